@@ -33,11 +33,11 @@ from postroom.jobs.pieces import Joining, pieces_of
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import Reach
 from postroom.jobs.report import JobReport
+from postroom.jobs.report_storage import last_run, publish
 from postroom.jobs.settings import CompactSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import CountersAccumulator, Counts, Tally
 from postroom.jobs.tasks import counted
-from postroom.jobs.telling import last_run, tell
 from postroom.storage.keys import SEGMENTS, RowKey, chunk_name, hour_of, partition
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen
@@ -212,7 +212,7 @@ def main(arguments: list[str]) -> None:
     """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
     settings = parse(CompactSettings, arguments)
     spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
-    tell(run(spark, settings, now=round(time.time() * 1000)), settings)
+    publish(run(spark, settings, now=round(time.time() * 1000)), settings)
 
 
 if __name__ == "__main__":

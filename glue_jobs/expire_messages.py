@@ -37,12 +37,12 @@ from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reach import Reach
 from postroom.jobs.report import JobReport
+from postroom.jobs.report_storage import last_run, publish
 from postroom.jobs.settings import ExpireSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import CountersAccumulator, Tally
 from postroom.jobs.tasks import counted
-from postroom.jobs.telling import last_run, tell
 from postroom.storage.keys import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import ORPHAN_DAYS
 from postroom.storage.mail.rounds import is_chunk_due
@@ -198,7 +198,7 @@ def main(arguments: list[str]) -> None:
     """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
     settings = parse(ExpireSettings, arguments)
     spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
-    tell(run(spark, settings, now=round(time.time() * 1000)), settings)
+    publish(run(spark, settings, now=round(time.time() * 1000)), settings)
 
 
 if __name__ == "__main__":

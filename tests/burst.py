@@ -28,7 +28,7 @@ from postroom.cli.network import build_https, choose_network, open_resolvers
 from postroom.client import SendOutcome, deliver
 from postroom.core.errors import NotNowError
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.town import RECEIVER, SENDER, SUBJECT
+from postroom.demo.stack import RECEIVER, SENDER, SUBJECT
 from postroom.local.clients import Clients
 from postroom.local.emulator import Processes
 from postroom.protocols.nlweb.schema import NLWEB

@@ -1,4 +1,4 @@
-"""Bad input at the real TLS door of the local stack, byte by byte: what a well-behaved HTTP client cannot send."""
+"""Bad input at the real TLS edge of the local stack, byte by byte: what a well-behaved HTTP client cannot send."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from postroom.storage.directory.operators import Operators
 HOST = f"nlweb.{bad.RECEIVER}"
 AS_JSON = "Content-Type: application/json"
 
-pytestmark = [pytest.mark.xdist_group("bad input at the TLS door"), pytest.mark.stack]
+pytestmark = [pytest.mark.xdist_group("bad input at the TLS edge"), pytest.mark.stack]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def exchange(stack: LocalStack, data: bytes, *, and_leave: bool = False) -> byte
     context.set_alpn_protocols(["http/1.1"])
     received = b""
     with (
-        socket.create_connection(("127.0.0.1", stack.door.port), timeout=600) as plain,
+        socket.create_connection(("127.0.0.1", stack.edge.port), timeout=600) as plain,
         context.wrap_socket(plain, server_hostname=HOST) as tls,
     ):
         tls.sendall(data)

@@ -64,7 +64,7 @@ MOMENTS: dict[str, Callable[[Start], object]] = {
     "the local stack loads": lambda start: start.has_loaded("botocore.exceptions"),
     "the embedded AWS is started": lambda start: start.log_bytes() is not None,
     "the embedded AWS begins": lambda start: start.log_bytes(),
-    "certificates are made": lambda start: start.has_loaded("postroom.local.door") and list(
+    "certificates are made": lambda start: start.has_loaded("postroom.local.edge") and list(
         start.temporary.glob("postroom-aws-*/ca/*")
     ),
     "domains are set up": lambda start: list(start.folder.glob(".postroom/keys/*")),

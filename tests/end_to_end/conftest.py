@@ -7,7 +7,7 @@ import pytest
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.scenes import Story
-from postroom.demo.town import DemoStack
+from postroom.demo.stack import DemoStack
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 

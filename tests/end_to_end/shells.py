@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from postroom.cli.up import describe_stack
-from postroom.demo.town import DemoStack
+from postroom.demo.stack import DemoStack
 from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]

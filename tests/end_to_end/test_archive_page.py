@@ -11,7 +11,7 @@ from tests.end_to_end.test_dm3 import call, find, https, write
 from postroom.client.dm3 import Dm3Sent
 from postroom.demo.names import ALICE, BOB, MALLORY, SERVICE
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import RECEIVER, DemoStack
+from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata, sign_message

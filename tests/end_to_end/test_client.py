@@ -12,7 +12,7 @@ from postroom.client.mailbox import MessageGoneError, NotTheOwnerError, Untruste
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.names import BOB
 from postroom.demo.scenes import Story
-from postroom.demo.town import DM3_HOST, SUBJECT, DemoStack
+from postroom.demo.stack import DM3_HOST, SUBJECT, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
@@ -34,7 +34,7 @@ def reached(town: DemoStack) -> dict[str, Any]:
     office.deployment.serve_host(NLWEB.host(DESK))
     mailboxes = office.mailboxes
     mailboxes.set_keys(DESK, [b64encode(KEY.public.spki()).decode()])
-    return {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
+    return {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.edge.port)}
 
 
 def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(

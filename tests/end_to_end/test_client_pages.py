@@ -10,10 +10,10 @@ import pytest
 from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.deployment import until
 from postroom.demo.names import BOB
-from postroom.demo.office import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
+from postroom.demo.stack import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment

@@ -17,7 +17,7 @@ from tests.aws import TEMPLATE, resources, template
 from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
 
-from postroom.demo.office import until
+from postroom.demo.deployment import until
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 

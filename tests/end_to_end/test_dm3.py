@@ -8,10 +8,10 @@ from tests.end_to_end import dumps
 from postroom.client import SendOutcome
 from postroom.client.dm3 import Dm3Draft, Dm3Sender, Dm3Sent
 from postroom.core.ijson import JsonValue
+from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
-from postroom.demo.office import until
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import DM3_HOST, DemoStack
+from postroom.demo.stack import DM3_HOST, DemoStack
 from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.keys import seen_key_dm3
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("town")
 def https(town: DemoStack) -> HttpsClient:
     return HttpsClient(
         lambda _host: ["127.0.0.1"],
-        port=town.stack.door.port,
+        port=town.stack.edge.port,
         allow_private=True,
         ca_file=str(town.stack.authority.pem),
     )

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from postroom.cli.app import app, jobs
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, DemoStack
+from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.jobs.reading import Damage
 from postroom.storage.mail.past import Stand
 

@@ -20,9 +20,9 @@ from tests.http.machine import MailboxMachine
 from tests.pipeline.ports import Clock
 from tests.tiers import examples
 
-from postroom.demo.office import DemoDeployment, until
+from postroom.demo.deployment import DemoDeployment, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import SUBJECT, DemoStack
+from postroom.demo.stack import SUBJECT, DemoStack
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.local.stack import LocalDeployment
@@ -68,7 +68,7 @@ class FarCounter(Counter):
         super().__init__(store, RealClock())
         trusted = ssl.create_default_context(cafile=str(town.stack.authority.pem))
         self.https = httpx.Client(
-            base_url=f"https://127.0.0.1:{town.stack.door.port}", verify=trusted, trust_env=False, timeout=600
+            base_url=f"https://127.0.0.1:{town.stack.edge.port}", verify=trusted, trust_env=False, timeout=600
         )
 
     def answer(self, asked: HttpRequest) -> HttpResponse:

@@ -9,7 +9,7 @@ from tests.end_to_end.shells import Shell, open_shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, DemoStack
+from postroom.demo.stack import RECEIVER, DemoStack
 
 __all__ = ["tools"]
 
@@ -24,7 +24,7 @@ GENERATE = "openssl genpkey -algorithm ed25519 -out own.pem"
 @pytest.fixture
 def shell(town: DemoStack, own_pem: Path, tmp_path: Path) -> Shell:
     """A shell in which `curl` finds the town by its names, and `postroom` its deployment."""
-    host, port, opened = f"nlweb.{RECEIVER}", town.stack.door.port, open_shell(town, tmp_path)
+    host, port, opened = f"nlweb.{RECEIVER}", town.stack.edge.port, open_shell(town, tmp_path)
     found = f"--cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 --fail-with-body"
 
     def run(script: str) -> str:

@@ -13,9 +13,9 @@ from tests.end_to_end.test_mailbox_api_page import BLOCKS as COUNTER
 from tests.end_to_end.test_mailbox_api_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
 
-from postroom.demo.office import until
+from postroom.demo.deployment import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
+from postroom.demo.stack import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
@@ -61,7 +61,7 @@ class Receiver:
 def receiver(town: DemoStack) -> Iterator[Receiver]:
     """At the port of all hosts of this town, at an address of its own."""
     made = Receiver()
-    with HTTPServer(("127.0.0.2", town.stack.door.port), made.hook) as server:
+    with HTTPServer(("127.0.0.2", town.stack.edge.port), made.hook) as server:
         context = town.stack.authority.server_context(HOST)
         context.set_alpn_protocols(["http/1.1"])
         server.socket = context.wrap_socket(server.socket, server_side=True)

@@ -13,7 +13,7 @@ from postroom.core.canonical import jcs
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.scenes import Story, now_ms
-from postroom.demo.town import RECEIVER, SUBJECT, DemoStack
+from postroom.demo.stack import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 # One stack serves all of these: they run in one process.
@@ -67,7 +67,7 @@ def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, t
         "Signature": (tmp_path / "signature.txt").read_text(),
     }
     (tmp_path / "message.json").write_text(json.dumps(envelope, ensure_ascii=False))
-    host, port = f"nlweb.{RECEIVER}", town.stack.door.port
+    host, port = f"nlweb.{RECEIVER}", town.stack.edge.port
     answer = run(
         f"curl --silent --fail-with-body --cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 "
         f"https://{host}:{port}/inbox -H 'Content-Type: application/json' --data-binary @message.json",

@@ -11,10 +11,10 @@ from tests.end_to_end.shells import Shell, open_shell
 from postroom.cli.dm3.inputs import REGISTRY_OBJECT
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.deployment import until
 from postroom.demo.names import SERVICE
-from postroom.demo.office import until
 from postroom.demo.scenes import Story
-from postroom.demo.town import DM3_HOST, RECEIVER, Correspondent, DemoStack
+from postroom.demo.stack import DM3_HOST, RECEIVER, Correspondent, DemoStack
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.profile import UserProfile, data_uri

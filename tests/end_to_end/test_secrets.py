@@ -21,10 +21,10 @@ from tests.end_to_end.leaks import files_in, leaks, left_behind
 from postroom.client import Mailbox, SendOutcome
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.names import ALICE, BOB, Names
-from postroom.demo.office import DemoDeployment, envelope_of, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, SUBJECT, Correspondent, DemoStack
+from postroom.demo.stack import BUFFER, SUBJECT, Correspondent, DemoStack
 from postroom.demo.webhooks import WebhookReceiver
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.net.https import HttpsClient
@@ -60,7 +60,7 @@ class Strongroom:
         host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.town.stack.authority.pem)
         headers = {"host": host} | ({"authorization": f"Bearer {token}"} if token else {})
         with httpx.Client(verify=trusted, trust_env=False, timeout=600) as client:
-            at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.town.stack.door.port)
+            at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.town.stack.edge.port)
             answer = client.request(method, at, json=body, headers=headers, extensions={"sni_hostname": host})
         self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())
         return answer
@@ -168,7 +168,7 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
         return receiver(request)
 
     town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
-    town.stack.door.serve_handler(HOOK, take)
+    town.stack.edge.serve_handler(HOOK, take)
     made = until("the secret is read again", lambda: _added(strongroom, targets, hook, token))
     receiver.secret = made["secret"]
     code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
@@ -190,17 +190,17 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
         for message in mailbox.unread():
             message.acknowledge()
     strongroom.office.settle()
-    town.stack.door.drop_host(HOOK)
+    town.stack.edge.drop_host(HOOK)
     return strongroom
 
 
 def _door(town: DemoStack) -> tuple[str, int]:
-    return "127.0.0.1", town.stack.door.port
+    return "127.0.0.1", town.stack.edge.port
 
 
 def _https(town: DemoStack) -> HttpsClient:
     trusted = str(town.stack.authority.pem)
-    return HttpsClient(lambda _: ["127.0.0.1"], port=town.stack.door.port, allow_private=True, ca_file=trusted)
+    return HttpsClient(lambda _: ["127.0.0.1"], port=town.stack.edge.port, allow_private=True, ca_file=trusted)
 
 
 def _told(strongroom: Strongroom) -> str:

@@ -8,7 +8,7 @@ import pytest
 from postroom.core.ijson import JsonValue
 from postroom.demo.names import BOB
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, ORDER, RECEIVER, SUBJECT, DemoStack
+from postroom.demo.stack import BUFFER, ORDER, RECEIVER, SUBJECT, DemoStack
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment

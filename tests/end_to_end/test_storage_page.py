@@ -19,7 +19,7 @@ from postroom.client import Mailbox
 from postroom.client.archive import Archive, FolderHome, copy
 from postroom.client.archive.service import ServiceHome
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.town import RECEIVER, DemoStack
+from postroom.demo.stack import RECEIVER, DemoStack
 
 __all__ = ["shell", "tools"]
 
@@ -66,7 +66,7 @@ def mailbox(town: DemoStack) -> Any:
     office = town.receiver
     mailboxes = office.mailboxes
     mailboxes.set_keys(ARCHIVE, [b64encode(KEY.public.spki()).decode()])
-    reached = {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.door.port)}
+    reached = {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.edge.port)}
     with Mailbox(f"https://nlweb.{RECEIVER}", ARCHIVE, KEY, **reached) as opened:
         yield opened
 

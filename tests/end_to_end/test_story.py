@@ -5,10 +5,10 @@ import json
 import pytest
 from tests.end_to_end import dumps
 
+from postroom.demo.deployment import envelope_of, until
 from postroom.demo.lookups import why_not_believed
-from postroom.demo.office import envelope_of, until
 from postroom.demo.scenes import Story
-from postroom.demo.town import BUFFER, RECEIVER, SENDER, DemoStack
+from postroom.demo.stack import BUFFER, RECEIVER, SENDER, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain

@@ -40,7 +40,7 @@ with LocalStack(Path(template), state_dir=Path(state) if state else None) as sta
     deployment.client("lambda").invoke(FunctionName=deployment.outputs["Door"], Payload=payload)
     table = deployment.outputs["Items"]
     deployment.client("dynamodb").put_item(TableName=table, Item={"pk": {"S": "kept"}})
-    ports = [stack.emulator.port, stack.door.port, stack.dns.port]
+    ports = [stack.emulator.port, stack.edge.port, stack.dns.port]
     said = {"ports": ports, "directory": str(stack.emulator.directory), "ca": stack.authority.pem.read_text()}
     print(json.dumps(said | {"anchor": stack.tree.anchor_text, "table": table}), flush=True)
     if then == "raise":
@@ -151,7 +151,7 @@ def test_state_survives_though_the_stack_was_ended_by_a_signal(
 def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack, one, template: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with LocalStack(template) as other:
-        ours = {stack.emulator.port, stack.door.port, stack.dns.port}
+        ours = {stack.emulator.port, stack.edge.port, stack.dns.port}
         theirs = {other.emulator.port, other.door.port, other.dns.port}
         assert not ours & theirs
         same_name = other.deploy("one")
@@ -165,8 +165,8 @@ def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack
 def test_ports_may_be_asked_for_and_zone_files_of_a_folder_are_served(template: Path, tmp_path: Path) -> None:
     door, names = free_port(), free_port()
     (tmp_path / "mine.example.zone").write_text("@ 60 IN A 192.0.2.5\n")
-    with LocalStack(template, zones_dir=tmp_path, door_port=door, dns_port=names) as stack:
-        assert (stack.door.port, stack.dns.port) == (door, names)
+    with LocalStack(template, zones_dir=tmp_path, edge_port=door, dns_port=names) as stack:
+        assert (stack.edge.port, stack.dns.port) == (door, names)
         answer = dns.query.udp(dns.message.make_query("mine.example", "A"), HOST, port=names, timeout=60)
     assert answer.answer[0][0].address == "192.0.2.5"
 
@@ -174,7 +174,7 @@ def test_ports_may_be_asked_for_and_zone_files_of_a_folder_are_served(template: 
 def test_a_port_that_is_taken_is_named_and_nothing_stays_up(template: Path) -> None:
     with contextlib.closing(socket.create_server((HOST, 0))) as other:
         port = other.getsockname()[1]
-        stack = LocalStack(template, door_port=port)
+        stack = LocalStack(template, edge_port=port)
         with pytest.raises(OurError, match=f"port {port} for the post offices"):
             stack.__enter__()
         assert not is_open(stack.emulator.port)
@@ -192,7 +192,7 @@ def test_the_template_is_told_of_the_stack_s_own_world(stack, one, ask) -> None:
     found = ask(one.client, one.outputs["Door"], "where")
     assert found["resolvers"] == f"udp://{stack.dns.address}"
     function = one.client("lambda").get_function_configuration(FunctionName=one.outputs["Door"])
-    assert function["Environment"]["Variables"]["OUTBOUND_PORT"] == str(stack.door.port)
+    assert function["Environment"]["Variables"]["OUTBOUND_PORT"] == str(stack.edge.port)
 
 
 def test_what_the_caller_says_goes_before_what_the_stack_says(stack, ask) -> None:
@@ -212,7 +212,7 @@ def test_a_name_put_into_the_tree_leads_through_the_door_to_the_deployment(stack
             return super().connect_tcp(address, port, **options)
 
     with httpcore.ConnectionPool(stack.authority.client_context(), network_backend=Resolved()) as pool:
-        response = pool.request("GET", f"https://nlweb.whole.example:{stack.door.port}/do/text")
+        response = pool.request("GET", f"https://nlweb.whole.example:{stack.edge.port}/do/text")
     assert response.content == b"hello"
 
 
@@ -221,7 +221,7 @@ def test_it_comes_up_in_a_thread_as_well(template: Path) -> None:
 
     def run() -> None:
         with LocalStack(template) as stack:
-            ports.append(stack.door.port)
+            ports.append(stack.edge.port)
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.office import DemoDeployment, until
+from postroom.demo.deployment import DemoDeployment, until
 from postroom.local import pollyweb
 from postroom.local.checkout import template_path
 from postroom.local.guest import run_guest
@@ -45,7 +45,7 @@ def office(stack: LocalStack) -> DemoDeployment:
 
 @pytest.fixture
 def where(stack: LocalStack, office: DemoDeployment) -> dict[str, Any]:
-    return {"dns_address": stack.dns.address, "https_port": stack.door.port, "ca": stack.authority.pem}
+    return {"dns_address": stack.dns.address, "https_port": stack.edge.port, "ca": stack.authority.pem}
 
 
 def send(where: dict[str, Any], body: Any) -> pollyweb.PollywebExchange:

@@ -16,11 +16,11 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.response import HttpResponse
 from postroom.outbound.courier import Courier
 from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.notifier import Notifier
 from postroom.outbound.outbox import Dispatch
 from postroom.outbound.outgoing import Outgoing
-from postroom.outbound.postman import EnvelopeSender
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, unpack

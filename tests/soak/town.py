@@ -14,8 +14,8 @@ from tests.soak.mix import LOUD, QUIET
 from tests.soak.sink import Sink
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.deployment import DemoDeployment
 from postroom.demo.names import Names
-from postroom.demo.office import DemoDeployment
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
 from postroom.local.stack import LocalDeployment, LocalStack

@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from postroom.cli.output import print_table
+from postroom.demo.checks import DemoRow
 from postroom.demo.scenes import Story
-from postroom.demo.told import DemoRow
-from postroom.demo.town import RECEIVER, SENDER, DemoStack
+from postroom.demo.stack import RECEIVER, SENDER, DemoStack
 from postroom.local.stack import LocalStack
 
 

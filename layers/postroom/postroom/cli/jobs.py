@@ -92,12 +92,12 @@ def last(
     as_json: AsJson = False,
 ) -> None:
     """Show the report of the last completed run."""
-    from postroom.jobs.telling import latest
+    from postroom.jobs.report_storage import latest_name
 
     if job not in ("compact", "expire"):
         raise UsageFault(f"the job is {job!r}; it must be compact or expire")
     try:
-        found = deployment.open().objects().get(latest(job))
+        found = deployment.open().objects().get(latest_name(job))
     except KeyError:
         print_either(as_json, None, f"no run of {job} has come to its end yet")
         return

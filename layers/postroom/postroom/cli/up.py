@@ -17,7 +17,7 @@ from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, DescribedDeployment
 from postroom.cli.exits import UsageFault
 
 if TYPE_CHECKING:
-    from postroom.demo.town import DemoStack
+    from postroom.demo.stack import DemoStack
     from postroom.local.stack import LocalStack
 
 _LOOK_SECONDS = 2.0
@@ -59,7 +59,7 @@ def up(
 
     template = template_path()
     require("the local stack", "local")
-    from postroom.demo.town import DemoStack
+    from postroom.demo.stack import DemoStack
     from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
@@ -74,7 +74,7 @@ def up(
             template,
             state_dir=state.resolve() if state else None,
             zones_dir=zones,
-            door_port=port,
+            edge_port=port,
             dns_port=dns_port,
             aws_port=aws_port,
             processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
@@ -135,7 +135,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
         resolvers=stack.dns.address,
         trust_anchors=stack.tree.anchor_text,
         ca_file=str(stack.authority.pem.resolve()),
-        port=stack.door.port,
+        port=stack.edge.port,
         endpoint=stack.emulator.endpoint,
         deployments={d.name: DescribedDeployment(d.account, d.outputs) for d in stack.deployments.values()},
     )
@@ -159,7 +159,7 @@ def _keep(stack: "LocalStack") -> None:
 
 def _print(descriptor: Descriptor, town: "DemoStack", file: Path) -> None:
     from postroom.demo.names import ALICE, BOB
-    from postroom.demo.town import RECEIVER, SENDER, SUBJECT
+    from postroom.demo.stack import RECEIVER, SENDER, SUBJECT
     from postroom.protocols.nlweb.schema import NLWEB
 
     sender, host = town.sender, NLWEB.host(RECEIVER)

@@ -11,11 +11,11 @@ from postroom.client.archive import Archive, FolderHome, MemoryHome, export_reco
 from postroom.client.archive.index import Hit, Index
 from postroom.client.archive.pull import pull
 from postroom.client.archive.receiving import MailReceiver
+from postroom.demo.checks import DemoRow, Say, expect
+from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
-from postroom.demo.office import until
 from postroom.demo.owners import bobs_device
-from postroom.demo.told import DemoRow, Say, expect
-from postroom.demo.town import DemoStack
+from postroom.demo.stack import DemoStack
 from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
 _TEXT: Final = "The plans are in the blue folder"

@@ -10,7 +10,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.settings import DeploymentSettings
-from postroom.demo.office import DemoDeployment
+from postroom.demo.deployment import DemoDeployment
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from postroom.demo.office import DemoDeployment
-from postroom.demo.told import DemoRow, Say, expect
+from postroom.demo.checks import DemoRow, Say, expect
+from postroom.demo.deployment import DemoDeployment
 from postroom.local.account import LocalAccount
 from postroom.local.job_runs import run
 from postroom.storage.keys import CHUNKS, SEGMENTS

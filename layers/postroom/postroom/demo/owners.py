@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from postroom.client import Mailbox
 from postroom.client.mailbox import MessageGoneError
+from postroom.demo.checks import DemoRow, Say, expect
+from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
-from postroom.demo.office import until
-from postroom.demo.told import DemoRow, Say, expect
-from postroom.demo.town import DM3_HOST, DemoStack
+from postroom.demo.stack import DM3_HOST, DemoStack
 from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.mail.ids import id_of
 
@@ -43,5 +43,5 @@ def two_devices(town: DemoStack, write: Callable[[str], None], say: Say) -> list
 
 def bobs_device(town: DemoStack) -> Mailbox:
     """The client of Bob's mailbox, as a device of his has it."""
-    door = ("127.0.0.1", town.stack.door.port)
-    return Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], ca_file=town.stack.authority.pem, connect=door)
+    edge = ("127.0.0.1", town.stack.edge.port)
+    return Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], ca_file=town.stack.authority.pem, connect=edge)

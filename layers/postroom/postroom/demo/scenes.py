@@ -17,11 +17,11 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo import archive, nights, owners, webhooks
+from postroom.demo.checks import DemoRow, Say, expect
+from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.lookups import why_not_believed
 from postroom.demo.names import ALICE, BOB, MALLORY
-from postroom.demo.office import DemoDeployment, envelope_of, until
-from postroom.demo.told import DemoRow, Say, expect
-from postroom.demo.town import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, DemoStack
+from postroom.demo.stack import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, DemoStack
 from postroom.local import pollyweb
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.explain import explain
@@ -52,10 +52,10 @@ class Story:
     def __init__(self, town: DemoStack, say: Say) -> None:
         self.town = town
         self._say = say
-        # The story knows where the door is: its own posting must not depend on the resolver it switches off.
+        # The story posts to the edge directly: it must not depend on the resolver it switches off.
         self._https = HttpsClient(
             lambda _host: ["127.0.0.1"],
-            port=town.stack.door.port,
+            port=town.stack.edge.port,
             allow_private=True,
             ca_file=str(town.stack.authority.pem),
         )
@@ -217,7 +217,7 @@ class Story:
             subject=SUBJECT,
             body={"Text": "Hello from 2026"},
             dns_address=stack.dns.address,
-            https_port=stack.door.port,
+            https_port=stack.edge.port,
             ca=stack.authority.pem,
         )
         expect(sent.status == 200, "its message is queued", sent.answer)
@@ -318,10 +318,10 @@ class Story:
         return nights.compacted(self.town.receiver, SENDER, write, self._say)
 
     def write_to_bob(self, text: str) -> None:
-        """alice.eth's letter is taken in for bob.eth."""
+        """alice.eth's message is accepted for bob.eth."""
         names = self.town.names
         alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
-        # A look-up at the door has a second; on a busy machine the first of them may take longer.
+        # A look-up by the inbox has a second; on a busy machine the first of them may take longer.
         until("it is taken", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:

@@ -11,9 +11,9 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from postroom.client import Mailbox
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo.office import until
-from postroom.demo.told import DemoRow, Say, expect
-from postroom.demo.town import ORDERS, RECEIVER, DemoStack
+from postroom.demo.checks import DemoRow, Say, expect
+from postroom.demo.deployment import until
+from postroom.demo.stack import ORDERS, RECEIVER, DemoStack
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.protocols.nlweb.schema import NLWEB
 
@@ -45,11 +45,11 @@ def told_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]],
     key, receiver = PrivateKey.generate("ed25519"), WebhookReceiver()
     town.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
     town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
-    town.stack.door.serve_handler(HOOK, receiver)
-    door = ("127.0.0.1", town.stack.door.port)
+    town.stack.edge.serve_handler(HOOK, receiver)
+    edge = ("127.0.0.1", town.stack.edge.port)
     url = f"https://{NLWEB.host(RECEIVER)}"
     try:
-        with Mailbox(url, ORDERS, key, ca_file=town.stack.authority.pem, connect=door) as mailbox:
+        with Mailbox(url, ORDERS, key, ca_file=town.stack.authority.pem, connect=edge) as mailbox:
             for old in mailbox.targets():
                 mailbox.remove_target(old.id)
             target = mailbox.add_target("webhook", f"https://{HOOK}/mail")
@@ -66,5 +66,5 @@ def told_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]],
             message.acknowledge()
             say(f"so the owner looks, and picks it up: {message.partner}, {sent['Body']}")
     finally:
-        town.stack.door.drop_host(HOOK)
+        town.stack.edge.drop_host(HOOK)
     return [DemoRow("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]

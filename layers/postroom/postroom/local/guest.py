@@ -1,9 +1,9 @@
-"""Running an unmodified Python program against the local DNS server and the local TLS door.
+"""Running an unmodified Python program against the local DNS server and the local TLS edge.
 
     python -m postroom.local.guest --dns HOST:PORT --https PORT --ca FILE -- SCRIPT.py ARGUMENTS...
 
 To the program, port 53 of any address is the local DNS server, host names have the addresses that its A records
-say, port 443 of any address is the door, and OpenSSL trusts the CA in FILE. That is done beneath the packages it
+say, port 443 of any address is the edge, and OpenSSL trusts the CA in FILE. That is done beneath the packages it
 uses, in the `socket` module and the environment of its process; none of them is touched.
 
 Nothing but loopback can be reached. An audit hook (PEP 578: it sees every call, and cannot be removed) refuses
@@ -224,7 +224,7 @@ def main(arguments: list[str]) -> None:
     """Run the program as `python SCRIPT.py ARGUMENTS...` would."""
     parser = argparse.ArgumentParser("python -m postroom.local.guest", description="Run a Python program in the town.")
     parser.add_argument("--dns", type=_dns_port, required=True, metavar="HOST:PORT", help="the local DNS server")
-    parser.add_argument("--https", type=int, required=True, metavar="PORT", help="the local TLS door")
+    parser.add_argument("--https", type=int, required=True, metavar="PORT", help="the local TLS edge")
     parser.add_argument("--ca", type=Path, required=True, metavar="FILE", help="the CA to trust (PEM)")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs="*")

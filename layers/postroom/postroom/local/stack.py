@@ -1,4 +1,4 @@
-"""The whole post office on one machine: DNS, TLS door, embedded AWS, and any number of deployments.
+"""The whole post office on one machine: DNS, TLS edge, embedded AWS, and any number of deployments.
 
     with LocalStack(Path("template.yaml")) as stack:
         receiver = stack.deploy("receiver")
@@ -6,7 +6,7 @@
         stack.tree.put("receiver.example", zone_text)
 
 What ends it: the end of the block, Ctrl-C, SIGTERM and SIGHUP (as SystemExit, so that blocks unwind), and the death
-of the process by whatever cause: DNS and door are its threads, and the embedded AWS is held on a `leash`.
+of the process by whatever cause: DNS and edge are its threads, and the embedded AWS is held on a `leash`.
 """
 
 import json
@@ -25,7 +25,7 @@ from postroom.local.authority import Authority
 from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
 from postroom.local.dns import DnsServer
-from postroom.local.door import Edge, find_target
+from postroom.local.edge import Edge, find_target
 from postroom.local.emulator import Emulator, Processes
 from postroom.local.intrinsics import Resource
 from postroom.local.ports import HOST, free_port, require_free
@@ -53,14 +53,14 @@ class LocalDeployment:
     client: Clients
     """`client("sqs")`: a boto3 client of this account."""
     resources: tuple[Resource, ...]
-    door: Edge
+    edge: Edge
 
     def serve_host(self, host: str) -> None:
-        """From now on, HTTPS requests to `host` at the stack's door go to this deployment's HTTP API."""
+        """From now on, HTTPS requests to `host` at the stack's edge go to this deployment's HTTP API."""
         apis = [r.physical for r in self.resources if r.type == "AWS::ApiGatewayV2::Api"]
         if len(apis) != 1:
             raise OurError(f"{self.name} has {len(apis)} HTTP APIs; a host can be served by one")
-        self.door.serve_host(host, find_target(apis[0], self.client))
+        self.edge.serve_host(host, find_target(apis[0], self.client))
 
     def logs(self) -> list[LogLine]:
         """Return what the functions of this deployment wrote, by time."""
@@ -92,7 +92,7 @@ class LocalStack:
         *,
         state_dir: Path | None = None,
         zones_dir: Path | None = None,
-        door_port: int | None = None,
+        edge_port: int | None = None,
         dns_port: int | None = None,
         aws_port: int | None = None,
         processes: Processes | None = None,
@@ -101,7 +101,7 @@ class LocalStack:
         self.deployments: dict[str, LocalDeployment] = {}
         self._state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
-        self._asked = {"dns": dns_port, "door": door_port, "aws": aws_port}
+        self._asked = {"dns": dns_port, "edge": edge_port, "aws": aws_port}
         self._zones_dir = zones_dir
         self._processes = processes
         self._undo = ExitStack()
@@ -130,9 +130,9 @@ class LocalStack:
         self.dns = DnsServer(self.tree, HOST, self._port("dns", "DNS", with_udp=True))
         undo.enter_context(self.dns)
         self.authority = Authority(keep / "ca")
-        self.door = Edge(self.authority, self._port("door", "the post offices"))
-        undo.enter_context(self.door)
-        self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "door": self.door.port})
+        self.edge = Edge(self.authority, self._port("edge", "the post offices"))
+        undo.enter_context(self.edge)
+        self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "edge": self.edge.port})
 
     def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> LocalDeployment:
         """Bring the template up under `name`, or bring what survived under that name to the template of now.
@@ -146,7 +146,7 @@ class LocalStack:
         declared = read(self.template).get("Parameters", {})
         own = {key: value for key, value in (self.parameters() | _everything_of(account)).items() if key in declared}
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
-        deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.door)
+        deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.edge)
         self.deployments[name] = deployment
         return deployment
 
@@ -155,7 +155,7 @@ class LocalStack:
         return {
             "Resolvers": f"udp://{self.dns.address}",
             "TrustAnchors": self.tree.anchor_text.strip(),
-            "OutboundPort": str(self.door.port),
+            "OutboundPort": str(self.edge.port),
             "OutboundCaFile": str(self.authority.pem),
             "OutboundAllowPrivate": "true",
         }

@@ -20,7 +20,7 @@ What cannot be seen by asking, and what no code may rely on here:
 | a table's TTL | rows are swept in the background at some time | within days |
 | alarms on metric math, the dashboard that shows them | left out: they could not be created | evaluated |
 | a table: OnDemandThroughput | dropped: nobody is throttled | throttled above it |
-| a domain's hosts (a nested stack) | not for here: the local door serves any host | custom domains |
+| a domain's hosts (a nested stack) | not for here: the local edge serves any host | custom domains |
 | schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
 | Glue: schedules of jobs | left out: `postroom jobs` runs the jobs | started |
 | Glue: ExecutionProperty, ExecutionClass | dropped | one run at a time |

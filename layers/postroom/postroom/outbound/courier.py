@@ -8,8 +8,8 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.ports import Clock, Manifests, SendQueue
-from postroom.outbound.postman import EnvelopeSender
 from postroom.protocols.nlweb.feedback import body_of, summary_of
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.protocols.nlweb.sign import Draft

@@ -11,9 +11,9 @@ from postroom.api.states import State
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.outbound.courier import Delivery, backoff
+from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock, SendQueue
-from postroom.outbound.postman import EnvelopeSender
 from postroom.protocols.nlweb.feedback import read_refusal
 from postroom.storage.outbox import DeliveryEnd, Outbox
 

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from postroom.outbound.courier import Courier
+    from postroom.outbound.envelope_sender import EnvelopeSender
     from postroom.outbound.notifier import Carrier, Notifier
     from postroom.outbound.outbox import Dispatch
     from postroom.outbound.ports import Manifests
-    from postroom.outbound.postman import EnvelopeSender
     from postroom.runtime.deployment import Deployment
     from postroom.storage.directory.notification_targets import TargetKind
 
@@ -60,7 +60,7 @@ class OutboundParts:
     @cached_property
     def postman(self) -> "EnvelopeSender":
         """What signs messages and posts them."""
-        from postroom.outbound.postman import EnvelopeSender
+        from postroom.outbound.envelope_sender import EnvelopeSender
         from postroom.runtime.adapters import HttpsOutbound
 
         outbound = HttpsOutbound(self._names.https)

@@ -30,7 +30,7 @@ from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
 from postroom.jobs.library import LIBRARIES, library
-from postroom.jobs.telling import last_told
+from postroom.jobs.report_storage import last_reported
 from postroom.protocols.nlweb.names import MAX_NAME
 from postroom.protocols.nlweb.schema import DIALECTS
 from postroom.storage.directory.domains import Domain
@@ -253,7 +253,7 @@ class _Look:
 
     def _began(self, job: str) -> float | None:
         """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""
-        began = last_told(job, self._office.objects()).began
+        began = last_reported(job, self._office.objects()).began
         return began / 1000 if began else None
 
     # --- alarms and dead letters ---------------------------------------------------------------------------------

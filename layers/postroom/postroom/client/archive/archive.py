@@ -19,10 +19,10 @@ from nacl.utils import random as random_bytes
 from postroom.client.archive.filing import ArchiveFiling, run
 from postroom.client.archive.home import Home
 from postroom.core.errors import TheirError
+from postroom.protocols.dm3.chunking import DEFAULT_LIMIT_BYTES, check_limit
 from postroom.protocols.dm3.containers import ContainerError, conversation_key, root_key
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.sealing import NONCE_BYTES
-from postroom.protocols.dm3.shelving import DEFAULT_LIMIT_BYTES, check_limit
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, conversation_partner
 

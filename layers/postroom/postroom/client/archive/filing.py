@@ -2,7 +2,7 @@
 
 Several devices may write at once, and each may die between any two calls. To store, a device
 
-1. reads the conversation, then the chunks that matter (protocols/dm3/shelving.py),
+1. reads the conversation, then the chunks that matter (protocols/dm3/chunking.py),
 2. writes the chunks that change, each on condition that it is as it was read; a new one, that it is not there yet,
 3. writes the conversation on the same condition, even where nothing changed in it, and
 4. deletes chunks that no longer count; who adds a partner lists them in the root, last.
@@ -25,6 +25,7 @@ from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, Hom
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.steps import drive
+from postroom.protocols.dm3.chunking import batches, choose_chunks, is_dead
 from postroom.protocols.dm3.containers import (
     Chunk,
     ChunkIdentifier,
@@ -38,7 +39,6 @@ from postroom.protocols.dm3.containers import (
     read_root,
 )
 from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, settle
-from postroom.protocols.dm3.shelving import batches, is_dead, shelve
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, place
 
@@ -99,7 +99,7 @@ class ArchiveFiling:
     """The way of filing of one archive.
 
     `root`: key of the root container. `nonce()`: 12 random bytes, never the same. `chunk_bytes`, `keep_history`: as
-    `shelve` has them. All steps raise ContainerError where a container cannot be opened or read.
+    `choose_chunks` has them. All steps raise ContainerError where a container cannot be opened or read.
     """
 
     root: str
@@ -161,8 +161,8 @@ class ArchiveFiling:
         """One attempt. `begun`: in those before it."""
         conversation, etag = yield from self.read_conversation(at)
         yield from _delete_dead(at, conversation)
-        chunks, etags = yield from self._read_shelves(at, conversation, etag, brought)
-        shelving = shelve(
+        chunks, etags = yield from self._read_chunks(at, conversation, etag, brought)
+        update = choose_chunks(
             conversation,
             chunks,
             brought,
@@ -170,16 +170,16 @@ class ArchiveFiling:
             limit_bytes=self.chunk_bytes,
             keep_history=self.keep_history,
         )
-        for identifier, chunk in shelving.chunks.items():
+        for identifier, chunk in update.chunks.items():
             sealed = partial(self._sealed, chunk_key(at, identifier), chunk.encode())
             if identifier in etags:
                 yield sealed(etags[identifier])
             else:
                 yield from _begin(identifier, sealed, begun)
         doubtful = {identifier for identifier in conversation.discarded if not is_dead(identifier, conversation)}
-        discarded = doubtful.union(shelving.conversation.discarded, begun.by_us, begun.by_others)
-        listed = shelving.conversation.chunks
-        after = replace(shelving.conversation, discarded=tuple(sorted(discarded.difference(listed))))
+        discarded = doubtful.union(update.conversation.discarded, begun.by_us, begun.by_others)
+        listed = update.conversation.chunks
+        after = replace(update.conversation, discarded=tuple(sorted(discarded.difference(listed))))
         yield self._sealed(at, after.encode(), etag)
         yield from _delete_dead(at, after)
 
@@ -190,10 +190,10 @@ class ArchiveFiling:
             listed = tuple(sorted(partners.union(root.conversations)))
             yield self._sealed(self.root, Root(listed).encode(), etag)
 
-    def _read_shelves(
+    def _read_chunks(
         self, at: str, conversation: ConversationChunks, etag: str | None, brought: list[Entry]
     ) -> Steps[tuple[dict[ChunkIdentifier, Chunk], dict[ChunkIdentifier, str]]]:
-        """The chunks that `shelve` asks for, with their etags, from the newest on."""
+        """The chunks that `choose_chunks` asks for, with their etags, from the newest on."""
         earliest = min(entry.timestamp_ms for entry in brought)
         asked = asked_for(brought)
         chunks: dict[ChunkIdentifier, Chunk] = {}

@@ -2,7 +2,7 @@
 
 Each is a JSON text under a key that only its owner can work out (settlement dm3 15); sealed (storage_key.py), it lies
 wherever the owner wants it. Three members are ours, and may be ignored by whoever reads by the text alone: `ends` and
-`discarded` of a conversation, `full` of a chunk (shelving.py says what they are for).
+`discarded` of a conversation, `full` of a chunk (chunking.py says what they are for).
 """
 
 from base64 import b64encode

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 
 
-def tell(report: JobReport, settings: JobSettings) -> None:
+def publish(report: JobReport, settings: JobSettings) -> None:
     """Print a report, store it, and send it to CloudWatch. Raises NotNowError(STORE_UNAVAILABLE)."""
     told = orjson.dumps(report.as_json())
     sys.stdout.write(told.decode() + "\n")
@@ -28,7 +28,7 @@ def tell(report: JobReport, settings: JobSettings) -> None:
         return
     objects = Objects(s3_client(settings.where), settings.bucket)
     objects.replace(report.name, told, _JSON)
-    objects.replace(latest(report.job), told, _JSON)
+    objects.replace(latest_name(report.job), told, _JSON)
     if settings.log_group:
         _send(logs_client(settings.where), settings.log_group, report, settings.namespace)
 
@@ -38,15 +38,15 @@ def last_run(job: str, objects: Objects, now: int) -> Before:
 
     `now`: epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
     """
-    before = last_told(job, objects)
+    before = last_reported(job, objects)
     # Of a clock that was wrong: what came in meanwhile would pass for seen.
     return before if before.began <= now else Before()
 
 
-def last_told(job: str, objects: Objects) -> Before:
+def last_reported(job: str, objects: Objects) -> Before:
     """What the last report says of its run, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
     try:
-        told = orjson.loads(objects.get(latest(job)))
+        told = orjson.loads(objects.get(latest_name(job)))
         return Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Before()
@@ -64,6 +64,6 @@ def _send(logs: "CloudWatchLogsClient", group: str, report: JobReport, namespace
         )
 
 
-def latest(job: str) -> str:
+def latest_name(job: str) -> str:
     """The name of the report of the last run that came to its end."""
     return f"{REPORTS}{job}/latest.json"

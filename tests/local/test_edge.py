@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpcore
 import pytest
 
-from postroom.local.door import Edge, EdgeTarget, find_target
+from postroom.local.edge import Edge, EdgeTarget, find_target
 from postroom.local.gateway import MAX_REQUEST_BYTES, Api, GatewayResponse, GatewayRoute
 from postroom.local.ports import HOST, require_free
 
@@ -28,7 +28,7 @@ class _Loopback(httpcore.SyncBackend):
 @pytest.fixture(scope="module")
 def door(stack, one) -> Edge:
     one.serve_host(NAME)
-    return stack.door
+    return stack.edge
 
 
 @pytest.fixture(params=["HTTP/1.1", "HTTP/2"])

@@ -1,4 +1,4 @@
-"""The TLS door: HTTPS in front of deployed HTTP APIs, as API Gateway with custom domains on AWS.
+"""The TLS edge: HTTPS in front of deployed HTTP APIs, which stands in for API Gateway with custom domains.
 
 It hands functions the events that API Gateway would (`gateway`), and calls them through the Lambda API: the
 emulator's own HTTP plane spoils bodies that are no UTF-8. Which host leads to which deployment may be changed
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
 STOP_SECONDS = 1.0
-"""How long requests that are under way may take when the door closes."""
+"""How long requests that are under way may take when the edge closes."""
 
 _Receive = Callable[[], Awaitable[dict[str, Any]]]
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -81,14 +81,14 @@ class Edge:
         self._targets: dict[str, EdgeTarget] = {}
         self._handlers: dict[str, Handler] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
-        self._pool = ThreadPoolExecutor(32, thread_name_prefix="door")
+        self._pool = ThreadPoolExecutor(32, thread_name_prefix="edge")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         # Listening from here on: whoever connects early waits instead of being refused.
         self._listener = _Listener(fileno=socket.create_server((HOST, port), backlog=128).detach())
         self.port = int(self._listener.getsockname()[1])
         self._started = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="door", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="edge", daemon=True)
 
     def __enter__(self) -> "Edge":
         self._thread.start()
@@ -103,7 +103,7 @@ class Edge:
         self._targets[host.lower()] = target
 
     def serve_handler(self, host: str, handler: Handler) -> None:
-        """From now on, requests to `host` are answered by `handler`, in a thread of the door's."""
+        """From now on, requests to `host` are answered by `handler`, in a thread of the edge."""
         self._handlers[host.lower()] = handler
 
     def drop_host(self, host: str) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
+from postroom.demo.deployment import DemoDeployment
 from postroom.demo.names import SERVICE, Names
-from postroom.demo.office import DemoDeployment
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
 from postroom.protocols.nlweb.key_record import record_text, zone_line

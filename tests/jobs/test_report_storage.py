@@ -4,7 +4,7 @@ import orjson
 import pytest
 from tests.aws import Deployed
 
-from postroom.jobs.telling import last_run, latest
+from postroom.jobs.report_storage import last_run, latest_name
 from postroom.storage.mail.rounds import Before
 from postroom.storage.mail.segments import Objects
 
@@ -17,7 +17,7 @@ def objects(deployed: Deployed) -> Objects:
 
 
 def tell(objects: Objects, told: object) -> None:
-    objects.replace(latest("compact"), orjson.dumps(told), "application/json")
+    objects.replace(latest_name("compact"), orjson.dumps(told), "application/json")
 
 
 def test_when_it_began_and_until_when_it_looked_at_all_segments(objects: Objects) -> None:

@@ -12,7 +12,7 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One line of the table at the end: what was done, what the door said, what became of it."""
+    """One line of the table at the end: what was done, what the inbox answered, and the outcome."""
 
     scene: str
     what: str

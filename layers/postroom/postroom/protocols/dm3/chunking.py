@@ -62,7 +62,7 @@ def batches(entries: Iterable[Entry], limit_bytes: int) -> Iterator[list[Entry]]
         yield batch
 
 
-def shelve(
+def choose_chunks(
     conversation: ConversationChunks,
     read: Mapping[ChunkIdentifier, Chunk],
     brought: Iterable[Entry],
@@ -71,7 +71,7 @@ def shelve(
     limit_bytes: int,
     keep_history: bool,
 ) -> ConversationUpdate:
-    """Put what was brought on the shelves.
+    """Choose a chunk for each message that was brought.
 
     `read`: of the conversation's chunks the last, and all that may hold a copy of what was brought, what that asks to
     remove, or a request to remove it. `taken`: which new chunks others have begun, who may still list them.
@@ -87,11 +87,11 @@ def shelve(
     for entry in there:
         settled.pop(entry.message_hash, None)
     fresh = sorted(settled.values(), key=place)
-    shelves = _OpenConversation(conversation, chunks, taken, limit_bytes)
-    shelves.add(fresh)
-    changed = {identifier: chunk for identifier, chunk in shelves.chunks.items() if chunk != read.get(identifier)}
+    added = _OpenConversation(conversation, chunks, taken, limit_bytes)
+    added.add(fresh)
+    changed = {identifier: chunk for identifier, chunk in added.chunks.items() if chunk != read.get(identifier)}
     return ConversationUpdate(
-        ConversationChunks(tuple(shelves.listed), tuple(shelves.ends_ms), tuple(shelves.discarded)), changed
+        ConversationChunks(tuple(added.listed), tuple(added.ends_ms), tuple(added.discarded)), changed
     )
 
 

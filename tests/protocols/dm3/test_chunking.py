@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.stored_mail import AT, deletion, edit, letter, told
 
 from postroom.core.errors import SettingsError
-from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
-from postroom.protocols.dm3.shelving import (
+from postroom.protocols.dm3.chunking import (
     DEFAULT_LIMIT_BYTES,
     ConversationUpdate,
     batches,
     check_limit,
+    choose_chunks,
     is_dead,
-    shelve,
 )
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, place
 
 SIZE = len(letter("a").encode())
@@ -45,11 +45,11 @@ class Shelves:
     def bring(self, *entries: Entry, read_all: bool = True) -> ConversationUpdate:
         last = self.conversation.chunks[-1:]
         read = self.chunks if read_all else {identifier: self.chunks[identifier] for identifier in last}
-        shelving = shelve(self.conversation, read, entries, limit_bytes=self.limit, keep_history=self.keep_history)
-        self.conversation = shelving.conversation
-        self.chunks |= shelving.chunks
+        update = choose_chunks(self.conversation, read, entries, limit_bytes=self.limit, keep_history=self.keep_history)
+        self.conversation = update.conversation
+        self.chunks |= update.chunks
         self.chunks = {identifier: self.chunks[identifier] for identifier in self.conversation.chunks}
-        return shelving
+        return update
 
     def told(self) -> list[list[str]]:
         return [told(chunk.entries) for chunk in self.chunks.values()]
@@ -106,10 +106,10 @@ def test_a_full_chunk_is_not_written_again() -> None:
 def test_a_late_message_goes_into_the_last_chunk_which_moves_where_it_stands_first() -> None:
     shelves = Shelves()
     shelves.bring(*(letter(text, 10 + number) for number, text in enumerate("abcd")))
-    shelving = shelves.bring(letter("late", 1))
+    update = shelves.bring(letter("late", 1))
     assert shelves.told() == [["a", "b", "c"], ["late", "d"]]
     assert shelves.identifiers() == [(0, 10), (1, 1)]
-    assert shelving.conversation.discarded == (ChunkIdentifier(1, AT + 13),)
+    assert update.conversation.discarded == (ChunkIdentifier(1, AT + 13),)
 
 
 def test_a_late_message_that_stands_in_between_moves_nothing() -> None:
@@ -147,9 +147,9 @@ def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
 def test_a_delete_request_has_a_full_chunk_written_again_with_a_tombstone() -> None:
     shelves = Shelves()
     shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
-    shelving = shelves.bring(deletion(letter("b", 1), 9))
+    update = shelves.bring(deletion(letter("b", 1), 9))
     assert shelves.told() == [["a", "† DELETE_REQUEST", "c"], ["d", ""]]
-    assert sorted(identifier.id for identifier in shelving.chunks) == [0, 1]
+    assert sorted(identifier.id for identifier in update.chunks) == [0, 1]
     assert shelves.identifiers() == [(0, 0), (1, 3)]
 
 
@@ -170,8 +170,10 @@ def test_nothing_that_was_brought_is_forgotten_where_it_is_the_request_that_was_
 
 def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
     others = {ChunkIdentifier(0, AT + 5), ChunkIdentifier(1, AT + 5)}
-    shelving = shelve(ConversationChunks(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True)
-    assert shelving.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
+    update = choose_chunks(
+        ConversationChunks(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True
+    )
+    assert update.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
 
 
 def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
@@ -179,11 +181,11 @@ def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
     moved = ChunkIdentifier(0, AT + 1)
     chunk = Chunk((letter("b", 5),))
     brought = [letter("late", 1), letter("c", 6)]
-    shelving = shelve(
+    update = choose_chunks(
         ConversationChunks((last,)), {last: chunk}, brought, taken={moved}, limit_bytes=THREE, keep_history=True
     )
-    assert shelving.conversation == ConversationChunks((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
-    assert [(told(chunk.entries), chunk.is_full) for chunk in shelving.chunks.values()] == [
+    assert update.conversation == ConversationChunks((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
+    assert [(told(chunk.entries), chunk.is_full) for chunk in update.chunks.values()] == [
         (["b", "c"], True),
         (["late"], False),
     ]
