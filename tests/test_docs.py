@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md"))]
 FOLDERS = ["start", "send", "receive", "operate", "reference", "design", "evidence"]
+DECISIONS = "docs/design/decisions.md"
+CITED = re.compile(r'\b[Dd]ecisions? ("[A-Z][^",]*"(?:(?:, | and )"[A-Z][^",]*")*)')
+BY_NUMBER = re.compile(r"\b(?:[Ss]ettlements?|[Dd]ecisions?) (?:NLWeb |dm3 )?\d")
 FORGE_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 SOURCES = ["Makefile", "pyproject.toml", "template.yaml", "functions", "glue_jobs", "layers", "benchmarks", "tests"]
 TEXT = {"", ".py", ".js", ".json", ".toml", ".yaml"}
@@ -74,13 +77,49 @@ def test_the_table_of_contents_lists_every_page_once() -> None:
     assert sorted(f"docs/{page}" for page in listed) == [page for page in PAGES if not page.endswith("README.md")]
 
 
+def sources() -> Iterator[tuple[str, str]]:
+    """Each file of code and tests, by its path from the root, and its text."""
+    for path in chain.from_iterable([ROOT / name, *(ROOT / name).rglob("*")] for name in SOURCES):
+        if path.is_file() and path.suffix in TEXT and not {"node_modules", "__pycache__"} & set(path.parts):
+            yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8", errors="replace")
+
+
+def cited_decisions(text: str) -> Iterator[str]:
+    """The titles of decisions that a text cites, also where a line ends within a citation."""
+    for titles in CITED.findall(re.sub(r"\s*\n[\s#>]*", " ", text)):
+        yield from re.findall(r'"([^"]+)"', titles)
+
+
+def test_every_decision_that_is_cited_is_a_heading_of_the_page_of_decisions() -> None:
+    headings = {heading[4:] for heading in anchors(read(DECISIONS)).values() if heading.startswith("### ")}
+    texts = [*sources(), *((page, read(page)) for page in PAGES)]
+    cited = {(path, title) for path, text in texts for title in cited_decisions(text)}
+    assert len(cited) > 100
+    assert sorted((path, title) for path, title in cited if title not in headings) == []
+
+
+def test_no_decision_is_cited_by_a_number() -> None:
+    texts = [*sources(), *((page, read(page)) for page in PAGES)]
+    assert sorted((path, found) for path, text in texts for found in BY_NUMBER.findall(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ('RFC 6376 §3.6.1; decision "Key records"', ["Key records"]),
+        ('(decisions "Time window",\n# "Replay" and "Feedback").', ["Time window", "Replay", "Feedback"]),
+        ('as decided: "Replay"', []),
+    ],
+)
+def test_citations_are_found(text: str, titles: list[str]) -> None:
+    assert list(cited_decisions(text)) == titles
+
+
+def test_a_number_is_found_as_a_citation() -> None:
+    assert [found for found in ("settlement NLWeb" + " 8", "decision" + " 8") if not BY_NUMBER.search(found)] == []
+
+
 def test_every_page_that_code_names_is_there() -> None:
-    files = chain.from_iterable([ROOT / name, *(ROOT / name).rglob("*")] for name in SOURCES)
-    named = {
-        (str(path.relative_to(ROOT)), page)
-        for path in files
-        if path.is_file() and path.suffix in TEXT and not {"node_modules", "__pycache__"} & set(path.parts)
-        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8", errors="replace"))
-    }
+    named = {(path, page) for path, text in sources() for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
     assert len(named) > 50
     assert sorted((path, page) for path, page in named if page not in PAGES) == []

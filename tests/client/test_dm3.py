@@ -365,7 +365,7 @@ def test_a_delivery_service_that_tells_nonsense_has_refused_nothing(service: Ser
 
 
 def test_what_the_reference_tells_as_json_text_is_understood() -> None:
-    """It tells which types it does not take (settlement dm3 12)."""
+    """It tells which types it does not take (decision "Profile extension")."""
     service = Service(
         extension=result('{"notSupportedMessageTypes":["NEW","EDIT"]}'), properties=result('{"sizeLimit":1000000}')
     )

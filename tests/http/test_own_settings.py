@@ -1,4 +1,4 @@
-"""What the owner of a mailbox of NLWeb messages sets: blocks, and where Subjects go (settlement NLWeb 14)."""
+"""What the owner of a mailbox of NLWeb messages sets: blocks, and where Subjects go (decision "Subjects")."""
 
 from base64 import b64encode
 from typing import Any

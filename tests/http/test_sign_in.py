@@ -1,4 +1,4 @@
-"""Who is let in, and who is not (settlement dm3 16)."""
+"""Who is let in, and who is not (decision "Signing in")."""
 
 import json
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode

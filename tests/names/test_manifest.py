@@ -1,4 +1,4 @@
-"""Whom a domain wants told: its manifest's Feedback (settlement NLWeb 10; NLWeb: how can senders know ...)."""
+"""Whom a domain wants told: its manifest's Feedback (decision "Feedback"; NLWeb: how can senders know ...)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Profiles by name: looked up in a registry, read, remembered for a time (settlement dm3 10)."""
+"""Profiles by name: looked up in a registry, read, remembered for a time (decision "Profiles")."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Look-ups at the dm3 door take no longer than their time (settlement dm3 8)."""
+"""Look-ups at the dm3 door take no longer than their time (decision "Acceptance")."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who is told: the manifest decides, the graph is asked where there is none (settlement NLWeb 10)."""
+"""Who is told: the manifest decides, the graph is asked where there is none (decision "Feedback")."""
 
 import json
 import uuid

@@ -1,4 +1,5 @@
-"""The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (settlement dm3 5, 7)."""
+"""The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (decisions "Order of
+checks" and "JSON-RPC")."""
 
 import json
 from collections.abc import Callable
@@ -92,7 +93,7 @@ def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService
     assert service.submit({**service.envelope().as_json(), "postmark": postmark})["result"] == "accepted"
 
 
-# --- the order of checks (settlement dm3 5) ------------------------------------------------------------------------
+# --- the order of checks (decision "Order of checks") ----------------------------------------------------------------
 
 
 def test_a_body_may_be_as_long_as_lambda_takes_and_no_longer(service: DeliveryService) -> None:

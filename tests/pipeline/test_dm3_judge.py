@@ -86,7 +86,7 @@ def test_the_same_message_again_is_accepted_and_filed_once(service: DeliveryServ
 
 
 def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
-    """Same sealed message, another sender: the sender belongs to the key (settlement dm3 9)."""
+    """Same sealed message, another sender: the sender belongs to the key (decision "Duplicates")."""
     service.publish(MALLORY)
     original = service.envelope()
     stolen = service.envelope(sender=MALLORY, sealed_message=original.message)
@@ -121,7 +121,7 @@ def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_s
     assert service.house.home(key) is None
 
 
-# --- unverified senders: filed and marked (settlement dm3 8) ---------------------------------------------------------
+# --- unverified senders: filed and marked (decision "Acceptance") ----------------------------------------------------
 
 
 def test_who_has_no_profile_is_filed_and_marked(service: DeliveryService) -> None:

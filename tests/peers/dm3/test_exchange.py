@@ -160,14 +160,15 @@ def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(to
     assert opened["message"] == message
     check = "messaging.checkMessageSignature"
     assert town.reference.call(check, opened["message"], town.alice.signing_key, ALICE) is True
-    # No function of theirs checks the metadata's signature (settlement dm3 5); by their functions it holds.
+    # No function of theirs checks the metadata's signature (decision "Order of checks"); by their functions it holds.
     signed = town.reference.call("shared.stringify", unsigned(filed["metadata"]))
     signature = filed["metadata"]["signature"]
     assert town.reference.call("crypto.checkSignature", town.alice.signing_key, signed, signature)
 
 
 def test_the_postmark_that_we_give_is_read_by_their_functions(town: Town) -> None:
-    """The form of the text (settlement dm3 6), signed as theirs is signed. No function of theirs checks a postmark."""
+    """The form of the text (decision "Postmarks"), signed as theirs is signed. No function of theirs checks a
+    postmark."""
     received_at_ms = int(town.service.house.clock.now * 1000)
     filed = town.filed(town.their_envelope())
     opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
@@ -177,7 +178,7 @@ def test_the_postmark_that_we_give_is_read_by_their_functions(town: Town) -> Non
     assert town.reference.call("crypto.checkSignature", our_key, hash_of_postmark, postmark["signature"])
     assert "0x" + postmark["messageHash"] == town.reference.call("shared.sha256", filed["message"])
     assert postmark["deliveryInformation"] == {"to": BOB, "from": ALICE}
-    # Settlement dm3 6: we spell the timestamp as the text does; who reads `incommingTimestamp` finds nothing.
+    # Decision "Postmarks": we spell the timestamp as the text does; who reads `incommingTimestamp` finds nothing.
     assert postmark["incomingTimestamp"] == received_at_ms
     assert "incommingTimestamp" not in postmark
     # … and the hash is the text's. Theirs of the same message, out of the postmark that their service would give:
@@ -329,7 +330,7 @@ def test_their_client_reads_what_ours_wrote_and_our_service_postmarked(town: Tow
 
 
 def test_their_schema_takes_our_envelope(town: Town) -> None:
-    """Their delivery service asks it first of all; settlement dm3 4: it wants a hash that the text does not name."""
+    """Their delivery service asks it first of all; decision "Versions": it wants a hash that the text does not name."""
     envelope = town.our_envelope().as_json()
     fits = ("schema.fits", "messaging", "EncryptionEnvelopeSchema")
     assert town.reference.call(*fits, envelope) is True
@@ -347,7 +348,7 @@ def test_their_schema_takes_our_messages(town: Town) -> None:
 
 
 def test_their_schema_of_messages_knows_neither_the_texts_attachments_nor_its_read_receipt(town: Town) -> None:
-    """Settlement dm3 14. Only their schema: their functions open both, and the signature holds."""
+    """Decision "Message types". Only their schema: their functions open both, and the signature holds."""
     with_uri = town.our_message(attachments=[Attachment("https://example.com/a.txt")])
     receipt = town.our_message(None, MessageType.READ_RECEIPT)
     for message in (with_uri, receipt):
@@ -359,7 +360,7 @@ def test_their_schema_of_messages_knows_neither_the_texts_attachments_nor_its_re
 
 
 def test_their_functions_check_no_signature_of_secp256k1(town: Town) -> None:
-    """Settlement dm3 2: the text's algorithm, and what our keys are by default."""
+    """Decision "Signatures": the text's algorithm, and what our keys are by default."""
     key = PrivateSigningKey.generate("secp256k1")
     message = sign_message("Hello", MessageMetadata(BOB, ALICE, 1), key)
     check_message(message, key.public)
@@ -553,7 +554,7 @@ def published(town: Town, profile: object) -> dict[str, Any]:
 
 
 def test_they_read_our_users_profile_only_in_a_wrapper_that_the_wallet_signed(town: Town) -> None:
-    """Settlement dm3 10: the text publishes the profile itself, and we read both."""
+    """Decision "Profiles": the text publishes the profile itself, and we read both."""
     keys = town.alice.ours
     profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()
     with pytest.raises(RefusedError, match="Profile doesn't fit schema"):

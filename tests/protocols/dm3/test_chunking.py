@@ -1,4 +1,4 @@
-"""Which message goes into which chunk: dm3 §3.2.1; settlement dm3 15."""
+"""Which message goes into which chunk: dm3 §3.2.1; decision "Containers"."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The JSON-RPC code that a reason is answered with (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
+"""The JSON-RPC code that a reason is answered with (dm3 §2.3.1, §2.4.3; decision "JSON-RPC")."""
 
 from postroom.core.reason import Audience, Kind
 from postroom.protocols.dm3.codes import TEXTS, code_of

@@ -1,4 +1,4 @@
-"""Containers: dm3 §3.2.1; settlement dm3 15; keys as the reference's where it has them."""
+"""Containers: dm3 §3.2.1; decision "Containers"; keys as the reference's where it has them."""
 
 import base64
 import hashlib

@@ -1,4 +1,5 @@
-"""Where the text of dm3 and its reference differ: settlements dm3 2, 4, 6, 10 and 14, and the known answers."""
+"""Where the text of dm3 and its reference differ: decisions "Signatures", "Versions", "Postmarks", "Profiles" and
+"Message types", and the known answers."""
 
 import base64
 import hashlib

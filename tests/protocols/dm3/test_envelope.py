@@ -1,4 +1,4 @@
-"""Envelopes: dm3 §2.2.5 - §2.2.7; settlements dm3 1, 2 and 4."""
+"""Envelopes: dm3 §2.2.5 - §2.2.7; decisions "Encryption", "Signatures" and "Versions"."""
 
 import copy
 import hashlib

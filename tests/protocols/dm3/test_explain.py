@@ -124,7 +124,7 @@ def test_a_good_message_passes_every_check_and_is_shown() -> None:
 def test_each_check_says_what_it_expected_and_where_that_stands() -> None:
     checks = {check.name: check for check in told(sealed()).checks}
     assert all(check.expected and check.saw for check in checks.values())
-    assert all(check.section.startswith(("dm3 §2.", "settlement dm3 ", "RFC ")) for check in checks.values())
+    assert all(check.section.startswith(("dm3 §2.", 'decision "', "RFC ")) for check in checks.values())
     assert checks["message signature"].expected == f"a signature by secp256k1 {ALICE.signing.public.fingerprint}"
     assert checks["delivery information"].expected == "as the message: alice.eth to bob.eth"
 

@@ -62,7 +62,7 @@ def test_the_references_types_of_receipts_are_read_receipts() -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_references_default_is_every_type_new_among_them(build: str) -> None:
-    # It says that NEW is not supported; settlement dm3 12: NEW always is.
+    # It says that NEW is not supported; decision "Profile extension": NEW always is.
     default = BUILDS[build]["defaultProfileExtension"]
     assert default == {"notSupportedMessageTypes": ["NEW"]}
     assert read_extension(default).message_types == (
@@ -105,7 +105,7 @@ def test_json_text_may_be_so_long_and_no_longer() -> None:
         read_extension(longest + " ")
 
 
-def test_filter_rules_are_told_by_the_members_of_the_settlement() -> None:
+def test_filter_rules_are_told_by_the_members_that_were_decided() -> None:
     assert ProfileExtension(rules=RULES).as_json()["spamFilterRules"] == RULES_AS_JSON
     assert read_extension({"spamFilterRules": RULES_AS_JSON}).rules == RULES
 

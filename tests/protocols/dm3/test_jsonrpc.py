@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as a whole: requests, notifications, batches, errors (settlement dm3 7)."""
+"""JSON-RPC 2.0 as a whole: requests, notifications, batches, errors (decision "JSON-RPC")."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Keys of dm3: settlement dm3 2, the derivation the reference has, and the form they are stored in."""
+"""Keys of dm3: decision "Signatures", the derivation the reference has, and the form they are stored in."""
 
 import base64
 import hashlib

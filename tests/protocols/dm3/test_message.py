@@ -1,4 +1,4 @@
-"""Messages: dm3 §2.2.2 - §2.2.4; settlements dm3 2 and 14."""
+"""Messages: dm3 §2.2.2 - §2.2.4; decisions "Signatures" and "Message types"."""
 
 import copy
 import json

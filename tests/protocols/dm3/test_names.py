@@ -1,4 +1,4 @@
-"""Names are normalised by ENSIP-15, and the fast way for plain ones changes nothing (settlement dm3 10)."""
+"""Names are normalised by ENSIP-15, and the fast way for plain ones changes nothing (decision "Profiles")."""
 
 import itertools
 import string

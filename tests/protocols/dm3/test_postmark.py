@@ -1,4 +1,4 @@
-"""Postmarks: dm3 §2.2.8; settlements dm3 2 and 6."""
+"""Postmarks: dm3 §2.2.8; decisions "Signatures" and "Postmarks"."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Profiles of users and delivery services, and the URIs they are published under (dm3 §2.1; settlement dm3 10)."""
+"""Profiles of users and delivery services, and the URIs they are published under (dm3 §2.1; decision "Profiles")."""
 
 import base64
 import json
@@ -75,7 +75,7 @@ def test_a_delivery_services_profile_is_read_and_written_as_by_the_reference(kno
 OURS: dict[str, tuple[str, Reason | None]] = {
     "data json": ("ok", None),
     "data base64": ("ok", None),
-    # Settlement dm3 10: percent-encoded, bare, and with line breaks, as the text has it; the reference reads none.
+    # Decision "Profiles": percent-encoded, bare, and with line breaks, as the text has it; the reference reads none.
     "data percent-encoded": ("error", None),
     "data charset": ("ok", None),
     "data wrong mime": ("no resolver", PROFILE_INVALID),

@@ -1,4 +1,4 @@
-"""Sealed values: settlement dm3 1, and the known answers of the reference."""
+"""Sealed values: decision "Encryption", and the known answers of the reference."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Sealing containers: settlement dm3 15."""
+"""Sealing containers: decision "Containers"."""
 
 import hmac
 import os

@@ -1,4 +1,4 @@
-"""What is kept of a message: dm3 §3.2.1, chunk container; settlement dm3 6."""
+"""What is kept of a message: dm3 §3.2.1, chunk container; decision "Postmarks"."""
 
 import json
 from dataclasses import replace

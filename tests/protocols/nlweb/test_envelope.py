@@ -1,4 +1,5 @@
-"""The envelope's members, and the text that is hashed and signed: settlement NLWeb 1, 2, 3, 12; the MSG schema."""
+"""The envelope's members, and the text that is hashed and signed: decisions "Signed text", "Schema codes", "Two
+dialects" and "Senders"; the MSG schema."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Feedback, as we send and as we take it: settlement NLWeb 10 and 11."""
+"""Feedback, as we send and as we take it: decisions "Feedback" and "Buffer"."""
 
 import json
 

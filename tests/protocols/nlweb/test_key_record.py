@@ -1,4 +1,4 @@
-"""DKIM key records: RFC 6376 §3.2 and §3.6.1, RFC 8463, settlement NLWeb 4."""
+"""DKIM key records: RFC 6376 §3.2 and §3.6.1, RFC 8463, decision "Key records"."""
 
 from base64 import b64decode, b64encode
 

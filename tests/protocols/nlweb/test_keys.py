@@ -1,4 +1,4 @@
-"""Keys: settlement NLWeb 4, RFC 8017, RFC 8032, RFC 8301, RFC 8410."""
+"""Keys: decision "Key records", RFC 8017, RFC 8032, RFC 8301, RFC 8410."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""Our own manifest, and Identity@Graph: settlement NLWeb 10, 11; RFC 9512."""
+"""Our own manifest, and Identity@Graph: decisions "Feedback" and "Buffer"; RFC 9512."""
 
 import pytest
 import yaml

@@ -1,4 +1,5 @@
-"""Who may stand in From and To, selectors and Correlations: settlement NLWeb 3, 12, 13; RFC 1123, 6376, 9562."""
+"""Who may stand in From and To, selectors and Correlations: decisions "Two dialects", "Senders" and "Receivers"; RFC
+1123, 6376, 9562."""
 
 import string
 from collections.abc import Callable
@@ -109,7 +110,7 @@ def test_a_name_may_be_so_long_and_no_longer(read: Callable[[str], str]) -> None
     no_shape(read, HOST_254)
 
 
-# --- From (settlement NLWeb 12) ----------------------------------------------------------------------------------
+# --- From (decision "Senders") ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", HOST_NAMES)
@@ -174,7 +175,7 @@ def test_a_sender_is_a_name_or_a_uuid_or_refused(text: str) -> None:
         assert read_sender(name) == name
 
 
-# --- To (settlement NLWeb 13) ------------------------------------------------------------------------------------
+# --- To (decision "Receivers") ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", HOST_NAMES)

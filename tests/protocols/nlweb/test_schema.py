@@ -1,4 +1,4 @@
-"""Schema codes and the two dialects: settlement NLWeb 2 and 3."""
+"""Schema codes and the two dialects: decisions "Schema codes" and "Two dialects"."""
 
 import pytest
 from hypothesis import given

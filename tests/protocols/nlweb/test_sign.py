@@ -1,4 +1,4 @@
-"""Making envelopes: settlement NLWeb 1, 3; read again by our own rules and by other people's."""
+"""Making envelopes: decisions "Signed text" and "Two dialects"; read again by our own rules and by other people's."""
 
 import json
 from base64 import b64decode
@@ -105,7 +105,7 @@ def test_the_signature_is_over_the_canonical_text_itself(key: PrivateKey) -> Non
 
 @pytest.mark.parametrize("key", [RSA, ED25519], ids=["rsa", "ed25519"])
 def test_the_same_draft_and_key_give_the_same_envelope(key: PrivateKey) -> None:
-    """So that every try of one Feedback is the same message (settlement NLWeb 10)."""
+    """So that every try of one Feedback is the same message (decision "Feedback")."""
     assert json.dumps(sign(DRAFT, key)) == json.dumps(sign(DRAFT, key))
 
 

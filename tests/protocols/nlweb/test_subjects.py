@@ -1,4 +1,4 @@
-"""The registry of subjects: settlement NLWeb 10, 11, 14."""
+"""The registry of subjects: decisions "Feedback", "Buffer" and "Subjects"."""
 
 import pytest
 from hypothesis import given

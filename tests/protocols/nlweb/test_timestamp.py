@@ -1,4 +1,4 @@
-"""Timestamp and time window: settlement NLWeb 6 and 7, RFC 3339."""
+"""Timestamp and time window: decisions "Time window" and "Timestamps", RFC 3339."""
 
 from datetime import UTC, datetime
 

@@ -1,6 +1,6 @@
 """Envelopes of 2023 (`Header.Code: dtfw.org/msg`), hashed in insertion order, some signed with RSA-PSS: all must fail.
 
-Settlement NLWeb, background facts, 1 and 4. They stand under tests/vectors as they were published.
+Decisions "Signed text" and "Key records". They stand under tests/vectors as they were published.
 """
 
 import hashlib

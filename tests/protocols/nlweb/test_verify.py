@@ -1,4 +1,5 @@
-"""The door's verdict from values alone: settlement NLWeb 1, 3, 6, 8; what is signed cannot be changed."""
+"""The door's verdict from values alone: decisions "Signed text", "Two dialects", "Time window" and "Answers"; what is
+signed cannot be changed."""
 
 import base64
 import hashlib
@@ -88,7 +89,7 @@ def test_the_bytes_may_be_written_otherwise() -> None:
         check_signature(at_door(data), KEY.public)
 
 
-# --- the order of settlement 8 -----------------------------------------------------------------------------------
+# --- the order of decision "Answers" ---------------------------------------------------------------------------------
 
 WRONG_HASH: dict[str, JsonValue] = {"Hash": "0" * 64}
 OLD, NEW = write_timestamp(NOW_MS - 86_400_001), write_timestamp(NOW_MS + 120_001)

@@ -4,38 +4,39 @@ from postroom.core.reason import Audience, Kind, Reason
 
 NOT_A_REQUEST = Reason(
     "NotARequest", Kind.REFUSAL, 400, Audience.OWNERS,
-    "The request does not have the form that this address takes; GET /openapi.json says which.", "settlement dm3 16",
+    "The request does not have the form that this address takes; GET /openapi.json says which.",
+    'decision "Signing in"',
 )  # fmt: skip
 NO_MAILBOX_NAME = Reason(
     "NoMailboxName", Kind.REFUSAL, 404, Audience.OWNERS,
-    "The name in the address is no name that a mailbox can have.", "settlement dm3 10, NLWeb 13",
+    "The name in the address is no name that a mailbox can have.", 'decisions "Profiles" and "Receivers"',
 )  # fmt: skip
 CHALLENGE_INVALID = Reason(
     "ChallengeInvalid", Kind.REFUSAL, 401, Audience.OWNERS,
     "The challenge is not one of ours for this name, or its time is over, or it was answered before.",
-    "settlement dm3 16",
+    'decision "Signing in"',
 )  # fmt: skip
 NOT_THE_OWNER = Reason(
     "NotTheOwner", Kind.REFUSAL, 401, Audience.OWNERS,
-    "The signature is by no key of this mailbox, or there is no such mailbox.", "settlement dm3 16",
+    "The signature is by no key of this mailbox, or there is no such mailbox.", 'decision "Signing in"',
 )  # fmt: skip
 TOKEN_INVALID = Reason(
     "TokenInvalid", Kind.REFUSAL, 401, Audience.OWNERS,
     "This takes a token of the mailbox (Authorization: Bearer), as POST /auth/{name} gives one, whose time is not "
     "over and which was not revoked.",
-    "RFC 6750 §3.1; settlement dm3 16",
+    'RFC 6750 §3.1; decision "Signing in"',
 )  # fmt: skip
 ANOTHERS_MAILBOX = Reason(
     "AnothersMailbox", Kind.REFUSAL, 403, Audience.OWNERS,
-    "The token is that of another mailbox.", "RFC 6750 §3.1; settlement dm3 16",
+    "The token is that of another mailbox.", 'RFC 6750 §3.1; decision "Signing in"',
 )  # fmt: skip
 OPENING_NOT_OFFERED = Reason(
     "OpeningNotOffered", Kind.REFUSAL, 403, Audience.OWNERS,
-    "At this post office its operator opens mailboxes, and nobody else.", "settlement dm3 16",
+    "At this post office its operator opens mailboxes, and nobody else.", 'decision "Signing in"',
 )  # fmt: skip
 OPENING_REFUSED = Reason(
     "OpeningRefused", Kind.REFUSAL, 403, Audience.OWNERS,
-    "This mailbox is not opened by its owner alone.", "dm3 §2.1.1; settlement dm3 16",
+    "This mailbox is not opened by its owner alone.", 'dm3 §2.1.1; decision "Signing in"',
 )  # fmt: skip
 CURSOR_INVALID = Reason(
     "CursorInvalid", Kind.REFUSAL, 400, Audience.OWNERS,
@@ -59,12 +60,12 @@ MATCH_NEEDED = Reason(
 )  # fmt: skip
 SETTING_INVALID = Reason(
     "SettingInvalid", Kind.REFUSAL, 422, Audience.OWNERS,
-    "A setting is none that this mailbox can have.", "settlement NLWeb 14, dm3 12",
+    "A setting is none that this mailbox can have.", 'decisions "Subjects" and "Profile extension"',
 )  # fmt: skip
 SUBJECT_OF_OPERATOR = Reason(
     "SubjectOfOperator", Kind.REFUSAL, 403, Audience.OWNERS,
     "What becomes of this Subject the operator of this post office says, and no owner changes it.",
-    "settlement NLWeb 14",
+    'decision "Subjects"',
 )  # fmt: skip
 NOT_A_SENDER = Reason(
     "NotASender", Kind.REFUSAL, 403, Audience.OWNERS,
@@ -108,16 +109,16 @@ CODE_WRONG = Reason(
 )  # fmt: skip
 CONTAINER_UNKNOWN = Reason(
     "ContainerUnknown", Kind.REFUSAL, 404, Audience.OWNERS,
-    "There is no container under this key.", "dm3 §3.2; settlement dm3 15",
+    "There is no container under this key.", 'dm3 §3.2; decision "Containers"',
 )  # fmt: skip
 PART_UNKNOWN = Reason(
     "PartUnknown", Kind.REFUSAL, 409, Audience.OWNERS,
     "One of the parts is not there: a part counts for an hour, and once; send the container again.",
-    "dm3 §3.2; settlement dm3 15",
+    'dm3 §3.2; decision "Containers"',
 )  # fmt: skip
 CONTAINER_TOO_LARGE = Reason(
     "ContainerTooLarge", Kind.REFUSAL, 413, Audience.OWNERS,
-    "That is more than is taken at once, or than a container may have.", "dm3 §3.2; settlement dm3 15",
+    "That is more than is taken at once, or than a container may have.", 'dm3 §3.2; decision "Containers"',
 )  # fmt: skip
 STORAGE_FULL = Reason(
     "StorageFull", Kind.REFUSAL, 507, Audience.OWNERS,
@@ -130,7 +131,7 @@ TOO_MANY_REQUESTS = Reason(
 )  # fmt: skip
 COUNTER_CLOSED = Reason(
     "CounterClosed", Kind.RETRY, 503, Audience.OWNERS,
-    "The mailbox could not be looked into just now; ask again.", "settlement dm3 16",
+    "The mailbox could not be looked into just now; ask again.", 'decision "Signing in"',
 )  # fmt: skip
 MESSAGE_UNREADABLE = Reason(
     "MessageUnreadable", Kind.RETRY, 503, Audience.OWNERS,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class KeyAlgorithm(StrEnum):
-    """The kinds of keys (settlement NLWeb 4)."""
+    """The kinds of keys (decision "Key records")."""
 
     RSA = "rsa"
     ED25519 = "ed25519"

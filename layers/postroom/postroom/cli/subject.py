@@ -1,4 +1,4 @@
-"""`postroom subject`: what is done with messages, by their Subject (settlement NLWeb 14)."""
+"""`postroom subject`: what is done with messages, by their Subject (decision "Subjects")."""
 
 import re
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`postroom wallet`: senders without a domain, with registered keys (settlement NLWeb 12)."""
+"""`postroom wallet`: senders without a domain, with registered keys (decision "Senders")."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

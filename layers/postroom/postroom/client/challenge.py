@@ -1,4 +1,4 @@
-"""Checks of a challenge before it is signed (settlement dm3 16): a host in between could use the signature."""
+"""Checks of a challenge before it is signed (decision "Signing in"): a host in between could use the signature."""
 
 import re
 from typing import Final

@@ -142,8 +142,8 @@ Delivering = Generator[Post, Answer, Dm3Sent]
 def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: ExplainedProfiles, now_ms: int) -> Delivering:
     """Deliver a letter: yields the requests to make, is sent what came of each, returns what became of the letter.
 
-    The next delivery service is asked only where the one before is unavailable, never after a refusal (settlement
-    dm3 11). Each gets the same sealed message: whoever gets two copies can see that they are one.
+    The next delivery service is asked only where the one before is unavailable, never after a refusal (decision
+    "Fallback"). Each gets the same sealed message: whoever gets two copies can see that they are one.
 
     Raises TheirError: NAME_INVALID, MESSAGE_INVALID, and for the receiver PROFILE_UNKNOWN, PROFILE_INVALID,
     PROFILE_URI_UNSUPPORTED; NotNowError(PROFILE_LOOKUP_FAILED).

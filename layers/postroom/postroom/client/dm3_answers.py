@@ -1,4 +1,4 @@
-"""The meaning of a delivery service's answer (JSON-RPC 2.0 §5; dm3 §2.3.1; settlement dm3 11)."""
+"""The meaning of a delivery service's answer (JSON-RPC 2.0 §5; dm3 §2.3.1; decision "Fallback")."""
 
 from typing import Final
 

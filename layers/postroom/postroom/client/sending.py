@@ -1,6 +1,6 @@
 """Sending a signed envelope; the receiver's answer is a value.
 
-A refusal is an answer, not an error (settlement NLWeb 8): it comes back as `Sent` with the receiver's own reason,
+A refusal is an answer, not an error (decision "Answers"): it comes back as `Sent` with the receiver's own reason,
 which need not be from our vocabulary. Raised is only what gave no answer: NotNowError(OUTBOUND_FAILED).
 """
 

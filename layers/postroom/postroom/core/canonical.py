@@ -124,7 +124,7 @@ def _reference(value: JsonValue) -> bytes:
 
 
 def stringify(value: JsonValue) -> bytes:
-    """Write a value as npm's safe-stable-stringify 2 does (settlement dm3 3), in UTF-8.
+    """Write a value as npm's safe-stable-stringify 2 does (decision "Canonical text"), in UTF-8.
 
     It sorts names by `<` of JavaScript, which compares UTF-16 code units, and writes no white space: for every
     value that RFC 8785 canonicalises that is RFC 8785. Raises NotCanonicalError for all others, as `jcs` does.

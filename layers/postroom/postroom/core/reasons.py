@@ -4,7 +4,7 @@ from postroom.core.reason import Audience, Kind, Reason
 
 NO_SUCH_ROUTE = Reason(
     "NoSuchRoute", Kind.REFUSAL, 404, Audience.NLWEB | Audience.DM3 | Audience.OWNERS,
-    "There is nothing at this address; messages are posted to /inbox.", "settlement NLWeb 8",
+    "There is nothing at this address; messages are posted to /inbox.", 'decision "Answers"',
 )  # fmt: skip
 METHOD_NOT_ALLOWED = Reason(
     "MethodNotAllowed", Kind.REFUSAL, 405, Audience.NLWEB | Audience.DM3 | Audience.OWNERS,
@@ -12,15 +12,15 @@ METHOD_NOT_ALLOWED = Reason(
 )  # fmt: skip
 WRONG_CONTENT_TYPE = Reason(
     "WrongContentType", Kind.REFUSAL, 415, Audience.NLWEB | Audience.OWNERS,
-    "A message is posted as application/json in UTF-8.", "settlement NLWeb 8",
+    "A message is posted as application/json in UTF-8.", 'decision "Answers"',
 )  # fmt: skip
 WRONG_CONTENT_ENCODING = Reason(
     "WrongContentEncoding", Kind.REFUSAL, 415, Audience.NLWEB,
-    "The request body must not be compressed.", "settlement NLWeb 8, 15",
+    "The request body must not be compressed.", 'decisions "Answers" and "No compression"',
 )  # fmt: skip
 TOO_LARGE = Reason(
     "TooLarge", Kind.REFUSAL, 413, Audience.NLWEB | Audience.DM3 | Audience.OWNERS,
-    "The message is larger than this receiver takes.", "settlement NLWeb 8", json_rpc=-32011,
+    "The message is larger than this receiver takes.", 'decision "Answers"', json_rpc=-32011,
 )  # fmt: skip
 NOT_JSON = Reason(
     "NotJson", Kind.REFUSAL, 400, Audience.NLWEB | Audience.DM3 | Audience.OWNERS,
@@ -40,11 +40,12 @@ MAILBOX_FULL = Reason(
 SENDER_NOT_WANTED = Reason(
     "SenderNotWanted", Kind.DISCARD, 403, Audience.DM3,
     "The receiver's filter rules do not let this sender in.",
-    "dm3 §2.2.1; settlement dm3 5, 12, NLWeb 14", json_rpc=-32010,
+    'dm3 §2.2.1; decisions "Order of checks", "Profile extension" and "Subjects"', json_rpc=-32010,
 )  # fmt: skip
 TOO_LATE = Reason(
     "TooLate", Kind.DISCARD, 504, Audience.NLWEB,
-    "The message could not be judged within the time a message may wait.", "store protocol: Times; settlement NLWeb 5",
+    "The message could not be judged within the time a message may wait.",
+    'store protocol: Times; decision "DNSSEC required"',
 )  # fmt: skip
 UNDELIVERABLE = Reason(
     "Undeliverable", Kind.DISCARD, 500, Audience.NLWEB | Audience.OWNERS,
@@ -53,7 +54,7 @@ UNDELIVERABLE = Reason(
 NOT_QUEUED = Reason(
     "NotQueued", Kind.RETRY, 503, Audience.NLWEB | Audience.DM3,
     "The message could not be taken in just now; send the same message again.",
-    "NLWeb: how do receiver domains reply to incoming messages; settlement NLWeb 8", json_rpc=-32002,
+    'NLWeb: how do receiver domains reply to incoming messages; decision "Answers"', json_rpc=-32002,
 )  # fmt: skip
 STORE_UNAVAILABLE = Reason(
     "StoreUnavailable", Kind.RETRY, 503, Audience.NLWEB | Audience.DM3 | Audience.OWNERS,

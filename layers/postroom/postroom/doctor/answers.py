@@ -16,7 +16,7 @@ SUBJECT = IDENTITY[0]
 
 
 def judge_inbox(host: str, answer: HttpsResponse) -> DoctorCheck:
-    """The check `inbox`, from the answer to GET /inbox (settlement NLWeb 8)."""
+    """The check `inbox`, from the answer to GET /inbox (decision "Answers")."""
     name, told = "inbox", f"{host} answered {answer.status} to GET /inbox"
     match fate_of(answer.status):
         case SendOutcome.TAKEN:

@@ -1,4 +1,4 @@
-"""Operations on containers of archives, stored for owners (dm3 chapter 3; settlement dm3 15).
+"""Operations on containers of archives, stored for owners (dm3 chapter 3; decision "Containers").
 
 What comes here is sealed. An answer of Lambda holds 6 MB, in base64 four thirds of what it carries: larger containers
 are read by Range, and come in parts that are joined.

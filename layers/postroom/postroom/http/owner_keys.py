@@ -26,8 +26,9 @@ class OwnerKey(Protocol):
 
 
 def read_owner_key(text: str) -> OwnerKey:
-    """A key in base64: the bytes of a dm3 profile's `publicSigningKey` (settlement dm3 2), or a SubjectPublicKeyInfo
-    in DER of RSA or Ed25519. Raises OurError: operators and owners set it, and it was read then."""
+    """A key in base64: the bytes of a dm3 profile's `publicSigningKey` (decision "Signatures"), or a
+    SubjectPublicKeyInfo in DER of RSA or Ed25519. Raises OurError: operators and owners set it, and it was read
+    then."""
     try:
         data = pybase64.b64decode(text, validate=True)
         return PublicSigningKey.from_bytes(data) if len(data) in _RAW_LENGTHS else public_key_from_spki(data)

@@ -1,4 +1,4 @@
-"""Self-registration: a name whose profile names our delivery service opens its mailbox (settlement dm3 16).
+"""Self-registration: a name whose profile names our delivery service opens its mailbox (decision "Signing in").
 
 By the profile's key, which gives a token; or, as dm3's reference has it, by the word of the registry, which gives
 none: whoever reads a registry could bring a profile, and what an account signed beneath it, as well as its owner.

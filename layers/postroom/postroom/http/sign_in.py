@@ -1,4 +1,4 @@
-"""Signing in as the owner of a mailbox: challenge, signature, token (settlement dm3 16).
+"""Signing in as the owner of a mailbox: challenge, signature, token (decision "Signing in").
 
 Nothing here tells a name that has a mailbox from one that has none: a challenge takes no look-up, and a signature is
 checked against some key in any case.

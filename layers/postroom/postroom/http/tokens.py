@@ -1,4 +1,4 @@
-"""Challenges and tokens: JSON Web Tokens by keys of their own (settlement dm3 16; RFC 7519, RFC 8037). Sans-I/O.
+"""Challenges and tokens: JSON Web Tokens by keys of their own (decision "Signing in"; RFC 7519, RFC 8037). Sans-I/O.
 
 A challenge is bound to a name, an audience (our host, as the asker reached it) and a purpose, and counts for two
 minutes, once. It is signed, not stored: that somebody asks for one costs us nothing, and tells nobody who has a

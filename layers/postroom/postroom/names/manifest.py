@@ -1,4 +1,4 @@
-"""Other domains' manifests, which name where Feedback goes (settlement NLWeb 10)."""
+"""Other domains' manifests, which name where Feedback goes (decision "Feedback")."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol

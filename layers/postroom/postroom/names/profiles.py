@@ -1,4 +1,4 @@
-"""Profiles of users and delivery services by name: looked up, read, cached (dm3 §2.1; settlement dm3 10)."""
+"""Profiles of users and delivery services by name: looked up, read, cached (dm3 §2.1; decision "Profiles")."""
 
 from collections.abc import Callable
 from math import inf

@@ -41,7 +41,7 @@ class FirstKey(Protocol):
 
 
 class Graph:
-    """Asks a graph domain `Identity@Graph` (settlement NLWeb 10).
+    """Asks a graph domain `Identity@Graph` (decision "Feedback").
 
     It asks in the name of the first of our domains that has a key, whichever the message was for.
     """

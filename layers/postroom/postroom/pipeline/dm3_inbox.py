@@ -1,6 +1,6 @@
 """The dm3 inbox: JSON-RPC in; refusals at once where possible; `accepted` once the claim is queued.
 
-The order of submitting is that of settlement dm3 5: size, shape, delivery information, receiver, the sender's
+The order of submitting is that of decision "Order of checks": size, shape, delivery information, receiver, the sender's
 signature, filter rules.
 """
 

@@ -65,11 +65,11 @@ class NlwebInbox:
         self._clock = clock
 
     def welcome(self) -> HttpResponse:
-        """GET /inbox (settlement NLWeb 8)."""
+        """GET /inbox (decision "Answers")."""
         return text_response(WELCOME)
 
     def manifest(self, host: str) -> HttpResponse:
-        """GET /manifest: that of the domain whose post office `host` is (settlement NLWeb 11)."""
+        """GET /manifest: that of the domain whose post office `host` is (decision "Buffer")."""
         try:
             domain = self._directory.domain(domain_of_host(host))
         except (TheirError, NotNowError) as error:

@@ -1,4 +1,4 @@
-"""Synchronous requests: verified, executed once, and answered at once (settlement NLWeb 8)."""
+"""Synchronous requests: verified, executed once, and answered at once (decision "Answers")."""
 
 import json
 import logging

@@ -88,12 +88,12 @@ def row_key(mailbox: str, shards: int, received_at_ms: int, claim_id: str) -> Ro
 
 
 def seen_key_nlweb(receiver: str, sender: str, correlation: str) -> str:
-    """Who an NLWeb message is: (To, From, Correlation), normalised (settlement NLWeb 9)."""
+    """Who an NLWeb message is: (To, From, Correlation), normalised (decision "Replay")."""
     return "n#" + _digest(receiver, sender, correlation)
 
 
 def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: bool) -> str:
-    """Who a dm3 message is: (to, from, SHA-256 of the message string), names normalised (settlement dm3 9).
+    """Who a dm3 message is: (to, from, SHA-256 of the message string), names normalised (decision "Duplicates").
 
     The sender belongs to the key, or a stranger's copy could suppress the original; copies whose sender is not
     verified have a key space of their own, for the same reason.

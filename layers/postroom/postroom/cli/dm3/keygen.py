@@ -25,7 +25,7 @@ _RPC_PATHS = ("/rpc", "/dm3")
 
 
 class SigningAlgorithm(StrEnum):
-    """The kinds of signing keys (settlement dm3 2)."""
+    """The kinds of signing keys (decision "Signatures")."""
 
     SECP256K1 = "secp256k1"
     ED25519 = "ed25519"

@@ -1,4 +1,4 @@
-"""The error codes of JSON-RPC and their texts (dm3 §2.3.1, §2.4.3; settlement dm3 7)."""
+"""The error codes of JSON-RPC and their texts (dm3 §2.3.1, §2.4.3; decision "JSON-RPC")."""
 
 from typing import Final
 

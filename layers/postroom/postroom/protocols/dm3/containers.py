@@ -1,8 +1,8 @@
 """The containers of an archive (dm3 §3.2.1): a root that lists conversations, which list chunks, which hold messages.
 
-Each is a JSON text under a key that only its owner can work out (settlement dm3 15); sealed (storage_key.py), it lies
-wherever the owner wants it. Three members are ours, and may be ignored by whoever reads by the text alone: `ends` and
-`discarded` of a conversation, `full` of a chunk (chunking.py says what they are for).
+Each is a JSON text under a key that only its owner can work out (decision "Containers"); sealed (storage_key.py), it
+lies wherever the owner wants it. Three members are ours, and may be ignored by whoever reads by the text alone: `ends`
+and `discarded` of a conversation, `full` of a chunk (chunking.py says what they are for).
 """
 
 from base64 import b64encode

@@ -1,8 +1,8 @@
-"""The differences between the text of dm3 and its reference implementation, each with its settlement.
+"""The differences between the text of dm3 and its reference implementation, each with its decision.
 
 We write what the text says, and read both. Of two differences other modules hold no more than the form: sealing
-is silent in the text and done as the reference does (settlement dm3 1, sealing.py); which algorithm a key signs
-by, its length says (settlement dm3 2, keys.py).
+is silent in the text and done as the reference does (decision "Encryption", sealing.py); which algorithm a key signs
+by, its length says (decision "Signatures", keys.py).
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from postroom.crypto.encodings import decode_base64
 from postroom.crypto.ethereum import keccak_256
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 
-# --- settlement dm3 4: the version ----------------------------------------------------------------------------
+# --- decision "Versions" ----------------------------------------------------------------------------
 WRITTEN_VERSION: Final = "1.0"
 VERSIONS: Final = frozenset((WRITTEN_VERSION, "v1", "1"))
 """The text writes 1.0, the reference v1; all are the same."""
@@ -34,23 +34,23 @@ def rpc_url(url: str) -> str:
     return url.rstrip("/") + RPC_PATH
 
 
-# --- settlement dm3 6: the postmark's timestamp -----------------------------------------------------------------
+# --- decision "Postmarks": the timestamp -----------------------------------------------------------------
 TIMESTAMP_MEMBER: Final = "incomingTimestamp"
 REFERENCE_TIMESTAMP_MEMBER: Final = "incommingTimestamp"
 """The reference's spelling; a postmark of its form has no deliveryInformation."""
 
-# --- settlement dm3 10: profiles ----------------------------------------------------------------------------------
+# --- decision "Profiles" ----------------------------------------------------------------------------------
 PROFILE_WRAPPER: Final = "profile"
 """The reference publishes {profile, signature}, the text the profile itself."""
 DELIVERY_SERVICES: Final = ("deliveryServices", "deliveryService")
 """The text's definition has the first name, its example the second."""
 
-# --- settlement dm3 14: message types -------------------------------------------------------------------------------
+# --- decision "Message types" -------------------------------------------------------------------------------
 TYPE_ALIASES: Final[Mapping[str, str]] = {"READ_OPENED": "READ_RECEIPT", "READ_RECEIVED": "READ_RECEIPT"}
 """What the reference calls a READ_RECEIPT: shown to the reader, and notice of having arrived."""
 
 
-# --- settlement dm3 2: signatures -----------------------------------------------------------------------------------
+# --- decision "Signatures" -----------------------------------------------------------------------------------
 def sign_struct(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
     """Sign a structure without its signature: base64. Raises NotCanonicalError where it has no `stringify`.
 
@@ -88,7 +88,7 @@ def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> byt
     return text if key.algorithm == "secp256k1" else b"0x" + hashlib.sha256(text).hexdigest().encode()
 
 
-# --- settlement dm3 4: hashes that one build or the other of the reference adds to the envelope's metadata ----------
+# --- decision "Versions": hashes that one build or the other of the reference adds to the envelope's metadata --------
 ENCRYPTED_MESSAGE_HASH: Final = "encryptedMessageHash"
 """We write it, too: the text allows further members, and the reference's delivery services demand this one."""
 MESSAGE_HASH: Final = "messageHash"
@@ -109,7 +109,7 @@ def plain_message_hash_fits(claimed: JsonValue, message: Mapping[str, JsonValue]
     return _is_hash(claimed, hashlib.sha256(stringify(dict(message))))
 
 
-# --- settlement dm3 6: the hash in a postmark -----------------------------------------------------------------------
+# --- decision "Postmarks": the hash in a postmark --------------------------------------------------------------------
 def postmark_hash(sealed_message: str) -> str:
     """The text's: lower-case hex SHA-256 of the sealed message."""
     return hashlib.sha256(sealed_message.encode()).hexdigest()
@@ -143,7 +143,7 @@ def reference_hashes(
     return tuple(dict.fromkeys(hashes))
 
 
-# --- settlement dm3 15: the keys of containers ----------------------------------------------------------------------
+# --- decision "Containers": the keys of containers -------------------------------------------------------------------
 def container_key(*parts: str) -> str:
     """0x and the lower-case hex SHA-256 of the parts, joined: the text says sha256, the reference writes the 0x."""
     return "0x" + hashlib.sha256("".join(parts).encode()).hexdigest()

@@ -241,7 +241,7 @@ def check_signature(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
 
 
 def check_hashes(envelope: Dm3Envelope, message: Dm3Message | None = None) -> None:
-    """Check the hashes of the message that the reference adds to the metadata, where they are (settlement dm3 4).
+    """Check the hashes of the message that the reference adds to the metadata, where they are (decision "Versions").
 
     One is of the sealed message; the other of the message itself, and needs it. The text has neither, so that its
     envelopes need not bind the message to the metadata. Raises TheirError(ENVELOPE_INVALID).

@@ -86,7 +86,7 @@ def explain(data: bytes, keys: UserKeys, profiles: ExplainedProfiles, *, older: 
     if value is None:
         return told
     envelope = told.look(
-        "envelope", "dm3 §2.2.5, §2.2.6; settlement dm3 4", "a sealed message with metadata of version 1.0",
+        "envelope", 'dm3 §2.2.5, §2.2.6; decision "Versions"', "a sealed message with metadata of version 1.0",
         _members(value[0]), lambda: read_envelope(value[0]),
     )  # fmt: skip
     if envelope is None:
@@ -119,7 +119,8 @@ def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
 
 def _open_message(told: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message | None:
     return told.look(
-        "message", "dm3 §2.2.2 - §2.2.4; settlement dm3 1, 14", "sealed to your key, with what its type needs",
+        "message", 'dm3 §2.2.2 - §2.2.4; decisions "Encryption" and "Message types"',
+        "sealed to your key, with what its type needs",
         f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, keys),
     )  # fmt: skip
 
@@ -131,7 +132,7 @@ def _open_postmark(told: Opened, envelope: Dm3Envelope, keys: Sequence[Encryptio
         return read_postmark(open_sealed(envelope.postmark, keys))
 
     return told.look(
-        POSTMARK, "dm3 §2.2.8; settlement dm3 6", "sealed to your key by the delivery service",
+        POSTMARK, 'dm3 §2.2.8; decision "Postmarks"', "sealed to your key by the delivery service",
         "absent" if envelope.postmark is None else f"{len(envelope.postmark)} characters, sealed", read,
     )  # fmt: skip
 
@@ -139,37 +140,37 @@ def _open_postmark(told: Opened, envelope: Dm3Envelope, keys: Sequence[Encryptio
 def _look_at_hashes(told: Opened, envelope: Dm3Envelope, message: Dm3Message) -> None:
     there = [name for name in _HASHES if name in envelope.metadata.extra]
     told.look(
-        "hashes in the metadata", "settlement dm3 4", "SHA-256 of what they name, where they are there",
+        "hashes in the metadata", 'decision "Versions"', "SHA-256 of what they name, where they are there",
         ", ".join(there) or "none", lambda: check_hashes(envelope, message),
     )  # fmt: skip
 
 
 def _look_at_signatures(told: Opened, envelope: Dm3Envelope, sender: str, profiles: ExplainedProfiles) -> None:
     profile = told.look(
-        SENDERS_PROFILE, "dm3 §2.1.1; settlement dm3 10", "a profile of this name with a signing key",
+        SENDERS_PROFILE, 'dm3 §2.1.1; decision "Profiles"', "a profile of this name with a signing key",
         _short(sender), lambda: profiles.user(sender),
     )  # fmt: skip
     if profile is None:
         return
     key, message = profile.signing_key, told.message
     if message is not None:
-        told.look("message signature", "dm3 §2.2.2; settlement dm3 2", f"a signature by {_named(key)}",
+        told.look("message signature", 'dm3 §2.2.2; decision "Signatures"', f"a signature by {_named(key)}",
                   _short(message.signature), lambda: check_message(message, key))  # fmt: skip
 
-    told.look("envelope signature", "dm3 §2.2.6; settlement dm3 2", f"a signature by {_named(key)}",
+    told.look("envelope signature", 'dm3 §2.2.6; decision "Signatures"', f"a signature by {_named(key)}",
               _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
 
 
 def _look_at_postmark_hash(told: Opened, envelope: Dm3Envelope, postmark: Postmark) -> None:
     told.look(
-        "postmark hash", "dm3 §2.2.8; settlement dm3 6", expected_hash(postmark, envelope),
+        "postmark hash", 'dm3 §2.2.8; decision "Postmarks"', expected_hash(postmark, envelope),
         _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
     )  # fmt: skip
 
 
 def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
     """Noted by hand: which delivery service it was is seen when it is found."""
-    name, section = "postmark signature", "dm3 §2.2.8; settlement dm3 2, 6"
+    name, section = "postmark signature", 'dm3 §2.2.8; decisions "Signatures" and "Postmarks"'
     expected = f"a signature by a delivery service of {_short(receiver)}"
     try:
         service = _postmarked_by(postmark, receiver, profiles)
@@ -216,7 +217,8 @@ def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: Explained
         if profiles.user(to).encryption_key != keys.encryption.public:
             raise TheirError(POSTMARK_INVALID, "the profile of this name has another encryption key than yours")
 
-    told.look("receiver", "settlement dm3 6", "your name: the postmark, the reference's, has no delivery information",
+    told.look("receiver", 'decision "Postmarks"',
+              "your name: the postmark, the reference's, has no delivery information",
               _short(to), check)  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The profile extension, filter rules and properties of a delivery service.
 
-(dm3 §2.3.2, §2.3.3; settlement dm3 12, 13.) The reference answers both methods with JSON text where the text of dm3
-has objects, and tells which message types a receiver does not take; both are read here, and neither is written.
+(dm3 §2.3.2, §2.3.3; decisions "Profile extension" and "Message TTL".) The reference answers both methods with JSON text
+where the text of dm3 has objects, and tells which message types a receiver does not take; both are read here, and
+neither is written.
 """
 
 import re
@@ -47,7 +48,7 @@ class TokenBalance:
 
 @dataclass(frozen=True, slots=True)
 class FilterRules:
-    """Whom a receiver lets in (settlement dm3 12).
+    """Whom a receiver lets in (decision "Profile extension").
 
     `min_nonce`: transactions the sender's account has made; `min_balance`: wei. `allow`, `block`: names, normalised
     when the rules are made. Raises TheirError: NAME_INVALID, or PROFILE_INVALID for a number out of range.

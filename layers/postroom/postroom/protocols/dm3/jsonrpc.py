@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0: requests and answers (dm3 §2.3; settlement dm3 7).
+"""JSON-RPC 2.0: requests and answers (dm3 §2.3; decision "JSON-RPC").
 
 `read_calls` takes a body apart: each request becomes a `RpcRequest`, or the `RpcError` that answers it. Whoever runs
 the calls makes an answer of each, with `result` or `error` or `fault`, and `write_answers` puts them together.

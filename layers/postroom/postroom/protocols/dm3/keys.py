@@ -1,6 +1,6 @@
 """Signing keys: ECDSA over secp256k1, as the text of dm3 has it, and Ed25519, as its reference has it.
 
-A public key's length says which it is (settlement dm3 2). Ed25519 signs the text itself; secp256k1 signs its
+A public key's length says which it is (decision "Signatures"). Ed25519 signs the text itself; secp256k1 signs its
 SHA-256, in the compact form r ‖ s of 64 bytes with the lower s. Verifying also takes DER, and refuses the higher
 s (libsecp256k1 does): nobody can make a second signature of somebody's. Ed25519 is verified by libsodium, and
 keys outside the prime-order group are refused: with such a key one "signature" fits every text.

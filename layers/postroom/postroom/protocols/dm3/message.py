@@ -54,7 +54,8 @@ NEEDS_NO_TEXT: Final = frozenset((MessageType.READ_RECEIPT, MessageType.DELETE_R
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A URI (data:, https:, ipfs:) as the text has it, or the reference's object {name?, data} (settlement dm3 14).
+    """A URI (data:, https:, ipfs:) as the text has it, or the reference's object {name?, data} (decision "Message
+    types").
 
     Raises TheirError(MESSAGE_INVALID).
     """

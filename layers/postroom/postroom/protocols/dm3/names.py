@@ -1,4 +1,4 @@
-"""Names as ENSIP-15 normalises them (settlement dm3 10)."""
+"""Names as ENSIP-15 normalises them (decision "Profiles")."""
 
 import re
 

@@ -29,7 +29,7 @@ _INVALID: Final = POSTMARK_INVALID
 class Postmark:
     """An opened postmark. Whether it is true, `check_postmark` tells. Raises TheirError(POSTMARK_INVALID).
 
-    `incoming_timestamp_ms`: epoch milliseconds. `delivery`: None in the form of the reference (settlement dm3 6),
+    `incoming_timestamp_ms`: epoch milliseconds. `delivery`: None in the form of the reference (decision "Postmarks"),
     which `is_reference` says: it also hashes otherwise and spells the timestamp in its own way.
     """
 

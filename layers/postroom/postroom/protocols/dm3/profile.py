@@ -91,7 +91,7 @@ class ServiceProfile:
 
 
 def read_user_profile(value: JsonValue) -> UserProfile:
-    """Read a user's profile, bare or wrapped (settlement dm3 10). Raises TheirError(PROFILE_INVALID)."""
+    """Read a user's profile, bare or wrapped (decision "Profiles"). Raises TheirError(PROFILE_INVALID)."""
     members = _members(value)
     encryption_key, signing_key = _take_keys(members)
     written = next((name for name in DELIVERY_SERVICES if name in members), None)
@@ -114,7 +114,7 @@ def read_service_profile(value: JsonValue) -> ServiceProfile:
 
 
 def profile_of_uri(uri: str) -> JsonValue:
-    """The JSON that a `data:` URI carries: plain, percent-encoded or in base64, with parameters (settlement dm3 10).
+    """The JSON that a `data:` URI carries: plain, percent-encoded or in base64, with parameters (decision "Profiles").
 
     Raises TheirError: PROFILE_URI_UNSUPPORTED for https: and ipfs:, which the text knows and we do not read;
     PROFILE_INVALID for anything else that is no JSON in such a URI.

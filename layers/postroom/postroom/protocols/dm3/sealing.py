@@ -1,4 +1,4 @@
-"""Sealed values: texts that only the holder of one X25519 key can open (settlement dm3 1).
+"""Sealed values: texts that only the holder of one X25519 key can open (decision "Encryption").
 
 The specification names the scheme, x25519-chacha20-poly1305, and says no more; this is what the reference does.
 Per value: a fresh ephemeral key pair; libsodium's `crypto_kx` with the sender as client and the recipient as
@@ -37,7 +37,7 @@ _START: Final = '{"ciphertext":"'
 def seal(
     plaintext: bytes, recipient: bytes, *, ephemeral: EncryptionKey | None = None, nonce: bytes | None = None
 ) -> str:
-    """Seal a plaintext to a recipient's public key: a JSON text (settlement dm3 1).
+    """Seal a plaintext to a recipient's public key: a JSON text (decision "Encryption").
 
     `ephemeral`, `nonce` (12 bytes): fixed in tests; otherwise fresh, and never to be used twice. Raises
     TheirError(PROFILE_INVALID) where the recipient's key is no X25519 key, or one of small order.

@@ -18,7 +18,7 @@ class ServiceKeys:
 
     @staticmethod
     def generate(algorithm: str = "secp256k1") -> "ServiceKeys":
-        """Fresh keys (settlement dm3 2: secp256k1, or ed25519 as the reference has it)."""
+        """Fresh keys (decision "Signatures": secp256k1, or ed25519 as the reference has it)."""
         return ServiceKeys(PrivateSigningKey.generate(algorithm), (EncryptionKey.generate(),))
 
     def rotated(self) -> "ServiceKeys":

@@ -1,4 +1,4 @@
-"""Storage keys, which seal containers (dm3 §3.2.1; settlement dm3 15): ChaCha20-Poly1305 of RFC 8439.
+"""Storage keys, which seal containers (dm3 §3.2.1; decision "Containers"): ChaCha20-Poly1305 of RFC 8439.
 
 A sealed container is its nonce and the ciphertext. Its key is authenticated with it: no container can be put in the
 place of another. What whoever keeps it can still do is to bring back an older state of it.

@@ -47,7 +47,7 @@ class NlwebEnvelope(NamedTuple):
 
     @property
     def from_wallet(self) -> bool:
-        """Whether the sender is a wallet, whose key was registered beforehand (settlement NLWeb 12)."""
+        """Whether the sender is a wallet, whose key was registered beforehand (decision "Senders")."""
         return is_uuid(self.sender)
 
     @property
@@ -132,7 +132,7 @@ def read_key_selector(header: JsonObject, dialect: Dialect, sender: str) -> str 
 
 
 def read_signature(envelope: JsonObject) -> bytes:
-    """Signature: standard base64 on one line, padded (settlement NLWeb 1). Raises TheirError(WRONG_SHAPE)."""
+    """Signature: standard base64 on one line, padded (decision "Signed text"). Raises TheirError(WRONG_SHAPE)."""
     text = text_of(envelope, "Signature")
     if 0 < len(text) <= MAX_SIGNATURE:
         try:
@@ -143,7 +143,7 @@ def read_signature(envelope: JsonObject) -> bytes:
 
 
 def signed_text_of(envelope: JsonObject, header: JsonObject, write: Callable[[JsonValue], bytes] = jcs) -> bytes:
-    """RFC 8785 of the members Body and Header as received; an absent Body stays absent (settlement NLWeb 1)."""
+    """RFC 8785 of the members Body and Header as received; an absent Body stays absent (decision "Signed text")."""
     content: dict[str, JsonValue] = {"Header": dict(header)}
     if "Body" in envelope:
         content["Body"] = envelope["Body"]

@@ -60,7 +60,7 @@ def explain(
     max_bytes: int,
     find_key: FindKey,
 ) -> Explanation:
-    """All checks of settlement NLWeb 8, then key and signature. `ours` empty: any receiver is taken for ours."""
+    """All checks of decision "Answers", then key and signature. `ours` empty: any receiver is taken for ours."""
     told = Explanation()
     json_text = told.look(
         "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth {MAX_DEPTH}",
@@ -74,7 +74,7 @@ def explain(
         return told
     envelope, header = frame
     dialect = told.look(
-        "schema", "how do receiver domains handle upgraded schema versions; settlement 2",
+        "schema", 'how do receiver domains handle upgraded schema versions; decision "Schema codes"',
         "nlweb.org/MSG or pollyweb.org/MSG of major version 1",
         f"{HANDSHAKE} {_member(envelope, HANDSHAKE)}, Header.Schema {_member(header, 'Schema')}",
         lambda: read_dialect(envelope, header),
@@ -83,12 +83,13 @@ def explain(
     selector = None
     if dialect and sender:
         selector = told.look(
-            dialect.selector_member, "RFC 6376 §3.1; settlement 3", "the selector of the sender's key",
+            dialect.selector_member, 'RFC 6376 §3.1; decision "Two dialects"', "the selector of the sender's key",
             _member(header, dialect.selector_member),
             lambda: (read_key_selector(header, dialect, sender),),
         )  # fmt: skip
-    signature = told.look("Signature form", "how to create a signature; settlement 1", "standard base64 on one line",
-                          _member(envelope, "Signature"), lambda: read_signature(envelope))  # fmt: skip
+    signature = told.look("Signature form", 'how to create a signature; decision "Signed text"',
+                          "standard base64 on one line", _member(envelope, "Signature"),
+                          lambda: read_signature(envelope))  # fmt: skip
     if receiver is not None:
         _look_at_receiver(told, receiver, [domain.lower() for domain in ours])
     if timestamp_ms is not None:
@@ -133,7 +134,7 @@ def _look_at_receiver(told: Explanation, receiver: str, ours: list[str]) -> None
 
 def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: TimestampWindow) -> None:
     told.look(
-        "time", "how do receiver domains prevent replay attacks; settlement 6",
+        "time", 'how do receiver domains prevent replay attacks; decision "Time window"',
         f"from {window.max_age_seconds} s before to {window.max_skew_seconds} s after {write_timestamp(now_ms)}",
         write_timestamp(timestamp_ms), lambda: window.check(timestamp_ms, now_ms),
     )  # fmt: skip
@@ -141,8 +142,8 @@ def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Tim
 
 def _look_at_hash(told: Explanation, claimed: JsonValue, text: bytes) -> None:
     if isinstance(claimed, str):  # else the member's own check has said so
-        told.look("hash", "how to create the canonical hash; RFC 8785; settlement 1", hash_of(text), _shown(claimed),
-                  lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
+        told.look("hash", 'how to create the canonical hash; RFC 8785; decision "Signed text"', hash_of(text),
+                  _shown(claimed), lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
 
 
 def _look_at_key(
@@ -158,16 +159,18 @@ def _look_at_key(
         if not wallet:
             told.checks.append(Check("dnssec", not on_dnssec, saw if on_dnssec else "no fault found",
                                      f"a chain of trust to {name}", "how do receiver domains prevent DNS spoofing; "
-                                     "settlement 5", reason if on_dnssec else None))  # fmt: skip
+                                     'decision "DNSSEC required"', reason if on_dnssec else None))  # fmt: skip
         if not on_dnssec:
             told.checks.append(Check("key", False, saw, f"one usable key record at {name}",
                                      reason.section, reason))  # fmt: skip
         return None
     if not wallet:
         told.checks.append(Check("dnssec", True, proof, f"a chain of trust to {name}",
-                                 "how do receiver domains prevent DNS spoofing; settlement 5"))  # fmt: skip
+                                 "how do receiver domains prevent DNS spoofing; "
+                                 'decision "DNSSEC required"'))  # fmt: skip
     told.checks.append(Check("key", True, f"{key.algorithm} {key.bits} bits {key.fingerprint}",
-                             f"one usable key record at {name}", "RFC 6376 §3.6.1; settlement 4"))  # fmt: skip
+                             f"one usable key record at {name}",
+                             'RFC 6376 §3.6.1; decision "Key records"'))  # fmt: skip
     return key
 
 
@@ -177,7 +180,7 @@ def _look_at_signature(told: Explanation, key: PublicKey, signature: bytes, sign
             raise TheirError(SIGNATURE_INVALID)
 
     told.look(
-        "signature", "how do receiver domains prevent sender impersonation attacks; settlement 1",
+        "signature", 'how do receiver domains prevent sender impersonation attacks; decision "Signed text"',
         f"a signature of the canonical text by {key.fingerprint}", f"{len(signature)} bytes", check,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Feedback: the message to a sender's buffer about a discarded message (settlement NLWeb 10, 11)."""
+"""Feedback: the message to a sender's buffer about a discarded message (decisions "Feedback" and "Buffer")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

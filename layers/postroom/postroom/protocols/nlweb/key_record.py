@@ -1,4 +1,4 @@
-"""DKIM key records: reading and writing (RFC 6376 §3.6.1, RFC 8463; settlement NLWeb 4).
+"""DKIM key records: reading and writing (RFC 6376 §3.6.1, RFC 8463; decision "Key records").
 
 Where the RFC leaves a choice, or speaks of e-mail only:
 

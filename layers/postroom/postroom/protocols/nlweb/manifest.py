@@ -1,4 +1,4 @@
-"""Our own manifest, and the reply to `Identity@Graph` (settlement NLWeb 10, 11)."""
+"""Our own manifest, and the reply to `Identity@Graph` (decisions "Feedback" and "Buffer")."""
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue

@@ -1,4 +1,4 @@
-"""The names in `From` and `To`: host names and wallets (settlement NLWeb 12, 13)."""
+"""The names in `From` and `To`: host names and wallets (decisions "Senders" and "Receivers")."""
 
 import re
 from functools import lru_cache

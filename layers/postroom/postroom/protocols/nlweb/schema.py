@@ -1,4 +1,4 @@
-"""Schema codes, and the two dialects they stand for (settlement NLWeb 2, 3)."""
+"""Schema codes, and the two dialects they stand for (decisions "Schema codes" and "Two dialects")."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The registry of subjects: what is done with a message, by its `Subject` (settlement NLWeb 14)."""
+"""The registry of subjects: what is done with a message, by its `Subject` (decision "Subjects")."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 FEEDBACK: Final = "Feedback@Buffer"
 IDENTITY: Final = ("Identity@Graph", "Identity@Broker")
-"""Two names of one method (settlement NLWeb 10)."""
+"""Two names of one method (decision "Feedback")."""
 
 
 class Treatment(StrEnum):

@@ -1,4 +1,4 @@
-"""`Timestamp`: RFC 3339 in UTC (settlement NLWeb 7), and the window it must lie in (settlement NLWeb 6)."""
+"""`Timestamp`: RFC 3339 in UTC (decision "Timestamps"), and the window it must lie in (decision "Time window")."""
 
 import re
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ def check_at_door(
     window: TimestampWindow,
     max_bytes: int,
 ) -> NlwebEnvelope:
-    """Everything about a message that needs no look-up, in the order of settlement NLWeb 8.
+    """Everything about a message that needs no look-up, in the order of decision "Answers".
 
     Raises TheirError with a reason of kind refusal.
     """

@@ -57,8 +57,8 @@ class Domain:
 class Dm3Mailbox:
     """A mailbox of the dm3 delivery service. `name`: normalised. `extension`: what senders are told and held to.
 
-    `takes_unverified`: senders whose profile cannot be found are let in, and marked (settlement dm3 5). `by_owner`:
-    its owner opened it, and no operator.
+    `takes_unverified`: senders whose profile cannot be found are let in, and marked (decision "Order of checks").
+    `by_owner`: its owner opened it, and no operator.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The rules of expiry: which messages of a mailbox are deleted when. Pure; times in epoch milliseconds.
 
-A message may be deleted once it was received so many days ago (dm3 2.3.2; settlement dm3 13). Whatever is set, nothing
-younger than `FLOOR_DAYS` is; no message of a mailbox of the dm3 delivery service before the time that senders are told;
-and none at all of a mailbox under legal hold.
+A message may be deleted once it was received so many days ago (dm3 2.3.2; decision "Message TTL"). Whatever is set,
+nothing younger than `FLOOR_DAYS` is; no message of a mailbox of the dm3 delivery service before the time that senders
+are told; and none at all of a mailbox under legal hold.
 """
 
 from dataclasses import dataclass
