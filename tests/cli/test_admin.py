@@ -32,11 +32,11 @@ from postroom.cli.admin.found import (
 )
 from postroom.cli.admin.setting_up import Stored
 from postroom.cli.descriptor import read_descriptor
-from postroom.cli.exits import UsageFault
 from postroom.cli.library import is_packed, packed
 from postroom.cli.up import describe_stack
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
+from postroom.core.settings import missing_output
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped
@@ -102,13 +102,13 @@ def offices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offices]:
 
 def _fill(offices: Offices) -> None:
     """What an operator does after a deployment; that the commands which are shown do it, a test shows."""
-    from postroom.cli.office import open_office
+    from postroom.cli.opened import open_deployment
 
-    office = open_office(None, offices.folder, "complete")
-    office.signing_keys().put(SHOP, "pk1", PrivateKey.generate("ed25519"))
-    office.operators().put_domain(Domain(SHOP, signs=True))
-    office.operators().put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
-    office.objects().replace(f"jobs/lib/{LIBRARY}", packed(), "application/zip")
+    opened = open_deployment(None, offices.folder, "complete")
+    opened.storage.signing_keys.put(SHOP, "pk1", PrivateKey.generate("ed25519"))
+    opened.storage.operators.put_domain(Domain(SHOP, signs=True))
+    opened.storage.operators.put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
+    opened.storage.objects.replace(f"jobs/lib/{LIBRARY}", packed(), "application/zip")
 
 
 @pytest.fixture
@@ -508,7 +508,7 @@ def test_whose_session_is_over_is_told_what_must_work_first(
         (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "do as AWS says"),
         (EndpointConnectionError(endpoint_url="https://sqs"), "https://sqs", "try again later"),
         (NotNowError(STORE_UNAVAILABLE), "just now", "try again later"),
-        (UsageFault("the stack has no output X"), "no output X", "this release to prod: `sam build && sam deploy`"),
+        (missing_output("X"), "no output X", "this release to prod: `sam build && sam deploy`"),
     ],
 )
 def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, found: str, todo: str) -> None:
@@ -576,19 +576,23 @@ def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
 
 
 def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(status: Ask, on_aws: Offices, world: World) -> None:
-    from postroom.cli.office import open_office
+    from postroom.cli.opened import open_deployment
 
     long = ".".join(["a" * 60] * 3 + ["b" * 52, SHOP])
-    office = open_office(None, on_aws.folder, "complete")
-    office.signing_keys().put(long, "pk1", PrivateKey.generate("ed25519"))
-    office.operators().put_domain(Domain(long, signs=True))
+    opened = open_deployment(None, on_aws.folder, "complete")
+    opened.storage.signing_keys.put(long, "pk1", PrivateKey.generate("ed25519"))
+    opened.storage.operators.put_domain(Domain(long, signs=True))
     try:
         _, checks = status("complete", where=("--stack-name", "complete", *world.options))
     finally:
-        office.operators().remove_domain(long)
-        keys = json.loads(office.secrets.get_secret_value(SecretId=office.output("SigningKeysSecret"))["SecretString"])
+        opened.storage.operators.remove_domain(long)
+        keys = json.loads(
+            opened.storage.secretsmanager.get_secret_value(SecretId=opened.output("SigningKeysSecret"))["SecretString"]
+        )
         del keys[long]
-        office.secrets.put_secret_value(SecretId=office.output("SigningKeysSecret"), SecretString=json.dumps(keys))
+        opened.storage.secretsmanager.put_secret_value(
+            SecretId=opened.output("SigningKeysSecret"), SecretString=json.dumps(keys)
+        )
     assert checks[f"key record of {long} for nlweb.org"]["status"] == "bad"
     assert "longer than the 253" in str(checks[f"key record of {long} for nlweb.org"]["found"])
 

@@ -4,6 +4,7 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.cli.conftest import Postroom, Rooms, code_of
 from typer.testing import Result
 
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.exits import Exit
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.clients import REGION
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -385,3 +388,24 @@ def test_nowhere_is_a_sentence(postroom: Postroom) -> None:
     result = postroom("domain", "list")
     assert result.exit_code == 2
     assert result.stderr.startswith("postroom: no deployment is named: say --stack-name NAME")
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (("domain", "list"), "DirectoryTable"),
+        (("mailbox", "show", "shop.example"), "DirectoryTable"),
+        (("mailbox", "notify", "list", "shop.example"), "DirectoryTable"),
+        (("jobs", "last", "compact"), "Bucket"),
+        (("audit",), "RetainSeconds"),
+        (("audit", "--since", "1"), "RetainSeconds"),
+    ],
+)
+def test_a_stack_of_something_else_is_said_to_be_none_of_ours(
+    postroom: Postroom, rooms: Rooms, tmp_path: Path, command: tuple[str, ...], output: str
+) -> None:
+    file, described = tmp_path / "local.json", read_descriptor(rooms.descriptor)
+    replace(described, deployments={"only": replace(described.deployments["only"], outputs={})}).write(file)
+    result = postroom(*command, "--local", str(file))
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert f"the stack has no output {output}: it is not a deployment of postroom, or an older one" in result.stderr

@@ -4,7 +4,7 @@ import ast
 import importlib
 import sys
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ def test_what_the_outputs_of_the_stack_tell_is_read_as_the_functions_read_it() -
     variables = {v: ref for given in FUNCTIONS.values() for v, ref in given.items() if isinstance(ref, Ref)}
     known = {v: _value(ref) for v, ref in variables.items() if ref in referred.values() and v not in POWERTOOLS}
     assert {"POST_TABLE", "CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET", "RETAIN_SECONDS", "HORIZON_SECONDS"} <= known.keys()
-    assert from_outputs == read_settings(known)
+    assert asdict(from_outputs) == asdict(read_settings(known))
 
 
 def _value(refer: str) -> str:
@@ -380,6 +380,16 @@ def test_what_is_needed_and_not_set_is_named() -> None:
     assert settings.given("bucket") == "box"
     with pytest.raises(SettingsError, match=r"^POST_TABLE is not set"):
         settings.given("post_table")
+
+
+def test_of_a_stack_it_is_the_output_that_is_named() -> None:
+    settings = read_outputs({"Bucket": "box"})
+    assert settings.given("bucket") == "box"
+    for setting, output in (("post_table", "PostTable"), ("dm3_keys_secret", "DeliveryServiceKeysSecret")):
+        with pytest.raises(
+            SettingsError, match=f"the stack has no output {output}: it is not a deployment of postroom"
+        ):
+            settings.given(setting)
 
 
 def test_settings_do_not_change() -> None:

@@ -1,7 +1,7 @@
 """`postroom audit`: compare what is stored with what was accepted. It only reads."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
@@ -10,7 +10,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.cli.output import note, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 
@@ -62,8 +62,8 @@ def audit(
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both name what was accepted; give one of them")
     with nullcontext() if ledger is None else open_input(ledger) as file:
-        office = deployment.open()
-        findings = _audit(office, file, since, read_bytes=not quick)
+        opened = deployment.open()
+        findings = _audit(opened, file, since, read_bytes=not quick)
     if as_json:
         print_json(_described(findings))
     else:
@@ -72,15 +72,15 @@ def audit(
         raise typer.Exit(Exit.PROBLEMS)
 
 
-def _audit(office: OpenDeployment, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
+def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
     from postroom.storage.audit.audit import audit as judge
     from postroom.storage.audit.collection import gather
     from postroom.storage.mail.ledger import read_ledger
 
-    now = time.time()
+    now, retain_seconds = time.time(), int(opened.output("RetainSeconds"))
     # Up to now, not further: the queues are looked at after this moment, and held every claim of it that waits.
-    lines = ledger if since is None else office.door_log(since=now - since * 3600, until=now)
-    evidence = gather(office.premises(), now=int(now), retain_seconds=office.retain_seconds, read_bytes=read_bytes)
+    lines = ledger if since is None else _inbox_log(opened, since=now - since * 3600, until=now)
+    evidence = gather(opened.storage.premises, now=int(now), retain_seconds=retain_seconds, read_bytes=read_bytes)
     findings = judge(evidence, None if lines is None else read_ledger(lines))
     if (since or ledger) and not any((findings.accepted or {}).values()):
         told = "the inbox's log has no message in that time; LogLevel must be INFO"
@@ -88,6 +88,14 @@ def _audit(office: OpenDeployment, ledger: BinaryIO | None, since: float | None,
             told = "the ledger has no message: is it the inbox's log, line by line, with nothing before the JSON?"
         note(told)
     return findings
+
+
+def _inbox_log(opened: OpenDeployment, *, since: float, until: float) -> Iterator[str]:
+    """The inbox's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
+    from postroom.storage.mail.ledger import logged_lines
+
+    group = f"/aws/lambda/{opened.output('InboxFunction')}"
+    return logged_lines(opened.clients("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))
 
 
 def _described(findings: "Findings") -> JsonValue:

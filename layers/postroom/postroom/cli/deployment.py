@@ -9,7 +9,7 @@ import typer
 from postroom.cli.descriptor import DEFAULT_PATH
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.office import OpenDeployment, open_office
+from postroom.cli.opened import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
 
 DeploymentName = Annotated[
@@ -45,7 +45,7 @@ class DeploymentOptions(OptionGroup):
 
         Raises UsageFault, UnavailableFault.
         """
-        return open_office(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
+        return open_deployment(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
 
     def as_shell(self, name: str) -> str:
         """The options that name this deployment, called `name`, to any command, as a shell takes them."""

@@ -53,10 +53,10 @@ def add(
     if (key is None) != (selector is None):
         raise UsageFault("--key and --selector go together: a key is found by its selector")
     private = load_private_key(key) if key else None
-    office = deployment.open()
-    if office.directory().dm3_mailbox(name) is not None:
+    opened = deployment.open()
+    if opened.storage.directory.dm3_mailbox(name) is not None:
         raise UsageFault(f"{name} has a mailbox of the delivery service here, and a name has one protocol")
-    before = office.directory().domain(name) or Domain(name)
+    before = opened.storage.directory.domain(name) or Domain(name)
     after = replace(
         before,
         inbox=before.inbox if inbox is None else inbox,
@@ -66,8 +66,8 @@ def add(
     )
     if private is not None and selector is not None:
         # The key first: a domain that is served can then sign.
-        office.signing_keys().put(name, selector, private)
-    office.operators().put_domain(after)
+        opened.storage.signing_keys.put(name, selector, private)
+    opened.storage.operators.put_domain(after)
     line = (
         f"inbox {_word(after.inbox)}, buffer {_word(after.buffer)}, feedback to {after.feedback or 'nobody'}, "
         f"signs {_word(after.signs)}"
@@ -78,9 +78,9 @@ def add(
 @app.command("list")
 def list_domains(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the domains."""
-    office = deployment.open()
-    directory = office.directory()
-    found = [domain for domain in map(directory.domain, office.operators().domains()) if domain is not None]
+    opened = deployment.open()
+    directory = opened.storage.directory
+    found = [domain for domain in map(directory.domain, opened.storage.operators.domains()) if domain is not None]
     if as_json:
         print_json([_describe(each) for each in found])
         return
@@ -100,7 +100,7 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a domain and its subjects; its mail stays."""
-    if not deployment.open().operators().remove_domain(name):
+    if not deployment.open().storage.operators.remove_domain(name):
         raise NotFoundFault(f"{name} is not in the directory", hint="`postroom domain list` shows what is")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 

@@ -45,12 +45,12 @@ def compact(
     Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("compact")  # what is missing here is said before AWS is asked
-    office = deployment.open()
-    lag = int(office.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
+    opened = deployment.open()
+    lag = int(opened.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
     from postroom.local.job_runs import run
 
-    _print(run(office.outputs, office.local, "compact", dry_run=dry_run, more={"LAG_HOURS": lag}), as_json=as_json)
+    _print(run(opened.outputs, opened.local, "compact", dry_run=dry_run, more={"LAG_HOURS": lag}), as_json=as_json)
 
 
 @app.command()
@@ -66,10 +66,10 @@ def expire(
     run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
     """
     job_path("expire")  # as above
-    office = deployment.open()
+    opened = deployment.open()
     from postroom.local.job_runs import run
 
-    _print(run(office.outputs, office.local, "expire", dry_run=dry_run), as_json=as_json)
+    _print(run(opened.outputs, opened.local, "expire", dry_run=dry_run), as_json=as_json)
 
 
 @app.command()
@@ -78,11 +78,11 @@ def publish(deployment: DeploymentOptions) -> None:
     from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
 
-    office = deployment.open()
+    opened = deployment.open()
     name = LIBRARIES + library()
     data = packed()
-    office.objects().replace(name, data, "application/zip")
-    print(f"s3://{office.output('Bucket')}/{name}: {len(data):,} bytes")
+    opened.storage.objects.replace(name, data, "application/zip")
+    print(f"s3://{opened.output('Bucket')}/{name}: {len(data):,} bytes")
 
 
 @app.command()
@@ -97,7 +97,7 @@ def last(
     if job not in ("compact", "expire"):
         raise UsageFault(f"the job is {job!r}; it must be compact or expire")
     try:
-        found = deployment.open().objects().get(latest_name(job))
+        found = deployment.open().storage.objects.get(latest_name(job))
     except KeyError:
         print_either(as_json, None, f"no run of {job} has come to its end yet")
         return

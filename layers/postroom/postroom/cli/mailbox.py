@@ -11,7 +11,7 @@ from postroom.cli import notify
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.cli.preferences import settings
@@ -71,8 +71,8 @@ def open_mailbox(
     """Open or reopen a mailbox, and set its owner's keys."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
-    keys, office = _keys(public_key, public_key_base64), deployment.open()
-    directory, operators = office.directory(), office.operators()
+    keys, opened = _keys(public_key, public_key_base64), deployment.open()
+    directory, operators = opened.storage.directory, opened.storage.operators
     is_dm3 = directory.dm3_mailbox(name) is not None
     if not keys and not dm3 and not is_dm3:
         raise UsageFault("the owner needs a key to sign in: --public-key FILE or --public-key-base64 BASE64; or --dm3")
@@ -80,8 +80,8 @@ def open_mailbox(
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
     if dm3 and not is_dm3:
         operators.put_dm3_mailbox(Dm3Mailbox(name))
-    office.mailboxes().set_keys(name, keys)
-    _print_one(office, name, as_json=as_json)
+    opened.storage.mailboxes.set_keys(name, keys)
+    _print_one(opened, name, as_json=as_json)
 
 
 @app.command("set")
@@ -112,39 +112,41 @@ def change(
 
     The count of shards can only be raised.
     """
-    keys, office = _keys(public_key, public_key_base64), deployment.open()
+    keys, opened = _keys(public_key, public_key_base64), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
     of_mailbox = bounds or ttl_days is not None or shards is not None
     if keys or sign_out or not of_mailbox:
-        _open_one(office, name)
+        _open_one(opened, name)
     if not keys and not sign_out and not of_mailbox:
         raise UsageFault(
             "name what to change: --public-key, --public-key-base64, --sign-out, --max-messages, --max-bytes, "
             "--ttl-days or --shards"
         )
     if shards is not None:
-        _raise_shards(office, name, shards)
+        _raise_shards(opened, name, shards)
     if keys:
-        office.mailboxes().set_keys(name, keys)
+        opened.storage.mailboxes.set_keys(name, keys)
     if sign_out:
-        office.mailboxes().revoke_tokens(name)
+        opened.storage.mailboxes.revoke_tokens(name)
     if bounds:
-        office.mailboxes().set_quota(name, messages=max_messages, size=max_bytes)
+        opened.storage.mailboxes.set_quota(name, messages=max_messages, size=max_bytes)
         # What is there already counts as well.
-        _count(office, name)
+        _count(opened, name)
     if ttl_days is not None:
-        office.mailboxes().set_ttl(name, ttl_days)
-    _print_one(office, name, as_json=as_json)
+        opened.storage.mailboxes.set_ttl(name, ttl_days)
+    _print_one(opened, name, as_json=as_json)
     if ttl_days is not None and not as_json:
-        print(f"    {_kept(office, name)}")
+        print(f"    {_kept(opened, name)}")
 
 
 @app.command("list")
 def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the mailboxes that have or had an owner."""
-    office = deployment.open()
-    names = {it.name for it in office.operators().mailboxes()} | {it.name for it in office.operators().dm3_mailboxes()}
-    found = [_describe(office, name) for name in sorted(names)]
+    opened = deployment.open()
+    names = {it.name for it in opened.storage.operators.mailboxes()} | {
+        it.name for it in opened.storage.operators.dm3_mailboxes()
+    }
+    found = [_describe(opened, name) for name in sorted(names)]
     if as_json:
         print_json(list(found))
         return
@@ -159,9 +161,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a mailbox's settings, and how much mail waits."""
-    office = deployment.open()
-    described = _describe(office, name)
-    waiting, size = _count(office, name)
+    opened = deployment.open()
+    described = _describe(opened, name)
+    waiting, size = _count(opened, name)
     if as_json:
         print_json({**described, "waiting": waiting, "bytes": size})
         return
@@ -169,7 +171,7 @@ def show(
     print(f"    the owner signs in by {_told(described)}")
     print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
     print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
-    print(f"    {_kept(office, name)}")
+    print(f"    {_kept(opened, name)}")
 
 
 @app.command("close")
@@ -182,9 +184,9 @@ def close(
 
     Messages to it are still stored.
     """
-    office = deployment.open()
-    _open_one(office, name)
-    office.mailboxes().close(name, int(time.time()))
+    opened = deployment.open()
+    _open_one(opened, name)
+    opened.storage.mailboxes.close(name, int(time.time()))
     print_either(as_json, {"name": name, "closed": True}, f"{name}: closed")
 
 
@@ -195,9 +197,9 @@ def hold(
     as_json: AsJson = False,
 ) -> None:
     """Put a mailbox under legal hold: nothing in it is deleted."""
-    office = deployment.open()
-    known = _is_known(office, name)
-    office.mailboxes().hold(name)
+    opened = deployment.open()
+    known = _is_known(opened, name)
+    opened.storage.mailboxes.hold(name)
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
     if not known:
         note(
@@ -216,7 +218,7 @@ def release(
 
     Mail that has expired meanwhile is deleted by the next runs of the jobs.
     """
-    deployment.open().mailboxes().release(name)
+    deployment.open().storage.mailboxes.release(name)
     print_either(as_json, {"name": name, "held": False}, f"{name}: not under legal hold")
 
 
@@ -229,7 +231,7 @@ def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
 
     now = int(time.time())
     begins_at = now + _SEEN_BY_THEN_SECONDS
-    keys = deployment.open().token_keys()
+    keys = deployment.open().storage.token_keys
     keys.add(secrets.token_urlsafe(48), begins_at, drop_before=now - TOKEN_SECONDS)
     print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
 
@@ -248,37 +250,37 @@ def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
     return keys
 
 
-def _raise_shards(office: OpenDeployment, name: str, count: int) -> None:
-    if not office.mailboxes().raise_shards(name, count):
-        stands = office.directory().shards(name)
+def _raise_shards(opened: OpenDeployment, name: str, count: int) -> None:
+    if not opened.storage.mailboxes.raise_shards(name, count):
+        stands = opened.storage.directory.shards(name)
         if stands != count:
             raise UsageFault(f"{name} has {stands} shards already; the count can only be raised")
 
 
-def _open_one(office: OpenDeployment, name: str) -> "MailboxRecord":
-    mailbox = office.directory().mailbox(name)
-    if mailbox.closed or not _has_owner(office, mailbox):
+def _open_one(opened: OpenDeployment, name: str) -> "MailboxRecord":
+    mailbox = opened.storage.directory.mailbox(name)
+    if mailbox.closed or not _has_owner(opened, mailbox):
         raise NotFoundFault(f"{name} has no owner here", hint="`postroom mailbox open` gives it one")
     return mailbox
 
 
-def _is_known(office: OpenDeployment, name: str) -> bool:
-    mailbox = office.directory().mailbox(name)
-    waiting = office.reader().list(name, mailbox.shards, now=int(time.time()))
-    return mailbox.closed or _has_owner(office, mailbox) or any(True for _ in waiting)
+def _is_known(opened: OpenDeployment, name: str) -> bool:
+    mailbox = opened.storage.directory.mailbox(name)
+    waiting = opened.storage.reader.list(name, mailbox.shards, now=int(time.time()))
+    return mailbox.closed or _has_owner(opened, mailbox) or any(True for _ in waiting)
 
 
-def _has_owner(office: OpenDeployment, mailbox: "MailboxRecord") -> bool:
-    return bool(mailbox.keys or office.directory().dm3_mailbox(mailbox.name))
+def _has_owner(opened: OpenDeployment, mailbox: "MailboxRecord") -> bool:
+    return bool(mailbox.keys or opened.storage.directory.dm3_mailbox(mailbox.name))
 
 
-def _count(office: OpenDeployment, name: str) -> tuple[int, int]:
+def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
     """How many messages wait, of how many bytes; the stored count is corrected."""
-    counting = office.counting()
+    counting = opened.deployment.mailbox_api.counting
     begun = counting.begin(name)
     sizes = [
         row.place.length
-        for row in office.reader().list(name, office.directory().shards(name), now=int(time.time()))
+        for row in opened.storage.reader.list(name, opened.storage.directory.shards(name), now=int(time.time()))
         if row.place
     ]
     counting.end(name, begun, len(sizes), sum(sizes))
@@ -289,24 +291,24 @@ def _most(bound: JsonValue, things: str) -> str:
     return f"at most {bound} {things}" if bound else f"as many {things} as come"
 
 
-def _kept(office: OpenDeployment, name: str) -> str:
+def _kept(opened: OpenDeployment, name: str) -> str:
     """How long messages stay, in words."""
     from postroom.storage.mail.expiry import days_kept
 
-    mailbox, is_dm3 = office.directory().mailbox(name), office.mailboxes().is_of_dm3(name)
+    mailbox, is_dm3 = opened.storage.directory.mailbox(name), opened.storage.mailboxes.is_of_dm3(name)
     if mailbox.held:
         return "messages stay as long as it is under legal hold"
-    days = days_kept(mailbox.ttl_days, office.dm3_message_ttl_days if is_dm3 else None)
+    days = days_kept(mailbox.ttl_days, opened.deployment.settings.dm3_message_ttl_days if is_dm3 else None)
     stay = f"messages stay {days} days" if days else "messages stay without end"
     if is_dm3 and mailbox.ttl_days and mailbox.ttl_days != days:
         return f"{stay}, as senders of dm3 are told (Dm3MessageTtlDays), and not only {mailbox.ttl_days}"
     return stay
 
 
-def _describe(office: OpenDeployment, name: str) -> dict[str, JsonValue]:
+def _describe(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
-    directory, quota = office.directory(), office.counting().quota(name)
+    directory, quota = opened.storage.directory, opened.deployment.mailbox_api.counting.quota(name)
     mailbox, dm3 = directory.mailbox(name), directory.dm3_mailbox(name)
     return {
         "name": name,
@@ -323,8 +325,8 @@ def _describe(office: OpenDeployment, name: str) -> dict[str, JsonValue]:
     }
 
 
-def _print_one(office: OpenDeployment, name: str, *, as_json: bool) -> None:
-    described = _describe(office, name)
+def _print_one(opened: OpenDeployment, name: str, *, as_json: bool) -> None:
+    described = _describe(opened, name)
     print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_told(described)}")
 
 

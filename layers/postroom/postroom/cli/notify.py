@@ -182,7 +182,7 @@ def _open(name: str, options: OptionalOwnerOptions) -> Iterator[TargetActions]:
     """The owner's way, if a post office is named; else the operator's."""
     owner = options.owner()
     if owner is None:
-        yield _OperatorsActions(options.deployment.open().targets(), name)
+        yield _OperatorsActions(options.deployment.open().deployment.mailbox_api.targets, name)
         return
     with owner.open(name) as mailbox:
         yield mailbox

@@ -10,7 +10,7 @@ import typer
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import MailView, describe, print_message, print_proof
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
@@ -68,11 +68,11 @@ def read(
         return
     if ack_shown or wait:
         raise UsageFault("--ack-shown and --wait are the owner's: add --at URL")
-    office = owner.deployment.open()
+    opened = owner.deployment.open()
     if ack:
-        _acknowledge(office, mailbox, ack, as_json=as_json)
+        _acknowledge(opened, mailbox, ack, as_json=as_json)
         return
-    filed = _fetch(office, mailbox, about, message, cursor, limit or LIMIT)
+    filed = _fetch(opened, mailbox, about, message, cursor, limit or LIMIT)
     if raw:
         _print_raw(filed)
     elif as_json:
@@ -105,13 +105,13 @@ def _row(text: str, mailbox: str, option: str) -> "RowKey":
 
 
 def _fetch(
-    office: OpenDeployment, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
+    opened: OpenDeployment, mailbox: str, about: str | None, message: str | None, cursor: str | None, limit: int
 ) -> "list[Filed]":
     from postroom.protocols.nlweb.feedback import conversation_about
 
-    reader = office.reader()
+    reader = opened.storage.reader
     if message:
-        row = office.register().find(_row(message, mailbox, "--id"))
+        row = opened.storage.register.find(_row(message, mailbox, "--id"))
         found = reader.fetch_all([row] if row else [])
         if not found:
             raise NotFoundFault(f"there is no message {message} in {mailbox}")
@@ -119,7 +119,7 @@ def _fetch(
     filed: list[Filed] = []
     rows = reader.list(
         mailbox,
-        office.directory().shards(mailbox),
+        opened.storage.directory.shards(mailbox),
         now=int(time.time()),
         cursor=_row(cursor, mailbox, "--cursor").sk if cursor else "",
         conversations=frozenset({conversation_about(about)} if about else ()),
@@ -130,9 +130,9 @@ def _fetch(
     return filed
 
 
-def _acknowledge(office: OpenDeployment, mailbox: str, ids: list[str], *, as_json: bool) -> None:
+def _acknowledge(opened: OpenDeployment, mailbox: str, ids: list[str], *, as_json: bool) -> None:
     keys = [_row(each, mailbox, "--ack") for each in ids]
-    register = office.register()
+    register = opened.storage.register
     # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
     forget_at = int(time.time()) + RETAIN_CEILING_SECONDS
     freed: list[int] = []
@@ -143,7 +143,7 @@ def _acknowledge(office: OpenDeployment, mailbox: str, ids: list[str], *, as_jso
                 raise NotFoundFault(f"there is no message {each} in {mailbox}")
             freed += [size] if size else []
     finally:
-        office.counting().gone(mailbox, freed)
+        opened.deployment.mailbox_api.counting.gone(mailbox, freed)
     if as_json:
         print_json({"acknowledged": list(ids)})
     else:

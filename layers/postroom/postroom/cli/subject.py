@@ -8,7 +8,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import note, print_either, print_json, print_table
 from postroom.core.errors import TheirError
@@ -46,11 +46,11 @@ def add(
     from postroom.protocols.nlweb.subjects import Treatment
 
     rule = _rule(pattern, domain, mailbox, sync, forward)
-    office = deployment.open()
-    _find(office, domain)
+    opened = deployment.open()
+    _find(opened, domain)
     if rule.treatment is Treatment.MAILBOX:
-        _look_into(office, rule.target)
-    office.operators().put_subject(domain, rule)
+        _look_into(opened, rule.target)
+    opened.storage.operators.put_subject(domain, rule)
     print_either(
         as_json,
         {"domain": domain, "pattern": pattern, "treatment": str(rule.treatment), "target": rule.target},
@@ -70,8 +70,8 @@ def list_subjects(
     """
     from postroom.protocols.nlweb.subjects import BUILT_IN, find_rule_of_both
 
-    office = deployment.open()
-    own, owners = _find(office, domain).subjects, office.directory().mailbox(domain).subjects
+    opened = deployment.open()
+    own, owners = _find(opened, domain).subjects, opened.storage.directory.mailbox(domain).subjects
     marked = dict.fromkeys(owners, "the owner's") | dict.fromkeys(BUILT_IN, "built in") | dict.fromkeys(own, "")
     patterns = dict.fromkeys(rule.pattern for rule in (*own, *owners, *BUILT_IN))
     found = {pattern: find_rule_of_both(pattern, own, owners) for pattern in patterns}
@@ -99,10 +99,10 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove the rule for a pattern."""
-    office = deployment.open()
-    if pattern not in {rule.pattern for rule in _find(office, domain).subjects}:
+    opened = deployment.open()
+    if pattern not in {rule.pattern for rule in _find(opened, domain).subjects}:
         raise NotFoundFault(f"{domain} has no rule for {pattern!r}", hint="`postroom subject list` shows its rules")
-    office.operators().remove_subject(domain, pattern)
+    opened.storage.operators.remove_subject(domain, pattern)
     print_either(as_json, {"domain": domain, "pattern": pattern, "removed": True}, f"{domain}: {pattern} removed")
 
 
@@ -137,17 +137,17 @@ def _mailbox(domain: str, text: str) -> str:
         raise UsageFault(f"--mailbox is {text!r}; it must be a name such as orders.{domain}, or {domain}") from None
 
 
-def _look_into(office: OpenDeployment, mailbox: str) -> None:
+def _look_into(opened: OpenDeployment, mailbox: str) -> None:
     """Refuse a mailbox of dm3; note one without an owner."""
-    if office.directory().dm3_mailbox(mailbox) is not None:
+    if opened.storage.directory.dm3_mailbox(mailbox) is not None:
         raise UsageFault(f"{mailbox} receives dm3 messages: a mailbox has one protocol")
-    found = office.directory().mailbox(mailbox)
+    found = opened.storage.directory.mailbox(mailbox)
     if found.closed or not found.keys:
         note(f"{mailbox} has no owner yet: its mail waits until `postroom mailbox open {mailbox}` gives it one")
 
 
-def _find(office: OpenDeployment, domain: str) -> "Domain":
-    found = office.directory().domain(domain)
+def _find(opened: OpenDeployment, domain: str) -> "Domain":
+    found = opened.storage.directory.domain(domain)
     if found is None:
         raise NotFoundFault(f"{domain} is not in the directory", hint=f"`postroom domain add {domain}` adds it")
     return found

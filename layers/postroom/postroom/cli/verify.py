@@ -10,7 +10,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.explained import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
-from postroom.cli.office import open_office
+from postroom.cli.opened import open_deployment
 from postroom.cli.output import print_json
 from postroom.core.settings import DeploymentSettings
 
@@ -103,7 +103,7 @@ def _registered(local: Path, wallet: str) -> "PublicKey":
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
     from postroom.protocols.nlweb.reasons import WALLET_UNKNOWN
 
-    spki = open_office(None, local, None).directory().wallet(wallet)
+    spki = open_deployment(None, local, None).storage.directory.wallet(wallet)
     if spki is None:
         raise TheirError(WALLET_UNKNOWN, "`postroom wallet add` registers it")
     return public_key_from_spki(spki)

@@ -40,7 +40,7 @@ def add(
         public = read_public_key(public_key_base64, "--public-key-base64")
     else:
         raise UsageFault("give the wallet's public key: one of --public-key FILE and --public-key-base64 BASE64")
-    deployment.open().operators().put_wallet(uuid, public.spki())
+    deployment.open().storage.operators.put_wallet(uuid, public.spki())
     line = f"{uuid}: {public.algorithm}, {public.bits} bits, {public.fingerprint}"
     print_either(as_json, _describe(uuid, public), line)
 
@@ -50,11 +50,11 @@ def list_wallets(deployment: DeploymentOptions, as_json: AsJson = False) -> None
     """List the wallets."""
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
-    office = deployment.open()
-    directory = office.directory()
+    opened = deployment.open()
+    directory = opened.storage.directory
     found = [
         (uuid, public_key_from_spki(spki))
-        for uuid in office.operators().wallets()
+        for uuid in opened.storage.operators.wallets()
         if (spki := directory.wallet(uuid)) is not None
     ]
     if as_json:
@@ -73,7 +73,7 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a wallet: what it sends from then on is discarded."""
-    if not deployment.open().operators().remove_wallet(uuid):
+    if not deployment.open().storage.operators.remove_wallet(uuid):
         raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")
 

@@ -157,6 +157,10 @@ class DeploymentSettings:
 
 def read_settings(environment: Mapping[str, str]) -> DeploymentSettings:
     """The settings in `environment`; what is absent or empty takes its default. Raises SettingsError."""
+    return DeploymentSettings(**_read(environment))
+
+
+def _read(environment: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for field in fields(DeploymentSettings):
         text = environment.get(field.name.upper(), "").strip()
@@ -167,16 +171,34 @@ def read_settings(environment: Mapping[str, str]) -> DeploymentSettings:
             given[field.name] = read(text)
         except (ValueError, KeyError):
             raise SettingsError(f"{field.name.upper()} is {text[:80]!r}; it must be {form}") from None
-    return DeploymentSettings(**given)
+    return given
 
 
-def read_outputs(outputs: Mapping[str, str]) -> DeploymentSettings:
+class OutputSettings(DeploymentSettings):
+    """The settings that a stack's outputs tell: of one that is missing it is the output that is named."""
+
+    __slots__ = ()
+
+    def given(self, name: str) -> str:
+        """The setting `name`, a text that has no default. Raises SettingsError where the stack has no such output."""
+        value: str = getattr(self, name)
+        if not value:
+            raise missing_output(_output_of(name))
+        return value
+
+
+def missing_output(name: str) -> SettingsError:
+    """What is wrong with a stack that lacks this output."""
+    return SettingsError(f"the stack has no output {name}: it is not a deployment of postroom, or an older one")
+
+
+def read_outputs(outputs: Mapping[str, str]) -> OutputSettings:
     """The settings that a stack's outputs tell; others take their defaults. Raises SettingsError.
 
     An output is called as the parameter, or the resource, that the setting comes from.
     """
-    return read_settings(
-        {field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(DeploymentSettings)}
+    return OutputSettings(
+        **_read({field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(DeploymentSettings)})
     )
 
 

@@ -33,18 +33,18 @@ def status(
     from postroom.cli.doctor import look_from
     from postroom.doctor import overall
 
-    office = deployment.open()
-    place = NamedDeployment(office.name, deployment.as_shell(office.name), is_local=office.local is not None)
+    opened = deployment.open()
+    place = NamedDeployment(opened.name, deployment.as_shell(opened.name), is_local=opened.local is not None)
     # The hosts and keys of a deployment on AWS are looked up as strangers do.
     network = choose_network(None, resolvers=lookups.resolver, trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:
-        checks = shown(look(office, place, look_from(network, resolvers)), quietly=as_json)
+        checks = shown(look(opened, place, look_from(network, resolvers)), quietly=as_json)
     came_to = overall(checks)
     if as_json:
         told: list[JsonValue] = [
             {name: value for name, value in check.as_json().items() if name != "reason"} for check in checks
         ]
-        print_json({"stack": office.name, "status": str(came_to), "checks": told})
+        print_json({"stack": opened.name, "status": str(came_to), "checks": told})
     else:
-        print(f"{office.name}: {came_to}")
+        print(f"{opened.name}: {came_to}")
     raise typer.Exit(exit_of(came_to))

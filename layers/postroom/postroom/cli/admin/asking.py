@@ -6,8 +6,7 @@ from typing import Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from postroom.cli.admin.found import NamedDeployment, Unseen
-from postroom.cli.exits import UsageFault
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.own_faults import DENIED, MISSING
 from postroom.net.aws import error_code, is_passing
 
@@ -21,8 +20,8 @@ def ask(place: NamedDeployment, permission: str, question: Callable[[], Found]) 
     """The answer to a question, or why there is none. `permission`: what it takes, such as `sqs:GetQueueAttributes`."""
     try:
         return question()
-    except UsageFault as fault:
-        return Unseen(f"not checked: {fault}", place.deploy)
+    except SettingsError as error:
+        return Unseen(f"not checked: {error}", place.deploy)
     except (NotNowError, ClientError, BotoCoreError) as error:
         # What the library makes of a fault of AWS says less than the fault.
         return _why(place, permission, error.__cause__ if isinstance(error, NotNowError) else error)

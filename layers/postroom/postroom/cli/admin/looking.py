@@ -24,7 +24,7 @@ from postroom.cli.admin.found import (
     Unseen,
 )
 from postroom.cli.library import is_packed
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.doctor import DoctorCheck, Outside
 from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
@@ -47,17 +47,17 @@ _LOOKED_UP: Final = 5
 """Domains whose hosts and keys are: each takes four look-ups and two connections."""
 
 
-def look(office: OpenDeployment, place: NamedDeployment, outside: Outside) -> Iterator[DoctorCheck]:
+def look(opened: OpenDeployment, place: NamedDeployment, outside: Outside) -> Iterator[DoctorCheck]:
     """All checks, in the order in which an operator meets what they are of. Whatever AWS answers, nothing is raised.
 
     `outside`: where hosts are looked up.
     """
-    return _Look(office, place, outside).all()
+    return _Look(opened, place, outside).all()
 
 
 class _Look:
-    def __init__(self, office: OpenDeployment, place: NamedDeployment, outside: Outside) -> None:
-        self._office = office
+    def __init__(self, opened: OpenDeployment, place: NamedDeployment, outside: Outside) -> None:
+        self._opened = opened
         self._place = place
         self._outside = outside
         self._now = outside.clock()
@@ -65,10 +65,10 @@ class _Look:
     def all(self) -> Iterator[DoctorCheck]:
         stack = ask(self._place, "cloudformation:DescribeStacks", self._stack)
         yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
-        yield setting_up.judge_outputs(self._place, self._office.outputs, None if isinstance(stack, Unseen) else stack)
-        if setting_up.OF_OURS not in self._office.outputs:
+        yield setting_up.judge_outputs(self._place, self._opened.outputs, None if isinstance(stack, Unseen) else stack)
+        if setting_up.OF_OURS not in self._opened.outputs:
             return  # nothing else could be looked at
-        domains = ask(self._place, "dynamodb:Scan", self._office_domains)
+        domains = ask(self._place, "dynamodb:Scan", self._domain_names)
         yield from self._hosts(domains)
         yield from self._domains(domains)
         yield from self._keys()
@@ -91,18 +91,18 @@ class _Look:
     # --- stack and hosts -----------------------------------------------------------------------------------------
 
     def _stack(self) -> Stack:
-        client: CloudFormationClient = self._office.clients("cloudformation")
-        [told] = client.describe_stacks(StackName=self._office.name)["Stacks"]
+        client: CloudFormationClient = self._opened.clients("cloudformation")
+        [told] = client.describe_stacks(StackName=self._opened.name)["Stacks"]
         created = told["CreationTime"].timestamp()
         changed = told["LastUpdatedTime"].timestamp() if "LastUpdatedTime" in told else created
         parameters = {it["ParameterKey"]: it.get("ParameterValue", "") for it in told.get("Parameters", [])}
         return Stack(told["StackStatus"], created, changed, parameters)
 
-    def _office_domains(self) -> list[str]:
-        return self._office.operators().domains()
+    def _domain_names(self) -> list[str]:
+        return self._opened.storage.operators.domains()
 
     def _hosts(self, domains: Sequence[str] | Unseen) -> Iterator[DoctorCheck]:
-        records = {found["host"]: found[0] for found in _RECORD.finditer(self._office.outputs.get("Hosts", ""))}
+        records = {found["host"]: found[0] for found in _RECORD.finditer(self._opened.outputs.get("Hosts", ""))}
         known = None if isinstance(domains, Unseen) else domains
         looked_up = (known or ())[:_LOOKED_UP]
         yield setting_up.judge_hosts(self._place, records, known, len(looked_up))
@@ -150,13 +150,13 @@ class _Look:
             yield setting_up.judge_published(domain, dialect, stored, found)
 
     def _domain(self, name: str) -> Served:
-        directory = self._office.directory()
+        directory = self._opened.storage.directory
         # Removed since it was listed: it takes in nothing.
         domain = directory.domain(name) or Domain(name, inbox=False)
         return Served(domain, len(domain.subjects) + len(directory.mailbox(name).subjects))
 
     def _dm3_mailboxes(self) -> int:
-        return len(self._office.operators().dm3_mailboxes())
+        return len(self._opened.storage.operators.dm3_mailboxes())
 
     def _signing_keys(self) -> Mapping[str, setting_up.Stored | None] | None:
         held = ask(self._place, "secretsmanager:GetSecretValue", partial(self._held, "SigningKeysSecret"))
@@ -183,8 +183,8 @@ class _Look:
 
     def _held(self, output: str) -> Held:
         """What a secret holds. Its text is in no error: it must not be shown."""
-        secret = self._office.output(output)
-        text = self._office.secrets.get_secret_value(SecretId=secret).get("SecretString", "")
+        secret = self._opened.output(output)
+        text = self._opened.storage.secretsmanager.get_secret_value(SecretId=secret).get("SecretString", "")
         try:
             value = json.loads(text)
         except ValueError:
@@ -205,8 +205,8 @@ class _Look:
             )
 
     def _function(self, logical: str) -> Function:
-        client: LambdaClient = self._office.clients("lambda")
-        name = self._office.output(logical)
+        client: LambdaClient = self._opened.clients("lambda")
+        name = self._opened.output(logical)
         told = client.get_function_configuration(FunctionName=name)
         return Function(
             name,
@@ -220,9 +220,9 @@ class _Look:
 
     def _source(self, queue: str, function: str) -> EventSource | None:
         """How a queue is handed over to its function; None: it is not."""
-        client: LambdaClient = self._office.clients("lambda")
-        name = self._office.output(f"{queue}Url").rpartition("/")[2]
-        pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=self._office.output(function))
+        client: LambdaClient = self._opened.clients("lambda")
+        name = self._opened.output(f"{queue}Url").rpartition("/")[2]
+        pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=self._opened.output(function))
         for page in pages:
             for it in page["EventSourceMappings"]:
                 if it.get("EventSourceArn", "").rpartition(":")[2] == name:
@@ -235,25 +235,25 @@ class _Look:
         judge = partial(running.judge_library, self._place, library())
         yield self._check("jobs library", "s3:ListBucket and s3:GetObject", self._libraries, judge)
         for job in running.JOBS:
-            aws_name = self._office.outputs.get(f"{job.capitalize()}Job", "")
+            aws_name = self._opened.outputs.get(f"{job.capitalize()}Job", "")
             judge = partial(running.judge_job, self._place, job, stack, aws_name, self._now)
             # Without s3:ListBucket S3 says of an object that is not there that it is denied.
             yield self._check(f"job {job}", "s3:GetObject or s3:ListBucket", partial(self._began, job), judge)
 
     def _libraries(self) -> Libraries:
-        pages = self._office.s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._office.output("Bucket"), Prefix=LIBRARIES
+        pages = self._opened.storage.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._opened.output("Bucket"), Prefix=LIBRARIES
         )
         names = [it["Key"].removeprefix(LIBRARIES) for page in pages for it in page.get("Contents", [])]
         return Libraries(names, library() in names and is_packed(self._library()))
 
     def _library(self) -> bytes:
-        s3, bucket = self._office.s3, self._office.output("Bucket")
+        s3, bucket = self._opened.storage.s3, self._opened.output("Bucket")
         return s3.get_object(Bucket=bucket, Key=LIBRARIES + library())["Body"].read()
 
     def _began(self, job: str) -> float | None:
         """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""
-        began = last_reported(job, self._office.objects()).began
+        began = last_reported(job, self._opened.storage.objects).began
         return began / 1000 if began else None
 
     # --- alarms and dead letters ---------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class _Look:
         if self._place.is_local:
             yield good("alarms", "on a local stack they are not evaluated")
             return
-        judge = partial(running.judge_subscriptions, self._office.outputs.get("AlarmTopic", ""))
+        judge = partial(running.judge_subscriptions, self._opened.outputs.get("AlarmTopic", ""))
         yield self._check("alarm topic", "sns:ListSubscriptionsByTopic", self._subscriptions, judge)
         alarms = ask(self._place, "cloudwatch:DescribeAlarms", self._all_alarms)
         if isinstance(alarms, Unseen):
@@ -271,8 +271,8 @@ class _Look:
             yield from running.judge_alarms(self._place, alarms, stack, self._now)
 
     def _subscriptions(self) -> list[Subscription]:
-        client: SNSClient = self._office.clients("sns")
-        pages = client.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=self._office.output("AlarmTopic"))
+        client: SNSClient = self._opened.clients("sns")
+        pages = client.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=self._opened.output("AlarmTopic"))
         # Until it is confirmed, and after it was deleted, a word stands in place of the ARN.
         return [
             Subscription(f"{it['Protocol']} {it['Endpoint']}", it["SubscriptionArn"].startswith("arn:"))
@@ -281,9 +281,9 @@ class _Look:
         ]
 
     def _all_alarms(self) -> list[Alarm]:
-        topic, prefix = self._office.output("AlarmTopic"), f"{self._office.name}-"
+        topic, prefix = self._opened.output("AlarmTopic"), f"{self._opened.name}-"
         pages = (
-            self._office.clients("cloudwatch")
+            self._opened.clients("cloudwatch")
             .get_paginator("describe_alarms")
             .paginate(AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"])
         )
@@ -301,8 +301,8 @@ class _Look:
 
     def _letters(self, queue: str) -> int:
         """How many lie there; those among them that the keeper holds just now are not visible."""
-        told = self._office.sqs.get_queue_attributes(
-            QueueUrl=self._office.output(f"{queue}Url"),
+        told = self._opened.storage.sqs.get_queue_attributes(
+            QueueUrl=self._opened.output(f"{queue}Url"),
             AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
         )
         return sum(map(int, told["Attributes"].values()))

@@ -14,7 +14,7 @@ from postroom.cli.dm3.inputs import REGISTRY_OBJECT, find_registry, profiles_of,
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
-from postroom.cli.office import open_office
+from postroom.cli.opened import open_deployment
 from postroom.cli.output import print_json, safe
 from postroom.cli.progress import progress
 from postroom.core.errors import NotNowError, TheirError
@@ -52,7 +52,7 @@ def verify(
     with options.open() as archive:
         documents = [read_registry(file.read_bytes(), str(file)) for file in registry or ()]
         stack = lookups.stack
-        if stack is not None and (stored := find_registry(open_office(None, stack, deployment))):
+        if stack is not None and (stored := find_registry(open_deployment(None, stack, deployment))):
             documents.append(read_registry(stored, REGISTRY_OBJECT))
         network = lookups.network()
         with (

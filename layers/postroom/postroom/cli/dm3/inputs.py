@@ -12,7 +12,7 @@ import typer
 from postroom.cli.deployment import DeploymentName
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.office import OpenDeployment, open_office
+from postroom.cli.opened import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.settings import DeploymentSettings
@@ -86,17 +86,17 @@ def read_registry(data: bytes, source: str) -> "dict[str, dict[str, str]]":
         raise UsageFault(f"{source}: {error}") from None
 
 
-def find_registry(office: OpenDeployment) -> bytes | None:
+def find_registry(opened: OpenDeployment) -> bytes | None:
     """The registry document of a deployment; None: it has none."""
     try:
-        return office.objects().get(REGISTRY_OBJECT)
+        return opened.storage.objects.get(REGISTRY_OBJECT)
     except KeyError:
         return None
 
 
-def stored_registry(office: OpenDeployment) -> bytes:
+def stored_registry(opened: OpenDeployment) -> bytes:
     """The same. Raises NotFoundFault where it has none."""
-    found = find_registry(office)
+    found = find_registry(opened)
     if found is None:
         raise NotFoundFault("this deployment has no registry yet", hint="`postroom dm3 registry put FILE` stores one")
     return found
@@ -134,5 +134,5 @@ class RegistryOptions(OptionGroup):
         stack = self.local.stack(elsewhere=elsewhere)
         if stack is None:
             return None
-        data = stored_registry(open_office(None, stack, self.deployment))
+        data = stored_registry(open_deployment(None, stack, self.deployment))
         return profiles_of(MemoryRegistry(read_registry(data, REGISTRY_OBJECT)))

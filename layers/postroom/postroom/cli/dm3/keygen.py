@@ -11,7 +11,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.office import OpenDeployment
+from postroom.cli.opened import OpenDeployment
 from postroom.cli.output import print_json, write_private
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -125,7 +125,7 @@ def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None)
 
 
 def _make_service(
-    office: OpenDeployment, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
+    opened: OpenDeployment, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
 ) -> None:
     from postroom.names.registry import SERVICE_KEY
     from postroom.protocols.dm3.dialect import rpc_url
@@ -135,7 +135,7 @@ def _make_service(
         raise UsageFault("say --url URL: where the delivery service is, such as https://ds.example")
     if rotate and algorithm is not None:
         raise UsageFault("--rotate changes the encryption key only; the signing key stays, and so does its algorithm")
-    secret = office.delivery_service_keys()
+    secret = opened.storage.delivery_service_secret
     stored = secret.read()
     if rotate and not stored:
         raise UsageFault("the delivery service has no keys yet that could be rotated; leave --rotate out")

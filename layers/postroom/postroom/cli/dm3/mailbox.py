@@ -63,7 +63,7 @@ def add(
     except TheirError as error:
         raise UsageFault(f"these rules cannot be told: {error.detail}") from None
     mailbox = Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), unverified)
-    operators = deployment.open().operators()
+    operators = deployment.open().storage.operators
     if name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
     operators.put_dm3_mailbox(mailbox)
@@ -74,7 +74,7 @@ def add(
 @app.command("list")
 def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the mailboxes."""
-    found = deployment.open().operators().dm3_mailboxes()
+    found = deployment.open().storage.operators.dm3_mailboxes()
     if as_json:
         print_json([_describe(each) for each in found])
         return
@@ -88,7 +88,7 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a mailbox; its mail stays."""
-    if not deployment.open().operators().remove_dm3_mailbox(name):
+    if not deployment.open().storage.operators.remove_dm3_mailbox(name):
         raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 

@@ -39,7 +39,7 @@ def put(
     _check_profiles(texts, file)
     # The dm3 function reads it again and again, and JSON is read a hundred times faster than YAML.
     stored = json.dumps(texts, indent=1, ensure_ascii=False).encode()
-    deployment.open().objects().replace(REGISTRY_OBJECT, stored, "application/json")
+    deployment.open().storage.objects.replace(REGISTRY_OBJECT, stored, "application/json")
     names = sorted(texts)
     print_either(as_json, {"names": list(names)}, f"{len(names)} names: {', '.join(names)}")
 
