@@ -1,4 +1,4 @@
-"""What a claim of each protocol carries of its own: found out by its inbox, used by its judge."""
+"""The part of a claim that is specific to its protocol: written by its inbox, used by its judge."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -18,8 +18,11 @@ Protocol: TypeAlias = Literal["nlweb", "dm3"]
 
 @dataclass(frozen=True, slots=True)
 class NlwebDetails:
-    """`rule`: what the subject was registered as (None: not at all). The worker follows it, whatever the registry says
-    by then: the row stands in the mailbox that this rule named."""
+    """The details of an NLWeb claim. `rule`: the rule that the Subject matched; None: no rule.
+
+    The worker follows this rule, even if the registry has changed since: the row is in the mailbox that this rule
+    named.
+    """
 
     rule: SubjectRule | None = None
 
@@ -27,7 +30,7 @@ class NlwebDetails:
 
     @classmethod
     def read(cls, members: Members) -> "NlwebDetails":
-        """The same from the members of a claim. Raises ValueError."""
+        """Read the details from the members of a claim. Raises ValueError."""
         if members.any("rule") is None:
             return cls()
         pattern, treatment, target = members.texts("rule", 3)
@@ -35,16 +38,18 @@ class NlwebDetails:
 
     @property
     def is_filed(self) -> bool:
-        """Whether the message is filed where it is accepted, and not handed on."""
+        """Whether the message is filed when it is accepted, and not forwarded."""
         return self.rule is None or self.rule.treatment is not Treatment.FORWARD
 
     def as_json(self) -> Mapping[str, JsonValue]:
-        """Its members of a claim."""
+        """The details as members of a claim."""
         return {"rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None}
 
     def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:
-        """The correlation of a message, and who is told if it is discarded unjudged; empty and nobody where it cannot
-        be read."""
+        """The Correlation of a message, and whom to send Feedback to if it is discarded unjudged.
+
+        Empty and None if the envelope cannot be read.
+        """
         data = envelope.encode()
         try:
             read = read_envelope(parse(data, max_bytes=len(data)))
@@ -55,9 +60,9 @@ class NlwebDetails:
 
 @dataclass(frozen=True, slots=True)
 class Dm3Details:
-    """`receiver_key`: what the postmark is sealed to (X25519, 32 bytes).
+    """The details of a dm3 claim. `receiver_key`: the key that the postmark is encrypted to (X25519, 32 bytes).
 
-    `sender_key`: the fingerprint of the key that the sender's signature holds by; empty: it was not verified.
+    `sender_key`: the fingerprint of the key that verified the sender's signature; empty: it was not verified.
     """
 
     receiver_key: bytes
@@ -68,17 +73,17 @@ class Dm3Details:
 
     @classmethod
     def read(cls, members: Members) -> "Dm3Details":
-        """The same from the members of a claim. Raises ValueError."""
+        """Read the details from the members of a claim. Raises ValueError."""
         receiver_key, sender_key = members.texts("dm3", 2)
         return cls(decode_base64(receiver_key), sender_key)
 
     def as_json(self) -> Mapping[str, JsonValue]:
-        """Its members of a claim."""
-        # Workers of the release before ask every claim for a rule.
+        """The details as members of a claim."""
+        # Workers of the previous release expect a rule in every claim.
         return {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
 
     def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:  # noqa: ARG002 - its senders are sealed
-        """Nobody: dm3 has no message for it."""
+        """Nobody: dm3 has no message for Feedback."""
         return "", None
 
 
@@ -87,7 +92,7 @@ _KINDS: Final[Mapping[str, type[Details]]] = {kind.protocol: kind for kind in (N
 
 
 def read_details(protocol: str, members: Members) -> Details:
-    """What a claim of a protocol carries of its own. Raises ValueError."""
+    """The details of a claim of this protocol. Raises ValueError."""
     kind = _KINDS.get(protocol)
     if kind is None:
         raise ValueError(f"protocol of a claim must be one of {', '.join(_KINDS)}")

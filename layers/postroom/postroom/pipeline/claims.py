@@ -1,4 +1,4 @@
-"""Claims: accepted messages that are not judged yet. The inbox makes them, so that all workers agree."""
+"""Claims: accepted messages that are not judged yet. The inbox makes the claim, so that all workers agree on it."""
 
 import json
 from collections.abc import Callable
@@ -16,14 +16,16 @@ from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import MAX_BODY_BYTES
 
 _FORM: Final = 1
-"""The version of the form below: a queue may hold claims of the release before."""
+"""The version of the form below. A queue may contain claims of the previous release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`id`: our own, never the queue's. `envelope`: the message as it came, bit for bit. `source`: an IP.
+    """A claim. `id`: our own, never the queue's. `envelope`: the message as received, unchanged. `source`: an IP
+    address.
 
-    `details`: what its protocol's inbox found out. `counted`: its mailbox has a quota, so that its usage is counted.
+    `details`: what the inbox of its protocol found out. `counted`: the mailbox has a quota, so that its usage is
+    counted.
     """
 
     id: str
@@ -37,11 +39,11 @@ class Claim:
 
     @property
     def protocol(self) -> Protocol:
-        """By which it came."""
+        """The protocol that the message came by."""
         return self.details.protocol
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The claim as it is queued, or stored in the bucket."""
+        """The claim in the form in which it is queued, or stored in the bucket."""
         return {
             "form": _FORM,
             "id": self.id,
@@ -57,12 +59,15 @@ class Claim:
         }
 
     def accepted(self, seen_key: str, digest: str | None = None) -> LedgerEntry:
-        """What the door's ledger says of the claim. `seen_key`, `digest`: who its message is, as for `Seen`."""
+        """The log line of the inbox for an accepted claim.
+
+        `seen_key`, `digest`: its message's identity, as for `Seen`.
+        """
         return LedgerEntry(self.id, self.mailbox, self.received_at_ms, seen_key, text_of(digest))
 
 
 def read_claim(value: object) -> Claim:
-    """The claim in its JSON form. Raises ValueError for anything else."""
+    """Read a claim in its JSON form. Raises ValueError for anything else."""
     members = Members(value, "a claim")
     members.check_form(_FORM)
     return Claim(
@@ -79,24 +84,30 @@ def read_claim(value: object) -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class QueuedClaim:
-    """A claim as it travels: in the queue message itself, or under `pointer` in the bucket. `tries`: retries so far."""
+    """A claim as it is queued: in the queue message itself, or under `pointer` in the bucket.
+
+    `tries`: retries so far.
+    """
 
     claim: Claim
     pointer: str = ""
     tries: int = 0
 
     def body(self) -> str:
-        """The queue message: ASCII JSON, because SQS refuses some code points that JSON allows."""
+        """The body of the queue message: ASCII JSON, because SQS refuses some code points that JSON allows."""
         carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.claim.as_json()}
         return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
 
     def again(self) -> "QueuedClaim":
-        """The same, after one more try."""
+        """The same claim with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
 
 def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
-    """A claim's queue message; one too large for the queue goes to S3 first (`store`), and the message points at it."""
+    """The queue message of a claim.
+
+    If it is too large for the queue, `store` puts it into S3, and the message has a pointer.
+    """
     body = QueuedClaim(claim).body()
     if len(body) <= MAX_BODY_BYTES:
         return body
@@ -106,9 +117,9 @@ def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
 
 
 def unpack(body: str, objects: Objects) -> QueuedClaim:
-    """What a queue message carries.
+    """The claim in a queue message.
 
-    Raises NotNowError(STORE_UNAVAILABLE); KeyError where S3 has it no more; ValueError where it is none of ours.
+    Raises NotNowError(STORE_UNAVAILABLE), KeyError if S3 no longer has the object, ValueError if it is not a claim.
     """
     members = Members(orjson.loads(body), "a message of the claims queue")
     tries = members.whole("tries")

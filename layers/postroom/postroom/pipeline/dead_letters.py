@@ -1,7 +1,7 @@
-"""The handler of dead letters of the claims queue: SQS would delete them silently after 14 days.
+"""The handler of dead letters of the claims queue, which SQS would delete silently after 14 days.
 
-It runs on a schedule, looks at the dead letters, and decides those near the horizon: `Undeliverable`.
-Younger ones stay where they are, for an operator to look at and to redrive.
+It runs on a schedule and reads the dead letters. It discards those near the horizon with the reason `Undeliverable`.
+Younger ones stay in the queue, for an operator to look at and to redrive.
 """
 
 import logging
@@ -20,10 +20,10 @@ from postroom.pipeline.verdicts import given_up
 from postroom.storage.mail.segments import Objects
 
 ROUND_SECONDS: Final = 40
-"""A round ends before the function's time-out; what is left waits for the next."""
+"""A round ends before the function's time-out. The next round reads what is left."""
 LETTERS_AT_ONCE: Final = 10
 LOOKED_AT_SECONDS: Final = 300
-"""A letter that stays is not seen again in the same round, and free again before the next."""
+"""A dead letter that stays is not received again in the same round, and is visible again before the next one."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -37,9 +37,9 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DecidedDeadLetters:
-    """`decided`: receipt handles that may be deleted. `waiting`: claims that stay, as far as they can be read.
+    """The result of a round. `decided`: receipt handles that may be deleted. `waiting`: claims that stay, if readable.
 
-    `unreadable`: letters that are no claims; they stay, too.
+    `unreadable`: dead letters that are not claims; they stay, too.
     """
 
     decided: tuple[str, ...]
@@ -49,7 +49,7 @@ class DecidedDeadLetters:
 
 
 class DeadLetterHandler:
-    """Decides dead letters."""
+    """Discards dead letters whose claims are near the horizon."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class DeadLetterHandler:
         self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
 
     def keep(self, letters: Sequence[DeadLetter]) -> DecidedDeadLetters:
-        """Decide the letters whose time has come."""
+        """Discard the dead letters that are near the horizon, and keep the others."""
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for letter in letters:
             try:

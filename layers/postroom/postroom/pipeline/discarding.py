@@ -1,4 +1,4 @@
-"""Steps 5 and 6 of the store protocol: a discard takes the register, then the courier is told."""
+"""Steps 5 and 6 of the store protocol: a discard marks the register row, then the courier is told."""
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
@@ -12,7 +12,7 @@ from postroom.storage.mail.register import Register
 
 
 class Discarding:
-    """Writes discards down. `retain_seconds`: how long tombstones stay."""
+    """Records discards. `retain_seconds`: how long tombstones are kept."""
 
     def __init__(self, *, register: Register, courier: SendQueue, retain_seconds: int, clock: Clock) -> None:
         self._register = register
@@ -21,7 +21,7 @@ class Discarding:
         self._clock = clock
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
-        """Take the register, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Mark the register row, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
         forget_at = claim.received_at_ms // 1000 + self._retain_seconds
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
@@ -31,8 +31,8 @@ class Discarding:
         return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation)
 
     def tell(self, row: RowKey, reason: Reason, telling: FeedbackRequest | None) -> None:
-        """Step 6, our half: the courier's queue."""
-        # Whom a receiver does not want, it does not tell either, whoever meets that row.
+        """Our half of step 6: send a message to the courier's queue."""
+        # Blocked senders get no Feedback, no matter which claim meets the row.
         if telling is not None and reason != SENDER_NOT_WANTED:
             notice = notice_of(row, reason, telling, int(self._clock() * 1000))
             self._courier.send(notice.encode(), group=notice.group)

@@ -1,7 +1,7 @@
 """The dm3 inbox: JSON-RPC in; refusals at once where possible; `accepted` once the claim is queued.
 
-The order of submitting is that of decision "Order of checks": size, shape, delivery information, receiver, the sender's
-signature, filter rules.
+It checks a submitted message in the order of decision "Order of checks": size, shape, delivery information, receiver,
+the sender's signature, filter rules.
 """
 
 import logging
@@ -40,15 +40,16 @@ from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.keys import seen_key_dm3
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
-"""No request is larger: AWS Lambda takes no more."""
+"""No request is larger: AWS Lambda accepts no more."""
 BODY_SECONDS: Final = 8.0
-"""After that no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30."""
+"""After this time no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30 s."""
 MAX_BESIDE_BYTES: Final = 65_536
-"""Of everything in an envelope but its message: it is parsed, hashed and checked before anybody is known."""
+"""The largest size of an envelope without its message, which is parsed, hashed and checked before the sender is known.
+"""
 _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 """Methods of the reference's billboard extension."""
 _OURS: Final = frozenset({NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE})
-"""What we lack ourselves, and could be mended without the sender."""
+"""Reasons for which the fault is ours, so that an answer may come without the sender changing anything."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -61,7 +62,7 @@ class _Submitted:
 
 
 class Dm3Inbox:
-    """What stands behind POST /dm3 and POST /rpc."""
+    """The handler of POST /dm3 and POST /rpc."""
 
     def __init__(
         self,
@@ -83,7 +84,10 @@ class Dm3Inbox:
         self._clock = clock
 
     def post(self, body: bytes, source: str) -> HttpResponse:
-        """The answer to a body of one or more calls; `parts`: what became of each. `source`: who brought it, an IP."""
+        """The answer to a body of one or more calls.
+
+        `parts`: the outcome of each call. `source`: the sender's IP address.
+        """
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
         begun = self._clock()
         answers: list[RpcResult | RpcError | None] = []
@@ -98,8 +102,8 @@ class Dm3Inbox:
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
-        # Where we failed in all of it the status says so, too, and where we failed in a notification: nothing else
-        # tells who sent it. What was done is done once, if all is sent again.
+        # If we failed in every call, the HTTP status says so, too; also if we failed in a notification, because nothing
+        # else tells its sender. Calls that succeeded are not executed twice if everything is sent again.
         ours = [part.status == 503 for part in parts]
         failed = all(ours) or any(mine and answer is None for mine, answer in zip(ours, answers, strict=True))
         if written is None:
@@ -119,7 +123,7 @@ class Dm3Inbox:
             status = error.reason.status if error.reason in _OURS else done.status
             return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
         except Exception as error:
-            # One call of a batch must not take the others along; nobody is shown a stack.
+            # One call must not fail the others of its batch; stack traces are never shown.
             if not our_own_fault(error):
                 _log.exception("a call failed")
             return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
@@ -146,7 +150,7 @@ class Dm3Inbox:
         mailbox = self._mailbox(receiver)
         receiver_key, vouched = self._timebox.call(lambda: self._look_up(receiver, sender))
         sender_key = self._verify(envelope, vouched, mailbox, sender)
-        # A name that nobody has proven is on nobody's list of friends.
+        # A name that is not verified never matches an allow list.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
         claim = self._intake.take(
             receiver,
@@ -194,9 +198,9 @@ class Dm3Inbox:
         mailbox: Dm3Mailbox,
         sender: str,
     ) -> str:
-        """The fingerprint of the key by which the sender's signature holds; empty: unverified, and let in so.
+        """The fingerprint of the key that verifies the sender's signature; empty: unverified, but admitted.
 
-        A key that fails is looked up once more first: it may have been changed a moment ago.
+        If a key fails, it is looked up once more: it may have been changed a moment ago.
         """
         if isinstance(vouched, PublicSigningKey):
             try:
@@ -208,14 +212,14 @@ class Dm3Inbox:
                 check_envelope(envelope, now)
                 return now.fingerprint
             return vouched.fingerprint
-        # Where only certain senders come in, it matters who this is: they are asked to come again.
+        # If only certain senders are admitted, the sender must be known: it is asked to try again later.
         waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.allow
         if mailbox.takes_unverified and not waits:
             return ""
         raise vouched
 
     def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
-        """What the postmark is sealed to, and by what the sender signs: its key, or why that cannot be had."""
+        """The key that the postmark is encrypted to, and the sender's signing key, or why that is unavailable."""
         try:
             receiver_key = self._profiles.user(receiver).encryption_key
         except TheirError as error:
@@ -232,7 +236,7 @@ def _too_late(call: RpcRequest) -> tuple[RpcError | None, HttpResponse]:
 
 
 def _too_long(size: int) -> bytes:
-    """The answer instead of one of this size, which nobody would get. Whoever asks again is not served twice."""
+    """The answer instead of one that is too long to be delivered. Repeating the request does not execute it twice."""
     detail = f"the answer would have {size} bytes; at most {MAX_ANSWER_BYTES} are sent, the ids included"
     return orjson.dumps(RpcError(None, RPC_BATCH_TOO_LONG, detail).as_json())
 

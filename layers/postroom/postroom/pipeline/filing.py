@@ -1,7 +1,7 @@
 """Steps 2 to 4 of the store protocol: a home for each message, one segment a batch, the registers.
 
-Each function is one step; each may be repeated by anyone. A claim whose step failed in passing becomes a retry,
-its neighbours go on.
+Each function is one step, and any worker may repeat it. If a step fails temporarily for a claim, that claim becomes a
+retry, and the others continue.
 """
 
 import logging
@@ -33,7 +33,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Homed:
-    """An accepted claim and the row its message lives in."""
+    """An accepted claim and the register row that is its message's home."""
 
     claim: Claim
     verdict: Accepted
@@ -41,7 +41,7 @@ class _Homed:
 
 
 class Filing:
-    """Writes verdicts down."""
+    """Files accepted messages."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Filing:
         self._pool = pool
 
     def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
-        """Steps 2 to 4 for the accepted claims of a batch. A passing fault is an outcome, not an error."""
+        """Steps 2 to 4 for the accepted claims of a batch. A temporary fault is an outcome, not an error."""
         found = side_by_side(
             self._pool, lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted
         )
@@ -112,7 +112,7 @@ class Filing:
         return outcomes + settled
 
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
-        """Step 2: name the claim's own row as the message's home, or adopt the home that it has."""
+        """Step 2: make the claim's own row the message's home, or adopt the home that it already has."""
         identity = verdict.identity
         known = self._seen.claim_home(
             identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
@@ -122,11 +122,11 @@ class Filing:
                 claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.telling)
             )
         home = known.home
-        # A synchronous request was answered and has no home; one past the horizon is nobody's to finish.
+        # A synchronous request was answered and has no home. A message past the horizon must not be finished.
         if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
             return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation)
-        # Looked at first: most second copies come after the first was filed, and need no line. So is the own row of
-        # a message to be handed on, which could not be called back.
+        # This is checked first: most second copies come after the first was filed, and need no line. It also checks the
+        # own row of a message to be forwarded, because a message that was forwarded cannot be recalled.
         if home != claim.row or verdict.forward_to:
             stands = self._register.find(home)
             if stands is not None:
@@ -134,7 +134,7 @@ class Filing:
         return _Homed(claim, verdict, home)
 
     def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
-        """Step 3: one fresh object for all lines to file."""
+        """Step 3: one new object with all lines to file."""
         if not lines:
             return {}
         name = segment_name(int(self._clock() * 1000), self._new_id())
@@ -143,7 +143,7 @@ class Filing:
         return {line.row: place for line, place in zip(lines, places, strict=True)}
 
     def _count(self, filed: Sequence[tuple[str, int]]) -> None:
-        """Add what was filed (mailbox, bytes) to the usage of each mailbox, once."""
+        """Add the messages filed (mailbox, bytes) to the usage of each mailbox, once."""
         sizes: dict[str, list[int]] = {}
         for mailbox, size in filed:
             sizes.setdefault(mailbox, []).append(size)
@@ -153,15 +153,15 @@ class Filing:
         try:
             self._usages.add(mailbox, messages, size)
         except Exception as error:
-            # What is filed is filed: whoever counts the mailbox next puts its usage right.
+            # The messages are filed. The next count of the mailbox corrects its usage.
             _log.error("%s messages were not added to the usage of %s", messages, mailbox, exc_info=stack_of(error))
 
     def _settle(self, item: _Homed, place: Place | None) -> Outcome:
-        """Step 4: the home's row goes live, if it is absent; a forwarded message's row says so instead."""
+        """Step 4: the home row becomes live, if it is absent. For a forwarded message, the row becomes a tombstone."""
         if place is None:
             return self._forward(item)
         if item.verdict.reported:
-            # First: of a Feedback that is live, nobody asks again whether it was noted.
+            # This comes first: once Feedback is live, nothing checks again whether it was recorded.
             self._outbox.report(item.verdict.reported)
         stands = self._register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
@@ -172,7 +172,10 @@ class Filing:
         )
 
     def _forward(self, item: _Homed) -> Outcome:
-        """Hand on, at least once; then the row says so. The id is that of the home: the receiver dedupes by it."""
+        """Forward the message, at least once; then mark its row.
+
+        The id is the home's, by which the receiver deduplicates.
+        """
         self._forwarding.forward(
             item.verdict.forward_to,
             {
@@ -188,7 +191,7 @@ class Filing:
         return Outcome(item.claim, ClaimOutcome.FORWARDED, correlation=item.verdict.correlation)
 
     def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
-        """The home was taken before. Filed or acknowledged: done. Discarded: whoever meets that row tells."""
+        """The outcome if the home row exists. Filed or acknowledged: done. Discarded: the courier is told again."""
         if stands.discarded is None:
             if stands.live:
                 self._show(stands.key)
@@ -197,6 +200,7 @@ class Filing:
         return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
     def _show(self, row: RowKey) -> None:
-        """See to it that the next pass comes by a row that was filed late; a helper may have died before he did."""
+        """Make the next listing pass include a row that was filed late; the worker that began it may have died before
+        this."""
         if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
             self._heads.lower_to(row)

@@ -12,7 +12,7 @@ from postroom.storage.mail.segments import Objects
 
 
 class Intake:
-    """Takes messages in."""
+    """Accepts messages into the queue."""
 
     def __init__(
         self, *, directory: DeploymentRules, claims: SendQueue, objects: Objects, room: QuotaCheck, new_id: NewId
@@ -33,10 +33,10 @@ class Intake:
         source: str,
         details: Details,
     ) -> Claim:
-        """The claim, once it is queued: only then may the sender be told. Raises TheirError(MAILBOX_FULL),
-        NotNowError(NOT_QUEUED, STORE_UNAVAILABLE).
+        """The claim, once it is queued; only then may the sender get an answer.
 
-        `sender`: who the message says wrote it, not proven yet; `source`: the IP that it came from.
+        `sender`: who the message says wrote it, not verified yet; `source`: the IP address that it came from. Raises
+        TheirError(MAILBOX_FULL), NotNowError(NOT_QUEUED, STORE_UNAVAILABLE).
         """
         known = self._directory.mailbox(mailbox)
         counted = details.is_filed and self._room.take(known, envelope)

@@ -23,14 +23,20 @@ from postroom.storage.directory.domains import Domain
 from postroom.storage.keys import seen_key_nlweb
 
 MAX_FORWARDED_BYTES: Final = 200_000
-"""Of ASCII JSON. An event bus takes 256 kB an entry; what is beyond could be accepted, but never handed on."""
+"""Bytes of ASCII JSON.
+
+An event bus accepts 256 kB an entry; a larger message could be accepted, but never forwarded.
+"""
 
 WELCOME = "postroom: a post office for domains. POST signed NLWeb messages here as application/json.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A POST to the inbox. `content_type`, `content_encoding`: the headers, empty where absent. `source`: an IP."""
+    """A POST to the inbox.
+
+    `content_type`, `content_encoding`: the headers, empty if absent. `source`: an IP address.
+    """
 
     body: bytes
     content_type: str
@@ -40,14 +46,14 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class InboxRules:
-    """What the door holds a message to."""
+    """The rules by which the inbox checks a message."""
 
     window: TimestampWindow
     max_bytes: int
 
 
 class NlwebInbox:
-    """What stands behind POST /inbox, GET /inbox and GET /manifest."""
+    """The handler of POST /inbox, GET /inbox and GET /manifest."""
 
     def __init__(
         self,
@@ -69,7 +75,7 @@ class NlwebInbox:
         return text_response(WELCOME)
 
     def manifest(self, host: str) -> HttpResponse:
-        """GET /manifest: that of the domain whose post office `host` is (decision "Buffer")."""
+        """GET /manifest: the manifest of the domain whose host is `host` (decision "Buffer")."""
         try:
             domain = self._directory.domain(domain_of_host(host))
         except (TheirError, NotNowError) as error:
@@ -79,12 +85,13 @@ class NlwebInbox:
         return text_response(manifest_of(domain.name, domain.feedback), CONTENT_TYPE)
 
     def post(self, posted: Posted) -> HttpResponse:
-        """POST /inbox: 200 once the message is queued (or answered at once), else a refusal and nothing stored."""
+        """POST /inbox: 200 once the message is queued (or answered at once); otherwise a refusal, and nothing is
+        stored."""
         try:
             return self._take_in(posted)
         except (TheirError, NotNowError) as error:
             if error.reason == SENDER_NOT_WANTED:
-                # Only our own log says so: who is blocked is not told that it is.
+                # Only our own log says so: a blocked sender must not learn that it is blocked.
                 return replace(problem(TheirError(UNEXPECTED_SUBJECT)), reason=error.reason)
             return problem(error)
 
@@ -124,7 +131,10 @@ class NlwebInbox:
 
 
 def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:
-    """The mailbox a message is for, known before it is judged: a discard takes its register there, too."""
+    """The mailbox that a message is for.
+
+    It is known before the message is judged, because a discard needs its row, too.
+    """
     if rule is None:
         return envelope.receiver
     if rule.treatment is Treatment.FEEDBACK:
@@ -133,7 +143,7 @@ def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:
 
 
 def _check_forwardable(posted: Posted) -> None:
-    # As it will stand in the forwarded message: a JSON string in ASCII.
+    # As it will be in the forwarded message: a JSON string in ASCII.
     if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
         raise TheirError(TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
 

@@ -1,7 +1,8 @@
-"""The handler of dead letters of the courier's queue: owners' messages get a final state.
+"""The handler of dead letters of the courier's queue, which gives owners' messages a final state.
 
-Their owner would be told `queued` for ever: SQS drops letters silently after 14 days. What the courier would still try
-stays where it is, for an operator to look at and to redrive; so does Feedback, of which nobody waits to be told.
+SQS deletes dead letters silently after 14 days, and the outbox would say `queued` for ever. Messages that the courier
+would still try stay in the queue, for an operator to look at and to redrive. So does Feedback, which has no state that
+anybody waits for.
 """
 
 import logging
@@ -24,14 +25,17 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DecidedOutboxDeadLetters:
-    """`decided`: receipt handles that may be deleted. `given_up`: messages that this round gave up."""
+    """The result of a round.
+
+    `decided`: receipt handles that may be deleted. `given_up`: messages given up in this round.
+    """
 
     decided: tuple[str, ...]
     given_up: tuple[Outgoing, ...]
 
 
 class OutboxDeadLetterHandler:
-    """Gives up. `give_up_seconds`: how long the courier tries."""
+    """Gives messages up. `give_up_seconds`: how long the courier tries."""
 
     def __init__(self, *, outbox: Outbox, clock: Clock, give_up_seconds: int) -> None:
         self._outbox = outbox
@@ -39,7 +43,7 @@ class OutboxDeadLetterHandler:
         self._give_up_ms = give_up_seconds * 1000
 
     def keep(self, letters: Sequence[DeadLetter]) -> DecidedOutboxDeadLetters:
-        """Decide the letters whose time is over."""
+        """Give up the messages that the courier no longer tries, and keep the others."""
         decided, given_up = [], []
         for letter in letters:
             try:
@@ -60,7 +64,7 @@ class OutboxDeadLetterHandler:
         return self._clock() * 1000 - outgoing.draft.timestamp_ms > self._give_up_ms
 
     def _give_up(self, outgoing: Outgoing) -> bool:
-        """Whether there was anything to give up. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Give a message up. True: its state changed. Raises NotNowError(STORE_UNAVAILABLE)."""
         draft = outgoing.draft
         message = self._outbox.find(draft.sender, draft.correlation)
         if message is None or not message.is_carried_by(outgoing.carrier):

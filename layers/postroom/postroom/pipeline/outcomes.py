@@ -1,4 +1,4 @@
-"""What became of a claim in one run of the worker."""
+"""The outcome of a claim in one run of the worker."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ClaimOutcome(StrEnum):
-    """What became of a claim in one run of the worker."""
+    """The outcome of a claim in one run of the worker."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
@@ -25,14 +25,15 @@ class ClaimOutcome(StrEnum):
     DISCARDED = "discarded"
     RETRIED = "retried"
     STUCK = "stuck"
-    """We are at fault: its neighbours go on, SQS hands it out again, and in the end to the dead letters."""
+    """The fault is ours: the other claims continue, and SQS delivers this one again, and in the end to the dead
+    letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The fate of a claim, and the reason where it was discarded or has to wait.
+    """The outcome of a claim, with the reason if it was discarded or has to wait.
 
-    `listed_in`: the mailbox whose owner sees the message now; empty: nobody does.
+    `listed_in`: the mailbox that now lists the message; empty: none.
     """
 
     claim: Claim
@@ -44,12 +45,12 @@ class Outcome:
 
 
 def listed_in(row: Row | None) -> str:
-    """The mailbox whose owner sees this row; empty: nobody does."""
+    """The mailbox that lists this row; empty: none."""
     return row.key.mailbox if row and row.live else ""
 
 
 def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | Outcome":
-    """What `step` answers; where it fails, that is the outcome of this claim alone."""
+    """The result of `step`; if it fails, the failure is the outcome of this claim only."""
     try:
         return step()
     except Exception as error:
@@ -57,7 +58,7 @@ def attempt(claim: Claim, step: Callable[[], R], correlation: str = "") -> "R | 
 
 
 def failed(claim: Claim, error: Exception, correlation: str = "") -> Outcome:
-    """The outcome of a claim that a step failed for: in passing (a retry), or because we are at fault."""
+    """The outcome of a claim for which a step failed: temporarily (a retry), or because the fault is ours."""
     if isinstance(error, NotNowError):
         return Outcome(claim, ClaimOutcome.RETRIED, error.reason, error.detail, correlation)
     _log.error("claim %s is stuck", claim.id, exc_info=stack_of(error))

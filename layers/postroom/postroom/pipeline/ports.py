@@ -1,4 +1,4 @@
-"""What inbox and worker need from the outside, as small typed ports; `runtime` fits the real things to them."""
+"""What the inbox and the worker need from outside, as small typed ports. `runtime` implements them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class SenderKey:
 
 
 class SenderKeys(Protocol):
-    """Where senders' keys come from."""
+    """The source of senders' keys."""
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
-        """The key record at a DNS name; `fresh`: not from the cache, unless it is only seconds old.
+        """The key record at a DNS name. `fresh`: not from the cache, unless it was cached a few seconds ago.
 
         Raises TheirError (discards about keys) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
         """
@@ -33,10 +33,10 @@ class SenderKeys(Protocol):
 
 
 class DeploymentRules(Protocol):
-    """What operators set."""
+    """The settings that operators make for domains, wallets and mailboxes."""
 
     def domain(self, name: str) -> Domain | None:
-        """A domain we know, or None."""
+        """A domain that is hosted here, or None."""
         ...
 
     def wallet(self, uuid: str) -> bytes | None:
@@ -44,45 +44,48 @@ class DeploymentRules(Protocol):
         ...
 
     def mailbox(self, name: str) -> MailboxRecord:
-        """What was set for a mailbox: how it is spread, how much it may hold, whom it blocks."""
+        """The settings of a mailbox: its number of shards, its quota, the senders it blocks."""
         ...
 
 
 class Dm3Directory(Protocol):
-    """Mailboxes of the dm3 delivery service."""
+    """The mailboxes of the dm3 delivery service."""
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """A mailbox of ours by its normalised name, or None. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """A mailbox by its normalised name, or None. Raises NotNowError(STORE_UNAVAILABLE)."""
         ...
 
 
 class ServiceKeySource(Protocol):
-    """Where the delivery service's keys come from."""
+    """The source of the delivery service's keys."""
 
     def get(self, *, fresh: bool = False) -> ServiceKeys:
-        """`fresh`: not from the cache. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        """The keys. `fresh`: not from the cache. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         ...
 
 
 class ProfileSource(Protocol):
-    """Where dm3 profiles come from."""
+    """The source of dm3 profiles."""
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """`fresh`: not from the cache. Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
+        """The profile of a user. `fresh`: not from the cache.
+
+        Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED).
+        """
         ...
 
 
 class Handlers(Protocol):
-    """What synchronous subjects call."""
+    """The handlers of synchronous Subjects."""
 
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        """The handler's bare reply. Raises NotNowError(HANDLER_FAILED), or TheirError: nothing was executed."""
+        """The handler's bare reply. Raises NotNowError(HANDLER_FAILED), or TheirError: then nothing was executed."""
         ...
 
 
 class Forwarding(Protocol):
-    """Where forwarded subjects go."""
+    """The targets of forwarded Subjects."""
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
-        """Hand a message to a queue or an event bus, by its ARN. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Send a message to a queue or an event bus, by its ARN. Raises NotNowError(STORE_UNAVAILABLE)."""
         ...

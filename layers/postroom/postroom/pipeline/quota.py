@@ -1,4 +1,4 @@
-"""The inbox's check whether a mailbox has room for one more message, where it has a quota."""
+"""The inbox's check that a mailbox with a quota has room for one more message."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 
 ANEW_SECONDS: Final = 1.0
-"""So often at most the usage of a mailbox is read, however many messages come for it."""
+"""The usage of a mailbox is read at most this often, however many messages arrive for it."""
 _SHARE: Final = 10
-"""A door that has taken in a tenth of the room that it read looks again: others take, too."""
+"""An inbox that has accepted a tenth of the free space that it read reads it again: other instances accept, too."""
 
 
 @dataclass(slots=True)
 class _MailboxUsage:
-    """What a mailbox held when it was read, and what was taken in here since."""
+    """The usage of a mailbox when it was read, and what this instance accepted since."""
 
     usage: Usage
     read_at: float
@@ -28,11 +28,11 @@ class _MailboxUsage:
 
 
 class QuotaCheck:
-    """Lets messages in. `quota`: the deployment's, for mailboxes without one of their own.
+    """Checks messages against the quota. `quota`: the deployment's, for mailboxes without one of their own.
 
-    Refused is what finds the mailbox full of messages that are filed. What is on its way may be forged: counted here,
-    it would close a mailbox to everybody, by the hand of strangers who need no key for that. So the bound is passed by
-    what is on its way (docs/receive/mailbox-api.md, How much a mailbox may hold).
+    A message is refused if the mailbox is full of filed messages. Messages on their way are not counted, because they
+    may be forged: otherwise strangers without any key could close a mailbox to everybody. So the messages on their way
+    may exceed the quota (docs/receive/mailbox-api.md, How much a mailbox may hold).
     """
 
     def __init__(self, usages: Usages, quota: Quota, *, clock: Callable[[], float], cache_seconds: float) -> None:
@@ -43,7 +43,7 @@ class QuotaCheck:
         self._lock = Lock()
 
     def take(self, mailbox: MailboxRecord, envelope: str) -> bool:
-        """Let a message in; whether it is to be counted: a quota is set.
+        """Admit a message. True: the mailbox has a quota, so that the message is to be counted.
 
         Raises TheirError(MAILBOX_FULL), NotNowError(STORE_UNAVAILABLE).
         """

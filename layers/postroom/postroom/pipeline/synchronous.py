@@ -41,7 +41,7 @@ class Sync:
         self._memory_seconds = memory_seconds
 
     def answer(self, envelope: NlwebEnvelope, handler: str, received_at_ms: int) -> JsonValue:
-        """The bare reply. The same request again gets the same reply, and is not executed again.
+        """The bare reply. If the same request comes again, it gets the same reply, and is not executed again.
 
         Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
         NotNowError.
@@ -62,8 +62,8 @@ class Sync:
         try:
             reply = self._handlers.call(handler, envelope.body)
         except TheirError:
-            # Nothing was executed. A handler that failed may have done half its work: then the lease stands till its
-            # end, and the next try begins anew (handlers of operators are called at least once).
+            # Nothing was executed. A handler that failed may have done half its work: then the lease stays until it
+            # expires, and the next attempt starts again (operators' handlers are called at least once).
             self._replies.release(lease)
             raise
         try:
@@ -71,21 +71,21 @@ class Sync:
                 lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
             )
         except NotNowError:
-            # The request was executed: a reply that cannot be remembered is still a reply. Who has it does not ask
-            # again; who asks again after the lease, because this answer got lost, is executed again.
+            # The request was executed: a reply that cannot be stored is still sent. If it gets lost, and the sender
+            # asks again after the lease has expired, the request is executed again.
             _log.warning("reply given and not remembered: %s", lease.key)
         return reply
 
 
 class BuiltInHandlers:
-    """The handlers we bring along; any other name is handed on to `further`."""
+    """The built-in handlers; calls by any other name go to `further`."""
 
     def __init__(self, directory: DeploymentRules, further: Handlers) -> None:
         self._directory = directory
         self._further = further
 
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        """The reply to `identity`, or that of a further handler."""
+        """The reply of `identity`, or of another handler."""
         if handler != "identity":
             return self._further.call(handler, request)
         domain = self._directory.domain(read_identity_request(request))

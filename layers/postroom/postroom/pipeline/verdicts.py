@@ -12,7 +12,7 @@ from postroom.storage.outbox import Reported
 
 @dataclass(frozen=True, slots=True)
 class MessageIdentity:
-    """Who a message is, for `seen` (store protocol, Layout): `digest` is None where the key says all.
+    """The identity of a message, for `seen` (store protocol, Layout). `digest` is None if the key alone identifies it.
 
     `forget_at`: epoch seconds.
     """
@@ -24,12 +24,12 @@ class MessageIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The message is good. `text`: what its owner gets. `receipt`: how that was found out.
+    """The message is good. `text`: what the owner receives. `receipt`: how the message was verified.
 
-    `shelf`: stands for the conversation in objects, where its name must not stand in them; empty: it may.
-    `forward_to`: the ARN it is handed on to instead of being filed; empty: it is filed. `correlation`: for logs.
-    `telling`: who would be told, should the message's home turn out to be discarded; None: nobody. `reported`: what it
-    says, being a Feedback, of a message of one of our domains.
+    `shelf`: names the conversation in objects, if the conversation's own name must not be in them; empty: it may.
+    `forward_to`: the ARN that the message is forwarded to; empty: it is filed. `correlation`: for logs. `telling`: whom
+    to send Feedback to, if the message's home turns out to be discarded; None: nobody. `reported`: for Feedback, what
+    it reports about a message of one of our domains.
     """
 
     identity: MessageIdentity
@@ -45,7 +45,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """The message is not good, for good. `telling`: who is told; None: nobody, or it cannot even be read."""
+    """The message is rejected for good. `telling`: whom to send Feedback to; None: nobody, or that cannot be read."""
 
     reason: Reason
     detail: str = ""
@@ -55,7 +55,7 @@ class Discarded:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """It could not be found out now."""
+    """The message cannot be judged now."""
 
     reason: Reason
     detail: str
@@ -65,7 +65,7 @@ Verdict = Accepted | Discarded | Retry
 
 
 class Judge(Protocol):
-    """Judges the claims of one protocol; changes nothing anywhere."""
+    """Judges the claims of one protocol. Has no side effects."""
 
     def judge(self, claim: Claim) -> Verdict:
         """The verdict on a claim."""
@@ -73,6 +73,6 @@ class Judge(Protocol):
 
 
 def given_up(claim: Claim, reason: Reason) -> Discarded:
-    """The discard of a claim that was not judged, and whoever can be told of it."""
+    """The discard of a claim that was never judged, with the Feedback that can be sent about it."""
     correlation, telling = claim.details.told_of_discard(claim.envelope)
     return Discarded(reason, "", correlation, telling)

@@ -1,7 +1,7 @@
-"""The worker: judges a batch of claims, files what is accepted, and tells the courier of discards.
+"""The worker: judges a batch of claims, files accepted messages, and tells the courier about discards.
 
-A claim leaves the queue only when its message's home is live, or gone and (if discarded) the courier was told.
-A retry is sent to the retry queue with a growing delay, never held by visibility.
+A claim leaves the queue only when its message's home row is live, or is gone and (if the message was discarded) the
+courier was told. A retry is sent to the retry queue with a growing delay; it is never delayed by a visibility timeout.
 """
 
 import logging
@@ -25,22 +25,28 @@ from postroom.storage.mail.segments import Objects
 from postroom.storage.queues import LONGEST_DELAY_SECONDS
 
 SUSPECT_AFTER: Final = 3
-"""Received so often without an end, a claim waits by itself: one poison claim must not drag its neighbours along."""
+"""A claim that was received this often without a result moves to a queue of its own, so that it cannot fail others."""
 SLICE_BYTES: Final = 8 * 1024 * 1024
-"""Of envelopes read at once; usually the whole batch. Hostile JSON takes 30 times its length in memory, and claims
-under a pointer are not counted in Lambda's limit for a batch."""
+"""The bytes of envelopes that are read at once; usually the whole batch.
+
+Hostile JSON takes 30 times its length in memory, and claims behind a pointer do not count towards Lambda's size limit
+of a batch.
+"""
 BEGIN_SECONDS: Final = 60
-"""After so long no further part of a batch is begun, and what is left waits for another run. A run that is killed
-finishes nothing, and its whole batch, good neighbours and all, is soon suspected."""
+"""After this time no further part of a batch is begun; what is left waits for another run.
+
+A run that is killed finishes nothing, and all claims of its batch soon become suspects.
+"""
 _FIRST_DELAY_SECONDS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One message of a queue, as SQS hands it out. `received`: how often it was handed out.
+    """One queue message, as SQS delivers it. `received`: how many times it was delivered.
 
-    `group`: whom the door put it down to (`store.keys.sender_group`); wherever it is sent from here, it stays theirs.
+    `group`: its message group, chosen by the inbox (`storage.keys.sender_group`). It stays the same wherever the
+    message is sent from here.
     """
 
     message_id: str
@@ -51,9 +57,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What became of a batch. `failed`: message ids SQS must hand out again. `suspected`: set apart.
+    """The result of a batch. `failed`: message ids that SQS must deliver again. `suspected`: moved to the suspects'
+    queue.
 
-    `postponed`: they wait for another run, as they came.
+    `postponed`: ids that wait for another run, unchanged.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -73,7 +80,7 @@ class _Letter:
 
 
 class Worker:
-    """Works off claims. `monotonic`: a clock in seconds that nobody sets."""
+    """Processes claims. `monotonic`: a clock in seconds that is never set back."""
 
     def __init__(
         self,
@@ -99,9 +106,9 @@ class Worker:
         self._monotonic = monotonic
 
     def work(self, records: Sequence[Record], *, suspects: bool = False) -> BatchReport:
-        """Work off one batch; `suspects`: it comes from the queue of claims set apart.
+        """Process one batch. `suspects`: the batch is from the queue of suspects.
 
-        Raises nothing that belongs to one claim: that claim is reported as failed, and handed out again.
+        Raises nothing that concerns a single claim: such a claim is reported as failed, and delivered again.
         """
         failed: list[str] = []
         outcomes: list[Outcome] = []
@@ -110,7 +117,7 @@ class Worker:
         until = self._monotonic() + BEGIN_SECONDS
         for record in records:
             try:
-                # As it is: what cannot even be read must not drag its neighbours along either.
+                # Sent on unread: even a claim that cannot be read must not fail the others.
                 if record.received >= SUSPECT_AFTER and not suspects:
                     self._suspects.send(record.body, group=record.group)
                     suspected += 1
@@ -122,7 +129,8 @@ class Worker:
                 letters.append(_Letter(record, unpack(record.body, self._objects)))
                 held += _memory_of(letters[-1])
             except Exception as error:
-                # Not to be read now, or not by us: it goes the queue's way, and in the end to the dead letters.
+                # It is unreadable for now, or not ours: SQS delivers it again, and in the end moves it to the dead
+                # letters.
                 _log.error("message %s could not be read, or sent on", record.message_id, exc_info=stack_of(error))
                 failed.append(record.message_id)
             if held > SLICE_BYTES:
@@ -132,7 +140,7 @@ class Worker:
         return BatchReport(tuple(outcomes), tuple(failed), suspected, postponed)
 
     def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
-        """Settle a part of a batch, and keep what is told of it, without the envelopes."""
+        """Process a part of a batch, and keep only the results, without the envelopes."""
         settled = self._settle(letters)
         for letter in letters:
             outcome = settled[letter.claim.id]
@@ -141,16 +149,17 @@ class Worker:
                 failed.append(letter.record.message_id)
 
     def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
-        """The outcome of each claim, by its id. One claim may stand in a batch twice: it is settled once."""
+        """The outcome of each claim, by its id. A claim that is in the batch twice is processed once."""
         claims = list({letter.claim.id: letter.claim for letter in letters}.values())
-        # Few have to wait: most keys are in memory.
+        # Few claims have to wait: most keys are in memory.
         verdicts = side_by_side(self._pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
         judged = list(zip(claims, verdicts, strict=True))
         outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
         bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
         outcomes += side_by_side(self._pool, self._discard, bad)
         outcomes += [v for _, v in judged if isinstance(v, Outcome)]
-        # One claim of each mailbox stands for all: where its owner could not be told, that one comes again, and is met.
+        # One claim of each mailbox is enough: if its notification fails, that claim is delivered again, and tries
+        # again.
         listed = {outcome.listed_in: outcome for outcome in outcomes if outcome.listed_in}
         outcomes += side_by_side(self._pool, self._announce, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
@@ -172,24 +181,27 @@ class Worker:
         return attempt(outcome.claim, announced, outcome.correlation)
 
     def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
-        """Send a retry on its way; False: not even that went, or we are at fault: SQS hands the claim out again."""
+        """Send a retry to the retry queue.
+
+        False: that failed, too, or the fault is ours, and SQS delivers the claim again.
+        """
         if outcome.fate is not ClaimOutcome.RETRIED:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
             delay = delay_of(letter.queued.tries)
             self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
         except Exception as error:
-            # Whatever it is: it must not drag along the neighbours, which are done.
+            # Whatever the error is, it must not fail the other claims, which are done.
             _log.error("claim %s could not be sent to another try", letter.claim.id, exc_info=stack_of(error))
             return False
         return True
 
 
 def _memory_of(letter: _Letter) -> int:
-    """Bytes that Python holds a letter's envelope in: one character beyond ASCII may make it four times as many."""
+    """The bytes of memory that an envelope takes: one character beyond ASCII may make the string four times larger."""
     return sys.getsizeof(letter.claim.envelope)
 
 
 def delay_of(tries: int) -> int:
-    """Seconds to wait before the next try: 5, 15, 45 … at most SQS's longest delay."""
+    """Seconds to wait before the next attempt: 5, 15, 45 … at most the longest delay of SQS."""
     return int(min(_FIRST_DELAY_SECONDS * 3 ** min(tries, 10), LONGEST_DELAY_SECONDS))

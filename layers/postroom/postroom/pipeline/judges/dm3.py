@@ -1,4 +1,4 @@
-"""The judge of dm3 messages: what the inbox could not check, and the postmark."""
+"""The judge of dm3 messages: the checks that the inbox could not do, and the postmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,8 @@ from postroom.storage.keys import conversation_shelf, seen_key_dm3
 
 
 def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInformation:
-    """Open the delivery information; a key that was just made may not be in the cache yet.
+    """Open the delivery information. If no cached key opens it, the keys are read again: a new key may not be cached
+    yet.
 
     Raises TheirError (SEALED_VALUE_INVALID, ENVELOPE_INVALID) or NotNowError(SIGNING_KEY_UNAVAILABLE).
     """
@@ -48,17 +49,17 @@ def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInform
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """By which key the sender's signature held; or why there is none."""
+    """The key that verified the sender's signature, or the reason why none did."""
 
     fingerprint: str = ""
     reason: Reason | None = None
 
 
 class Dm3Judge:
-    """Judges dm3's claims; changes nothing anywhere.
+    """Judges claims of dm3 messages. Has no side effects.
 
-    `unverified_seconds`: for so long a sender's profile that cannot be had is asked for again, before the message
-    is filed as that of an unverified sender (its mailbox lets those in).
+    `unverified_seconds`: how long the lookup of an unavailable sender's profile is retried, before the message is filed
+    as unverified (its mailbox accepts unverified senders).
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Dm3Judge:
         self._unverified_seconds = unverified_seconds
 
     def judge(self, claim: Claim) -> Verdict:
-        """Accepted with a postmark; Retry while keys or a profile cannot be had."""
+        """Accepted with a postmark, or Retry while keys or a profile are unavailable."""
         if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
             return given_up(claim, TOO_LATE)
         details = claim.details
@@ -92,7 +93,7 @@ class Dm3Judge:
             proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
             if error.reason == SEALED_VALUE_INVALID:
-                # The door opened it: its key is newer than those we know, or was taken out too early.
+                # The inbox opened it, so its key is newer than those we know, or was removed too early.
                 return Retry(SIGNING_KEY_UNAVAILABLE, error.detail)
             raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
         except NotNowError as error:
@@ -127,7 +128,7 @@ class Dm3Judge:
                 claim.received_at_ms // 1000 + self._times.retain_seconds,
             ),
             conversation=sender,
-            # Objects hold no names of partners: only the index does.
+            # Objects contain no names of partners; only the index does.
             shelf=conversation_shelf(claim.mailbox, sender),
             text=text,
             receipt=self._receipt(claim, proof, digest),
@@ -147,6 +148,7 @@ class Dm3Judge:
 
 
 def _with_postmark(value: JsonValue, postmark: str) -> str:
-    """The envelope as it came, every number in its form: the canonical text of some cannot be read again."""
+    """The envelope as it came, with every number as it was written: the canonical text of some numbers cannot be read
+    again."""
     assert isinstance(value, dict)  # noqa: S101 - an envelope was read from it
     return orjson.dumps({**value, "postmark": postmark}).decode()

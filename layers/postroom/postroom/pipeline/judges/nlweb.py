@@ -26,7 +26,7 @@ from postroom.storage.outbox import Reported
 
 @dataclass(frozen=True, slots=True)
 class SignatureProof:
-    """By which key a signature held."""
+    """The key that verified a signature, and how the key was proven."""
 
     key: PublicKey
     evidence: object
@@ -34,7 +34,7 @@ class SignatureProof:
 
 
 class NlwebJudge:
-    """Judges NLWeb's claims; changes nothing anywhere."""
+    """Judges claims of NLWeb messages. Has no side effects."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class NlwebJudge:
         self._times = times
 
     def judge(self, claim: Claim) -> Verdict:
-        """The verdict on a claim. Time windows were compared with the door's clock, at the door."""
+        """The verdict on a claim. The inbox has compared the time window with its own clock already."""
         envelope: NlwebEnvelope | None = None
         try:
             data = claim.envelope.encode()
@@ -74,14 +74,15 @@ class NlwebJudge:
             )
         except TheirError as error:
             if error.reason.kind is Kind.REFUSAL:
-                # The door took it in: that we cannot read it now is our fault, not its sender's.
+                # The inbox accepted it. If we cannot read it now, that is our fault, not the sender's.
                 raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
             return _discarded(envelope, error.reason, error.detail)
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 
     def prove(self, envelope: NlwebEnvelope) -> SignatureProof:
-        """Verify the signature with the sender's key; a cached key that fails is fetched once more first.
+        """Verify the signature with the sender's key. If a cached key fails, the key is fetched again and tried once
+        more.
 
         Raises TheirError (a discard) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
         """
@@ -102,7 +103,7 @@ class NlwebJudge:
         return SignatureProof(found.key, found.evidence, refetched=False)
 
     def admit(self, envelope: NlwebEnvelope, mailbox: str) -> None:
-        """Let a proven sender in, unless the owner of the domain it writes to, or of the mailbox, blocks it.
+        """Admit a proven sender, unless the owner of the receiving domain or of the mailbox blocks it.
 
         Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
         """
@@ -111,7 +112,7 @@ class NlwebJudge:
                 raise TheirError(SENDER_NOT_WANTED)
 
     def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
-        """The key as it is published now, if that is another than the one in the cache."""
+        """The key as it is published now, if it differs from the cached one."""
         if not found.cached:
             return None
         again = self._keys.find(name, fresh=True)
@@ -159,7 +160,7 @@ class NlwebJudge:
 
 
 def conversation_of(envelope: NlwebEnvelope, rule: SubjectRule) -> str:
-    """What a filed message belongs to: the talk with its sender; a Feedback: what it is about."""
+    """The conversation of a filed message: with its sender, or, for Feedback, about the message that it reports on."""
     if rule.treatment is Treatment.FEEDBACK:
         return conversation_about(read_feedback(envelope.body).correlation)
     return envelope.sender
