@@ -139,7 +139,7 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
             "BUCKET": store.bucket,
             "TOKEN_KEYS_SECRET": store.secrets["TokenKeys"],
             "WEBHOOK_KEYS_SECRET": store.secrets["WebhookKeys"],
-            "COUNTER_REQUESTS_A_SECOND": "1000",
+            "MAILBOX_API_REQUESTS_PER_SECOND": "1000",
         }
         session = boto3.Session(_ACCOUNT, "local", region_name=REGION)
         counter_function = start("mailbox", variables, lambda: clients_of(session))

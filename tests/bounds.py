@@ -106,7 +106,7 @@ def _counter() -> Iterator[Bound]:
         "http/test_sign_in.py::test_what_is_no_signature_is_by_nobody",
     )  # fmt: skip
     yield Bound(
-        "requests of a mailbox", f"{_n(AT.counter_requests_a_second)} a second at an instance, saved up for "
+        "requests of a mailbox", f"{_n(AT.mailbox_api_requests_per_second)} a second at an instance, saved up for "
         f"{rate_limit.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
         "GitHub's REST API: 15 a second", "http/test_message_listing.py::"
         "test_a_mailbox_that_is_asked_too_often_is_told_to_come_again",
@@ -131,7 +131,7 @@ def _counter() -> Iterator[Bound]:
         "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
     )  # fmt: skip
     yield Bound(
-        "concurrent executions of the mailbox API", _n(_parameter("CounterRuns")),
+        "concurrent executions of the mailbox API", _n(_parameter("MailboxApiReservedConcurrency")),
         "they are not taken from inbox and workers",
         "API Gateway says to come again", "Lambda: 1,000 in an account",
         "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",

@@ -30,7 +30,7 @@ def page() -> str:
     for line in declared.splitlines():
         if group := re.match(r"  # --- (.*) ---$", line):
             title = group[1][0].upper() + group[1][1:]
-            lines += ["", f"## {title}", "", "| Parameter | Default | What it is |", "|---|---|---|"]
+            lines += ["", f"## {title}", "", "| Parameter | Default | Description |", "|---|---|---|"]
         elif name := re.match(r"  (\w+):", line):
             lines.append(_row(name[1]))
     return with_contents(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n")

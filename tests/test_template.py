@@ -316,21 +316,25 @@ def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_
 
 @pytest.mark.parametrize(("runs", "reserved"), [("200", 200), ("7", 7), ("0", None)])
 def test_a_flood_at_the_door_does_not_take_all_runs_of_the_account(runs: str, reserved: int | None) -> None:
-    said = evaluator(DoorRuns=runs).value(of_type("AWS::Lambda::Function")["InboxFunction"]["Properties"])
+    said = evaluator(InboxReservedConcurrency=runs).value(
+        of_type("AWS::Lambda::Function")["InboxFunction"]["Properties"]
+    )
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     # Of what is set apart by default a small account has enough left for the rest, and for whatever else runs there.
-    assert at["DoorRuns"] + at["CounterRuns"] <= ACCOUNT_RUNS / 2
+    assert at["InboxReservedConcurrency"] + at["MailboxApiReservedConcurrency"] <= ACCOUNT_RUNS / 2
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
 def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, reserved: int | None) -> None:
-    said = evaluator(CounterRuns=runs).value(of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"])
+    said = evaluator(MailboxApiReservedConcurrency=runs).value(
+        of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"]
+    )
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
     # What is set apart is not there for the others, who must have what they need.
-    default = template()["Parameters"]["CounterRuns"]["Default"]
+    default = template()["Parameters"]["MailboxApiReservedConcurrency"]["Default"]
     assert default <= ACCOUNT_RUNS // 10
 
 
@@ -490,12 +494,12 @@ def test_there_are_no_other_jobs() -> None:
 
 @EACH_JOB
 def test_a_job_runs_in_the_spark_that_it_is_tested_with_and_costs_no_more_than_it_is_given(job: str) -> None:
-    said = of_job(job, CompactMaxWorkers="7")
+    said = of_job(job, JobsMaxWorkers="7")
     assert (said["GlueVersion"], said["Command"]["Name"], said["Command"]["PythonVersion"]) == ("5.0", "glueetl", "3")
     assert (said["WorkerType"], int(said["NumberOfWorkers"])) == ("G.1X", 7)
     # What Glue takes away of workers with nothing to do is not paid for.
     assert said["DefaultArguments"]["--enable-auto-scaling"] == "true"
-    assert template()["Parameters"]["CompactMaxWorkers"]["MinValue"] == 2  # Spark's driver is one of them
+    assert template()["Parameters"]["JobsMaxWorkers"]["MinValue"] == 2  # Spark's driver is one of them
     assert said["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
 
 
@@ -509,9 +513,9 @@ SHARED = {
     "--POST_TABLE": "PostTable",
     "--DIRECTORY_TABLE": "DirectoryTable",
     "--RETAIN_SECONDS": "RetainSeconds",
-    "--READ_UNITS_PER_SECOND": "JobsReadUnitsASecond",
-    "--WRITE_UNITS_PER_SECOND": "JobsWriteUnitsASecond",
-    "--WORKERS": "CompactMaxWorkers",
+    "--READ_UNITS_PER_SECOND": "JobsReadUnitsPerSecond",
+    "--WRITE_UNITS_PER_SECOND": "JobsWriteUnitsPerSecond",
+    "--WORKERS": "JobsMaxWorkers",
     "--LOG_GROUP": "JobsLogs",
     "--REGION": "AWS::Region",
     "--NAMESPACE": "AWS::StackName",
@@ -737,7 +741,7 @@ def test_whoever_says_nothing_gets_a_stack_that_keeps() -> None:
 
 @pytest.mark.parametrize("table", of_type("AWS::DynamoDB::Table"))
 def test_no_table_makes_the_bill_without_end(table: str) -> None:
-    said = evaluator(TableReadUnitsASecond="9", TableWriteUnitsASecond="7").value(
+    said = evaluator(TableReadUnitsPerSecond="9", TableWriteUnitsPerSecond="7").value(
         of_type("AWS::DynamoDB::Table")[table]["Properties"]
     )
     assert said["OnDemandThroughput"] == {"MaxReadRequestUnits": "9", "MaxWriteRequestUnits": "7"}
@@ -746,8 +750,8 @@ def test_no_table_makes_the_bill_without_end(table: str) -> None:
 def test_the_tables_ceilings_leave_room_for_what_the_door_lets_in_and_for_the_jobs() -> None:
     """By default: a message is at most 5 writes of a table (a retried dm3 letter), the jobs come on top."""
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
-    assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsASecond"] <= at["TableWriteUnitsASecond"]
-    assert at["ThrottlingRate"] * 10 + at["JobsReadUnitsASecond"] <= at["TableReadUnitsASecond"]
+    assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsPerSecond"] <= at["TableWriteUnitsPerSecond"]
+    assert at["ThrottlingRate"] * 10 + at["JobsReadUnitsPerSecond"] <= at["TableReadUnitsPerSecond"]
 
 
 def test_the_bucket_is_nobodys_but_ours() -> None:

@@ -525,7 +525,9 @@ def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, f
 
 AWS = NamedDeployment("prod", "--stack-name prod", is_local=False)
 LOCAL = NamedDeployment("office", "--local .postroom --deployment office", is_local=True)
-YOUNG = Stack("CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"DoorRuns": "200", "CounterRuns": "0"})
+YOUNG = Stack(
+    "CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"InboxReservedConcurrency": "200", "MailboxApiReservedConcurrency": "0"}
+)
 OLD = replace(YOUNG, created=NOW - 100 * DAY)
 RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None, {"OUTBOUND_PORT": "443"})
 PEM = PrivateKey.generate("ed25519").to_pem().decode()

@@ -82,9 +82,9 @@ def by_share() -> str:
         row("read units", *(millions(each.reads * 24) for each in runs)),
         row("write units", *(millions(each.writes * 24) for each in runs)),
         row("read units a second, all day long", *(f"{each.reads / 3600:,.0f}" for each in runs)),
-        row("`CompactMaxWorkers`", *(f"{nights.workers}" for nights in HOURLY)),
-        row("`JobsReadUnitsASecond`", *(f"{nights.reads:,}" for nights in HOURLY)),
-        row("`JobsWriteUnitsASecond`", *(f"{nights.writes:,}" for nights in HOURLY)),
+        row("`JobsMaxWorkers`", *(f"{nights.workers}" for nights in HOURLY)),
+        row("`JobsReadUnitsPerSecond`", *(f"{nights.reads:,}" for nights in HOURLY)),
+        row("`JobsWriteUnitsPerSecond`", *(f"{nights.writes:,}" for nights in HOURLY)),
         row("look-ups a second, while it looks", *(f"{each.reads / each.survey.seconds:,.0f}" for each in runs)),
         row("updates a second, while it moves", *(f"{each.writes / each.move.seconds:,.0f}" for each in runs)),
         row("minutes of an hourly run", *(f"{each.seconds / 60:,.0f}" for each in runs)),
@@ -123,7 +123,7 @@ def most_a_night(nights: Nights) -> int:
 def by_night() -> str:
     """How far one run a night goes."""
     lines = [
-        "| `CompactMaxWorkers` | `JobsReadUnitsASecond` | `JobsWriteUnitsASecond` | messages a day | $ a million |",
+        "| `JobsMaxWorkers` | `JobsReadUnitsPerSecond` | `JobsWriteUnitsPerSecond` | messages a day | $ a million |",
         "|---:|---:|---:|---:|---:|",
     ]
     for nights in NIGHTLY:

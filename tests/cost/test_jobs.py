@@ -98,14 +98,12 @@ def test_an_hour_is_listed_in_shares_as_is_reckoned_with(deployed: Deployed) -> 
 
 def test_the_jobs_are_as_is_reckoned_with() -> None:
     jobs = resources("AWS::Glue::Job")
-    assert {(job["WorkerType"], job["NumberOfWorkers"]["Ref"]) for job in jobs.values()} == {
-        ("G.1X", "CompactMaxWorkers")
-    }
+    assert {(job["WorkerType"], job["NumberOfWorkers"]["Ref"]) for job in jobs.values()} == {("G.1X", "JobsMaxWorkers")}
     default = {name: said["Default"] for name, said in template()["Parameters"].items() if "Default" in said}
-    assert default["CompactMaxWorkers"] == counted.JOB_WORKERS
+    assert default["JobsMaxWorkers"] == counted.JOB_WORKERS
     assert default["CompactLagHours"] == counted.JOB_LAG_HOURS
-    assert default["JobsReadUnitsASecond"] == counted.JOB_READS_A_SECOND
-    assert default["JobsWriteUnitsASecond"] == counted.JOB_WRITES_A_SECOND
+    assert default["JobsReadUnitsPerSecond"] == counted.JOB_READS_A_SECOND
+    assert default["JobsWriteUnitsPerSecond"] == counted.JOB_WRITES_A_SECOND
     minute, hour, day, _, weekday, _ = default["CompactSchedule"].removeprefix("cron(").removesuffix(")").split()
     assert (minute.isdigit(), hour.isdigit(), day, weekday, counted.COMPACT_RUNS_A_DAY) == (True, True, "*", "?", 1)
     assert (default["ExpireSchedule"].split()[-2], counted.EXPIRE_RUNS_A_WEEK) == ("SUN", 1)

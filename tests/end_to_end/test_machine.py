@@ -116,7 +116,7 @@ class FarMailbox(MailboxMachine):
 @pytest.fixture(scope="module")
 def office(town: DemoStack) -> DemoDeployment:
     """shop.com has a post office of its own, at which nobody asks too often."""
-    office = DemoDeployment(SHOP, town.stack.deploy("machine", {"CounterRequestsASecond": "1000"}))
+    office = DemoDeployment(SHOP, town.stack.deploy("machine", {"MailboxApiRequestsPerSecond": "1000"}))
     office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
     # As far as `spread` goes, before anybody asks: for half a minute a counter does not know of a door's new shards.
     office.mailboxes.raise_shards(SHOP, 4)

@@ -234,7 +234,7 @@ def test_a_page_may_ask_and_read_what_it_needs(running: Office) -> None:
 
 
 def test_no_page_may_where_the_operator_says_so(opened: Deployed) -> None:
-    with office(opened, CounterCorsOrigins=PAGE) as running:
+    with office(opened, MailboxApiCorsOrigins=PAGE) as running:
         for origin, allowed in ((PAGE, True), (OTHER, False)):
             for method in ("GET", "OPTIONS"):
                 answer = ask(running, method, f"/auth/{RECEIVER}", headers={"origin": origin})

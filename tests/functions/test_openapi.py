@@ -31,7 +31,7 @@ EXAMPLES = settings(max_examples=examples(25), suppress_health_check=list(Health
 @pytest.fixture
 def running(opened: Deployed) -> Iterator[Office]:
     file(opened, ENVELOPE)
-    with office(opened, CounterRequestsASecond="1000000", Dm3SelfRegistration=SERVICE) as office_running:
+    with office(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as office_running:
         yield office_running
 
 

@@ -482,7 +482,7 @@ SETTINGS = [
     ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
     ("CourierFunction", "OUTBOUND_PORT", "70000"),
     ("MailboxFunction", "TOKEN_KEYS_SECRET", ""),
-    ("MailboxFunction", "COUNTER_REQUESTS_A_SECOND", "0"),
+    ("MailboxFunction", "MAILBOX_API_REQUESTS_PER_SECOND", "0"),
 ]
 """What is set otherwise than template.yaml has it: the function, the variable, its value."""
 _MUST = {

@@ -169,7 +169,7 @@ def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
         ("WorkerFunction", "NEGATIVE_TRUST_ANCHORS", "a..example"),
         ("InboxFunction", "DM3_CORS_ORIGINS", "app.example"),
         ("InboxFunction", "DM3_MESSAGE_TTL_DAYS", "29"),
-        ("MailboxFunction", "COUNTER_CORS_ORIGINS", "app.example"),
+        ("MailboxFunction", "MAILBOX_API_CORS_ORIGINS", "app.example"),
         ("MailboxFunction", "DM3_SELF_REGISTRATION", "no name"),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),
         ("KeeperFunction", "RETAIN_SECONDS", "many"),

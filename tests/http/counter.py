@@ -177,7 +177,7 @@ class Counter:
             clients,
             self.system,
             dm3_self_registration=self.service,
-            counter_cors_origins="none",
+            mailbox_api_cors_origins="none",
             outbox_keep_seconds=KEEP,
             notify_topic_arn=topics,
             storage_max_containers=quota.containers,

@@ -59,11 +59,11 @@ def cost(
     runs: Annotated[int, typer.Option("--runs-a-day", min=1, max=24, help="Of compaction: CompactSchedule.")] = (
         counted.COMPACT_RUNS_A_DAY
     ),
-    workers: Annotated[int, typer.Option(min=2, max=1000, help="CompactMaxWorkers.")] = counted.JOB_WORKERS,
-    reads: Annotated[int, typer.Option("--job-reads", min=1, help="JobsReadUnitsASecond.")] = (
+    workers: Annotated[int, typer.Option(min=2, max=1000, help="JobsMaxWorkers.")] = counted.JOB_WORKERS,
+    reads: Annotated[int, typer.Option("--job-reads", min=1, help="JobsReadUnitsPerSecond.")] = (
         counted.JOB_READS_A_SECOND
     ),
-    writes: Annotated[int, typer.Option("--job-writes", min=1, help="JobsWriteUnitsASecond.")] = (
+    writes: Annotated[int, typer.Option("--job-writes", min=1, help="JobsWriteUnitsPerSecond.")] = (
         counted.JOB_WRITES_A_SECOND
     ),
     front: Annotated[

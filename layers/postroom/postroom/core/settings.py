@@ -76,8 +76,8 @@ class DeploymentSettings:
     dm3_unverified_seconds: int = 3600
     dm3_self_registration: str = ""
 
-    counter_cors_origins: str = "*"
-    counter_requests_a_second: int = 20
+    mailbox_api_cors_origins: str = "*"
+    mailbox_api_requests_per_second: int = 20
     storage_max_bytes: int = 1024 * 1024 * 1024
     storage_max_containers: int = 10_000
     outbox_keep_seconds: int = 30 * DAY_SECONDS

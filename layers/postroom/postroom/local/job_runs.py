@@ -22,8 +22,8 @@ _TOLD: Final = {
     "LAG_HOURS": "CompactLagHours",
     "DM3_MESSAGE_TTL_DAYS": "Dm3MessageTtlDays",
     "CLOSED_DAYS": "ClosedMailboxDays",
-    "READ_UNITS_PER_SECOND": "JobsReadUnitsASecond",
-    "WRITE_UNITS_PER_SECOND": "JobsWriteUnitsASecond",
+    "READ_UNITS_PER_SECOND": "JobsReadUnitsPerSecond",
+    "WRITE_UNITS_PER_SECOND": "JobsWriteUnitsPerSecond",
 }
 """A job's arguments by the outputs of the stack; each job passes over what is not for it."""
 

@@ -69,7 +69,7 @@ class MailboxParts:
         """Which pages may call it."""
         from postroom.http.cors import Cors
 
-        return Cors(self._settings.counter_cors_origins, "COUNTER_CORS_ORIGINS", **_CORS)
+        return Cors(self._settings.mailbox_api_cors_origins, "MAILBOX_API_CORS_ORIGINS", **_CORS)
 
     # --- who asks -----------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class MailboxParts:
         from postroom.http.handlers import BearerTokens
         from postroom.http.rate_limit import Rate
 
-        return BearerTokens(self.sign_in, Rate(self._settings.counter_requests_a_second, self._system.monotonic))
+        return BearerTokens(self.sign_in, Rate(self._settings.mailbox_api_requests_per_second, self._system.monotonic))
 
     @cached_property
     def tokens(self) -> "Tokens":

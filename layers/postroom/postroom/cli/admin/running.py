@@ -9,7 +9,7 @@ from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
 FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
-BOUNDS: Final = {"InboxFunction": "DoorRuns", "MailboxFunction": "CounterRuns"}
+BOUNDS: Final = {"InboxFunction": "InboxReservedConcurrency", "MailboxFunction": "MailboxApiReservedConcurrency"}
 """The parameters that say how many runs are set apart."""
 SOURCES: Final = {
     "ClaimsQueue": "WorkerFunction",

@@ -23,7 +23,7 @@ NEEDED: Final = (
     "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
     "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",
-    "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsASecond", "JobsWriteUnitsASecond",
+    "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
     "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
     "WebhookKeysSecret",
     "OutboundPort", "NotifyTopicArn",
