@@ -19,19 +19,19 @@ class Members:
     def any(self, name: str) -> Any:
         """A member of any type."""
         if name not in self._members:
-            raise ValueError(f"{self._what} has no member {name}")
+            raise self._missing(name)
         return self._members[name]
 
     def text(self, name: str) -> str:
         """A string."""
-        value = self.any(name)
+        value = self._members.get(name)
         if isinstance(value, str):
             return value
         raise self._wrong(name, "a string")
 
     def whole(self, name: str) -> int:
         """An integer; true and false are none."""
-        value = self.any(name)
+        value = self._members.get(name)
         if type(value) is int:
             return value
         raise self._wrong(name, "an integer")
@@ -45,8 +45,8 @@ class Members:
 
     def texts(self, name: str, count: int) -> list[str]:
         """A list of so many strings."""
-        value = self.any(name)
-        if isinstance(value, list) and len(value) == count and all(isinstance(each, str) for each in value):
+        value = self._members.get(name)
+        if isinstance(value, list) and [*map(type, value)] == [str] * count:
             return value
         raise self._wrong(name, f"a list of {count} strings")
 
@@ -59,5 +59,10 @@ class Members:
         if self.whole("form") != form:
             raise ValueError(f"{self._what} has form {self.whole('form')}; this release reads form {form}")
 
+    def _missing(self, name: str) -> ValueError:
+        return ValueError(f"{self._what} has no member {name}")
+
     def _wrong(self, name: str, expected: str) -> ValueError:
+        if name not in self._members:
+            return self._missing(name)
         return ValueError(f"{name} of {self._what} must be {expected}")

@@ -35,9 +35,10 @@ class HttpResponse:
     parts: "tuple[HttpResponse, ...]" = ()
 
 
-def json_response(value: JsonValue) -> HttpResponse:
-    """A 200 with a JSON body."""
-    return HttpResponse(200, "application/json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+def json_response(value: JsonValue, about: Mapping[str, str | int] | None = None) -> HttpResponse:
+    """A 200 with a JSON body; `about` as of HttpResponse."""
+    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return HttpResponse(200, "application/json", body, about=about or {})
 
 
 def text_response(text: str, content_type: str = "text/plain; charset=utf-8") -> HttpResponse:

@@ -88,7 +88,12 @@ class Router:
         read_segments: Callable[[dict[str, str]], dict[str, str]] = dict,
         final_slash: bool = False,
     ) -> None:
-        self._routes = routes
+        self._patterns = [route for route in routes if "{" in route.path]
+        # The inbox has only such routes, and much to do: a look-up, not a search.
+        self._literals: dict[str, list[tuple[Route, dict[str, str]]]] = {}
+        for route in routes:
+            if "{" not in route.path:
+                self._literals.setdefault(route.path, []).append((route, {}))
         self._refuse = refuse
         self._failure = failure
         self._cors = cors
@@ -117,8 +122,7 @@ class Router:
 
     def _handle(self, request: HttpRequest) -> HttpResponse:
         path = request.path.removesuffix("/") if self._final_slash else request.path
-        segments = path.split("/")[1:]
-        found = [(route, open_) for route in self._routes if (open_ := route.match(segments)) is not None]
+        found = self._find(path)
         if not found:
             raise TheirError(NO_SUCH_ROUTE)
         # What may be read may be asked for without its body (RFC 9110 §9.3.2).
@@ -131,6 +135,13 @@ class Router:
         methods = {route.method for route, _ in found} | ({"OPTIONS"} if self._cors(request.path) else set())
         allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
         return self._refuse(TheirError(METHOD_NOT_ALLOWED), {"Allow": allowed})
+
+    def _find(self, path: str) -> list[tuple[Route, dict[str, str]]]:
+        """The routes of a path, with what stands for its open segments; one without open segments goes first."""
+        if path in self._literals:
+            return self._literals[path]
+        segments = path.split("/")[1:]
+        return [(route, open_) for route in self._patterns if (open_ := route.match(segments)) is not None]
 
 
 def _admit(_call: RoutedRequest) -> None:

@@ -120,10 +120,10 @@ class NlwebInbox:
             source=posted.source,
             details=NlwebDetails(rule),
         )
-        response = json_response({"Correlation": envelope.correlation, "Status": "Queued"})
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
         line = claim.accepted(key, envelope.claimed_hash).as_log()
-        return replace(response, about={**line, "correlation": envelope.correlation})
+        about = {**line, "correlation": envelope.correlation}
+        return json_response({"Correlation": envelope.correlation, "Status": "Queued"}, about)
 
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self._directory.domain(receiver)
