@@ -1,15 +1,14 @@
-"""Containers that owners store: table `storage` and the objects under `box/`. Keys, sizes and sealed bytes.
+"""Containers that owners store: table `storage` and the objects under `box/`. Keys, sizes and encrypted bytes.
 
-A container is a row that names its objects: what the row names is the container. Rows and the count of what a mailbox
-uses change in one transaction, so that the count is that of the rows whatever happens. To write,
+A container is a row that names its objects; whatever the row names is the container. Rows and the usage of a mailbox
+change in one transaction, so that the usage always fits the rows. A write takes three steps:
 
-1. the bytes become an object of a fresh name (`If-None-Match: *`),
-2. the row is written and counted, on condition that it is as it was read and that there is room,
-3. the objects that the row named before are deleted.
+1. the bytes become an object with a new name (`If-None-Match: *`), 2. the row is written and counted, on condition that
+it has not changed since it was read and that there is room, 3. the objects that the row named before are deleted.
 
 A process that dies in between leaves objects that no row names. Nobody sees them, and they are deleted by age
-(docs/receive/storage.md).
-What is larger than a request comes in parts, each a row of its own that is counted, and step 2 joins them.
+(docs/receive/storage.md). A container larger than a request comes in parts. Each part is a row that is counted, and
+step 2 joins them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,19 +41,20 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import QueryOutputTypeDef, TransactWriteItemTypeDef
 
 PREFIX: Final = "box/"
-"""Of the objects' names."""
+"""Prefix of the objects' names."""
 SEALED: Final = "application/octet-stream"
 CONFLICT_TRIES: Final = 10
-"""Of two transactions of one mailbox at once, one is not made; each such conflict is somebody's success."""
+"""If two transactions of one mailbox run at once, one is cancelled; after each such conflict, the other has succeeded.
+"""
 
 DROPPED_AT_ONCE: Final = 50
-"""Stale parts, by a request that waits for its answer."""
+"""The number of stale parts that one request deletes, because its client waits for the answer."""
 
 _VERSION, _PIECES, _AT = Text("version"), Maps("pieces"), Number("at")
 _OBJECT, _SIZE = Text("object"), Number("size")
-"""Of a piece."""
+"""Attributes of a piece."""
 _CONTAINERS, _BYTES = Number("containers"), Number("bytes")
-"""Of how much is used."""
+"""Attributes of the usage."""
 _UNCHANGED: Final = f"{_VERSION} = :version"
 _CONTAINER, _PART, _USE = "c#", "p#", "use"
 _AFTER_CONTAINERS: Final = "c$"
@@ -64,7 +64,7 @@ _PASSING: Final = frozenset({"None", "TransactionConflict", "ThrottlingError", "
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An object, and how many bytes it has."""
+    """An object and its size in bytes."""
 
     object: str
     size: int
@@ -72,7 +72,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class StoredContainer:
-    """A container as its row has it. `version`: another one after each write."""
+    """A container as in its row. `version` changes with every write."""
 
     mailbox: str
     key: str
@@ -81,13 +81,13 @@ class StoredContainer:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return sum(piece.size for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a container to come. `at`: when it came, epoch seconds; by that the ids of parts are sorted."""
+    """A part of a future container. `at`: when it was stored, epoch seconds; the ids of parts are sorted by it."""
 
     mailbox: str
     id: str
@@ -96,20 +96,26 @@ class Part:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All that its row names."""
+        """All pieces that the row names."""
         return (self.piece,)
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How much a mailbox keeps, or may: 0 is no limit then. A part counts as a container until it is joined."""
+    """How much a mailbox stores, or may store (then 0 is unlimited).
+
+    A part counts as a container until it is joined.
+    """
 
     containers: int = 0
     bytes: int = 0
 
 
 class Storage:
-    """All of it raises NotNowError(STORE_UNAVAILABLE). `quota`: of a mailbox. `new_id`: random, never the same."""
+    """Stores containers.
+
+    All methods raise NotNowError(STORE_UNAVAILABLE). `quota`: of a mailbox. `new_id`: random and unique.
+    """
 
     def __init__(
         self, dynamodb: "DynamoDBClient", table: str, objects: Objects, quota: Use, new_id: Callable[[], str]
@@ -127,32 +133,32 @@ class Storage:
         return _container(row) if row else None
 
     def read(self, container: StoredContainer, first: int, end: int) -> bytes:
-        """Bytes of a container. Raises KeyError where they are gone: its row says what is there now."""
+        """Bytes of a container. Raises KeyError if they are gone: read the row again."""
         return b"".join(map(self._objects.get_range, _places(container.pieces, first, end)))
 
     def page(self, mailbox: str, after: str, limit: int) -> tuple[list[StoredContainer], bool]:
-        """Containers by key, after one (empty: from the first), and whether there may be more."""
+        """Containers in key order, after a key (empty: from the first), and whether there may be more."""
         first = f"{_CONTAINER}{after}{'!' if after else ''}"
         page = self._query(mailbox, first, _AFTER_CONTAINERS, limit)
         return [_container(row) for row in page["Items"]], "LastEvaluatedKey" in page
 
     def use(self, mailbox: str) -> Use:
-        """How much is kept."""
+        """The usage of a mailbox."""
         row = self._table.get(primary_key(mailbox, _USE))
         return Use(_CONTAINERS.read(row), _BYTES.read(row)) if row else Use()
 
     def find_parts(self, mailbox: str, ids: Iterable[str]) -> list[Part]:
-        """The parts of these ids, as far as there are any."""
+        """The parts with these ids that exist."""
         rows = (self._table.get(primary_key(mailbox, _PART + part_id)) for part_id in ids)
         return [_part(row) for row in rows if row]
 
     # --- writing ------------------------------------------------------------------------------------------------
     def put(self, mailbox: str, key: str, old: StoredContainer | None, data: bytes) -> StoredContainer:
-        """Keep `data` in the place of `old`; None: where nothing is.
+        """Store `data` in place of `old`; None: there must be no container.
 
         Raises TheirError: CHANGED_MEANWHILE, STORAGE_FULL.
         """
-        # An object of no bytes has no range that could be read.
+        # An empty object has no range that could be read.
         pieces = (self._written(data),) if data else ()
         try:
             return self._commit(StoredContainer(mailbox, key, self._new_id(), pieces), old)
@@ -161,7 +167,7 @@ class Storage:
             raise _refusal(error) from None
 
     def join(self, mailbox: str, key: str, old: StoredContainer | None, parts: Sequence[Part]) -> StoredContainer:
-        """Keep what the parts have, one after the other, in the place of `old`; they are no parts any more.
+        """Join parts, in this order, into a container in place of `old`. They are no longer parts afterwards.
 
         Raises TheirError: CHANGED_MEANWHILE, PART_UNKNOWN.
         """
@@ -172,7 +178,7 @@ class Storage:
             raise _refusal(error) from None
 
     def delete(self, old: StoredContainer) -> None:
-        """Keep a container no longer. Raises TheirError(CHANGED_MEANWHILE)."""
+        """Delete a container. Raises TheirError(CHANGED_MEANWHILE)."""
         gone = self._table.to_delete(primary_key(old.mailbox, _CONTAINER + old.key), _UNCHANGED, _version_of(old))
         try:
             self._transact([self._counted(old.mailbox, Use(-1, -old.size)), {"Delete": gone}])
@@ -181,7 +187,7 @@ class Storage:
         self._delete_objects(old.pieces)
 
     def add_part(self, mailbox: str, data: bytes, at: int) -> Part:
-        """Keep a part of a container to come. `at`: epoch seconds. Raises TheirError(STORAGE_FULL)."""
+        """Store a part of a future container. `at`: epoch seconds. Raises TheirError(STORAGE_FULL)."""
         part = Part(mailbox, f"{at:010d}-{self._new_id()}", self._written(data), at)
         row = primary_key(mailbox, _PART + part.id) | item(_PIECES.of([_stored(part.piece)]), _AT.of(at))
         try:
@@ -192,7 +198,10 @@ class Storage:
         return part
 
     def drop(self, parts: Iterable[Part]) -> int:
-        """Keep parts no longer; how many it was. Of those that somebody joins or drops just now, nothing is done."""
+        """Delete parts, and return how many were deleted.
+
+        Parts that another request joins or deletes now are skipped.
+        """
         dropped = 0
         for part in parts:
             with suppress(CancelledError):
@@ -202,7 +211,8 @@ class Storage:
         return dropped
 
     def drop_stale(self, mailbox: str, before: int) -> bool:
-        """Drop parts that came before a time (epoch seconds), the oldest `DROPPED_AT_ONCE`; whether there were any."""
+        """Delete parts stored before a time (epoch seconds), at most the oldest `DROPPED_AT_ONCE`; True: there were
+        any."""
         stale = self._query(mailbox, _PART, f"{_PART}{before:010d}", DROPPED_AT_ONCE)["Items"]
         self.drop(map(_part, stale))
         return bool(stale)
@@ -227,7 +237,10 @@ class Storage:
         return new
 
     def _counted(self, mailbox: str, more: Use) -> "TransactWriteItemTypeDef":
-        """Count what is used, if there is room for it. What frees room, or needs none, is never refused."""
+        """The write that counts usage, on condition that there is room.
+
+        A write that frees room or needs none never fails.
+        """
         values = {":containers": _CONTAINERS.encode(more.containers), ":bytes": _BYTES.encode(more.bytes)}
         conditions = []
         for attribute, added, most in (
@@ -246,9 +259,10 @@ class Storage:
         return {"Delete": self._table.to_delete(primary_key(part.mailbox, _PART + part.id), PRESENT)}
 
     def _transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
-        """All of it or nothing: how much is used, the row, parts. Raises CancelledError where nothing was made.
+        """Run the transaction: usage, row and parts change together or not at all. Raises CancelledError if nothing
+        changed.
 
-        A try whose answer got lost may be made again by the SDK, under the same token: it is made once.
+        If an answer gets lost, the SDK repeats the request with the same token, so that it takes effect once.
         """
         for tried in range(1, CONFLICT_TRIES + 1):
             try:
@@ -261,7 +275,7 @@ class Storage:
                 return
 
     def _delete_objects(self, pieces: Iterable[Piece]) -> None:
-        """Step 3. What cannot be deleted just now goes by age, like what somebody left who died."""
+        """Step 3. Objects that cannot be deleted now are deleted by age, like those that a dead process left."""
         for piece in pieces:
             with suppress(NotNowError):
                 self._objects.delete(piece.object)
@@ -278,7 +292,7 @@ class Storage:
 
 
 def read_kept(row: Item) -> StoredContainer | Part | None:
-    """What a row of the table keeps; None: it counts. Raises OurError for one of no form that is known."""
+    """The object of a row; None: the row is the usage. Raises OurError for an unknown form."""
     sk = SK.read(row)
     with suppress(MalformedRowError, ValueError):
         if sk.startswith(_CONTAINER):
@@ -291,7 +305,7 @@ def read_kept(row: Item) -> StoredContainer | Part | None:
 
 
 def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
-    """Where the bytes from `first` to before `end` lie, of those that the pieces have one after the other."""
+    """The places of the bytes from `first` up to but without `end`, in pieces that follow one another."""
     start = 0
     for piece in pieces:
         begin, stop = max(first, start), min(end, start + piece.size)
@@ -301,7 +315,7 @@ def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
 
 
 def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError:
-    """Why a transaction was not made: of how much is used, the row, and parts."""
+    """The reason why a transaction was cancelled, by its usage, row and parts."""
     used, row, *parts = error.codes
     if row == _BROKEN:
         return TheirError(CHANGED_MEANWHILE)

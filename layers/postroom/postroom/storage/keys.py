@@ -8,33 +8,33 @@
 | table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
 | table `post` | `<mailbox>#<shard>` / `!head` | where a pass through it may begin |
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
-| table `directory` | `domain#<domain>` / `subject#<pattern>` | what becomes of a subject |
-| table `directory` | `mailbox#<mailbox>` / `!` | who may pick a mailbox's mail up, and its shard count |
+| table `directory` | `domain#<domain>` / `subject#<pattern>` | what is done with messages of a subject |
+| table `directory` | `mailbox#<mailbox>` / `!` | the owner's keys, the settings, and the number of shards |
 | table `directory` | `held` / `<mailbox>` | that it is under legal hold; its own row says so, too |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
-| table `directory` | `notify#<mailbox>` / `target#<slot>` | whom its owner wants to be told that something waits |
-| table `directory` | `notify#<mailbox>` / `!turn` | when they were told last |
+| table `directory` | `notify#<mailbox>` / `target#<slot>` | a notification target |
+| table `directory` | `notify#<mailbox>` / `!turn` | when the last notification was sent |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
-| table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to it, whosever it was about |
+| table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to a buffer, about any sender |
 | table `limits` | `challenge#<id>` | that somebody signed in with it |
 | table `limits` | `codes#<mailbox>#<day>` | codes that were sent to its targets |
-| table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | which message it stands for |
-| table `outbox` | `<mailbox>` / `out#<correlation>` | what an owner sent, and what became of it |
+| table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | the message of a token |
+| table `outbox` | `<mailbox>` / `out#<correlation>` | a message of the owner, and its state |
 | index `by-time` of `outbox` | `<mailbox>` / `<its Timestamp, 13 digits>#<correlation>` | the same, by time |
-| queues of claims | message group: sha256(sender, source network), 32 digits of it | whom SQS weighs against others |
-| courier's queue | message group: sha256(sender), 32 digits of it | whose Feedback SQS weighs against others' |
-| courier's queue | message group: sha256("out", mailbox), 32 digits of it | whose messages, going out |
-| courier's queue | message group: sha256("notify", mailbox), 32 digits of it | whose targets |
+| queues of claims | message group: sha256(sender, source network), 32 digits of it | a sender in a network |
+| courier's queue | message group: sha256(sender), 32 digits of it | Feedback about a sender |
+| courier's queue | message group: sha256("out", mailbox), 32 digits of it | outgoing messages of a mailbox |
+| courier's queue | message group: sha256("notify", mailbox), 32 digits of it | notifications of a mailbox |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |
 | bucket | `chk/<yyyy/mm/dd/hh>/<random>.jsonl` | lines that were still unread after a day, sorted |
-| bucket | `quarantine/<name of an object>.json` | what was damaged in that object |
+| bucket | `quarantine/<name of an object>.json` | the damaged parts of that object |
 | bucket | `claim/<yyyy/mm/dd/hh>/<claim id>` | a claim too large for the queue |
 | bucket | `reply/<yyyy/mm/dd/hh>/<random>` | a synchronous reply too large for its row |
 
-The parts of a digest are length-prefixed: no two lists of parts share one text.
-A mailbox has 1 shard unless its `mailbox#` row says more; the count is only ever raised, and a reader asks
-every shard below it, so that rows written under a smaller count are always found.
+The parts of a digest are length-prefixed: no two lists of parts share one text. A mailbox has 1 shard unless its
+`mailbox#` row says more. The number is never lowered, and a reader reads all shards, so that rows written under a
+smaller number are always found.
 """
 
 import hashlib
@@ -44,9 +44,9 @@ from ipaddress import ip_address
 
 ROW_PREFIX = "m#"
 SEGMENTS, CHUNKS, QUARANTINE, CLAIMS, REPLIES = "seg/", "chk/", "quarantine/", "claim/", "reply/"
-"""Of the names of objects."""
+"""Prefixes of the objects' names."""
 VERIFIED, UNVERIFIED = "d#", "u#"
-"""Before the keys of dm3 messages in `seen`, by whether the sender was verified."""
+"""Prefixes of the keys of dm3 messages in `seen`, by whether the sender was verified."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,17 +63,17 @@ class RowKey:
 
     @property
     def claim_id(self) -> str:
-        """The id of the claim whose register it is."""
+        """The id of the claim."""
         return self.sk.split("#")[2]
 
     @property
     def received_at_ms(self) -> int:
-        """When the row's claim came in at the door, epoch milliseconds."""
+        """When the row's claim was received by the inbox, epoch milliseconds."""
         return int(self.sk.split("#")[1])
 
 
 def shard_of(claim_id: str, shards: int) -> int:
-    """The shard of a mailbox that a claim's row stands in."""
+    """The shard of a mailbox with a claim's row."""
     return int.from_bytes(hashlib.sha256(claim_id.encode()).digest()[:8], "big") % shards
 
 
@@ -83,50 +83,57 @@ def partition(mailbox: str, shard: int) -> str:
 
 
 def row_key(mailbox: str, shards: int, received_at_ms: int, claim_id: str) -> RowKey:
-    """The register of a claim; minted at the door, so that every worker agrees on it."""
+    """The register of a claim. The inbox makes the key, so that all workers agree on it."""
     return RowKey(partition(mailbox, shard_of(claim_id, shards)), f"{ROW_PREFIX}{received_at_ms:013d}#{claim_id}")
 
 
 def seen_key_nlweb(receiver: str, sender: str, correlation: str) -> str:
-    """Who an NLWeb message is: (To, From, Correlation), normalised (decision "Replay")."""
+    """The identity of an NLWeb message: (To, From, Correlation), normalised (decision "Replay")."""
     return "n#" + _digest(receiver, sender, correlation)
 
 
 def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: bool) -> str:
-    """Who a dm3 message is: (to, from, SHA-256 of the message string), names normalised (decision "Duplicates").
+    """The identity of a dm3 message: (to, from, SHA-256 of the message string), names normalised (decision
+    "Duplicates").
 
-    The sender belongs to the key, or a stranger's copy could suppress the original; copies whose sender is not
+    The sender is part of the key, otherwise a stranger's copy could suppress the original. Copies whose sender is not
     verified have a key space of their own, for the same reason.
     """
     return (VERIFIED if verified else UNVERIFIED) + _digest(receiver, sender, message_hash)
 
 
 def twin_of(seen_key: str) -> str:
-    """The key of the same dm3 message with its sender verified, or not; an NLWeb message has no other."""
+    """The key of the same dm3 message with its sender verified, or not; None for an NLWeb message."""
     return {VERIFIED: UNVERIFIED, UNVERIFIED: VERIFIED}.get(seen_key[:2], seen_key[:2]) + seen_key[2:]
 
 
 def sender_group(sender: str, source: str) -> str:
-    """Whose messages these are before anybody is proven: a name together with the network (IPv4 /24, IPv6 /48) it
-    comes from, as 32 hex digits.
+    """The message group of an unverified sender: its name and the network (IPv4 /24, IPv6 /48), as 32 hex digits.
 
-    Neither alone will do: by the name a forger could make its owner the loud one, by the network whoever shares it.
+    One alone is not enough: with the name, a forger could put its owner into a busy group; with the network, everyone
+    in it would share a group.
     """
     return _digest(sender, _network(source))[:32]
 
 
 def told_group(sender: str) -> str:
-    """Whom notices are about, as 32 hex digits: it is their host that the courier waits for, whoever wrote to us."""
+    """The message group of Feedback about a sender, as 32 hex digits: the courier waits for that sender's host."""
     return _digest(sender)[:32]
 
 
 def outgoing_group(mailbox: str) -> str:
-    """Whose messages go out, as 32 hex digits: who sends many must delay neither others' nor our Feedback."""
+    """The message group of a mailbox's outgoing messages, as 32 hex digits.
+
+    An owner who sends many must delay neither others' messages nor our Feedback.
+    """
     return _digest("out", mailbox)[:32]
 
 
 def notify_group(mailbox: str) -> str:
-    """Whose targets are told, as 32 hex digits: who chose slow ones must delay neither others' nor our Feedback."""
+    """The message group of a mailbox's notifications, as 32 hex digits.
+
+    An owner with slow targets must delay neither others' notifications nor our Feedback.
+    """
     return _digest("notify", mailbox)[:32]
 
 
@@ -134,37 +141,37 @@ def _network(source: str) -> str:
     try:
         address = ip_address(source)
     except ValueError:
-        # Whatever a front door calls the other end: it is a part of a hash, and no message may fail for it.
+        # Whatever the front end gives as the source: it is part of a hash, and no message may fail because of it.
         return source
     return address.packed[: 3 if address.version == 4 else 6].hex()
 
 
 def conversation_shelf(mailbox: str, partner: str) -> str:
-    """What stands for a conversation in objects where the partner's name must not: dm3 seals it."""
+    """The conversation's name in objects, if the partner's name must not be in them, as for dm3, which encrypts it."""
     return _digest(mailbox, partner)[:32]
 
 
 def segment_name(at_ms: int, random_id: str) -> str:
-    """A fresh segment; `random_id` is the writer's own and never used again."""
+    """The name of a new segment; `random_id` is chosen by the writer and never used again."""
     return f"{SEGMENTS}{_hour(at_ms)}/{random_id}.jsonl"
 
 
 def chunk_name(at_ms: int, random_id: str) -> str:
-    """A fresh chunk, by when it is written; `random_id` is the writer's own and never used again."""
+    """The name of a new chunk, by when it is written; `random_id` is chosen by the writer and never used again."""
     return f"{CHUNKS}{_hour(at_ms)}/{random_id}.jsonl"
 
 
 def hour_of(name: str) -> int:
-    """The beginning of the hour that an object's name, or its prefix, tells of: epoch milliseconds.
+    """The beginning of the hour in an object's name, or in its prefix: epoch milliseconds.
 
-    Raises ValueError for one of another form.
+    Raises ValueError for any other form.
     """
     hour = datetime.strptime(name.partition("/")[2][:13], "%Y/%m/%d/%H").replace(tzinfo=UTC)
     return round(hour.timestamp() * 1000)
 
 
 def quarantine_name(object_name: str) -> str:
-    """Where it stands what was damaged in an object."""
+    """The name of the object with the damaged parts of an object."""
     return f"{QUARANTINE}{object_name}.json"
 
 

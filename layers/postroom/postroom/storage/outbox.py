@@ -1,6 +1,6 @@
-"""Messages that owners send: table `outbox`. A token's row fixes its message; the message's row has its state.
+"""Messages that owners send: table `outbox`. A token's row names its message; the message's row has its state.
 
-A message goes queued → delivered, refused or given up, once. The index by time is read a moment late, as any is.
+A message goes queued → delivered, refused or given up, once. The index by time may be a moment late.
 """
 
 from collections.abc import Sequence
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 BY_TIME: Final = "by-time"
 _CORRELATION, _TIME, _ASKED = Text("c"), Number("t"), Text("asked")
-"""Of the row of a token."""
+"""Attributes of a token's row."""
 _PLACE, _STATE, _RECEIVER, _SUBJECT, _TOKEN = Text("at"), Text("st"), Text("to"), Text("subject"), Text("token")
 _CARRIER, _ENDED, _FEEDBACK = Text("carrier"), Map("ended"), Map("feedback")
-"""Of the row of a message."""
+"""Attributes of a message's row."""
 _REASON, _DETAIL, _REPLY, _CODE = Text("reason"), Text("detail"), Text("reply"), Text("code")
-"""Of how it ended, and of Feedback about it; both have their time, too."""
+"""Attributes of a message's end, and of Feedback about it; both have a time, too."""
 _MESSAGE: Final = "out#"
 _LONGER_SECONDS: Final = 86_400
-"""A message is remembered for longer than its token: whoever finds the token finds the message."""
+"""A message is remembered for longer than its token: if the token exists, so does the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingIdentity:
-    """What every try of a message repeats. `at_ms`: its Timestamp, epoch milliseconds."""
+    """The identity of a message, the same at every attempt. `at_ms`: its Timestamp, epoch milliseconds."""
 
     correlation: str
     at_ms: int
@@ -54,7 +54,7 @@ class OutgoingIdentity:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryEnd:
-    """What became of a message. `reason`, `detail`: the receiver's, of a refusal; ours, where we gave up.
+    """The end of a message. `reason`, `detail`: the receiver's, if it was refused; ours, if it was given up.
 
     `reply`: JSON that the receiver answered with; empty: none, or too large.
     """
@@ -68,7 +68,7 @@ class DeliveryEnd:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A Feedback: what `receiver` said, at `at_ms`, of a message of `mailbox`."""
+    """A Feedback by `receiver`, at `at_ms`, about a message of `mailbox`."""
 
     mailbox: str
     correlation: str
@@ -94,26 +94,26 @@ class OutboxMessage:
 
     @property
     def state(self) -> State:
-        """What became of it."""
+        """The state of the message."""
         return self.end.state if self.end else State.QUEUED
 
     def is_carried_by(self, carrier: str) -> bool:
-        """Whether the queue message of this mark still has to bring it to its end."""
+        """Whether the queue message with this mark is the one that delivers it, and is not finished."""
         return self.end is None and self.carrier in ("", carrier)
 
     @property
     def place(self) -> str:
-        """Where it stands among the messages of its mailbox, by time."""
+        """Its position among the messages of its mailbox, by time."""
         return f"{self.at_ms:013d}#{self.correlation}"
 
 
 def digest_of_token(token: str) -> str:
-    """What stands for a client's token."""
+    """The digest of a client's token."""
     return sha256(token.encode()).hexdigest()
 
 
 class Outbox:
-    """Table `outbox`. All of it raises NotNowError(STORE_UNAVAILABLE), and may be repeated."""
+    """Table `outbox`. All methods raise NotNowError(STORE_UNAVAILABLE), and may be repeated."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
@@ -121,10 +121,10 @@ class Outbox:
     def identify(
         self, mailbox: str, token: str, asked: str, fresh: OutgoingIdentity, *, now: int, forget_at: int
     ) -> OutgoingIdentity:
-        """Who the message of a token is: `fresh`, unless the token was used before, for the same.
+        """The identity of a token's message: `fresh`, unless the token was used before, for the same message.
 
         `token`: its digest. `asked`: a digest of what the client wants sent; `now`, `forget_at`: epoch seconds. Raises
-        TheirError(TOKEN_REUSED) where the token was used for something else.
+        TheirError(TOKEN_REUSED) if the token was used for something else.
         """
         standing = self._put(
             primary_key(mailbox, f"token#{token}")
@@ -138,9 +138,10 @@ class Outbox:
         return OutgoingIdentity(_CORRELATION.read(standing), _TIME.read(standing))
 
     def put(self, message: OutboxMessage, *, now: int, forget_at: int) -> OutboxMessage:
-        """The message, as it stands there now. `now`, `forget_at` (of its token): epoch seconds.
+        """Store a message unless it exists, and return the stored one. `now`, `forget_at` (of its token): epoch
+        seconds.
 
-        Raises TheirError(CORRELATION_REUSED) where another stands there under its Correlation.
+        Raises TheirError(CORRELATION_REUSED) if another message has its Correlation.
         """
         standing = self._put(
             _key(message.mailbox, message.correlation)
@@ -160,9 +161,9 @@ class Outbox:
         return found
 
     def told(self, message: OutboxMessage, carrier: str) -> None:
-        """Note by which message of the courier's queue (`carrier`: its mark) it is carried; who was first, stays.
+        """Record which message of the courier's queue (`carrier`: its mark) delivers this one; the first one stays.
 
-        So it is carried by one, however often its client asks: the others stop when they see that.
+        So a single queue message delivers it, however often its client asks: the others stop when they see that.
         """
         self._table.update(
             _key(message.mailbox, message.correlation),
@@ -172,7 +173,7 @@ class Outbox:
         )
 
     def finish(self, mailbox: str, correlation: str, end: DeliveryEnd) -> None:
-        """Note what became of a message; once something did, it stays."""
+        """Record the end of a message; the first end stays."""
         ended = item(_TIME.of(end.at_ms), _REASON.of(end.reason), _DETAIL.of(end.detail), _REPLY.of(end.reply))
         self._table.update(
             _key(mailbox, correlation),
@@ -186,8 +187,11 @@ class Outbox:
         )
 
     def report(self, reported: Reported) -> None:
-        """Note a Feedback with the message that it is about. What anybody but its receiver says of it is passed over:
-        else a stranger who knows a Correlation could say that the message was discarded."""
+        """Record a Feedback with the message that it is about.
+
+        It is ignored unless it comes from the message's receiver: otherwise a stranger who knows a Correlation could
+        say that the message was discarded.
+        """
         feedback = item(_TIME.of(reported.at_ms), _CODE.of(reported.code), _REASON.of(reported.reason))
         self._table.update(
             _key(reported.mailbox, reported.correlation),
@@ -202,7 +206,7 @@ class Outbox:
         return _read(row) if row else None
 
     def newest(self, mailbox: str, before: str, limit: int) -> tuple[Sequence[OutboxMessage], bool]:
-        """Messages from the newest back, after the `place` of one (empty: from the first), and whether there may be
+        """Messages from the newest back, after the `place` of one (empty: from the newest), and whether there may be
         more."""
         query = self._table.to_query(
             f"{PK} = :pk AND {_PLACE} < :before",
@@ -215,7 +219,7 @@ class Outbox:
         return [_read(row) for row in page["Items"]], "LastEvaluatedKey" in page
 
     def _put(self, row: Item, now: int) -> Item | None:
-        """Put a row where there is none whose time is not over; None: done, else the row that stands there."""
+        """Put a row unless there is one that has not expired. None: done, otherwise the existing row."""
         return self._table.put(row, f"{ABSENT} OR {TTL} < :now", {":now": TTL.encode(now)})
 
 

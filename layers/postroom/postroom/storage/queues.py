@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LONGEST_DELAY_SECONDS: Final = 900
 """The longest DelaySeconds of SQS."""
 MAX_BODY_BYTES: Final = 1_000_000
-"""SQS takes 1 MiB (1,048,576 bytes), attributes included; the rest is left for those."""
+"""SQS accepts 1 MiB (1,048,576 bytes) with attributes; the rest is left for those."""
 
 
 class Queue:
@@ -24,9 +24,9 @@ class Queue:
         self._url = url
 
     def send(self, body: str, delay_seconds: int = 0, reason: Reason = STORE_UNAVAILABLE, group: str = "") -> None:
-        """Put one message in. Raises NotNowError(`reason`) where SQS did not take it.
+        """Send one message. Raises NotNowError(`reason`) if SQS did not accept it.
 
-        `group`: who must not delay others by sending much (SQS fair queues); empty: the message stands for itself.
+        `group`: the message group, in which many messages do not delay other groups (SQS fair queues); empty: none.
         """
         request: SendMessageRequestTypeDef = {
             "QueueUrl": self._url,

@@ -1,1 +1,1 @@
-"""The audit: the evidence that a store gives, and what is found in it."""
+"""The audit: the evidence that is collected from a store, and the findings."""

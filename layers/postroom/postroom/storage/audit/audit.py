@@ -1,14 +1,14 @@
-"""The audit: what is stored, compared with what the inbox accepted. Evidence in, findings out.
+"""The audit: stored messages, compared with what the inbox accepted. Evidence in, findings out.
 
-    evidence = gather(Premises(…), now=…, retain_seconds=…)     # storage/audit/collection.py: reads, and writes nothing
-    findings = audit(evidence, read_ledger(lines))              # audit(evidence): without the door's ledger
+    evidence = gather(Premises(…), now=…, retain_seconds=…)     # storage/audit/collection.py: reads only
+    findings = audit(evidence, read_ledger(lines))              # audit(evidence): without the inbox's ledger
     assert findings.clean, findings.problems
 
-Each accepted claim has exactly one end. Its own row says which. Where it has none, its message lives in the row of
-another claim, or it waits in a queue. Who waits cannot be asked: to receive a message is to change it. So claims
-without an end are taken to wait as long as the queues hold as many, and what is beyond that is lost. SQS counts
-approximately, a queue may hold copies of what is done, and what is on its way from queue to queue is counted twice
-rather than not at all: the verdict is exact where the queues are empty.
+Each accepted claim has exactly one end, which its row shows. If it has no row, either its message is in the row of
+another claim, or the claim waits in a queue. The queues cannot be read, because receiving a message changes it. So
+claims without an end count as waiting, up to the number of messages in the queues; the rest are lost. SQS counts
+approximately, a queue may contain copies of finished claims, and a claim that moves between queues is counted twice
+rather than not at all. The result is exact if the queues are empty.
 """
 
 from collections import Counter
@@ -32,12 +32,15 @@ from postroom.storage.mail.ledger import LedgerEntry
 from postroom.storage.mail.register import DISCARDED
 
 RUN_MS: Final = 29_000
-"""The longest run of the door (template.yaml). Its log may begin or end within one: then what came in so shortly after
-the first or before the last message it tells of may have its line outside."""
+"""The longest run of the inbox (template.yaml).
+
+Its log may begin or end within a run. The lines of messages that came so shortly after the first or before the last
+message in the log may be missing.
+"""
 
 
 def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None) -> Findings:
-    """Judge the evidence. `accepted`: the door's ledger; it may be of a part of the time, and say a thing twice."""
+    """Judge the evidence. `accepted`: the inbox's ledger; it may cover a part of the time, and contain a line twice."""
     auditor = _Auditor(evidence)
     problems = [
         *faults_of_rows(evidence),
@@ -76,8 +79,9 @@ def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None
 
 
 class _Auditor:
-    """One audit. `further`: claims that have several rows. `waiting`: claims of the ledger without an end, as they are
-    called. `differing`: rows that are not as the ledger says.
+    """One audit. `further`: claims that have several rows. `waiting`: claims of the ledger without an end, by name.
+
+    `differing`: rows that differ from the ledger.
     """
 
     def __init__(self, evidence: AuditEvidence) -> None:
@@ -87,7 +91,7 @@ class _Auditor:
         for key in evidence.rows:
             if key is not (first := self._first.setdefault(key.claim_id, key)):
                 self.further.setdefault(key.claim_id, [first]).append(key)
-        # Claims without an end: when each came in, and what is known of it.
+        # Claims without an end: when each was received, and what is known of it.
         self._open: dict[str, tuple[int, str]] = {}
         self._told: set[str] = set()
         self._came: tuple[int, int] | None = None
@@ -95,7 +99,7 @@ class _Auditor:
         self.differing: list[Finding] = []
 
     def look_for_homes(self) -> None:
-        """A home that was named and has no row is a claim without an end, whether a ledger knows it or not."""
+        """A home that was named and has no row is a claim without an end, whether it is in a ledger or not."""
         for key, known in self._found.seen.items():
             home = known.home
             if home is None or not self._found.is_remembered(home.received_at_ms):
@@ -105,7 +109,7 @@ class _Auditor:
             self._open[home.claim_id] = (home.received_at_ms, f"named as home in seen {key}, and not filed there")
 
     def ends(self, accepted: Iterable[LedgerEntry]) -> Counter[AuditOutcome]:
-        """How many claims of the ledger have which end."""
+        """The number of claims of the ledger by their end."""
         ends: Counter[AuditOutcome] = Counter()
         for claim in accepted:
             if claim.claim in self._told:
@@ -123,11 +127,11 @@ class _Auditor:
         return ends
 
     def untold(self) -> list[RowKey]:
-        """The rows of claims that no line of the ledger tells of."""
+        """The rows of claims that are in no line of the ledger."""
         return [key for key in self._found.rows if key.claim_id not in self._told]
 
     def notes(self, untold: Iterable[RowKey]) -> list[Finding]:
-        """Of those the rows of the ledger's time."""
+        """Those of these rows that are from the ledger's time."""
         first, last = self._came or (0, 0)
         return [
             Finding(AuditProblem.NOT_IN_LEDGER, named(key))
@@ -136,7 +140,7 @@ class _Auditor:
         ]
 
     def lost(self) -> list[Finding]:
-        """Of the claims without an end those that cannot be waiting: the oldest, where some may be."""
+        """The claims without an end that cannot be waiting: the oldest, if some may be waiting."""
         waiting = self._found.claims_waiting
         oldest_first = sorted(self._open.items(), key=lambda item: (item[1][0], item[0]))
         doubt = f"; {waiting} of {len(oldest_first)} without an end may wait in queues" if waiting else ""
@@ -146,7 +150,7 @@ class _Auditor:
         ]
 
     def _compare(self, claim: LedgerEntry) -> None:
-        """Hold the row of a claim against what the door said of it."""
+        """Compare the row of a claim with its line in the ledger."""
         own = self._first.get(claim.claim)
         if own is None:
             return
@@ -161,7 +165,7 @@ class _Auditor:
         own = self._first.get(claim.claim)
         if own is not None:
             return end_of(self._found, self._found.rows[own])
-        # What the door could not verify may have been verified later.
+        # A sender that the inbox could not verify may have been verified later.
         keys = (claim.seen, twin_of(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
         if any(self._is_copy(claim, key) for key in keys):
             return AuditOutcome.COPY
@@ -169,13 +173,13 @@ class _Auditor:
 
     def _is_copy(self, claim: LedgerEntry, key: str) -> bool:
         known = self._found.seen.get(key)
-        # It counts that the message was known when this one came; by now it may be forgotten.
+        # What counts is that the message was known when this one came; by now it may be forgotten.
         if known is None or known.ttl < claim.received_at_ms // 1000 or known.text != claim.text:
             return False
         return known.answered if known.home is None else self._has_row(key)
 
     def _has_row(self, key: str) -> bool:
-        """Whether a message has its row; one from too long ago may have had it."""
+        """Whether a message has its row; the row of an old one may have been deleted."""
         known = self._found.seen.get(key)
         if known is None or known.home is None:
             return False

@@ -1,8 +1,8 @@
 """The collection of evidence for an audit. It reads, and changes nothing, not even a receive count.
 
-The order makes what moves meanwhile look whole: the queues so that a claim cannot slip by, then the registers, then
-what is written before a register (`seen`, objects). What then looks missing is asked for once more. Rows are held in
-memory, the bytes of messages are not.
+It reads in an order in which messages that move meanwhile look whole: first the queues, so that no claim is missed,
+then the registers, then what is written before a register (`seen`, objects). What then looks missing is read once more.
+Rows are held in memory, the bytes of messages are not.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -36,7 +36,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 READERS: Final = 8
-"""Requests to S3 at a time: each holds 8 MB of lines at most, unless a single line is longer."""
+"""The number of concurrent requests to S3: each holds at most 8 MB of lines, unless a single line is longer."""
 _AHEAD: Final = 64
 _OF_MESSAGES: Final = ("seg/", "chk/")
 _DEPTH: "Final[Sequence[QueueAttributeFilterType]]" = (
@@ -55,7 +55,7 @@ class ClaimQueues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditedStore:
-    """A store: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
+    """A store to audit: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
 
     dynamodb: "DynamoDBClient"
     s3: "S3Client"
@@ -68,7 +68,8 @@ class AuditedStore:
 
 
 def gather(premises: AuditedStore, *, now: int, retain_seconds: int, read_bytes: bool = True) -> AuditEvidence:
-    """Look at everything. `now`: epoch seconds. `read_bytes`: read each live row's line; else only its place's object.
+    """Collect the evidence. `now`: epoch seconds. `read_bytes`: read the line of each live row; otherwise only find its
+    object.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
@@ -114,19 +115,21 @@ class _Collector:
         )
 
     def _claims_waiting(self, queues: ClaimQueues) -> int:
-        """At most so many claims wait: one that goes from queue to queue meanwhile is met in one of them.
+        """The most claims that can be waiting. A claim that moves from queue to queue meanwhile is counted in one of
+        them.
 
-        It is sent on before it is deleted. Claims go to retries and suspects, these to each other, all to the letters,
-        and letters are redriven to any of them. So suspects and letters are counted before and after the others. Both
-        counts of the suspects, who are few, are taken; of the letters, which may lie there for days, the larger.
-        Missed is who goes to the suspects and back meanwhile, or becomes a letter while others are redriven.
+        A claim is sent to the next queue before it is deleted from the last. Claims move to the retries and the
+        suspects' queues, from each of these to the other, from all to the dead letters, and by a redrive from there to
+        any. So suspects and dead letters are counted before and after the others. Both counts of the suspects, who are
+        few, are added; of the dead letters, which may wait for days, the larger count is taken. A claim is missed if it
+        goes to the suspects and back meanwhile, or becomes a dead letter while others are redriven.
         """
         letters = self._depth(queues.letters)
         others = sum(map(self._depth, (queues.claims, queues.suspects, queues.retry, queues.suspects)))
         return others + max(letters, self._depth(queues.letters))
 
     def _depth(self, queue: str) -> int:
-        """Messages that are visible, in flight or delayed."""
+        """The number of messages that are visible, in flight or delayed."""
         counts = self._at.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_DEPTH)["Attributes"]
         return sum(map(int, counts.values()))
 
@@ -155,7 +158,7 @@ class _Collector:
             self._replies[reply_at] = key
 
     def _find_homes(self) -> None:
-        """What was filed after the scan of the registers went by is asked for by its home."""
+        """Read the home rows of messages that were filed after the scan of the registers had passed them."""
         for known in self._seen.values():
             if known.home is not None and known.ttl >= self._now and known.home not in self._rows:
                 self._read_row(known.home)
@@ -168,7 +171,7 @@ class _Collector:
         return self._rows.get(key)
 
     def _held(self, *, read_bytes: bool) -> dict[RowKey, Held]:
-        """What the bytes of the live rows hold, or what is wrong with them."""
+        """What the bytes of the live rows contain, or what is wrong with them."""
         pointing: dict[Place, list[RowKey]] = {}
         for key, standing in self._rows.items():
             if standing.row.place is not None:
@@ -187,7 +190,7 @@ class _Collector:
         return held
 
     def _list(self, wanted: Set[str]) -> dict[str, int]:
-        """The sizes of the wanted objects of the bucket; further ones of messages are counted."""
+        """The sizes of the wanted objects of the bucket; other objects for messages are counted."""
         sizes: dict[str, int] = {}
         for page in self._at.s3.get_paginator("list_objects_v2").paginate(Bucket=self._at.bucket):
             for entry in page.get("Contents", []):
@@ -201,7 +204,7 @@ class _Collector:
         return sizes
 
     def _read(self, run: Sequence[Place], pointing: Mapping[Place, Sequence[RowKey]]) -> dict[RowKey, Held]:
-        """Neighbours, by one request; nothing of an object that is gone meanwhile."""
+        """Lines close to each other, by one request; nothing if the object is gone meanwhile."""
         try:
             lines = self._objects.get_all(run)
         except KeyError:
@@ -213,7 +216,7 @@ class _Collector:
         }
 
     def _look_again(self, key: RowKey, place: Place) -> Held | None:
-        """The row's word counts, read again: it may have moved on while we looked. None: it is gone."""
+        """Read the row again, which is decisive: it may have moved meanwhile. None: it is gone."""
         standing = self._read_row(key)
         if standing is None or standing.row.place is None:
             return None
@@ -226,14 +229,14 @@ class _Collector:
 
 
 def read_standing(item: Item) -> Standing:
-    """A row of table `post`. Raises ValueError, IndexError or OurError where it is not of the form."""
+    """A row of table `post`. Raises ValueError, IndexError or OurError if it is malformed."""
     row = read_row(item)
     _check_register(row.key)
     return Standing(row, TTL.find(item), begun=TOLD.is_in(item), sent=SENT.is_in(item))
 
 
 def read_remembered(item: Item) -> Remembered:
-    """A row of table `seen`. Raises ValueError, IndexError or OurError where it is not of the form."""
+    """A row of table `seen`. Raises ValueError, IndexError or OurError if it is malformed."""
     home = read_home(item)
     if home is not None:
         _check_register(home)
@@ -246,7 +249,7 @@ def _check_register(key: RowKey) -> None:
 
 
 def _at_once(work: Callable[[T], R], items: Iterator[T]) -> Iterator[R]:
-    """What `work` answers to each, several at a time, and few ahead of whoever takes the answers."""
+    """The result of `work` for each item, in order: several at a time, and few ahead of the reader."""
     with ThreadPoolExecutor(READERS) as pool:
         while ahead := list(islice(items, _AHEAD)):
             yield from pool.map(work, ahead)

@@ -1,4 +1,4 @@
-"""The evidence of an audit: rows, what live rows point to, and how much is queued. Values only."""
+"""The evidence of an audit: rows, what live rows point to, and how many messages are queued. Values only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from postroom.storage.keys import RowKey
 from postroom.storage.mail.register import Row
 
 Held = bytes | AuditProblem
-"""What the bytes of a live row hold, as a mark that copies of one message share; or what is wrong with them."""
+"""What the bytes of a live row contain, as a mark that copies of one message share; or what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A row of table `post`. `ttl`: epoch seconds; None: for ever.
 
-    `begun`: a Feedback about it has its identity. `sent`: nothing is left to tell.
+    `begun`: Feedback about it has an identity. `sent`: its Feedback is finished.
     """
 
     row: Row
@@ -39,13 +39,13 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvidence:
-    """All that was found.
+    """All evidence of an audit.
 
-    `at`: when, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
-    `held`: of live rows, what their bytes hold or what is wrong with them; sound ones that were not read are absent.
-    `unreadable`: rows that are not of the form. `replies_missing`: keys in `seen`. `claims_waiting`: at most so many
-    claims are in queues, dead letters included. `notices_waiting`: messages in the courier's. `orphans`,
-    `orphan_bytes`: objects for messages that no row points to: nobody is shown them, and they wait for compaction.
+    `at`: when it was collected, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
+    `held`: for live rows, what their bytes contain or what is wrong with them; sound bytes that were not read are
+    absent. `unreadable`: malformed rows. `replies_missing`: keys in `seen`. `claims_waiting`: the most claims that the
+    queues can contain, with dead letters. `notices_waiting`: messages in the courier's queue. `orphans`,
+    `orphan_bytes`: objects for messages that no row points to: nobody sees them, and they wait for compaction.
     """
 
     at: int
@@ -61,14 +61,14 @@ class AuditEvidence:
     orphan_bytes: int = 0
 
     def is_past(self, standing: Standing) -> bool:
-        """Whether a tombstone has stood as long as it must: then it may go at any moment."""
+        """Whether a tombstone is old enough to be deleted at any moment."""
         row = standing.row
         return not row.live and self.is_over(standing.ttl) and not self.is_remembered(row.key.received_at_ms)
 
     def is_over(self, ttl: int | None) -> bool:
-        """Whether the time of a row in either table is over: whoever reads passes it over, DynamoDB may sweep it."""
+        """Whether a row of either table has expired: readers ignore it, and DynamoDB may delete it."""
         return ttl is not None and ttl < self.at
 
     def is_remembered(self, received_at_ms: int) -> bool:
-        """Whether what came in then must still be known."""
+        """Whether a message that was received then must still be remembered."""
         return received_at_ms // 1000 + self.retain_seconds > self.at

@@ -1,4 +1,4 @@
-"""Faults of what is stored that need no ledger to be seen: evidence in, findings out."""
+"""Faults in stored data that can be found without a ledger: evidence in, findings out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from postroom.storage.mail.register import DISCARDED
 
 
 def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
-    """A reason for each that is gone, a home for each that was filed, no Feedback about what is kept, no early end."""
+    """Missing reasons of tombstones, missing homes of filed messages, Feedback about filed messages, too early ends."""
     homes = {known.home for known in evidence.seen.values()}
     for key, standing in evidence.rows.items():
         if evidence.is_past(standing):
@@ -31,7 +31,7 @@ def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
 
 
 def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:
-    """A message is known for as long as its home must be."""
+    """Messages that were forgotten before their home row."""
     for seen_key, known in evidence.seen.items():
         if known.home and evidence.is_over(known.ttl) and evidence.is_remembered(known.home.received_at_ms):
             yield Finding(
@@ -40,7 +40,7 @@ def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:
 
 
 def faults_of_claims(evidence: AuditEvidence, further: Mapping[str, Sequence[RowKey]]) -> Iterator[Finding]:
-    """One register for each claim. `further`: the claims that have more, with their rows."""
+    """Claims with more than one register row. `further`: those claims, with their rows."""
     for claim, keys in further.items():
         discarded = [end_of(evidence, evidence.rows[key]) is AuditOutcome.DISCARDED for key in keys]
         problem = AuditProblem.BOTH if any(discarded) else AuditProblem.FILED_TWICE
@@ -50,7 +50,8 @@ def faults_of_claims(evidence: AuditEvidence, further: Mapping[str, Sequence[Row
 
 
 def faults_of_bytes(evidence: AuditEvidence) -> Iterator[Finding]:
-    """For each live row the bytes of one message, which is the one it is the home of; for each message one row."""
+    """Live rows whose bytes are not one message, or not the message that the row is the home of; messages with two
+    rows."""
     first: dict[bytes, RowKey] = {}
     for key, held in evidence.held.items():
         if isinstance(held, AuditProblem):
@@ -65,12 +66,12 @@ def faults_of_bytes(evidence: AuditEvidence) -> Iterator[Finding]:
 
 
 def called(claim: str) -> str:
-    """A claim, as a finding says where."""
+    """The name of a claim in a finding."""
     return f"claim {claim}"
 
 
 def named(key: RowKey) -> str:
-    """A row, as a finding says where."""
+    """The name of a row in a finding."""
     return f"row {key.pk} {key.sk}"
 
 

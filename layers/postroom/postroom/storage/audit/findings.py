@@ -11,19 +11,21 @@ from postroom.storage.mail.register import ACKED, EXPIRED, FORWARDED
 
 
 class AuditOutcome(StrEnum):
-    """What became of an accepted message."""
+    """The end of an accepted message."""
 
     FILED = "filed"
     ACKNOWLEDGED = "acknowledged"
     FORWARDED = "forwarded"
     EXPIRED = "expired"
-    """It had its time, or its mailbox was closed long ago. Or its row is live, and has a time that is over: nobody is
-    shown it, and somebody else than us gave it that time."""
+    """It expired, or its mailbox was closed long ago.
+
+    Also a live row whose TTL is over: nobody is shown it, and this TTL was set by somebody else.
+    """
     DISCARDED = "discarded"
     COPY = "copy"
     """Its message has the row of another claim, or was answered as a synchronous request."""
     FORGOTTEN = "forgotten"
-    """So long ago that its row may be gone for good."""
+    """It is so old that its row may have been deleted."""
     WAITING = "waiting"
     LOST = "lost"
 
@@ -44,7 +46,7 @@ _GONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem; `where`: the row, claim or key; `detail`: what was seen there."""
+    """A problem. `where`: the row, claim or key; `detail`: what was found there."""
 
     problem: AuditProblem
     where: str
@@ -55,11 +57,11 @@ class Finding:
 class Findings:
     """What an audit found.
 
-    `accepted`: the ends of the claims in the ledger; None: there was none. `rows`: those of all rows, `discarded`:
-    of the discarded ones by reason. `answered`, `unanswered`: synchronous requests (they are in no ledger) whose reply
-    is remembered, and those that failed or died: who asks again is answered anew. `told`: discards that need no
-    Feedback any more, `telling`: those whose Feedback was begun and is not known to have arrived. `untold`: rows that
-    no line of the ledger tells of, those from before and after it, too.
+    `accepted`: the ends of the claims in the ledger; None: there was no ledger. `rows`: the ends of all rows;
+    `discarded`: of the discarded ones, by reason. `answered`, `unanswered`: synchronous requests (which are in no
+    ledger) whose reply is remembered, and those that failed or died, and are executed again if they are repeated.
+    `told`: discards that need no more Feedback; `telling`: those whose Feedback was begun and may not have arrived.
+    `untold`: rows without a line in the ledger, including those from before and after its time.
     """
 
     evidence: AuditEvidence
@@ -75,21 +77,21 @@ class Findings:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong; there may be notes."""
+        """Whether there are no problems; there may be notes."""
         return not self.wrong
 
     @property
     def wrong(self) -> int:
-        """How many problems there are, without the notes."""
+        """The number of problems, without the notes."""
         return sum(finding.problem.grave for finding in self.problems)
 
     def count(self, problem: AuditProblem) -> int:
-        """How many there are of one problem."""
+        """The number of findings of one problem."""
         return sum(finding.problem is problem for finding in self.problems)
 
 
 def end_of(evidence: AuditEvidence, standing: Standing) -> AuditOutcome:
-    """The end that a row tells of."""
+    """The end that a row shows."""
     if standing.row.live:
         return AuditOutcome.EXPIRED if evidence.is_over(standing.ttl) else AuditOutcome.FILED
     return _GONE.get(standing.row.why, AuditOutcome.DISCARDED)

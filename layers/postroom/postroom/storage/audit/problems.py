@@ -1,12 +1,12 @@
-"""The problems that an audit may find, each with its sentence and what to do about it."""
+"""The problems that an audit may find, each with a sentence and a remedy."""
 
 from enum import Enum
 
 
 class AuditProblem(Enum):
-    """What must never be: machine code (`value`), `sentence` for people, `remedy`: what to do.
+    """A state that must never occur: machine code (`value`), `sentence` for people, `remedy`: what to do.
 
-    `grave`: it is wrong for certain; else a note, for somebody to look at.
+    `grave`: it is certainly wrong; otherwise a note, which an operator should look at.
     """
 
     sentence: str
@@ -14,7 +14,7 @@ class AuditProblem(Enum):
     grave: bool
 
     def __new__(cls, code: str, sentence: str, remedy: str, grave: bool = True) -> "AuditProblem":
-        """Keep the machine code as the value and the rest as attributes."""
+        """Set the machine code as the value, and the rest as attributes."""
         member = object.__new__(cls)
         member._value_ = code
         member.sentence, member.remedy, member.grave = sentence, remedy, grave

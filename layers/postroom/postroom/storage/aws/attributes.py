@@ -1,4 +1,4 @@
-"""The table codec: each attribute of a row is declared once, as a typed field, and so encoded, decoded and named.
+"""The table codec: each attribute of a row is declared once, as a typed field that encodes, decodes and names it.
 
     STATE, LENGTH, TTL = Text("st"), Number("len"), Number("ttl")
 
@@ -6,7 +6,7 @@
     LENGTH.read(row), TTL.find(row)                             # 2500, None
     f"{STATE} = :live AND {TTL} < :now"                         # "st = :live AND #ttl < :now"
 
-A row is read by the attributes that are asked for; what a newer release may have put beside them is passed over.
+Only the attributes that are asked for are read; others, which a newer release may have added, are ignored.
 """
 
 from abc import ABC, abstractmethod
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Value: TypeAlias = "AttributeValueTypeDef"
-"""What an attribute has on the wire: its type, and a value of that, such as `{"S": "text"}`."""
+"""The wire form of a value: its type and the value, such as `{"S": "text"}`."""
 Item: TypeAlias = Mapping[str, "AttributeValueTypeDef"]
 """A row, its key, or a map within a row."""
 
 RESERVED: Final = frozenset({"at", "hash", "object", "size", "to", "token", "ttl"})
-"""Of the names of our attributes those that no expression may hold as they are (DynamoDB's "Reserved words")."""
+"""Attribute names that expressions cannot contain as they are (DynamoDB's "Reserved words")."""
 
 
 class MalformedRowError(OurError):
-    """An attribute of a row is missing, or of another type than this release gives it."""
+    """An attribute of a row is missing, or has another type than this release writes."""
 
 
 class Attribute(ABC, Generic[T]):
-    """An attribute with values of type `T`. Its text is how an expression names it."""
+    """An attribute with values of type `T`. Its `str()` is its name in expressions."""
 
     __slots__ = ("_in_expressions", "name")
 
@@ -46,7 +46,7 @@ class Attribute(ABC, Generic[T]):
 
     @abstractmethod
     def encode(self, value: T) -> Value:
-        """A value as it stands in a row or among the values of an expression."""
+        """The wire form of a value, for rows and for the values of expressions."""
 
     @abstractmethod
     def read(self, row: Item) -> T:
@@ -57,11 +57,11 @@ class Attribute(ABC, Generic[T]):
         return self.name, self.encode(value)
 
     def find(self, row: Item) -> T | None:
-        """The value in a row; None: the row has no such attribute. Raises MalformedRowError."""
+        """The value in a row; None: the row does not have the attribute. Raises MalformedRowError."""
         return self.read(row) if self.name in row else None
 
     def is_in(self, row: Item) -> bool:
-        """Whether a row has the attribute, of whatever type."""
+        """Whether a row has the attribute, of any type."""
         return self.name in row
 
     def _malformed(self, row: Item, wanted: str) -> MalformedRowError:
@@ -75,11 +75,11 @@ class Text(Attribute[str]):
     __slots__ = ()
 
     def encode(self, value: str) -> Value:
-        """A value on the wire."""
+        """The wire form of a value."""
         return {"S": value}
 
     def read(self, row: Item) -> str:
-        """The value in a row. Raises MalformedRowError."""
+        """The value of the wire form. Raises MalformedRowError."""
         try:
             return row[self.name]["S"]
         except KeyError:
@@ -92,11 +92,11 @@ class Number(Attribute[int]):
     __slots__ = ()
 
     def encode(self, value: int) -> Value:
-        """A value on the wire."""
+        """The wire form of a value."""
         return {"N": str(value)}
 
     def read(self, row: Item) -> int:
-        """The value in a row. Raises MalformedRowError."""
+        """The value of the wire form. Raises MalformedRowError."""
         try:
             return int(row[self.name]["N"])
         except (KeyError, ValueError):
@@ -109,11 +109,11 @@ class Flag(Attribute[bool]):
     __slots__ = ()
 
     def encode(self, value: bool) -> Value:
-        """A value on the wire."""
+        """The wire form of a value."""
         return {"BOOL": value}
 
     def read(self, row: Item) -> bool:
-        """The value in a row. Raises MalformedRowError."""
+        """The value of the wire form. Raises MalformedRowError."""
         try:
             return row[self.name]["BOOL"]
         except KeyError:
@@ -121,16 +121,16 @@ class Flag(Attribute[bool]):
 
 
 class Map(Attribute[Item]):
-    """Attributes of its own (M)."""
+    """A map of attributes (M)."""
 
     __slots__ = ()
 
     def encode(self, value: Item) -> Value:
-        """A value on the wire."""
+        """The wire form of a value."""
         return {"M": value}
 
     def read(self, row: Item) -> Item:
-        """The value in a row. Raises MalformedRowError."""
+        """The value of the wire form. Raises MalformedRowError."""
         try:
             return row[self.name]["M"]
         except KeyError:
@@ -143,11 +143,11 @@ class Maps(Attribute[Iterable[Item]]):
     __slots__ = ()
 
     def encode(self, value: Iterable[Item]) -> Value:
-        """A value on the wire."""
+        """The wire form of a value."""
         return {"L": [{"M": each} for each in value]}
 
     def read(self, row: Item) -> Sequence[Item]:
-        """The value in a row. Raises MalformedRowError."""
+        """The value of the wire form. Raises MalformedRowError."""
         try:
             return [each["M"] for each in row[self.name]["L"]]
         except KeyError:
@@ -155,18 +155,18 @@ class Maps(Attribute[Iterable[Item]]):
 
 
 PK, SK = Text("pk"), Text("sk")
-"""The key of every table; those whose partitions have one row each have no `sk`."""
+"""The key of every table. Tables whose partitions have a single row have no `sk`."""
 TTL: Final = Number("ttl")
-"""When a row's time is over, epoch seconds. DynamoDB sweeps it some time later."""
+"""When a row expires, in epoch seconds. DynamoDB deletes it some time later."""
 ABSENT, PRESENT = f"attribute_not_exists({PK})", f"attribute_exists({PK})"
-"""Conditions: there is no row of this key; there is one."""
+"""Conditions: the row does not exist; it exists."""
 
 
 def item(*attributes: tuple[str, Value]) -> dict[str, Value]:
-    """A row, or a map within one, of attributes with their values."""
+    """A row, or a map within one, from attributes with values."""
     return dict(attributes)
 
 
 def primary_key(pk: str, sk: str | None = None) -> dict[str, Value]:
-    """The key of a row; `sk`: None in tables that have none."""
+    """The key of a row; `sk`: None in tables without one."""
     return item(PK.of(pk)) if sk is None else item(PK.of(pk), SK.of(sk))

@@ -1,7 +1,7 @@
-"""A table of DynamoDB: reads, and writes on a condition.
+"""A table of DynamoDB: reads and conditional writes.
 
-Conditions, changes and filters are expressions of DynamoDB, in which attributes stand as their own text and values as
-`:name` (storage/aws/attributes.py). What a condition refuses is an answer, no error.
+Conditions, changes and filters are DynamoDB expressions. An attribute's name in an expression is its `str()`, and a
+value's is `:name` (storage/aws/attributes.py). A condition that does not hold gives a result, not an error.
 """
 
 import re
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     )
 
 Values: TypeAlias = Mapping[str, Value]
-"""The values that stand in an expression, by their names there, such as `:now`."""
+"""The values of an expression by their names in it, such as `:now`."""
 _RESERVED: Final = re.compile(r"#(\w+)")
 
 
 class DynamoTable:
-    """All requests raise NotNowError(STORE_UNAVAILABLE). Reads are consistent, but for queries that do not say so."""
+    """A table.
+
+    Every request raises NotNowError(STORE_UNAVAILABLE). Reads are consistent, except queries that say otherwise.
+    """
 
     def __init__(self, dynamodb: "DynamoDBClient", name: str) -> None:
         self._dynamodb = dynamodb
@@ -40,7 +43,7 @@ class DynamoTable:
             return self._dynamodb.get_item(TableName=self.name, Key=key, ConsistentRead=True).get("Item")
 
     def rows(self, pk: str, begin: str = "") -> Iterator[Item]:
-        """The rows of a partition whose `sk` begins so, in order."""
+        """The rows of a partition whose `sk` has this prefix, in order."""
         condition, values = f"{PK} = :pk", {":pk": PK.encode(pk)}
         if begin:
             condition += f" AND begins_with({SK}, :begin)"
@@ -56,20 +59,20 @@ class DynamoTable:
                 yield from page["Items"]
 
     def scan(self) -> Iterator[Item]:
-        """All rows, in no order."""
+        """All rows, in no particular order."""
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
         with passing_faults():
             for page in pages:
                 yield from page["Items"]
 
     def page(self, query: "QueryInputTypeDef") -> "QueryOutputTypeDef":
-        """One page of a query that `to_query` made."""
+        """One page of a query made by `to_query`."""
         with passing_faults():
             return self._dynamodb.query(**query)
 
     # --- writes -----------------------------------------------------------------------------------------------------
     def put(self, row: Item, condition: str = "", values: Values | None = None) -> Item | None:
-        """Put a row, where `condition` holds. None: done; else the row that stands there instead."""
+        """Put a row if `condition` holds. None: done; otherwise the existing row."""
         request = self.to_put(row, condition, values)
         if condition:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
@@ -81,8 +84,7 @@ class DynamoTable:
         return None
 
     def update(self, key: Item, change: str, values: Values | None = None, condition: str = "") -> bool:
-        """Change a row, where `condition` holds; whether it did. A row that is absent is made, if the condition lets it
-        be."""
+        """Change a row if `condition` holds; True: it did. An absent row is created, if the condition allows that."""
         try:
             with conditional():
                 self._dynamodb.update_item(**self.to_update(key, change, values, condition))
@@ -100,10 +102,10 @@ class DynamoTable:
         returned: Literal["ALL_NEW", "NONE", "UPDATED_OLD"] = "NONE",
         names: Mapping[str, str] | None = None,
     ) -> Item:
-        """As `update`, for whoever needs to know more: the attributes that are `returned`.
+        """As `update`, but returns the attributes that `returned` selects.
 
-        `names`: further ones of attributes, by what stands for them. Raises ConditionFailedError, with the row that
-        stands there, where `condition` does not hold.
+        `names`: further attribute names, by their placeholders. Raises ConditionFailedError, with the existing row, if
+        `condition` does not hold.
         """
         request = self.to_update(key, change, values, condition)
         if condition:
@@ -114,7 +116,7 @@ class DynamoTable:
             return self._dynamodb.update_item(**request, ReturnValues=returned).get("Attributes", {})
 
     def delete(self, key: Item, condition: str = "", values: Values | None = None) -> bool:
-        """Delete a row, where `condition` holds; whether it did."""
+        """Delete a row if `condition` holds; True: it did."""
         try:
             with conditional():
                 self._dynamodb.delete_item(**self.to_delete(key, condition, values))
@@ -137,21 +139,21 @@ class DynamoTable:
         return request
 
     def to_put(self, row: Item, condition: str = "", values: Values | None = None) -> "PutTypeDef":
-        """A put, by itself or in a transaction."""
+        """A put, for a request of its own or in a transaction."""
         return {"TableName": self.name, "Item": row, **_terms(condition, condition, values)}
 
     def to_update(self, key: Item, change: str, values: Values | None = None, condition: str = "") -> "UpdateTypeDef":
-        """An update, by itself or in a transaction."""
+        """An update, for a request of its own or in a transaction."""
         terms = _terms(condition, f"{change} {condition}", values)
         return {"TableName": self.name, "Key": key, "UpdateExpression": change, **terms}
 
     def to_delete(self, key: Item, condition: str = "", values: Values | None = None) -> "DeleteTypeDef":
-        """A delete, by itself or in a transaction."""
+        """A delete, for a request of its own or in a transaction."""
         return {"TableName": self.name, "Key": key, **_terms(condition, condition, values)}
 
 
 def names_in(expressions: str) -> dict[str, str]:
-    """The names of attributes that stand in expressions as `#name`."""
+    """The names of attributes that are in expressions as `#name`."""
     return {f"#{name}": name for name in _RESERVED.findall(expressions)} if "#" in expressions else {}
 
 
@@ -163,7 +165,7 @@ class _Terms(TypedDict, total=False):
 
 
 def _terms(condition: str, expressions: str, values: Values | None) -> _Terms:
-    """What a write says of its condition, and of what stands in its expressions: DynamoDB takes nothing empty."""
+    """The request members for a condition and its expressions. DynamoDB accepts no empty ones."""
     terms: _Terms = {}
     if condition:
         terms["ConditionExpression"] = condition

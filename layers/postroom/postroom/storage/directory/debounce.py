@@ -1,7 +1,8 @@
-"""The debounce of notifications: at most one turn in an interval. Rows `!turn` of `notify#<mailbox>`.
+"""The debounce of notifications: at most one notification in an interval. Rows `!turn` of `notify#<mailbox>`.
 
-What is needed of clocks is the length of the interval. That a message is covered by a turn to come is read from the row
-alone: while it says `followed`, that turn was not taken, and whoever takes it tells of all that was filed until then.
+Clocks only need to agree on the length of the interval. Whether a future notification covers a message is read from the
+row alone: while it says `followed`, that notification has not been sent, and it will cover all messages filed until
+then.
 """
 
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ _ROW: Final = "!turn"
 
 @dataclass(frozen=True, slots=True)
 class DebounceInterval:
-    """The turn that stands, since `at_ms`. `ours`: we took it just now.
+    """The current interval, which began at `at_ms`. `ours`: we began it just now.
 
-    `followed`: a message waits in the queue for the end of its interval.
+    `followed`: a message for its end is in the queue.
     """
 
     at_ms: int
@@ -32,17 +33,16 @@ class DebounceInterval:
 
 
 class Debounce:
-    """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
+    """The rows. All methods raise NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def take(self, mailbox: str, *, now_ms: int, interval_ms: int, mark: str) -> DebounceInterval:
-        """Take the turn, if the interval of the one before is over; whose turn it is then.
+        """Begin an interval, if the previous one is over, and return the one that is then current.
 
-        `mark`: of the message alone for which it is taken.
-
-        One from the future is none: a clock that was ahead must not keep a mailbox silent.
+        `mark`: identifies the queue message for which it is begun. An interval from the future is ignored: a clock that
+        was ahead must not silence a mailbox.
         """
         try:
             self._table.change(
@@ -57,13 +57,13 @@ class Debounce:
                 f"attribute_not_exists({_TOOK}) OR {_TOOK} <= :over OR {_TOOK} > :future",
             )
         except ConditionFailedError as refused:
-            # Our own mark: an earlier try got through, of this very call or of the same message.
+            # Our own mark: an earlier attempt succeeded, of this very call or for the same queue message.
             ours = _MARK.read(refused.item) == mark
             return DebounceInterval(_TOOK.read(refused.item), ours, _FOLLOWED.is_in(refused.item))
         return DebounceInterval(now_ms, ours=True, followed=False)
 
     def followed(self, mailbox: str, turn: DebounceInterval) -> None:
-        """Note that a message for the end of this turn's interval is in the queue."""
+        """Record that a message for the end of this interval is in the queue."""
         self._table.update(
             _key(mailbox),
             f"SET {_FOLLOWED} = :true",

@@ -1,6 +1,6 @@
 """What operators set: the domains we serve, their subjects, mailboxes and wallets. Data, never code.
 
-Reads go through a bounded cache: a change is seen everywhere within its time (30 s by default).
+Reads go through a bounded cache: a change takes effect everywhere when it expires (30 s by default).
 """
 
 import base64
@@ -41,8 +41,9 @@ SPKI: Final = Text("spki")
 class Domain:
     """A domain in the directory.
 
-    `inbox`: messages to it are ours. `buffer`: we keep Feedback for it. `feedback`: the domain of its buffer, told
-    in its manifest. `subjects`: the operator's rules. `signs`: a key was stored to sign what it sends.
+    `inbox`: messages to it are accepted here. `buffer`: Feedback for it is kept here. `feedback`: the domain of its
+    buffer, published in its manifest. `subjects`: the operator's rules. `signs`: a key is stored that signs its
+    messages.
     """
 
     name: str
@@ -55,10 +56,10 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Dm3Mailbox:
-    """A mailbox of the dm3 delivery service. `name`: normalised. `extension`: what senders are told and held to.
+    """A mailbox of the dm3 delivery service. `name`: normalised. `extension`: what senders are told and must follow.
 
-    `takes_unverified`: senders whose profile cannot be found are let in, and marked (decision "Order of checks").
-    `by_owner`: its owner opened it, and no operator.
+    `takes_unverified`: senders whose profile cannot be found are accepted, and marked (decision "Order of checks").
+    `by_owner`: its owner opened it, not an operator.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Dm3Mailbox:
 
 
 class Directory:
-    """Table `directory`, read."""
+    """Table `directory`, read only."""
 
     def __init__(
         self, dynamodb: "DynamoDBClient", table: str, *, clock: Callable[[], float], cache_seconds: float
@@ -93,11 +94,11 @@ class Directory:
         return self.mailbox(mailbox).shards
 
     def mailbox(self, name: str) -> MailboxRecord:
-        """Who may pick a mailbox's mail up, and how it is spread. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The keys and settings of a mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._mailboxes.get(name, lambda: self._read_mailbox(name))
 
     def is_notified(self, mailbox: str) -> bool:
-        """Whether anybody is told when something waits in a mailbox; of one that is closed nobody is.
+        """Whether anybody is notified when a mailbox receives mail; False for a closed mailbox.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
@@ -109,7 +110,7 @@ class Directory:
         return self._dm3.get(name, lambda: self._read_dm3_mailbox(name))
 
     def forget(self, mailbox: str) -> None:
-        """Read anew what is known of a mailbox: it was just changed from here."""
+        """Remove a mailbox from the cache, because this process has just changed it."""
         self._mailboxes.drop(mailbox)
         self._dm3.drop(mailbox)
 
@@ -138,7 +139,7 @@ class Directory:
 
 
 def read_dm3_mailbox(row: Item) -> Dm3Mailbox | None:
-    """A mailbox from its row, whose key names it; None: the operator removed it."""
+    """A mailbox from its row, whose key has its name; None: the operator removed it."""
     if REMOVED.is_in(row):
         return None
     return Dm3Mailbox(

@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 PREFIX, DM3 = "mailbox#", "dm3#"
 HELD = "held"
-"""Of the rows that list the mailboxes under legal hold."""
+"""Attribute and key of rows that list the mailboxes under legal hold."""
 OWN_ROW: Final = "!"
-"""The row of what the partition is named after."""
+"""The sort key of the row about the partition itself."""
 TTL_DAYS, CLOSED = Number("ttl_days"), Number("closed")
 _OWNER_KEYS, _SHARDS, _SIGN_OUTS = Text("owner_keys"), Number("shards"), Number("sign_outs")
 _MAX_MESSAGES, _MAX_BYTES = Number("max_messages"), Number("max_bytes")
 _HELD, _OWN_SETTINGS = Flag("held"), Text("own_settings")
 EXTENSION, UNVERIFIED, BY_OWNER, REMOVED = Text("extension"), Flag("unverified"), Flag("by_owner"), Flag("removed")
-"""Of rows `dm3#<name>`."""
+"""Attributes of rows `dm3#<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailboxRecord:
-    """A mailbox, whether its owner is known or not.
+    """A mailbox with its settings, also if it has no owner yet.
 
-    `keys`: the owner's, as `counter.owner_keys` reads them. `shards`: of its registers. `sign_outs`: how often all
-    devices were signed out. `closed_at`: since when nobody picks anything up, epoch seconds; 0: since a time that is
-    not known, None: it is open. `max_messages`, `max_bytes`: how much it may hold (`store.quotas`); 0: as much as
-    comes, None: as the deployment has it. `ttl_days`: how long it keeps a message (`store.expiry`); 0: without end,
-    None: as the deployment has it. `held`: under legal hold, nothing of it expires. The rest is the owner's, of NLWeb.
-    `blocks`: who is not let in, as `nlweb.blocks` reads them. `subjects`: what of the domain's messages goes into which
+    `keys`: the owner's, as `http.owner_keys` reads them. `shards`: the number of its shards. `sign_outs`: how many
+    times all devices were signed out. `closed_at`: when it was closed, epoch seconds; 0: at an unknown time, None: it
+    is open. `max_messages`, `max_bytes`: its quota (`storage.limits.quotas`); 0: unlimited, None: the deployment's.
+    `ttl_days`: how long it keeps a message (`storage.mail.expiry`); 0: for ever, None: the deployment's setting.
+    `held`: it is under legal hold, and nothing in it expires. The rest is set by the owner of an NLWeb mailbox.
+    `blocks`: the blocked senders, as `nlweb.blocks` reads them. `subjects`: which messages of the domain go into which
     mailbox.
     """
 
@@ -64,24 +64,24 @@ class MailboxRecord:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody picks anything up."""
+        """Whether the mailbox is closed."""
         return self.closed_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSettings:
-    """What the owner of a mailbox of NLWeb set. `subjects`: pattern → mailbox; of other treatments there are none."""
+    """The settings of the owner of an NLWeb mailbox. `subjects`: pattern → mailbox; there are no other treatments."""
 
     blocks: tuple[str, ...] = ()
     subjects: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> str:
-        """The same as it is stored."""
+        """The settings as they are stored."""
         return json.dumps({"blocks": self.blocks, "subjects": self.subjects})
 
 
 def read_own_settings(text: str) -> OwnSettings:
-    """What `encode` wrote; an empty text: nothing was set yet."""
+    """Read what `encode` wrote; an empty text: nothing was set yet."""
     value = json.loads(text or "{}")
     return OwnSettings(tuple(value.get("blocks", ())), value.get("subjects", {}))
 
@@ -108,14 +108,14 @@ def read_mailbox(name: str, row: Item | None) -> MailboxRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """What row `dm3#<name>` says, word for word: so it is known whether somebody changed it meanwhile."""
+    """The content of row `dm3#<name>`, unchanged, so that a change by somebody else can be detected."""
 
     extension: str
     unverified: bool
 
     @property
     def mark(self) -> str:
-        """Another for each other setting."""
+        """A mark that differs for different settings."""
         return sha256(f"{self.unverified}{self.extension}".encode()).hexdigest()[:32]
 
 
@@ -127,35 +127,35 @@ class Mailboxes:
         self._table = DynamoTable(dynamodb, table)
 
     def set_keys(self, name: str, keys: Sequence[str]) -> None:
-        """Say which keys are the owner's; the mailbox is open from now on."""
+        """Set the owner's keys, and open the mailbox."""
         values = {":keys": _OWNER_KEYS.encode(json.dumps(list(keys)))}
         self._update(name, f"SET {_OWNER_KEYS} = :keys REMOVE {CLOSED}", values)
 
     def close(self, name: str, now: int) -> None:
-        """Let nobody in any more, from `now` (epoch seconds) on; what is filed stays, until its time is over.
+        """Close a mailbox at `now` (epoch seconds): nobody can sign in any more; its mail stays until it expires.
 
-        Of one that was closed before, the time stays as it was.
+        If it was closed before, its closing time stays.
         """
         self._update(name, f"SET {CLOSED} = if_not_exists({CLOSED}, :now)", {":now": CLOSED.encode(now)})
 
     def revoke_tokens(self, name: str) -> None:
-        """Let no token count that was given before. Counted, not timed: the clocks of who gives tokens differ."""
+        """Revoke all tokens. They are counted, not timed, because the clocks of instances differ."""
         self._update(name, f"ADD {_SIGN_OUTS} :one", {":one": _SIGN_OUTS.encode(1)})
 
     def sign_outs(self, name: str) -> int:
-        """How often all devices were signed out, as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """How many times all devices were signed out. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self.find(name).sign_outs
 
     def settings(self, name: str) -> StoredSettings | None:
-        """The settings of a mailbox of the dm3 delivery service, as they are now; None: it is none of that."""
+        """The current settings of a mailbox of the dm3 delivery service; None: it is not one."""
         row = self._row(DM3 + name)
-        # Of one that the operator removed a row stays, which has neither.
+        # The row of a mailbox that the operator removed has neither.
         if not row or not EXTENSION.is_in(row):
             return None
         return StoredSettings(EXTENSION.read(row), UNVERIFIED.read(row))
 
     def change_settings(self, name: str, old: StoredSettings, new: StoredSettings) -> bool:
-        """Set new settings in place of the old; False: these are not there any more."""
+        """Replace the settings `old` by `new`; False: `old` are no longer the current ones."""
         return self._table.update(
             _key(DM3 + name),
             f"SET {EXTENSION} = :extension, {UNVERIFIED} = :unverified",
@@ -173,7 +173,7 @@ class Mailboxes:
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
-        # Jobs read mailboxes, too, and have not all that dm3 needs.
+        # Jobs read mailboxes, too, and do not have all modules that dm3 needs.
         from postroom.protocols.dm3.extension import ProfileExtension
 
         standing = self._table.put(
@@ -192,15 +192,15 @@ class Mailboxes:
         return self._row(DM3 + name) is not None
 
     def find(self, name: str) -> MailboxRecord:
-        """A mailbox as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The current row of a mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
         return read_mailbox(name, self._row(PREFIX + name))
 
     def own_settings(self, name: str) -> str:
-        """What the owner of a mailbox of NLWeb set, as it is stored now; empty: nothing yet."""
+        """The settings of the owner of an NLWeb mailbox, as they are stored; empty: nothing yet."""
         return _own_of(self._row(PREFIX + name) or {})
 
     def change_own_settings(self, name: str, old: str, new: OwnSettings) -> bool:
-        """Set new settings in place of the old, as they were stored; False: these are not there any more."""
+        """Replace the owner's settings `old` by `new`; False: `old` are no longer the stored ones."""
         values = {":new": _OWN_SETTINGS.encode(new.encode())}
         if old:
             values[":old"] = _OWN_SETTINGS.encode(old)
@@ -208,12 +208,12 @@ class Mailboxes:
         return self._update(name, f"SET {_OWN_SETTINGS} = :new", values, unchanged)
 
     def raise_shards(self, name: str, shards: int) -> bool:
-        """Spread a mailbox over more shards; False: it has as many or more already (the count never falls)."""
+        """Raise the number of a mailbox's shards; False: it has as many or more (the number is never lowered)."""
         fewer = f"attribute_not_exists({_SHARDS}) OR {_SHARDS} < :shards"
         return self._update(name, f"SET {_SHARDS} = :shards", {":shards": _SHARDS.encode(shards)}, fewer)
 
     def set_quota(self, name: str, *, messages: int | None = None, size: int | None = None) -> None:
-        """Say how many messages, and bytes, a mailbox may hold (0: as much as comes); None leaves it as it is."""
+        """Set how many messages and bytes a mailbox may hold (0: unlimited); None: unchanged."""
         bounds = [(_MAX_MESSAGES, messages), (_MAX_BYTES, size)]
         given = {f":{bound.name}": (bound, most) for bound, most in bounds if most is not None}
         if given:
@@ -221,20 +221,20 @@ class Mailboxes:
             self._update(name, change, {value: bound.encode(most) for value, (bound, most) in given.items()})
 
     def set_ttl(self, name: str, days: int) -> None:
-        """Say how long a mailbox keeps a message (0: without end)."""
+        """Set how many days a mailbox keeps a message (0: for ever)."""
         self._update(name, f"SET {TTL_DAYS} = :days", {":days": TTL_DAYS.encode(days)})
 
     def hold(self, name: str) -> None:
-        """Let nothing of a mailbox expire, nor its bytes go."""
+        """Put a mailbox under legal hold: nothing in it expires, and no bytes are deleted."""
         marked = self._table.to_update(_key(PREFIX + name), f"SET {_HELD} = :true", {":true": _HELD.encode(True)})
-        # In its own row, for who asks for a mailbox; and in the list, for who asks which are held.
+        # In its own row, for reads of the mailbox; and in the list, for reads of all mailboxes under hold.
         with passing_faults():
             self._dynamodb.transact_write_items(
                 TransactItems=[{"Update": marked}, {"Put": self._table.to_put(_held(name))}]
             )
 
     def release(self, name: str) -> None:
-        """Hold a mailbox no longer."""
+        """Release a mailbox from legal hold."""
         unmarked = self._table.to_update(_key(PREFIX + name), f"REMOVE {_HELD}")
         with passing_faults():
             self._dynamodb.transact_write_items(
@@ -249,7 +249,7 @@ class Mailboxes:
 
 
 def _closed_at(row: Item) -> int | None:
-    """Whatever stands there, it is closed; what is no time tells no time."""
+    """The closing time: a mailbox with the attribute is closed, whatever the value; a value that is no time is 0."""
     try:
         at = CLOSED.find(row)
     except MalformedRowError:

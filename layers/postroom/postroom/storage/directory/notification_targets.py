@@ -1,7 +1,7 @@
 """Notification targets of mailboxes: rows `notify#<mailbox>` of table `directory`.
 
-A mailbox has so many slots, and each target one of them. Its id begins with the number of the slot, so that it is found
-by that, and goes on at random: what is said to a target reaches none that took its place.
+A mailbox has a fixed number of slots, and each target has one. Its id is the number of the slot and a random part: a
+target can be found by its id, and a message for a target never reaches another one that took its slot later.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "notify#"
 MAX_TARGETS: Final = 5
-"""Of a mailbox; their slots have one digit."""
+"""The most targets of a mailbox; a slot's number has one digit."""
 _ROW: Final = "target#"
 _ID, _KIND, _TO, _MADE, _STATE = Text("id"), Text("kind"), Text("to"), Number("made"), Text("st")
 _GENERATION, _ROTATED, _CHALLENGE, _TRIES = Number("gen"), Number("rotated"), Number("challenge"), Number("tries")
@@ -26,7 +26,7 @@ _AS_IT_WAS: Final = f"{_STATE} = :unverified AND {_CHALLENGE} = :challenge"
 
 
 class TargetKind(StrEnum):
-    """How a target is told."""
+    """The kind of a target: how it is notified."""
 
     WEBHOOK = "webhook"
     TOPIC = "sns"
@@ -34,7 +34,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NotificationRetry:
-    """A try that waits in the queue: of which notification, and until when it must have come (epoch seconds)."""
+    """A queued attempt: its notification, and the time by which it must be made (epoch seconds)."""
 
     notification: str
     until: int
@@ -42,11 +42,11 @@ class NotificationRetry:
 
 @dataclass(frozen=True, slots=True)
 class NotificationTarget:
-    """A target of `mailbox`. `to`: an https URL, or the ARN of a topic. Times: epoch milliseconds.
+    """A notification target of `mailbox`. `to`: an https URL, or the ARN of a topic. Times: epoch milliseconds.
 
     `generation`: of its secret, rotated at `rotated_at_ms` (0: never). `challenge`: the number of the code that was
-    sent last. `failing_since_ms`: 0, if the last try went well; `detail`: what went wrong else, or why it is paused.
-    `retry`: what is on its way to it again.
+    sent last. `failing_since_ms`: 0, if the last attempt succeeded; `detail`: why it failed otherwise, or why it is
+    paused. `retry`: the attempt that waits in the queue.
     """
 
     mailbox: str
@@ -64,7 +64,7 @@ class NotificationTarget:
 
 
 class NotificationTargets:
-    """The rows. All of it raises NotNowError(STORE_UNAVAILABLE)."""
+    """The rows of targets. All methods raise NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
@@ -75,14 +75,14 @@ class NotificationTargets:
         return list(map(_target, self._table.rows(PREFIX + mailbox, _ROW)))
 
     def find(self, mailbox: str, target_id: str) -> NotificationTarget | None:
-        """A target, read consistently; None: there is none, or another in its place."""
+        """A target, read consistently; None: there is none, or another one in its slot."""
         row = self._table.get(_key(mailbox, target_id[:1]))
         found = _target(row) if row else None
         return found if found and found.id == target_id else None
 
     # --- what owners do ---------------------------------------------------------------------------------------------
     def add(self, mailbox: str, kind: TargetKind, to: str, *, random_id: str, now_ms: int) -> NotificationTarget | None:
-        """Put a target into the first slot that is free; None: none is."""
+        """Put a target into the first free slot; None: none is free."""
         for slot in range(MAX_TARGETS):
             target = NotificationTarget(mailbox, f"{slot}{random_id}", kind, to, now_ms)
             row = _key(mailbox, str(slot)) | item(
@@ -100,11 +100,11 @@ class NotificationTargets:
         return None
 
     def remove(self, mailbox: str, target_id: str) -> bool:
-        """Forget a target; False: there is none."""
+        """Remove a target; False: there is none."""
         return self._table.delete(_key(mailbox, target_id[:1]), f"{_ID} = :id", {":id": _ID.encode(target_id)})
 
     def challenge(self, target: NotificationTarget) -> bool:
-        """Let another code count in place of the one that was sent last; False: another caller did."""
+        """Replace the code that was sent last by a new one; False: another caller did."""
         return self._update(
             target, f"SET {_CHALLENGE} = :next, {_TRIES} = :none",
             {":next": _CHALLENGE.encode(target.challenge + 1), ":none": _TRIES.encode(0), **_as_it_was(target)},
@@ -112,7 +112,7 @@ class NotificationTargets:
         )  # fmt: skip
 
     def take_try(self, target: NotificationTarget, most: int) -> bool:
-        """Count one try of the code that was sent last; False: it had `most` of them, or another counts by now."""
+        """Count one attempt at the code that was sent last; False: it had `most` of them, or has been replaced."""
         return self._update(
             target, f"ADD {_TRIES} :one",
             {":one": _TRIES.encode(1), ":most": _TRIES.encode(most), **_as_it_was(target)},
@@ -120,14 +120,14 @@ class NotificationTargets:
         )  # fmt: skip
 
     def verify(self, target: NotificationTarget) -> bool:
-        """Let it be told from now on; False: meanwhile another code was sent, or it was verified."""
+        """Mark the target as verified; False: meanwhile another code was sent, or it was verified."""
         return self._update(
             target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}",
             {":active": _STATE.encode(TargetState.ACTIVE), **_as_it_was(target)}, _AS_IT_WAS,
         )  # fmt: skip
 
     def rotate(self, target: NotificationTarget, now_ms: int) -> bool:
-        """Begin the next generation of its secret; False: another caller did."""
+        """Begin the next generation of the target's secret; False: another caller did."""
         return self._update(
             target, f"SET {_GENERATION} = :next, {_ROTATED} = :now",
             {
@@ -139,7 +139,7 @@ class NotificationTargets:
         )  # fmt: skip
 
     def resume(self, target: NotificationTarget) -> None:
-        """Let a target that was paused be told again."""
+        """Resume a paused target."""
         self._update(
             target, f"SET {_STATE} = :active REMOVE {_FAILING}, {_DETAIL}, {_AGAIN}, {_DUE}",
             {":active": _STATE.encode(TargetState.ACTIVE), ":paused": _STATE.encode(TargetState.PAUSED)},
@@ -148,7 +148,7 @@ class NotificationTargets:
 
     # --- what the courier notes -------------------------------------------------------------------------------------
     def failed(self, target: NotificationTarget, detail: str, since_ms: int, retry: NotificationRetry | None) -> None:
-        """Note a try that failed, and the next one, which waits in the queue already."""
+        """Record a failed attempt, and the next one, which is already in the queue."""
         change = f"SET {_DETAIL} = :detail, {_FAILING} = :since"
         values = {
             ":detail": _DETAIL.encode(detail), ":since": _FAILING.encode(since_ms), ":st": _STATE.encode(target.state),
@@ -159,17 +159,17 @@ class NotificationTargets:
         self._update(target, change, values, f"{_STATE} = :st")
 
     def begin_retry(self, target: NotificationTarget, notification: str) -> None:
-        """From now on nothing waits for the try that is made now: what comes in meanwhile needs one of its own."""
+        """Record that the queued attempt is being made: from now on, new messages need an attempt of their own."""
         values = {":again": _AGAIN.encode(notification)}
         self._update(target, f"REMOVE {_AGAIN}, {_DUE}", values, f"{_AGAIN} = :again")
 
     def went_well(self, target: NotificationTarget) -> None:
-        """Forget that it failed."""
+        """Record that an attempt succeeded."""
         values = {":st": _STATE.encode(target.state)}
         self._update(target, f"REMOVE {_FAILING}, {_DETAIL}", values, f"{_STATE} = :st")
 
     def pause(self, target: NotificationTarget, detail: str) -> None:
-        """Tell it nothing any more, until its owner says so."""
+        """Pause the target until its owner resumes it."""
         self._update(
             target, f"SET {_STATE} = :paused, {_DETAIL} = :detail REMOVE {_AGAIN}, {_DUE}",
             {
@@ -181,13 +181,13 @@ class NotificationTargets:
         )  # fmt: skip
 
     def _update(self, target: NotificationTarget, change: str, values: Values, condition: str) -> bool:
-        """Change a target, if it is there still and `condition` holds; whether it was."""
+        """Change a target, if it still exists and `condition` holds; True: it was changed."""
         same = {":id": _ID.encode(target.id), **values}
         return self._table.update(_key(target.mailbox, target.id[:1]), change, same, f"{_ID} = :id AND {condition}")
 
 
 def is_active(row: Item) -> bool:
-    """Whether a row `notify#…` is that of a target that is told when something waits."""
+    """Whether a row `notify#…` is that of a target that is notified."""
     return _STATE.find(row) == TargetState.ACTIVE
 
 

@@ -1,4 +1,4 @@
-"""Changes to the directory, as `postroom domain|subject|wallet|mailbox|dm3 …` makes them."""
+"""Changes to the directory, by `postroom domain|subject|wallet|mailbox|dm3 …`."""
 
 import base64
 import json
@@ -40,13 +40,16 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """Table `directory`, written. Functions have no right to this. All of it raises NotNowError(STORE_UNAVAILABLE)."""
+    """Table `directory`, written.
+
+    Functions have no right to do so. All methods raise NotNowError(STORE_UNAVAILABLE).
+    """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def put_domain(self, domain: Domain) -> None:
-        """Add a domain or change its settings; its subjects stay as they are."""
+        """Add a domain or change its settings; its subjects are not changed."""
         row = primary_key(DOMAIN + domain.name, OWN_ROW) | item(INBOX.of(domain.inbox), BUFFER.of(domain.buffer))
         if domain.feedback:
             row |= item(FEEDBACK.of(domain.feedback))
@@ -55,9 +58,9 @@ class Operators:
         self._table.put(row)
 
     def remove_domain(self, name: str) -> bool:
-        """Remove a domain and its subjects; mail that is filed stays. False: there was none."""
+        """Remove a domain and its subjects; filed mail stays. False: there was none."""
         rows = [SK.read(row) for row in self._table.scan() if PK.read(row) == DOMAIN + name]
-        # The domain's own row first: nothing is taken in for it while its subjects go.
+        # The domain's own row first: no message is accepted for it while its subjects are removed.
         for sk in sorted(rows, key=lambda sk: sk != OWN_ROW):
             self._table.delete(primary_key(DOMAIN + name, sk))
         return bool(rows)
@@ -82,7 +85,7 @@ class Operators:
         self._table.put(primary_key(WALLET + uuid, OWN_ROW) | item(SPKI.of(base64.b64encode(spki).decode("ascii"))))
 
     def remove_wallet(self, uuid: str) -> bool:
-        """Forget a wallet's public key. False: there was none."""
+        """Remove a wallet's public key. False: there was none."""
         return self._table.delete(primary_key(WALLET + uuid, OWN_ROW), PRESENT)
 
     def wallets(self) -> list[str]:
@@ -90,7 +93,7 @@ class Operators:
         return sorted(uuid for uuid, _ in self._named(WALLET))
 
     def put_dm3_mailbox(self, mailbox: Dm3Mailbox) -> None:
-        """Open a mailbox of the delivery service, or change its settings."""
+        """Create a mailbox of the delivery service, or change its settings."""
         extension = json.dumps(mailbox.extension.as_json())
         self._table.put(
             primary_key(DM3 + mailbox.name, OWN_ROW)
@@ -98,9 +101,9 @@ class Operators:
         )
 
     def remove_dm3_mailbox(self, name: str) -> bool:
-        """Close a mailbox of the delivery service; mail that is filed stays. False: there was none.
+        """Remove a mailbox of the delivery service; filed mail stays. False: there was none.
 
-        What is left of the row says that an operator did: its owner does not open it again.
+        The row that is left says that an operator removed it: its owner cannot open it again.
         """
         return self._table.update(
             primary_key(DM3 + name, OWN_ROW),
@@ -115,11 +118,11 @@ class Operators:
         return sorted(filter(None, found), key=lambda mailbox: mailbox.name)
 
     def mailboxes(self) -> list[MailboxRecord]:
-        """All mailboxes of which anything was ever set, by name."""
+        """All mailboxes with any settings, by name."""
         return [read_mailbox(name, row) for name, row in sorted(self._named(MAILBOX), key=lambda named: named[0])]
 
     def _named(self, prefix: str) -> Iterator[tuple[str, Item]]:
-        """What the partitions of this prefix are named after, and their own rows."""
+        """The names in the keys of this prefix, with the rows about the partitions themselves."""
         for row in self._table.scan():
             pk = PK.read(row)
             if pk.startswith(prefix) and SK.read(row) == OWN_ROW:

@@ -1,4 +1,4 @@
-"""Challenges that were answered: each counts once. Rows `challenge#<id>` of table `limits`."""
+"""Answered challenges: each is valid once. Rows `challenge#<id>` of table `limits`."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class AnsweredChallenges:
-    """What was answered; that it was asked is written nowhere, so that strangers cannot make us write."""
+    """Records answered challenges. Issued ones are not recorded, so that strangers cannot make us write."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def answer(self, challenge_id: str, forget_at: int) -> bool:
-        """Take a challenge for answered; False: it was before. `forget_at`: epoch seconds, when it counts no more.
+        """Record that a challenge was answered; False: it was answered before. `forget_at`: its expiry, epoch seconds.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """

@@ -1,6 +1,6 @@
 """The number of codes sent for a mailbox in a day: rows `codes#<mailbox>#<day>` of table `limits`.
 
-Whoever may name a target can have us post to any host, once for each code.
+Anyone who may add a notification target can make us post to any host, once for each code.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ class CodeLimits:
         self._table = DynamoTable(dynamodb, table)
 
     def take(self, mailbox: str, now: int, most: int) -> bool:
-        """Count one code of this day; False: the day had `most` of them. `now`: epoch seconds.
+        """Count one code of this day; False: the limit `most` is reached. `now`: epoch seconds.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """

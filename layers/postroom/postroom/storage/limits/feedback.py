@@ -1,4 +1,4 @@
-"""Hourly limits of Feedback for each domain and buffer, and the number withheld."""
+"""Hourly limits of Feedback for each domain and buffer, and the number of messages withheld."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ HOUR_SECONDS: Final = 3600
 _KEPT_SECONDS: Final = 3 * 24 * HOUR_SECONDS
 _TAKEN, _ASKED, _TOLD, _SENT = Number("n"), Flag("asked"), Map("told"), Text("sent")
 _RECEIVER, _TO, _CORRELATION, _TIMESTAMP, _CODES = Text("r"), Text("b"), Text("c"), Number("t"), Map("codes")
-"""Of what was told."""
+"""Attributes of a summary."""
 _WITHHELD: Final = "w#"
-"""Before a machine code, in the name of the attribute that counts it."""
+"""Prefix of the attribute that counts a machine code."""
 _BUFFER: Final = "buffer:"
-"""Before the name of a buffer, where a sender's stands: no host name has a colon."""
+"""Prefix of a buffer's name, in the place of a sender's: no host name contains a colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryIdentity:
-    """What every try of one summary repeats. `receiver`: our domain, in whose name it is sent."""
+    """The identity of a summary, the same at every attempt. `receiver`: our domain, in whose name it is sent."""
 
     receiver: str
     buffer: str
@@ -34,7 +34,7 @@ class SummaryIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What was withheld from one domain in one hour: machine code → how many. `sent`: nothing is left to do."""
+    """The Feedback withheld from one domain in one hour: machine code → count. `sent`: the summary is finished."""
 
     codes: Mapping[str, int]
     identity: SummaryIdentity
@@ -42,7 +42,7 @@ class Summary:
 
 
 class FeedbackLimits:
-    """Table `limits`. An hour is counted from the epoch: `now // 3600`."""
+    """Table `limits`. An hour is numbered from the epoch: `now // 3600`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
@@ -59,11 +59,11 @@ class FeedbackLimits:
         )
 
     def take_room(self, buffer: str, hour: int, limit: int) -> bool:
-        """Count one Feedback to `buffer`, whosever it is about; False: the hour's limit is reached."""
+        """Count one Feedback to `buffer`, about any sender; False: the hour's limit is reached."""
         return self.take(_BUFFER + buffer, hour, limit)
 
     def withhold(self, sender: str, hour: int, code: str) -> bool:
-        """Count one withheld Feedback; True: no summary of this hour has been asked for yet."""
+        """Count one withheld Feedback; True: no summary of this hour has been requested yet."""
         row = self._table.change(
             _key(sender, hour),
             f"ADD #w :one SET {TTL} = :ttl",
@@ -74,7 +74,7 @@ class FeedbackLimits:
         return not _ASKED.is_in(row)
 
     def asked(self, sender: str, hour: int) -> None:
-        """Note that a summary of the hour was asked for."""
+        """Record that a summary of the hour was requested."""
         self._table.update(_key(sender, hour), f"SET {_ASKED} = :yes", {":yes": _ASKED.encode(True)})
 
     def summary(self, sender: str, hour: int, identity: SummaryIdentity) -> Summary:
@@ -100,7 +100,7 @@ class FeedbackLimits:
         return Summary({code: Number(code).read(codes) for code in codes}, fixed, _SENT.is_in(row))
 
     def sent(self, sender: str, hour: int, outcome: str) -> None:
-        """Note that the summary of the hour needs nothing more."""
+        """Record that the summary of the hour is finished."""
         self._table.update(_key(sender, hour), f"SET {_SENT} = :outcome", {":outcome": _SENT.encode(outcome)})
 
     def _find(self, sender: str, hour: int) -> Item:

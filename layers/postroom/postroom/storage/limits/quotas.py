@@ -1,7 +1,7 @@
 """Quotas of mailboxes, and their usage: row `usage#<mailbox>` of table `limits`.
 
-The usage is counted by whoever files, acknowledges or lets expire, once for each batch and mailbox, after the rows:
-who dies in between leaves it wrong by what he did. Whoever counts a whole mailbox puts it right.
+Every process that files, acknowledges or expires messages counts them, once for each batch and mailbox, after it wrote
+the rows. If it dies in between, the usage is wrong by that batch. A count of the whole mailbox corrects it.
 """
 
 from dataclasses import dataclass
@@ -21,31 +21,31 @@ _COUNT: Final = f"ADD {_MESSAGES} :n, {_BYTES} :b, {_CHANGES} :one"
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a mailbox may hold: messages, and bytes of their lines. 0: as much as comes."""
+    """How much a mailbox may hold: a number of messages, and the bytes of their lines. 0: unlimited."""
 
     messages: int = 0
     bytes: int = 0
 
     @property
     def bounded(self) -> bool:
-        """Whether it is one at all."""
+        """Whether there is a limit."""
         return bool(self.messages or self.bytes)
 
     def of(self, mailbox: MailboxRecord) -> "Quota":
-        """That of a mailbox, where this is the deployment's: what was set for the mailbox itself goes before."""
+        """The quota of a mailbox, if this is the deployment's: the mailbox's own settings take precedence."""
         return Quota(
             self.messages if mailbox.max_messages is None else mailbox.max_messages,
             self.bytes if mailbox.max_bytes is None else mailbox.max_bytes,
         )
 
     def has_room(self, messages: int, size: int, more: int) -> bool:
-        """Whether one message of `more` bytes fits beside so many messages of so many bytes."""
+        """Whether one more message of `more` bytes fits, if there are so many messages of so many bytes."""
         return (not self.messages or messages < self.messages) and (not self.bytes or size + more <= self.bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much a mailbox holds, as far as it was counted. `changes`: how often it was."""
+    """How much a mailbox holds, as far as it was counted. `changes`: how many times it was counted."""
 
     messages: int = 0
     bytes: int = 0
@@ -53,27 +53,27 @@ class Usage:
 
 
 class Usages:
-    """Reads and counts."""
+    """Reads and counts the usage."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def read(self, mailbox: str) -> Usage:
-        """The usage as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The current usage. Raises NotNowError(STORE_UNAVAILABLE)."""
         row = self._table.get(_key(mailbox))
         return Usage(_MESSAGES.read(row), _BYTES.read(row), _CHANGES.read(row)) if row else Usage()
 
     def add(self, mailbox: str, messages: int, size: int) -> None:
-        """Count what was filed; below zero: what left. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Count filed messages; negative: messages that were removed. Raises NotNowError(STORE_UNAVAILABLE)."""
         self._table.update(_key(mailbox), _COUNT, _counts(messages, size))
 
     def take_off(self, mailbox: str, messages: int, size: int) -> None:
-        """Count what left, where anything was ever counted. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Count removed messages, if anything was ever counted. Raises NotNowError(STORE_UNAVAILABLE)."""
         counted = f"attribute_exists({_CHANGES})"
         self._table.update(_key(mailbox), _COUNT, _counts(-messages, -size), counted)
 
     def correct(self, mailbox: str, found: Usage, messages: int, size: int) -> bool:
-        """Set what was counted since the usage was `found`; False: it changed meanwhile, and stays.
+        """Set the usage to a new count; False: it has changed since it was `found`, and is left as it is.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """

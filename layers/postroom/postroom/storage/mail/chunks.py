@@ -1,6 +1,6 @@
 """The cut of lines into chunks of about 10 MB: by mailbox, conversation, time and id. Pure.
 
-Small conversations share a chunk: one object each would cost a PUT per conversation.
+Small conversations share a chunk, because one object each would cost a PUT per conversation.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,16 +10,16 @@ from typing import Final
 from postroom.storage.keys import RowKey
 
 FULL_BYTES: Final = 10_000_000
-"""A chunk has no more, unless it is a single line."""
+"""The largest size of a chunk, unless it is a single line."""
 ENOUGH_BYTES: Final = 8_000_000
-"""From here on a chunk ends where a conversation does."""
+"""From this size on, a chunk ends at the end of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkLine:
-    """A line on its way into a chunk. `data`: as it will stand there, its newline not included.
+    """A line to be put into a chunk. `data`: as it is written there, without its newline.
 
-    `source`, `number`: the object that it was copied from, and which of its lines it was, from 0.
+    `source`, `number`: the object that it was copied from, and the number of the line there, from 0.
     """
 
     row: RowKey
@@ -30,12 +30,12 @@ class ChunkLine:
 
     @property
     def order(self) -> tuple[str, str, str]:
-        """Where it belongs among others: mailbox, conversation, then time and id, as rows are keyed by them."""
+        """Its order among others: by mailbox, conversation, then time and id, as in the keys of rows."""
         return self.row.mailbox, self.conversation, self.row.sk
 
 
 def cut(lines: Iterable[ChunkLine]) -> Iterator[list[ChunkLine]]:
-    """The chunks of lines that come in order. It holds those of one chunk."""
+    """Cut ordered lines into chunks. One chunk is held in memory."""
     chunk: list[ChunkLine] = []
     size = 0
     for line in lines:

@@ -1,7 +1,8 @@
 """The identity of the message in a live row's line, computed anew from the envelope.
 
-The door told its ledger, and the worker told `seen`, which message they had; here the line says it for itself. For
-NLWeb that is every signed word. For dm3 it is the sealed message: nothing of ours tells what else was in its envelope.
+The inbox wrote into its ledger, and the worker into `seen`, which message it was; here it is derived from the line
+itself. For NLWeb it covers everything signed. For dm3 it covers the encrypted message: nothing of ours says what else
+was in the envelope.
 """
 
 from hashlib import blake2b
@@ -20,7 +21,7 @@ from postroom.storage.mail.segments import Line, decode_line
 
 
 def held_in(row: Row, data: bytes) -> Held:
-    """What the line of a row holds, from the bytes the row points to."""
+    """What the line of a row contains, from the bytes that the row points to."""
     try:
         line = decode_line(data)
         if line.row != row.key:
@@ -32,9 +33,9 @@ def held_in(row: Row, data: bytes) -> Held:
 
 
 def is_another(held: Held | None, seen_key: str, text: str) -> bool:
-    """Whether what was read is another message than the one known by `seen_key` and `text` (storage/mail/ledger.py).
+    """Whether the bytes are another message than the one known by `seen_key` and `text` (storage/mail/ledger.py).
 
-    One letter of dm3 may have been taken for verified by one worker and not by another.
+    One worker may have verified the sender of a dm3 message, and another not.
     """
     if not isinstance(held, bytes):
         return False
@@ -42,7 +43,7 @@ def is_another(held: Held | None, seen_key: str, text: str) -> bool:
 
 
 def _nlweb(row: Row, line: Line) -> tuple[str, bytes]:
-    """Its conversation in objects, and its mark."""
+    """The conversation's name in objects, and the mark."""
     data = line.envelope.encode()
     envelope = read_envelope(parse(data, max_bytes=len(data)))
     check_hash(envelope.claimed_hash, envelope.digest)
@@ -51,7 +52,7 @@ def _nlweb(row: Row, line: Line) -> tuple[str, bytes]:
 
 
 def _dm3(row: Row, line: Line) -> tuple[str, bytes]:
-    """The same. The names are sealed: the row says them."""
+    """The conversation's name in objects, and the mark. The names are encrypted; the row has them."""
     data, receiver, sender = line.envelope.encode(), row.key.mailbox, row.conversation
     digest = message_hash(read_dm3_envelope(parse(data, max_bytes=len(data))))
     if line.receipt["message_hash"] != digest:
@@ -61,5 +62,5 @@ def _dm3(row: Row, line: Line) -> tuple[str, bytes]:
 
 
 def _mark(seen_key: str, text: str) -> bytes:
-    """What stands in memory for a message: so many are held at once."""
+    """A message's mark in memory, which is short, because many are held at once."""
     return blake2b(f"{seen_key}\n{text}".encode(), digest_size=16).digest()

@@ -1,8 +1,8 @@
 """The rules of expiry: which messages of a mailbox are deleted when. Pure; times in epoch milliseconds.
 
-A message may be deleted once it was received so many days ago (dm3 2.3.2; decision "Message TTL"). Whatever is set,
-nothing younger than `FLOOR_DAYS` is; no message of a mailbox of the dm3 delivery service before the time that senders
-are told; and none at all of a mailbox under legal hold.
+A message may be deleted a number of days after it was received (dm3 2.3.2; decision "Message TTL"). Whatever is set: no
+message younger than `FLOOR_DAYS` is deleted, no message of a mailbox of the dm3 delivery service is deleted before the
+time that senders are told, and no message of a mailbox under legal hold is deleted.
 """
 
 from dataclasses import dataclass
@@ -14,18 +14,22 @@ from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 
 FLOOR_DAYS: Final = 30
 HANDED_ON_DAYS: Final = 31
-"""Of claims and replies, as the bucket's lifecycle has it: what may still be asked for is younger (`RetainSeconds`)."""
+"""Days after which the bucket's lifecycle deletes claims and replies; those still needed are younger (`RetainSeconds`).
+"""
 ORPHAN_DAYS: Final = 30
-"""Segments and chunks so old are looked at, whenever compaction looked at them last."""
+"""Segments and chunks of this age are always read, no matter when compaction read them last."""
 GARBAGE_MS: Final = DAY_MS
-"""Of what was begun and not finished: parts, uploads, objects of containers. A request ends within a minute."""
+"""The age at which unfinished data is garbage: parts, uploads, objects of containers.
+
+A request ends within a minute.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """What the deployment says. `dm3_message_ttl_days`: what senders of dm3 letters are told; 0: without end.
+    """The deployment's settings. `dm3_message_ttl_days`: what senders of dm3 messages are told; 0: unlimited.
 
-    `closed_days`: how long a mailbox that was closed keeps what it has.
+    `closed_days`: how long a closed mailbox keeps its messages.
     """
 
     dm3_message_ttl_days: int
@@ -34,39 +38,39 @@ class Periods:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Of a mailbox: what was received before `over` has had its time; before `closed`, it goes with its mailbox."""
+    """When messages of a mailbox expire: received before `over`, by age; before `closed`, as it was closed."""
 
     over: int = 0
     closed: int = 0
 
     @property
     def before(self) -> int:
-        """What was received then or later stays; 0: all stays."""
+        """Messages received then or later are kept; 0: all are."""
         return max(self.over, self.closed)
 
     def why(self, received_at_ms: int) -> str | None:
-        """Why a message goes; None: it stays."""
+        """The reason why a message is deleted; None: it is kept."""
         if received_at_ms < self.over:
             return OVER
         return CLOSED if received_at_ms < self.closed else None
 
 
 def days_kept(ttl_days: int | None, told: int | None) -> int:
-    """How many days a message stays in a mailbox; 0: without end. `ttl_days`: as it is set for the mailbox.
+    """The number of days a mailbox keeps a message; 0: unlimited. `ttl_days`: the mailbox's setting.
 
-    `told`: what senders of dm3 letters are told; None: the mailbox is none of the delivery service.
+    `told`: what senders of dm3 messages are told; None: the mailbox is not one of the delivery service.
     """
     days = (told or 0) if ttl_days is None else ttl_days
     return 0 if days <= 0 or told == 0 else max(days, told or 0, FLOOR_DAYS)
 
 
 def ends_of(mailbox: MailboxRecord, *, is_dm3: bool, periods: Periods, now: int) -> Ends:
-    """What of a mailbox goes. `is_dm3`: it is, or was, one of the delivery service."""
+    """Which messages of a mailbox expire. `is_dm3`: it is, or was, one of the delivery service."""
     told = periods.dm3_message_ttl_days if is_dm3 else None
     if mailbox.held:
         return Ends()
     days = days_kept(mailbox.ttl_days, told)
-    # What senders are told in days holds for a mailbox that was closed, too; "without end" is until then.
+    # The days that senders are told apply to a closed mailbox, too; "unlimited" applies until it is closed.
     return Ends(
         over=_ago(days, now) if days else 0,
         closed=_ago(max(told or 0, FLOOR_DAYS), now) if _is_long_closed(mailbox, periods, now) else 0,
@@ -74,12 +78,12 @@ def ends_of(mailbox: MailboxRecord, *, is_dm3: bool, periods: Periods, now: int)
 
 
 def is_hour_over(hour: int, days: int, now: int) -> bool:
-    """Whether all that was written in the hour that begins then is so many days old."""
+    """Whether everything written in the hour that begins then is older than so many days."""
     return hour + HOUR_MS + days * DAY_MS <= now
 
 
 def _is_long_closed(mailbox: MailboxRecord, periods: Periods, now: int) -> bool:
-    # 0: of a time that is not known nothing can be said.
+    # 0: the time is unknown.
     at = mailbox.closed_at or now // 1000
     return at * 1000 < _ago(max(periods.closed_days, FLOOR_DAYS), now)
 

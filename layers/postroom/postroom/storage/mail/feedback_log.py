@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 TOLD, SENT = Map("told"), Text("sent")
 _BUFFER, _CORRELATION, _TIMESTAMP = Text("b"), Text("c"), Number("t")
-"""Of what was told."""
+"""Attributes of a Feedback."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRecord:
-    """The identity of a Feedback, and the buffer it goes to: every try repeats them.
+    """The identity of a Feedback and the buffer it is sent to, the same at every attempt.
 
-    `sent`: it arrived, or was given up, or stands in a summary: nothing is left to do.
+    `sent`: finished: it arrived, was given up, or is part of a summary.
     """
 
     buffer: str
@@ -29,7 +29,7 @@ class FeedbackRecord:
 
 
 NOBODY_TOLD: Final = FeedbackRecord("", "", 0, sent=True)
-"""It needed no identity: it stands in a summary, was given up before it had one, or its row is gone for good."""
+"""No identity was needed: it is part of a summary, was given up before it had one, or its row was deleted."""
 
 
 class FeedbackLog:
@@ -39,7 +39,7 @@ class FeedbackLog:
         self._table = DynamoTable(dynamodb, table)
 
     def find(self, row: RowKey) -> FeedbackRecord | None:
-        """What was noted about the Feedback for this row, read consistently; None: nothing yet."""
+        """What was recorded about the Feedback for this row, read consistently; None: nothing yet."""
         found = self._table.get(primary_key(row.pk, row.sk)) or {}
         told, is_sent = TOLD.find(found), SENT.is_in(found)
         if told is not None:
@@ -47,16 +47,16 @@ class FeedbackLog:
         return NOBODY_TOLD if is_sent else None
 
     def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
-        """Write the Feedback's identity down, unless one stands there or none is needed; answer what then stands."""
+        """Record the Feedback's identity, unless there is one or none is needed; return what is then recorded."""
         told = item(_BUFFER.of(buffer), _CORRELATION.of(correlation), _TIMESTAMP.of(timestamp_ms))
         fresh = f"{PRESENT} AND attribute_not_exists({TOLD}) AND attribute_not_exists({SENT})"
         if self._update(row, f"SET {TOLD} = :told", {":told": TOLD.encode(told)}, fresh):
             return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
-        # A row that is gone for good (its time is over) leaves nobody to tell.
+        # If the row was deleted, because it expired, there is nobody to tell.
         return self.find(row) or NOBODY_TOLD
 
     def sent(self, row: RowKey, outcome: str) -> None:
-        """Note that nothing is left to do. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
+        """Record that the Feedback is finished. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
         self._update(row, f"SET {SENT} = :outcome", {":outcome": SENT.encode(outcome)}, PRESENT)
 
     def _update(self, row: RowKey, change: str, values: Values, condition: str) -> bool:

@@ -1,8 +1,8 @@
-"""A hint where to begin reading a partition, behind tombstones only. Row `!head` of table `post`.
+"""The head of a partition: a hint where to begin to read, behind tombstones only. Row `!head` of table `post`.
 
-A mailbox that is read and emptied day by day has a month of tombstones before its first live row; without this, each
-look into it would read, and pay for, all of them. `gen` counts how often something was filed before or behind the
-head; whoever raises the head must have read it before the first query (docs/design/store-protocol.md, Head hint).
+A mailbox that is emptied every day has a month of tombstones before its first live row. Without the hint, each listing
+would read and pay for all of them. `gen` counts how many times a row was filed before the head, or the head was passed;
+a process that raises the head must have read it before its first query (docs/design/store-protocol.md, Head hint).
 """
 
 from dataclasses import dataclass
@@ -18,29 +18,30 @@ if TYPE_CHECKING:
 POSITION, GENERATION = Text("pos"), Number("gen")
 _HEAD: Final = "!head"
 LATE_MS: Final = 10 * 60 * 1000
-"""A row that is filed so long after its claim came in may lie before the head."""
+"""A row that is filed so long after its claim was received may be before the head."""
 SETTLED_MS: Final = 30 * 60 * 1000
-"""The head is raised to the past only, by so much: what came in since may still be filed without a look at it."""
+"""The head is raised to a time at least this long ago: later claims may still be filed without a look at the head."""
 WORTH_RAISING: Final = 200
-"""Tombstones that a pass met before its first live row: some 20 kB, which cost more to read than a head to write."""
+"""The number of tombstones before the first live row at which the head is raised: reading their 20 kB costs more than
+writing a head."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a pass begins; `generation`: what whoever raises it must find unchanged."""
+    """Where a pass begins. `generation`: the head is raised only if this has not changed."""
 
     sk: str
     generation: int
 
 
 class Heads:
-    """The head of each partition. All of it may be repeated, by anyone, in any order."""
+    """The head of each partition. Any process may repeat any operation, in any order."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def read(self, pk: str) -> Position:
-        """The head as it is now. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The current head. Raises NotNowError(STORE_UNAVAILABLE)."""
         row = self._table.get(primary_key(pk, _HEAD))
         if not row:
             return Position(ROW_PREFIX, 0)
@@ -48,11 +49,10 @@ class Heads:
         return Position(ROW_PREFIX if sk is None else sk, GENERATION.read(row))
 
     def raise_to(self, pk: str, found: Position, first_live: str | None, begun_ms: int) -> None:
-        """Let the next pass begin at the first live row, or half an hour ago, if that is before it.
+        """Let the next pass begin at the first live row, or half an hour ago, whichever is earlier.
 
-        `found`: the head as it was before this pass made its first query, at `begun_ms` (epoch milliseconds); where it
-        has changed since, nothing happens. `first_live`: None where there is none. Raises
-        NotNowError(STORE_UNAVAILABLE).
+        `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds); if it has changed
+        since, nothing happens. `first_live`: None if there is none. Raises NotNowError(STORE_UNAVAILABLE).
         """
         settled = f"{ROW_PREFIX}{begun_ms - SETTLED_MS:013d}"
         sk = settled if first_live is None else min(first_live, settled)
@@ -68,9 +68,12 @@ class Heads:
         )
 
     def lower_to(self, row: RowKey) -> None:
-        """A row was filed, or found filed, late: no pass may begin behind it, and nobody who has begun may raise the
-        head by what he saw. Raises NotNowError(STORE_UNAVAILABLE)."""
-        # One of the two holds, whatever the head is; between them it may move, so until one is taken.
+        """Record that a row was filed late: no pass may begin behind it, and no pass that has begun may raise the head.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        # One of the two conditions holds for any head. The head may move between the two attempts, so they are
+        # repeated.
         while not (
             self._count(row, f"SET {POSITION} = :sk ADD {GENERATION} :one", f"{POSITION} > :sk")
             or self._count(row, f"ADD {GENERATION} :one", f"attribute_not_exists({POSITION}) OR {POSITION} <= :sk")
@@ -83,5 +86,5 @@ class Heads:
 
 
 def is_head(row: Item) -> bool:
-    """Whether a row of table `post` is no register, but a head."""
+    """Whether a row of table `post` is a head, and not a register."""
     return SK.read(row) == _HEAD

@@ -1,6 +1,6 @@
 """Ids of messages for people and programs: `<received at, epoch ms>-<claim id>-<shard>`. Pure.
 
-It says where the message's row is and not in whose mailbox: that comes from who asks.
+An id says which row the message is in, but not in which mailbox: that is given by the request.
 """
 
 import re
@@ -17,7 +17,7 @@ def id_of(row: RowKey) -> str:
 
 
 def row_of(message_id: str, mailbox: str) -> RowKey | None:
-    """The row of a message of this mailbox, whether there is one or not; None: this is no id."""
+    """The row of a message of this mailbox, whether it exists or not; None: not an id."""
     found = _FORM.fullmatch(message_id)
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""The inbox's ledger: one log line for each message that was answered 200 and queued.
+"""The inbox's ledger: one log line for each message that was queued and answered 200.
 
-A line says who the claim is and by which key `seen` would know its message, so that a copy finds the row its message
-lives in. It holds digests only: nobody's name and nothing of what a message says. Requests that are answered at once
-are not queued, and stand in no line: table `seen` remembers them.
+A line has the claim's id and the key of its message in `seen`, so that a copy leads to the row of its message. It
+contains digests only: no names, and nothing of the content. Requests that are answered at once are not queued, and have
+no line: table `seen` remembers them.
 """
 
 import hashlib
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
 
 QUEUED: Final = "queued"
-"""What the door's log line of a queued message says."""
+"""The text of the inbox's log line about a queued message."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A message that was answered 200 and queued.
+    """A message that was queued and answered 200.
 
-    `seen`: its key in table `seen`, as far as the door could know it: a dm3 message by a sender that was not verified
-    yet (`u#…`) may be verified later (`d#…`). `text`: the fingerprint of its Hash; empty where the key says all.
+    `seen`: its key in table `seen`, as far as the inbox could know it: a dm3 message by a sender that was not verified
+    yet (`u#…`) may be verified later (`d#…`). `text`: the fingerprint of its Hash; empty if the key alone identifies
+    it.
     """
 
     claim: str
@@ -41,21 +42,21 @@ class LedgerEntry:
 
 
 def text_of(digest: str | None) -> str:
-    """What stands in a log for a message's Hash: a log leads back to no contents."""
+    """A message's Hash as it is logged: the content cannot be found by it."""
     return hashlib.sha256(digest.encode()).hexdigest()[:16] if digest else ""
 
 
 def read_ledger(lines: Iterable[str | bytes]) -> Iterator[LedgerEntry]:
-    """The messages that the door's log lines (JSON Lines; further lines are passed over) tell of.
+    """The messages in the inbox's log (JSON Lines; other lines are ignored).
 
-    Raises OurError for a line of a queued message that does not say all, and for JSON that is too much to be read.
+    Raises OurError for an incomplete line of a queued message, and for JSON that is too large to be read.
     """
     for number, text in enumerate(lines, 1):
         try:
             line = json.loads(text)
         except (json.JSONDecodeError, UnicodeDecodeError):
             continue  # Lambda's own lines: START, REPORT …
-        except (ValueError, RecursionError) as error:  # a number too long, or nested too deeply: never by the door
+        except (ValueError, RecursionError) as error:  # a number too long, or nested too deeply: never by us
             raise _unreadable(number, error) from None
         if not isinstance(line, dict) or line.get("message") != QUEUED or "claim" not in line:
             continue
@@ -85,7 +86,7 @@ def _whole(value: object) -> int:
 
 
 def logged_lines(logs: "CloudWatchLogsClient", group: str, *, since_ms: int, until_ms: int) -> Iterator[str]:
-    """The lines of the door's log group, of the messages it queued. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """The lines about queued messages in the inbox's log group. Raises NotNowError(STORE_UNAVAILABLE)."""
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=group, startTime=since_ms, endTime=until_ms, filterPattern=f'{{ $.message = "{QUEUED}" }}'
     )

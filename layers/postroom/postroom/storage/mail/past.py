@@ -1,7 +1,7 @@
 """The state of a segment's line, by its row alone (store protocol, Compact 2 and 5). Pure.
 
-A line is *past* once its row has left the state that the line's writer saw, and is not at the line either. It never
-returns there: an object all of whose lines are past is needed by nobody, however late.
+A line is *past* once its row has left the state that the line's writer saw, and does not point to the line. It never
+returns to it: when all lines of an object are past, nothing will ever need the object.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from postroom.storage.mail.segments import Place
 
 
 class Stand(StrEnum):
-    """How a line stands to its row."""
+    """The state of a line, seen from its row."""
 
     HERE = "here"
-    """The row points to this very line."""
+    """The row points to this line."""
 
     ACKED = "acked"
     EXPIRED = "expired"
@@ -26,29 +26,30 @@ class Stand(StrEnum):
     MOVED = "moved"
     """The row is live elsewhere, and not where this line was copied from."""
     FORGOTTEN = "forgotten"
-    """There is no row, and nobody can file its claim any more."""
+    """There is no row, and the claim is too old to be filed."""
 
     AT_SOURCE = "at source"
-    """The row is where this line was copied from: whoever copied it may still swing it here."""
+    """The row points to where this line was copied from: the copier may still repoint it to this line."""
     TO_COME = "to come"
-    """There is no row yet: whoever wrote the line may still file it."""
+    """There is no row yet: the writer of the line may still file it."""
     ASTRAY = "astray"
-    """The row is live in this object, at another place: against the protocol, and for somebody to look into."""
+    """The row is live in this object, at another place: this violates the protocol, and an operator should look into
+    it."""
     UNKNOWN = "unknown"
-    """The row is of no form that this release knows."""
+    """The row has a form that this release does not know."""
     HELD = "held"
-    """It would be past, and its mailbox is under legal hold."""
+    """The line would be past, but its mailbox is under legal hold."""
 
 
 PAST: Final = frozenset(
     {Stand.ACKED, Stand.EXPIRED, Stand.DISCARDED, Stand.FORWARDED, Stand.MOVED, Stand.FORGOTTEN}
 )  # fmt: skip
-"""Of these an object needs no line; a line that is `HERE` becomes past when its row was asked to move."""
+"""An object needs no line in one of these states. A line that is `HERE` becomes past once its row has been moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One line of an object: where it lies, which row it names, and the object that it was copied from, if it was."""
+    """One line of an object: its place, the row that it names, and the object that it was copied from, if any."""
 
     row: RowKey
     place: Place
@@ -56,7 +57,7 @@ class Copy:
 
 
 def stand_of(copy: Copy, row: Row | None, *, now: int, retain_seconds: int) -> Stand:
-    """How a line stands to its row, as it was read consistently after the line. `now`: epoch seconds."""
+    """The state of a line, by its row, which was read consistently after the line. `now`: epoch seconds."""
     if row is None:
         forgotten = copy.row.received_at_ms // 1000 + retain_seconds < now
         return Stand.FORGOTTEN if forgotten else Stand.TO_COME

@@ -1,7 +1,8 @@
 """The reader of a mailbox: rows in order, strongly consistent; then the bytes they point to.
 
-A cursor is the `sk` of the last row seen. Rows never move, so it is stable under arrival and acknowledgement; it
-belongs to one pass, because a row may be filed behind it hours late: the next pass from the beginning shows it.
+A cursor is the `sk` of the last row that was read. Rows never move, so it stays valid when messages arrive or are
+acknowledged. It belongs to one pass, because a row may be filed behind it hours late: the next pass from the beginning
+shows that row.
 """
 
 import heapq
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 MOST_ROWS: Final = 5_000
-"""Asked for at once: DynamoDB returns 1 MB at most, and a row has some 200 bytes."""
+"""The most rows in a request: DynamoDB returns at most 1 MB, and a row has some 200 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +36,21 @@ class Filed:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A live row without its line: the object is gone, or damaged there, or the line names another row.
+    """A live row without its line: the object is missing or damaged, or the line names another row.
 
-    That is against the store protocol (invariant B), and for somebody to look into: it is never taken for gone.
+    This violates the store protocol (invariant B), and an operator should look into it; it never counts as gone.
     """
 
     row: Row
 
 
 Found = Filed | Unreadable | None
-"""What became of a row that was live when it was listed; None: it is gone meanwhile."""
+"""The result of reading a row that was live when it was listed; None: it is gone meanwhile."""
 
 
 @dataclass(slots=True)
 class _Pass:
-    """A way through a partition. `begins`: the first key; `passed_over`: rows that were read and are not shown."""
+    """A pass through a partition. `begins`: the first key; `passed_over`: rows that were read and are not shown."""
 
     pk: str
     begins: str
@@ -59,7 +60,7 @@ class _Pass:
 
 
 class Reader:
-    """Lists and fetches; writes nothing but where the next pass may begin."""
+    """Lists and fetches messages. It writes only where the next pass may begin."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
         self._table = DynamoTable(dynamodb, table)
@@ -79,14 +80,15 @@ class Reader:
     ) -> Iterator[Row]:
         """The live rows of a mailbox after `cursor`, by time of arrival. `now`: epoch seconds.
 
-        `conversations`: only of these; empty: of all. `wanted`: how many will be taken, most likely; to read more than
-        that is paid for. Raises NotNowError(STORE_UNAVAILABLE).
+        `conversations`: only of these; empty: of all. `wanted`: how many rows the caller will probably take; reading
+        more is paid for. Raises NotNowError(STORE_UNAVAILABLE).
         """
         passes = [self._shard(partition(mailbox, shard), cursor, conversations, now, wanted) for shard in range(shards)]
         yield from heapq.merge(*passes, key=lambda row: row.key.sk)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
-        """The messages of rows, in their order, without those that are gone meanwhile; neighbours share a request.
+        """The messages of rows, in their order, without those that are gone meanwhile; rows close together share a
+        request.
 
         Raises OurError for one that cannot be read, NotNowError(STORE_UNAVAILABLE).
         """
@@ -101,7 +103,7 @@ class Reader:
         return [found[row.key] for row in rows if row.key in found]
 
     def fetch_run(self, run: Sequence[Row]) -> "Sequence[Found]":
-        """What is found of rows of one run of `runs_of`, by one request where nothing moved meanwhile.
+        """The results for the rows of one run of `runs_of`, by one request if nothing moved meanwhile.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
@@ -113,14 +115,14 @@ class Reader:
         return [_read(row, lines[row.place]) or self.fetch(row) for row in run if row.place]
 
     def fetch(self, row: Row) -> "Found":
-        """What is found of a row. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The result for a row. Raises NotNowError(STORE_UNAVAILABLE)."""
         current: Row | None = row
         while current is not None and current.place is not None:
             with suppress(KeyError):
                 filed = _read(current, self._objects.get_range(current.place))
                 if filed:
                     return filed
-            # 404: the row moved on while we read (compaction), or is gone. Its word counts, read again.
+            # 404: the row was moved while we read (by compaction), or is gone. Reading the row again decides.
             again = self._register.find(current.key)
             if again is not None and again.place == current.place:
                 return Unreadable(again)
@@ -135,9 +137,9 @@ class Reader:
         going = _Pass(pk, head.sk, conversations, now)
         rows = self._rows(going, wanted)
         first = next(rows, None)
-        # Of a conversation it is not known what else lies before its first row.
+        # With a filter by conversation, the rows before its first one are unknown.
         if going.passed_over >= WORTH_RAISING and not conversations:
-            with suppress(NotNowError):  # it saves the next pass something, and this one nothing
+            with suppress(NotNowError):  # it helps the next pass, not this one
                 self._heads.raise_to(pk, head, first.key.sk if first else None, now * 1000)
         if first:
             yield first
@@ -170,12 +172,13 @@ class Reader:
             if "LastEvaluatedKey" not in page:
                 return
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-            # Whoever takes more than was said, or met tombstones only, is served with fewer and fewer requests.
+            # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
+            # requests.
             query["Limit"] = min(query["Limit"] * 4, MOST_ROWS)
 
 
 def runs_of(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
-    """Live rows whose lines one request reads, together; the runs in the order of the first row of each."""
+    """Live rows in runs whose lines one request reads; the runs are in the order of the first row of each."""
     order = {row.key: number for number, row in enumerate(rows)}
     by_place: dict[Place, list[Row]] = {}
     for row in rows:
@@ -186,7 +189,7 @@ def runs_of(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
 
 
 def _read(row: Row, data: bytes) -> Filed | None:
-    """The message of a row from the bytes that it points to; None: they are no line of this row."""
+    """The message of a row from the bytes that it points to; None: they are not the line of this row."""
     try:
         line = decode_line(data)
     except (ValueError, KeyError, TypeError):

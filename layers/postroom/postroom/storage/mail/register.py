@@ -26,14 +26,14 @@ DISCARDED: Final = "discarded:"
 OVER: Final = "expired"
 CLOSED: Final = "closed"
 EXPIRED: Final = frozenset({OVER, CLOSED})
-"""Why a message is gone that nobody picked up: its time was over, or its mailbox was closed long ago."""
+"""The reasons why a message is gone that its owner never read: it expired, or its mailbox was closed long ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A register. Live: `place` and `conversation` say where its bytes are. Gone: `why`.
+    """A row of the register. Live: `place` and `conversation` say where its bytes are. Gone: `why`.
 
-    `ttl` (live): when its time is over (epoch seconds), whether it is swept by then or not; None: never.
+    `ttl` (live): when it expires (epoch seconds), whether it has been deleted or not; None: never.
     """
 
     key: RowKey
@@ -48,23 +48,23 @@ class Row:
 
     @property
     def live(self) -> bool:
-        """Whether the message is there."""
+        """Whether the row is live."""
         return self.place is not None
 
     @property
     def discarded(self) -> Reason | None:
-        """Why the claim was discarded; None: it was not."""
+        """The reason why the claim was discarded; None: it was not."""
         return reason_of(self.why.removeprefix(DISCARDED)) if self.why.startswith(DISCARDED) else None
 
 
 class Register:
-    """Table `post`. `forget_at` is in epoch seconds; every write may be repeated, by anyone, in any order."""
+    """Table `post`. `forget_at` is in epoch seconds. Any process may repeat any write, in any order."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def file(self, key: RowKey, place: Place, conversation: str) -> Row | None:
-        """Step 4: make the row live, if it is absent; None: done, else the row that stands there already."""
+        """Step 4: make the row live, if it is absent. None: done, otherwise the existing row."""
         return self._put_if_absent(
             key,
             STATE.of(LIVE),
@@ -75,19 +75,22 @@ class Register:
         )
 
     def discard(self, key: RowKey, reason: Reason, forget_at: int) -> Row | None:
-        """Step 5: make the row a tombstone that says why, if it is absent; else the row that stands there."""
+        """Step 5: make the row a tombstone with its reason, if it is absent; otherwise return the existing row."""
         return self._bury_if_absent(key, f"{DISCARDED}{reason}", forget_at)
 
     def forwarded(self, key: RowKey, forget_at: int) -> Row | None:
-        """The message was handed on: a tombstone, if the row is absent; else the row that stands there."""
+        """The message was forwarded: write a tombstone, if the row is absent; otherwise return the existing row."""
         return self._bury_if_absent(key, FORWARDED, forget_at)
 
     def acknowledge(self, key: RowKey, forget_at: int) -> int | None:
-        """The owner has it: live → gone. How many bytes left; 0: it was gone before. None: there is no such row."""
+        """The owner has it: live → gone.
+
+        Returns the bytes removed; 0: it was gone before. None: there is no such row.
+        """
         return self._bury_if_live(key, ACKED, forget_at)
 
     def expire(self, key: RowKey, why: str, forget_at: int) -> int:
-        """It has had its time, or its mailbox: live → gone. How many bytes left; 0: it was gone before."""
+        """The message or its mailbox expired: live → gone. Returns the bytes removed; 0: it was gone before."""
         return self._bury_if_live(key, why, forget_at) or 0
 
     def find(self, key: RowKey) -> Row | None:
@@ -122,17 +125,17 @@ class Register:
 
 
 def read_key(row: Item) -> RowKey:
-    """The key of a row, or a key that stands in another. Raises MalformedRowError."""
+    """The key of a row, or a key that is in another row. Raises MalformedRowError."""
     return RowKey(PK.read(row), SK.read(row))
 
 
 def read_row(row: Item) -> Row:
-    """A row from its attributes. Raises OurError where it is neither live nor gone: nobody may take it for either."""
+    """A row from its attributes. Raises OurError if it is neither live nor gone: it must not be taken for either."""
     found, state = read_key(row), STATE.read(row)
     if state == GONE:
         return Row(found, why=WHY.read(row))
     if state != LIVE:
         raise OurError(f"row {found.pk} {found.sk} is in state {state!r}; this release knows {LIVE} and {GONE}")
-    # Rows of one batch point to one object: whoever holds many rows holds its name once.
+    # Rows of one batch point to one object: a process with many rows holds its name once.
     place = Place(sys.intern(OBJECT.read(row)), OFFSET.read(row), LENGTH.read(row))
     return Row(found, place, CONVERSATION.read(row), ttl=TTL.find(row))

@@ -1,4 +1,4 @@
-"""Synchronous requests in table `seen`: one execution under a lease, and the reply to repeat."""
+"""Synchronous requests in table `seen`: one execution under a lease, and the remembered reply."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 MAX_INLINE_BYTES: Final = 4096
-"""A longer reply goes to S3: a DynamoDB write is paid by the kilobyte, and an item holds 400 kB at most."""
+"""A longer reply goes to S3: a DynamoDB write is paid by the kilobyte, and an item has at most 400 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to execute one request until `until` (epoch seconds); `reply` is set where it was executed before."""
+    """The right to execute one request until `until` (epoch seconds); `reply` is set if it was executed before."""
 
     key: str
     until: int
@@ -28,21 +28,21 @@ class Lease:
 
 
 class Replies:
-    """The `hash`, `lease`, `reply` (or `reply_at`, its S3 key) of table `seen`."""
+    """The attributes `hash`, `lease`, `reply` (or `reply_at`, its S3 key) of table `seen`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, objects: Objects) -> None:
         self._table = DynamoTable(dynamodb, table)
         self._objects = objects
 
     def begin(self, key: str, digest: str, *, now: int, until: int, forget_at: int) -> Lease:
-        """Take the request, or have its remembered reply.
+        """Take the lease, or return the remembered reply.
 
-        Raises NotNowError(STILL_WORKING) while its twin is at work, TheirError(CORRELATION_REUSED) for another
-        message under the same Correlation, NotNowError(STORE_UNAVAILABLE).
+        Raises NotNowError(STILL_WORKING) while the same request is being executed, TheirError(CORRELATION_REUSED) for
+        another message with the same Correlation, NotNowError(STORE_UNAVAILABLE).
         """
         standing = self._table.put(
             primary_key(key) | item(HASH.of(digest), LEASE.of(until), TTL.of(forget_at)),
-            # A lease ends by itself when the function that held it died.
+            # A lease expires by itself if the function that held it died.
             f"{ABSENT} OR {TTL} < :now OR ({HASH} = :hash AND {LEASE} < :now AND {UNANSWERED})",
             {":now": TTL.encode(now), ":hash": HASH.encode(digest)},
         )
@@ -58,7 +58,7 @@ class Replies:
         return Lease(key, until, reply)
 
     def finish(self, lease: Lease, reply: str, *, at_ms: int, random_id: str) -> None:
-        """Remember the reply, if the lease is still ours: whoever took it over remembers theirs."""
+        """Remember the reply, if the lease is still ours; whoever took the lease over remembers its own reply."""
         attribute, value = REPLY, reply
         if len(reply.encode()) > MAX_INLINE_BYTES:
             attribute, value = REPLY_AT, reply_name(at_ms, random_id)
@@ -71,7 +71,7 @@ class Replies:
         )
 
     def release(self, lease: Lease) -> None:
-        """The request was not executed after all: the next try need not wait for the lease to end."""
+        """Give the lease back because the request was not executed: the next attempt need not wait until it expires."""
         self._table.delete(
             primary_key(lease.key), f"{LEASE} = :mine AND {UNANSWERED}", {":mine": LEASE.encode(lease.until)}
         )

@@ -1,7 +1,8 @@
-"""The times at which a job reads an object, and moves its lines. Pure; times in epoch milliseconds.
+"""The times at which a job reads an object and moves its lines. Pure; times in epoch milliseconds.
 
-To look at a chunk costs a read for each of its lines. So it is looked at when its age has doubled, and then every 30
-days: half of it cannot be garbage for longer than it was not, and what was acknowledged is gone 30 days later.
+Reading a chunk costs a read for each of its lines. So it is read when its age has doubled, and then every 30 days: half
+of a chunk is never garbage for longer than it was not, and the bytes of acknowledged messages are deleted within 30
+days.
 """
 
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ _LOOKS: Final = (1 * DAY_MS, 2 * DAY_MS, 4 * DAY_MS, 8 * DAY_MS, 16 * DAY_MS, MO
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is known of the last run that came to its end. `began`: when it did; 0: nobody knows.
+    """The last run that was completed. `began`: when it began; 0: unknown.
 
-    `settled`: it looked at all segments of the hours that had ended by then, whatever the lag was.
+    `settled`: it read all segments of the hours that had ended by then, regardless of the lag.
     """
 
     began: int = 0
@@ -27,23 +28,23 @@ class Before:
 
 
 def settled_by(lag_ms: int, now: int) -> int:
-    """Until when a run that begins now has looked at all segments, as `Before` has it.
+    """The end of the time of which a run that begins now has read all segments, as in `Before`.
 
-    Never the last hour: a worker that was held up may write into it after it ended.
+    The last hour is never included: a delayed worker may write into it after it ended.
     """
     return now - max(lag_ms, HOUR_MS)
 
 
 def was_seen(hour: int, before: Before) -> bool:
-    """Whether the last run looked at all segments of the hour that begins then."""
+    """Whether the last run read all segments of the hour that begins then."""
     return hour + HOUR_MS <= before.settled
 
 
 def is_segment_due(hour: int, lag_ms: int, before: Before, now: int) -> bool:
-    """Whether segments of the hour that begins then are looked at: when all are older than the lag, then as chunks are.
+    """Whether segments of the hour that begins then are read: when all are older than the lag, later like chunks.
 
-    What a run that came to its end has left of them must stay, for a mailbox under hold, a row that may still be
-    written, a damaged line: it is not read each night for that. Without a lag whatever is there is looked at.
+    A segment that a completed run left has a reason to stay: a mailbox under legal hold, a row that may still be
+    written, a damaged line. It is not read every night for that. Without a lag, everything is read.
     """
     if not lag_ms:
         return True
@@ -52,19 +53,19 @@ def is_segment_due(hour: int, lag_ms: int, before: Before, now: int) -> bool:
 
 
 def is_chunk_due(hour: int, since: int, now: int) -> bool:
-    """Whether a chunk that was written in the hour that begins then is looked at.
+    """Whether a chunk that was written in the hour that begins then is read.
 
-    `since`: when the last run began that looked at all that was due; 0: nobody knows, and all that is a day old is due.
+    `since`: when the last run began that read everything due; 0: unknown, and everything older than a day is due.
     """
     written = hour + HOUR_MS
     return _looks(now - written) > _looks(since - written)
 
 
 def moves(size: int, kept: int, age: int) -> bool:
-    """Whether the lines of a chunk are copied into another: half of it is garbage, or, after 30 days, any of it is, or
-    it could share a chunk with others.
+    """Whether the lines of a chunk are copied into another one.
 
-    `size`: of the object, in bytes; `kept`: of its lines that are live there.
+    They are if half of it is garbage; after 30 days, if any of it is, or if it could share a chunk with others. `size`:
+    of the object, in bytes; `kept`: of its live lines.
     """
     if kept == 0:
         return False
@@ -72,6 +73,6 @@ def moves(size: int, kept: int, age: int) -> bool:
 
 
 def _looks(age: int) -> int:
-    """How often a chunk of this age was due."""
+    """The number of times a chunk of this age was due."""
     early = sum(look <= age for look in _LOOKS)
     return early + max(0, age // MONTH_MS - 1)

@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 HASH, HOME = Text("hash"), Map("home")
 LEASE, REPLY, REPLY_AT = Number("lease"), Text("reply"), Text("reply_at")
-"""Of synchronous requests: until when one is executed, epoch seconds; its reply, or the object that holds it."""
+"""Attributes of synchronous requests: until when one is executed (epoch seconds); its reply, or the object with it."""
 UNANSWERED: Final = f"attribute_not_exists({REPLY}) AND attribute_not_exists({REPLY_AT})"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered of a message: the hash it came with, and its home (None: a request that was answered)."""
+    """What is remembered of a message: its hash, and its home (None: a request that was answered)."""
 
     hash: str | None
     home: RowKey | None
 
 
 class Seen:
-    """Table `seen`. Its TTL only sweeps: every "expired?" is our own compare."""
+    """Table `seen`. Its TTL only deletes: whether a row has expired is always our own comparison."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
     def claim_home(self, key: str, digest: str | None, home: RowKey, *, now: int, forget_at: int) -> Known:
-        """Name `home` as the message's home, unless it has one; answer what then stands there.
+        """Name `home` as the message's home, unless it has one, and return what the row then says.
 
-        `digest`: the message's Hash, where the key alone does not say which message it is; else None. `now`,
+        `digest`: the message's Hash, if the key alone does not identify the message; otherwise None. `now`,
         `forget_at`: epoch seconds. Raises NotNowError: STILL_WORKING while the same message is being answered as a
         synchronous request, STORE_UNAVAILABLE.
         """
         known_by = () if digest is None else (HASH.of(digest),)
         standing = self._table.put(
             primary_key(key) | item(*known_by, HOME.of(primary_key(home.pk, home.sk)), TTL.of(forget_at)),
-            # Nobody, somebody long forgotten, or a synchronous request that died without a reply.
+            # No row, an expired one, or that of a synchronous request that died without a reply.
             f"{ABSENT} OR {TTL} < :now "
             f"OR ({HASH} = :hash AND {LEASE} < :now AND attribute_not_exists({HOME}) AND {UNANSWERED})",
             {":now": TTL.encode(now), ":hash": HASH.encode(digest or "")},
@@ -64,7 +64,7 @@ class Seen:
 
 
 def read_home(row: Item) -> RowKey | None:
-    """The home that a row of table `seen` names; None: it remembers a synchronous request."""
+    """The home in a row of table `seen`; None: the row is that of a synchronous request."""
     home = HOME.find(row)
     return None if home is None else read_key(home)
 

@@ -1,4 +1,4 @@
-"""Step 3: the lines of one batch as one object. A line names its row, and holds the bytes as received."""
+"""Step 3: the lines of one batch as one object. A line names its row, and contains the bytes as received."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,10 +22,10 @@ E = TypeVar("E")
 
 @dataclass  # neither frozen nor with slots: so orjson writes it as fast as a dict
 class StoredLine(Generic[R, E]):
-    """A line as it is stored: a JSON object of these members, in this order. A newer release may put others behind.
+    """A line as it is stored: a JSON object of these members, in this order. A newer release may append others.
 
-    `pk`, `sk`: its row. `src`: the object that the row pointed to before; None: it is the first. `c`: its
-    conversation. `receipt` is an object, `envelope` a string: whoever copies lines leaves both as they are.
+    `pk`, `sk`: its row. `src`: the object that the row pointed to before; None: it is the first. `c`: its conversation.
+    `receipt` is an object, `envelope` a string; copying a line leaves both unchanged.
     """
 
     pk: str
@@ -49,21 +49,21 @@ class Line:
     receipt: Mapping[str, object]
 
     def encode(self) -> bytes:
-        """The line as stored, its newline not included."""
+        """The line as stored, without its newline."""
         return orjson.dumps(
             StoredLine(self.row.pk, self.row.sk, None, self.conversation, dict(self.receipt), self.envelope)
         )
 
 
 def decode_line(data: bytes) -> Line:
-    """The line in one byte range of an object. Raises ValueError, KeyError or TypeError where there is none."""
+    """The line in one byte range of an object. Raises ValueError, KeyError or TypeError if there is none."""
     stored: StoredLine[Mapping[str, object], str] = StoredLine(*_members(orjson.loads(data)))
     return Line(RowKey(stored.pk, stored.sk), stored.c, stored.envelope, stored.receipt)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a line lies: object, first byte, length."""
+    """The place of a line: object, first byte, length."""
 
     object: str
     offset: int
@@ -76,7 +76,7 @@ def lay_out(lines: Sequence[Line], name: str) -> tuple[bytes, list[Place]]:
 
 
 def lay_out_encoded(lines: Iterable[bytes], name: str) -> tuple[bytes, list[Place]]:
-    """The same of lines as they are stored."""
+    """The same, for lines that are already encoded."""
     places, parts, offset = [], [], 0
     for data in lines:
         places.append(Place(name, offset, len(data)))
@@ -86,13 +86,13 @@ def lay_out_encoded(lines: Iterable[bytes], name: str) -> tuple[bytes, list[Plac
 
 
 GAP_BYTES: Final = 16_384
-"""Between two lines: to read over so much is cheaper than another request."""
+"""The largest gap between two lines of a request: reading so much more is cheaper than another request."""
 READ_BYTES: Final = 8 * 1024 * 1024
 """The most that one request reads, unless a single line is longer."""
 
 
 def neighbours(places: Iterable[Place]) -> Iterator[list[Place]]:
-    """Places that one range read serves: in one object, close to each other, bounded in all."""
+    """Groups of places that one range read serves: in one object, close to each other, of limited size."""
     run: list[Place] = []
     for place in sorted(places):
         if run and not (
@@ -119,29 +119,31 @@ def _missing_as_key_error(name: str, missing: frozenset[str]) -> Iterator[None]:
 
 _MISSING: Final = frozenset({"NoSuchKey", "404"})
 _MISSING_TO_READERS: Final = frozenset({"NoSuchKey", "404", "AccessDenied", "InvalidRange"})
-"""To roles that may not list the bucket S3 says that access to an object is denied where there is none. Of an object
-that ends before the line, the line is missing."""
+"""S3 error codes for a missing object. Roles that may not list the bucket get "access denied" instead of "not found".
+
+If an object ends before the line, the line is missing, too.
+"""
 
 
 class Objects:
-    """The bucket. What holds messages is immutable, and its names are never used again (`If-None-Match: *`)."""
+    """The bucket. Objects with messages are immutable, and their names are never used again (`If-None-Match: *`)."""
 
     def __init__(self, s3: "S3Client", bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
     def put(self, name: str, data: bytes, content_type: str = "application/jsonl") -> None:
-        """Store `data` under a fresh name. Raises NotNowError(STORE_UNAVAILABLE), also where the name is taken."""
+        """Store `data` under a new name. Raises NotNowError(STORE_UNAVAILABLE), also if the name is taken."""
         with passing_faults():
             self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type, IfNoneMatch="*")
 
     def replace(self, name: str, data: bytes, content_type: str) -> None:
-        """Store `data` in place of what is there: an operator's document. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Store an operator's document, in place of the last one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with passing_faults():
             self._s3.put_object(Bucket=self._bucket, Key=name, Body=data, ContentType=content_type)
 
     def delete(self, name: str) -> None:
-        """See that there is no such object. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Delete an object, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with passing_faults():
             self._s3.delete_object(Bucket=self._bucket, Key=name)
 
@@ -150,7 +152,7 @@ class Objects:
         return self._all_of(name, _MISSING)
 
     def document(self, name: str) -> bytes:
-        """An operator's document. Raises as `get` does; of one that is not there S3 may say that access is denied."""
+        """An operator's document. Raises as `get` does. If it is missing, S3 may say that access is denied."""
         return self._all_of(name, _MISSING_TO_READERS)
 
     def _all_of(self, name: str, missing: frozenset[str]) -> bytes:
@@ -158,7 +160,7 @@ class Objects:
             return self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
 
     def get_all(self, run: Sequence[Place]) -> list[bytes]:
-        """The bytes of `neighbours`, by one request. Raises as `get_range` does."""
+        """The bytes of a group of `neighbours`, by one request. Raises as `get_range` does."""
         first, last = run[0], run[-1]
         data = self.get_range(Place(first.object, first.offset, last.offset + last.length - first.offset))
         starts = [place.offset - first.offset for place in run]

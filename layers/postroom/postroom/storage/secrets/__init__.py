@@ -1,1 +1,1 @@
-"""Secrets of Secrets Manager: our private keys."""
+"""Our private keys, in AWS Secrets Manager."""

@@ -16,7 +16,7 @@ FORM: Final = '{"signing": "<key>", "encryption": ["<key>", …]} (postroom dm3 
 
 
 class DeliveryServiceKeys:
-    """The keys of the dm3 delivery service. `needed`: that there are none is a fault; most deployments have none."""
+    """The keys of the dm3 delivery service. `needed`: missing keys are a fault; most deployments have none."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class DeliveryServiceKeys:
         self._read: tuple[dict[str, Any], ServiceKeys] | None = None
 
     def get(self, *, fresh: bool = False) -> ServiceKeys:
-        """The keys; `fresh`: as they stand now, or stood two seconds ago.
+        """The keys. `fresh`: read now, or at most two seconds ago.
 
-        Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where none were stored.
+        Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also if none are stored.
         """
         entries = self._secret.entries(fresh=fresh)
         if self._read is None or self._read[0] is not entries:
@@ -47,5 +47,5 @@ class DeliveryServiceKeys:
         return self._read[1]
 
     def put(self, keys: ServiceKeys) -> None:
-        """Store or replace them."""
+        """Store or replace the keys."""
         self._secret.put(keys.as_json())

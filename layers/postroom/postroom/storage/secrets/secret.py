@@ -1,4 +1,4 @@
-"""A secret of Secrets Manager that holds a JSON object."""
+"""A secret of Secrets Manager that contains a JSON object."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 MAX_SECRET_BYTES: Final = 65_536
-"""The most a secret holds: some 35 RSA-2048 keys, or 300 of Ed25519."""
+"""The largest size of a secret: some 35 RSA-2048 keys, or 300 Ed25519 keys."""
 _CACHE_SECONDS: Final = 45
 _FRESH_SECONDS: Final = 2
-"""Strangers' mail must not make us read secrets all the time."""
+"""Mail from strangers must not make us read secrets all the time."""
 
 
 class Secret:
-    """A JSON object in a secret, cached so briefly that a change is seen within a minute.
+    """A JSON object in a secret. It is cached for less than a minute, so that a change takes effect within a minute.
 
-    `form`: what it must hold, and which command writes that. `own_faults`: where it is noted that it holds something
-    else; None: nowhere.
+    `form`: what it must contain, and the command that writes that. `own_faults`: where a malformed secret is reported;
+    None: nowhere.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Secret:
         self._lock = Lock()
 
     def entries(self, *, fresh: bool = False) -> dict[str, Any]:
-        """What the secret holds, or held a moment ago; `fresh`: not longer ago than two seconds.
+        """The content of the secret, possibly cached; `fresh`: cached for at most two seconds.
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
         kept_for = _FRESH_SECONDS if fresh else _CACHE_SECONDS
-        # A batch of the worker's needs it in all threads at once, and every request is paid for: one reads, the others
-        # wait for that, and share its answer or its failure.
+        # The threads of a worker's batch all need it at once, and every request is paid for: one thread reads, the
+        # others wait for it, and share its answer or its failure.
         with self._lock:
             if self._clock() >= self._read_at + kept_for:
-                # A clock that is set back must not make it fail for as long.
+                # If the clock is set back, a cached failure must not last longer for that.
                 if 0 <= self._clock() - self._failed_at < _FRESH_SECONDS:
                     raise NotNowError(SIGNING_KEY_UNAVAILABLE)
                 try:
@@ -69,7 +69,7 @@ class Secret:
             return self._entries
 
     def read(self) -> dict[str, Any]:
-        """What the secret holds now. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        """Read the secret. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
             with passing_faults(SIGNING_KEY_UNAVAILABLE):
                 text = self._secrets.get_secret_value(SecretId=self._secret).get("SecretString", "")
@@ -78,15 +78,15 @@ class Secret:
         try:
             value = json.loads(text)
         except ValueError:
-            raise self.malformed() from None  # it holds the text
+            raise self.malformed() from None  # the cause contains the secret's text
         if not isinstance(value, dict):
             raise self.malformed()
         return value
 
     def malformed(self) -> NotNowError:
-        """What to raise, `from None`, where the secret does not hold what it must: it says nothing of what it holds.
+        """The error to raise, `from None`, if the secret is malformed. It contains nothing of the secret.
 
-        Its messages wait for a better one: it is no fault of theirs.
+        Messages that need the secret wait for a better one: the fault is not theirs.
         """
         self._own_faults.note(
             OwnFault(
@@ -97,7 +97,7 @@ class Secret:
         return NotNowError(SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")
 
     def put(self, entries: Mapping[str, Any]) -> None:
-        """Store it. Raises OurError where the secret is full."""
+        """Store the content. Raises OurError if it is too large."""
         text = json.dumps(entries, sort_keys=True)
         if len(text.encode()) > MAX_SECRET_BYTES:
             raise OurError(

@@ -17,7 +17,7 @@ _FORM: Final = '{"<domain>": {"selector": "<selector>", "pem": "<PKCS#8>"}, …}
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A domain's private key, and the selector its public half is published under."""
+    """A domain's private key, and the selector under which its public key is published."""
 
     selector: str
     key: PrivateKey
@@ -36,7 +36,7 @@ class SigningKeys:
         self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def of(self, domain: str) -> SigningKey | None:
-        """The key of one of our domains; None: none was stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        """The key of one of our domains; None: none is stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         entry = self._secret.entries().get(domain)
         return self._signing_key(entry) if entry else None
 
@@ -47,7 +47,7 @@ class SigningKeys:
         return None if domain is None else (domain, self._signing_key(entries[domain]))
 
     def put(self, domain: str, selector: str, key: PrivateKey) -> None:
-        """Store or replace a domain's key. Raises OurError where the secret is full."""
+        """Store or replace a domain's key. Raises OurError if the secret is full."""
         self._secret.put({**self._secret.read(), domain: {"selector": selector, "pem": key.to_pem().decode("ascii")}})
 
     def _signing_key(self, entry: Any) -> SigningKey:

@@ -1,7 +1,7 @@
 """The keys that sign owners' tokens, in one secret: `{"<epoch seconds>": "<random text>", …}`.
 
-Each key is derived from a text that Secrets Manager made at random, so that none is ever seen by who deploys. It signs
-from its time on, until a later one does; while it stands in the secret, what it signed counts.
+Each key is derived from a text that Secrets Manager generated, so that nobody who deploys ever sees one. It signs from
+its time on, until a later key begins. What it signed is valid while the key is in the secret.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _FORM: Final = '{"<epoch seconds>": "<random text>", …}, of a time that has co
 
 @dataclass(frozen=True, slots=True)
 class TokenKeySet:
-    """The newest key whose time has come, the name it goes by, and all keys that verify, by theirs."""
+    """The key that signs now, its name, and all keys that verify, by their names."""
 
     kid: str
     signing: Ed25519PrivateKey
@@ -33,7 +33,7 @@ class TokenKeySet:
 
 
 class TokenKeys:
-    """The keys; read as rarely as `Secret` does."""
+    """The keys, cached as in `Secret`."""
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class TokenKeys:
         self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
 
     def get(self) -> TokenKeySet:
-        """The keys as they stand. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also where there is none yet."""
+        """The current keys. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also if there is none yet."""
         entries = self._secret.entries()
         if self._derived[0] is not entries:
-            # A name that is no number may be the very text that belongs beside it: no error may quote it.
+            # A name that is not a number may be the text that belongs beside it: no error may quote it.
             if not all(kid.isdecimal() and isinstance(text, str) for kid, text in entries.items()):
                 raise self._secret.malformed()
             self._derived = (entries, {kid: _derive(text) for kid, text in entries.items()})
@@ -62,8 +62,10 @@ class TokenKeys:
         return TokenKeySet(kid, keys[kid], {name: key.public_key() for name, key in keys.items()})
 
     def add(self, text: str, begins_at: int, *, drop_before: int) -> None:
-        """Let a key of this random text sign from `begins_at` on (epoch seconds): late enough that every instance
-        has read it by then. Those that signed nothing since `drop_before` are forgotten."""
+        """Add a key of this random text, which signs from `begins_at` on (epoch seconds).
+
+        By then every instance must have read it. Keys that have signed nothing since `drop_before` are removed.
+        """
         entries = self._secret.read()
         in_order = sorted(map(int, entries))
         # A key signs until the next one begins.

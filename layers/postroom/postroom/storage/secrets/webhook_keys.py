@@ -1,8 +1,8 @@
 """The keys that sign webhooks, and the codes that verify targets: derived from one secret, not stored.
 
-A secret of Secrets Manager for each target would cost $0.40 a month, and in a row of the directory it could be read by
-the worker and the door, whom it does not concern. Derived, the counter can say it once, the courier can use it, and a
-new generation is a number.
+A secret of Secrets Manager for each target would cost $0.40 a month; in a row of the directory, the worker and the
+inbox could read it, which do not need it. From one secret, the mailbox API can derive it to show it once, the courier
+can derive it to sign, and a rotation only changes a number.
 """
 
 from base64 import b32encode, b64encode
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 OVERLAP_SECONDS: Final = 86_400
-"""After a rotation, the secret from before still signs for so long, beside the new one."""
+"""After a rotation, the previous secret signs for this long beside the new one."""
 _ROOT: Final = "0"
 _SECRET, _CODE = "postroom webhook secret", "postroom target code"
 _SECRET_BYTES: Final = 32
@@ -29,8 +29,10 @@ _FORM: Final = '{"0": "<random text>"}; another text gives every webhook another
 
 
 class WebhookKeys:
-    """The secret `{"0": "<random text>"}`, and what is derived from it. All of it raises
-    NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+    """The secret `{"0": "<random text>"}`, and what is derived from it.
+
+    All methods raise NotNowError(SIGNING_KEY_UNAVAILABLE).
+    """
 
     def __init__(
         self,
@@ -42,11 +44,11 @@ class WebhookKeys:
         self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
 
     def require(self) -> None:
-        """Before anything is stored that something will have to be derived for."""
+        """Check that the secret can be read, before anything is stored that needs it later."""
         self._text()
 
     def secret(self, target: NotificationTarget) -> str:
-        """The newest secret of a webhook, as Standard Webhooks writes it: `whsec_` and base64."""
+        """The newest secret of a webhook, in the form of Standard Webhooks: `whsec_` and base64."""
         return self._generation(target, target.generation)
 
     def signing(self, target: NotificationTarget, now_ms: int) -> list[str]:
@@ -56,7 +58,7 @@ class WebhookKeys:
         return [self._generation(target, number) for number in generations]
 
     def code(self, target: NotificationTarget) -> str:
-        """What verifies a target: 40 bits as 8 letters and digits."""
+        """The code that verifies a target: 40 bits as 8 letters and digits."""
         return b32encode(self._derive(_CODE, target, target.challenge, _CODE_BYTES)).decode()
 
     def _generation(self, target: NotificationTarget, number: int) -> str:
