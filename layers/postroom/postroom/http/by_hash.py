@@ -1,4 +1,4 @@
-"""The operations that dm3's reference implementation asks for: messages by hash, without pages."""
+"""Operations for clients of dm3's reference implementation: messages by hash, without pages."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,10 +13,10 @@ from postroom.storage.mail.reader import Filed
 
 
 def joined(waiting: Iterable[Filed], most_bytes: int) -> bytes:
-    """Envelopes as they were received, the oldest first, as one array; at most so many bytes of them.
+    """Envelopes as they were received, the oldest first, as one array of at most this many bytes.
 
-    One that fits into no such answer is passed over: it must not hide what came after it. Raises NotNowError where not
-    one could be read now; what could not be read besides comes when these are acknowledged.
+    An envelope that is too large for any such answer is skipped, so that it does not hide later ones. Raises
+    NotNowError if none could be read now; those that cannot be read appear once these are acknowledged.
     """
     parts: list[bytes] = []
     size = 0
@@ -36,7 +36,7 @@ def joined(waiting: Iterable[Filed], most_bytes: int) -> bytes:
 
 
 def by_partner(acknowledgements: Iterable[ReferenceAcknowledgement]) -> Mapping[str, set[str]]:
-    """The hashes of the messages that are exchanged with each partner. A name that is none has no messages."""
+    """The hashes of the messages with each partner. An invalid name has no messages."""
     found: dict[str, set[str]] = {}
     for each in acknowledgements:
         try:
@@ -47,9 +47,9 @@ def by_partner(acknowledgements: Iterable[ReferenceAcknowledgement]) -> Mapping[
 
 
 def named(waiting: Iterable[Filed], wanted: Mapping[str, set[str]]) -> tuple[list[RowKey], bool]:
-    """The rows of the messages that are called by hashes of their partner's; whether none was left out.
+    """The rows of the messages that a partner's hashes name, and whether all hashes were found.
 
-    False: reading ended early, and not every hash was met before.
+    False: reading ended early, and not every hash was found before.
     """
     rows: list[RowKey] = []
     left = {partner: set(hashes) for partner, hashes in wanted.items()}
@@ -65,7 +65,7 @@ def named(waiting: Iterable[Filed], wanted: Mapping[str, set[str]]) -> tuple[lis
 
 
 def _hashes(text: str) -> set[str]:
-    """What an envelope's message may be called: the SHA-256 of it as it was sealed, and what its metadata say."""
+    """The hashes that may name an envelope's message: SHA-256 of it as encrypted, and those in its metadata."""
     data = text.encode()
     try:
         envelope = read_envelope(parse(data, max_bytes=len(data)))

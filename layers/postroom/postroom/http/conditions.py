@@ -12,9 +12,9 @@ _ANY: Final = "*"
 
 
 def check_write(headers: Mapping[str, str], etag: str | None) -> None:
-    """Whether what has this ETag (None: nothing is there) may be written over.
+    """Check that a resource with this ETag (None: it does not exist) may be overwritten.
 
-    A writer says what it supposes to be there: If-Match, or If-None-Match: * for nothing. A weak tag matches nothing.
+    The client says what it expects: If-Match with a tag, or If-None-Match: * for nothing. A weak tag matches nothing.
     Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST.
     """
     if "if-match" not in headers and headers.get("if-none-match", "").strip() != _ANY:
@@ -25,7 +25,7 @@ def check_write(headers: Mapping[str, str], etag: str | None) -> None:
 
 
 def check_match(headers: Mapping[str, str], etag: str | None) -> None:
-    """Whether If-Match holds, where it is said. Raises TheirError: CHANGED_MEANWHILE, NOT_A_REQUEST."""
+    """Check that If-Match holds, if there is one. Raises TheirError: CHANGED_MEANWHILE, NOT_A_REQUEST."""
     if "if-match" not in headers:
         return
     wanted = _read(headers["if-match"])
@@ -34,7 +34,7 @@ def check_match(headers: Mapping[str, str], etag: str | None) -> None:
 
 
 def _read(header: str) -> list[str]:
-    """The tags of a list, each as it stands there; or `*` alone."""
+    """The tags of a list, unchanged; or `*` alone."""
     text = header.strip()
     if text == _ANY:
         return [_ANY]

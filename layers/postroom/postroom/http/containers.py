@@ -1,7 +1,7 @@
 """Operations on containers of archives, stored for owners (dm3 chapter 3; decision "Containers").
 
-What comes here is sealed. An answer of Lambda holds 6 MB, in base64 four thirds of what it carries: larger containers
-are read by Range, and come in parts that are joined.
+Containers arrive encrypted. A response of Lambda has at most 6 MB, and base64 needs four thirds of the content's size.
+So larger containers are read by Range, and uploaded in parts that are joined.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,35 +39,35 @@ from postroom.http.response import HttpResponse
 from postroom.storage import containers as store
 
 PART_SECONDS: Final = 3600
-"""So long a part may wait to be joined."""
+"""How long a part may wait to be joined."""
 _READ_TRIES: Final = 5
-"""Each time a container is gone while it is read, somebody wrote it anew."""
+"""Each time a container is gone while it is read, somebody has written it again."""
 
 T = TypeVar("T")
 
 
 class Storing:
-    """Answers. `clock`: epoch seconds. All of it raises NotNowError(STORE_UNAVAILABLE)."""
+    """Handles requests. `clock`: epoch seconds. All methods raise NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, storage: store.Storage, clock: Callable[[], float]) -> None:
         self._storage = storage
         self._clock = clock
 
     def use(self, mailbox: str) -> StorageUse:
-        """How much a mailbox keeps, and may."""
+        """How much a mailbox stores, and may store."""
         use, most = self._storage.use(mailbox), self._storage.quota
         return StorageUse(use.containers, use.bytes, most.containers, most.bytes)
 
     def page(self, mailbox: str, after: str, limit: int) -> Containers:
         """Containers by key. Raises TheirError(CURSOR_INVALID)."""
-        # A cursor is the key it stands behind.
+        # A cursor is the key of the last container shown.
         if after and not is_hex(after, 32):
             raise TheirError(CURSOR_INVALID)
         found, more = self._storage.page(mailbox, after, limit)
         return Containers([_told(each) for each in found], found[-1].key if found else after, more)
 
     def container(self, mailbox: str, key: str, request: HttpRequest) -> HttpResponse:
-        """A container, or a part of it, as one writer left it.
+        """A container, or a part of it, all of one version.
 
         Raises TheirError: CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, NOT_A_REQUEST.
         """
@@ -87,7 +87,7 @@ class Storing:
         raise NotNowError(STORE_UNAVAILABLE)
 
     def put(self, mailbox: str, key: str, request: HttpRequest) -> tuple[Container, str]:
-        """Keep the body of a request under a key. The container, and its ETag.
+        """Store the body of a request under a key, and return the container with its ETag.
 
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, STORAGE_FULL, CONTAINER_TOO_LARGE, NOT_A_REQUEST,
         WRONG_CONTENT_TYPE.
@@ -97,7 +97,7 @@ class Storing:
         return _told(new), _etag(new)
 
     def join(self, mailbox: str, key: str, headers: Mapping[str, str], wanted: Parts) -> tuple[Container, str]:
-        """Keep under a key what the parts have. Where the condition does not hold they are dropped.
+        """Join parts into a container under a key. If the condition does not hold, the parts are deleted.
 
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, PART_UNKNOWN, CONTAINER_TOO_LARGE, NOT_A_REQUEST.
         """
@@ -115,16 +115,20 @@ class Storing:
         return _told(new), _etag(new)
 
     def add_part(self, mailbox: str, request: HttpRequest) -> NewPart:
-        """Keep the body of a request as a part. Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE,
-        WRONG_CONTENT_TYPE."""
+        """Store the body of a request as a part.
+
+        Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE, WRONG_CONTENT_TYPE.
+        """
         data = _sealed(request)
         now = int(self._clock())
         part = self._with_room(mailbox, lambda: self._storage.add_part(mailbox, data, now))
         return NewPart(part.id, part.piece.size)
 
     def delete(self, mailbox: str, key: str, headers: Mapping[str, str]) -> None:
-        """Keep a container no longer. Raises TheirError: CONTAINER_UNKNOWN, MATCH_NEEDED, CHANGED_MEANWHILE,
-        NOT_A_REQUEST."""
+        """Delete a container.
+
+        Raises TheirError: CONTAINER_UNKNOWN, MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST.
+        """
         found = self._find(mailbox, key)
         if "if-match" not in headers:
             raise TheirError(MATCH_NEEDED)
@@ -144,7 +148,7 @@ class Storing:
         return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
 
     def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.StoredContainer | None:
-        """What is under a key, if it may be written over."""
+        """The container under a key, if the request's condition allows to overwrite it."""
         old = self._storage.find(mailbox, _check_key(key))
         check_write(headers, _etag(old) if old else None)
         return old
@@ -156,7 +160,7 @@ class Storing:
             raise TheirError(CONTAINER_TOO_LARGE, f"a container has at most {MAX_CONTAINER_BYTES} bytes")
 
     def _with_room(self, mailbox: str, keep: Callable[[], T]) -> T:
-        """Do it, perhaps once parts have made room that nobody will join any more."""
+        """Call `keep`; if there is no room, delete parts that can no longer be joined, and call it again."""
         try:
             return keep()
         except TheirError as error:
@@ -175,7 +179,7 @@ def _check_key(key: str) -> str:
 
 
 def _sealed(request: HttpRequest) -> bytes:
-    """The body of a request, which is bytes."""
+    """The body of a request, which must be bytes."""
     check_media_type(request, BYTES)
     if len(request.body) > MAX_PART_BYTES:
         raise TheirError(

@@ -8,15 +8,16 @@ from postroom.core.errors import SettingsError
 
 _MAY: Final = "Access-Control-Allow-Origin"
 _NONE: Final = "none"
-"""A word, because a setting that is empty takes its default, which is any page."""
+"""A word, because an empty setting takes its default, which is any page."""
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 
 
 class Cors:
-    """`origins`: comma-separated, as browsers say them (`https://app.example`); `*`: any page; `none`: no page.
+    """CORS settings. `origins`: comma-separated, as browsers send them (`https://app.example`); `*`: any page; `none`:
+    no page.
 
-    `setting`: what they were set by. `methods`, `allowed`: what pages may ask with; `exposed`: what they may read.
-    Raises SettingsError for what no browser would say: a page whose origin is misspelt would just not work.
+    `setting`: the name of the setting. `methods`, `allowed`: what requests may use; `exposed`: what pages may read.
+    Raises SettingsError for an origin that no browser sends: with a misspelt origin, the page would just not work.
     """
 
     def __init__(
@@ -37,12 +38,12 @@ class Cors:
                 raise SettingsError(f"{setting} holds {origin[:80]!r}; expected origins as https://app.example")
 
     def headers(self, origin: str) -> dict[str, str]:
-        """The headers of an answer to a page of `origin` (the header Origin; empty: no page asks)."""
+        """The headers of a response to a page of `origin` (the header Origin; empty: not from a page)."""
         headers = self._may(origin)
         return {**headers, **self._exposed} if _MAY in headers else headers
 
     def preflight(self, origin: str) -> Mapping[str, str]:
-        """The headers of the answer to OPTIONS."""
+        """The headers of the response to OPTIONS."""
         headers = self._may(origin)
         return {**headers, **self._preflight} if _MAY in headers else headers
 
@@ -52,5 +53,5 @@ class Cors:
         if not self._origins:
             return {}
         allowed = {_MAY: origin} if origin in self._origins else {}
-        # What is answered differs with the origin: a cache must know.
+        # The response depends on the origin, so caches must distinguish it.
         return {**allowed, "Vary": "Origin"}

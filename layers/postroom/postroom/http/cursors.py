@@ -1,6 +1,6 @@
 """Cursors of a mailbox's pages: opaque, and valid for one mailbox.
 
-It is no secret and no permission: with a made-up one an owner finds another place in the same mailbox, no more.
+A cursor is neither a secret nor a permission: a made-up one leads to another place in the same mailbox.
 """
 
 import re
@@ -17,12 +17,12 @@ _PLACE: Final = re.compile(r"[0-9]{13}#[0-9a-z-]{1,64}", re.ASCII)
 
 
 def write_cursor(mailbox: str, sk: str) -> str:
-    """The cursor after the row of this key; empty at the beginning."""
+    """The cursor after the row with this key; empty at the beginning."""
     return urlsafe_b64encode(_mark(mailbox) + sk.removeprefix(ROW_PREFIX).encode()).decode().rstrip("=") if sk else ""
 
 
 def read_cursor(mailbox: str, cursor: str) -> str:
-    """The key of the row that it stands after. Raises TheirError(CURSOR_INVALID)."""
+    """The key of the row that a cursor follows. Raises TheirError(CURSOR_INVALID)."""
     if not cursor:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Fetching the messages of rows in parallel, while somebody waits for them."""
+"""Fetching the messages of rows in parallel, within a time limit."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Fetching:
-    """`pool`: whose threads ask S3; `clock`: epoch seconds."""
+    """Fetches messages. `pool`: the threads that read from S3; `clock`: epoch seconds."""
 
     def __init__(self, reader: Reader, pool: Executor, clock: Callable[[], float]) -> None:
         self._reader = reader
@@ -24,10 +24,10 @@ class Fetching:
         self._clock = clock
 
     def fetch(self, rows: Sequence[Row], until: float) -> list[Found]:
-        """What is found of the first of these rows, in their order: of all that could be fetched until then.
+        """The results for the first of these rows, in their order: for as many as could be fetched until then.
 
-        A row that cannot be read is told in the log, too. Raises NotNowError(STORE_UNAVAILABLE), also where nothing
-        could be fetched in that time.
+        A row that cannot be read is also logged. Raises NotNowError(STORE_UNAVAILABLE), also if nothing could be
+        fetched in that time.
         """
         runs = runs_of(rows)
         running: list[Future[Sequence[Found]]] = [self._pool.submit(self._begin, run, until) for run in runs]
@@ -37,7 +37,7 @@ class Fetching:
                 each_found = future.result(max(0.0, until - self._clock()))
                 found |= zip((row.key for row in run), each_found, strict=True)
         except TimeoutError:
-            # What was fetched beyond is fetched once more: a page must not pass over what lies between.
+            # Messages that were fetched after a gap are fetched again later: a page must not skip the gap.
             pass
         finally:
             for future in running:
@@ -61,7 +61,7 @@ class Fetching:
 
 
 def tell(unreadable: Unreadable) -> None:
-    """Somebody must look into this: the message was taken in, and its owner waits for it."""
+    """Log messages that cannot be read: an operator must look into it, because their owner waits for them."""
     row = unreadable.row
     _log.error(
         "message %s of %s is live, and its line is not at %s: the object is gone, or damaged there",

@@ -62,23 +62,23 @@ from postroom.storage.mail.ids import row_of
 from postroom.storage.mail.register import Register
 
 POLL_SECONDS: Final = 1.0
-"""Between two looks into a mailbox that somebody waits at: each is paid for."""
+"""The time between two looks into a mailbox while a request waits: each look is paid for."""
 FETCH_SECONDS: Final = 10.0
-"""What a page shows is fetched for so long; then it ends where it is. API Gateway waits for 30 s, and then says 503."""
+"""How long a page's messages are fetched; then the page ends. API Gateway waits for 30 s, and then answers 503."""
 FETCH_AFTER_WAIT_SECONDS: Final = 5.0
-"""So long at least, where the first message came when the wait was almost over."""
+"""The least time for fetching, if the first message came when the wait was almost over."""
 
 
 class HandlerGroup(Protocol):
-    """Handlers that need the same."""
+    """Handlers with the same dependencies."""
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         ...
 
 
 def mailbox_router(groups: Iterable[HandlerGroup], tokens: "BearerTokens", cors: Cors) -> Router:
-    """The router of the mailbox API. Raises ValueError where an operation has no handler, or a handler no operation."""
+    """The router of the mailbox API. Raises ValueError if an operation has no handler, or a handler no operation."""
     handlers = {name: handler for group in groups for name, handler in group.handlers().items()}
     if unlike := handlers.keys() ^ {operation.id for operation in OPERATIONS}:
         raise ValueError(f"no operation, or no handler: {', '.join(sorted(unlike))}")
@@ -105,7 +105,10 @@ class BearerTokens:
         self._rate = rate
 
     def check(self, call: RoutedRequest) -> None:
-        """Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS), NotNowError."""
+        """Check the token and the rate limit.
+
+        Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS), NotNowError.
+        """
         if not call.request.bearer:
             raise TheirError(TOKEN_INVALID)
         self._sign_in.check(call.request.bearer, call.mailbox, call.request.host)
@@ -113,7 +116,7 @@ class BearerTokens:
 
 
 class SignInHandlers:
-    """Signing in and out, and opening a mailbox. `clock`: epoch seconds."""
+    """Sign-in, sign-out and self-registration. `clock`: epoch seconds."""
 
     def __init__(self, *, sign_in: SignIn, opening: Opening, mailboxes: Mailboxes, clock: Callable[[], float]) -> None:
         self._sign_in = sign_in
@@ -122,7 +125,7 @@ class SignInHandlers:
         self._clock = clock
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "challenge": self.challenge,
             "token": self.token,
@@ -132,41 +135,47 @@ class SignInHandlers:
         }
 
     def challenge(self, call: RoutedRequest) -> HttpResponse:
-        """A JSON string, as dm3's reference has it."""
+        """A challenge, as a JSON string like in dm3's reference."""
         purpose = read_query(call.request.query, ChallengeQuery).purpose
         return respond(self._sign_in.challenge(call.mailbox, call.request.host, purpose))
 
     def token(self, call: RoutedRequest) -> HttpResponse:
-        """The same."""
+        """A token, as a JSON string like in dm3's reference."""
         signed = read_body(call.request, "application/json", SignedChallenge)
         return respond(self._sign_in.token(call.mailbox, call.request.host, signed.challenge, signed.signature))
 
     def open(self, call: RoutedRequest) -> HttpResponse:
-        """The same, where there was none before."""
+        """A token of a mailbox that is opened, as a JSON string."""
         signed = read_body(call.request, "application/json", SignedChallenge)
         return respond(self._opening.open(call.mailbox, call.request.host, signed.challenge, signed.signature))
 
     def submit_profile(self, call: RoutedRequest) -> HttpResponse:
-        """A JSON string where dm3's reference has a token: its clients sign in once that is refused."""
+        """An empty JSON string, instead of the token of dm3's reference: its clients sign in once that token is
+        refused."""
         self._opening.open_published(call.mailbox, read_body(call.request, "application/json", SignedProfile).profile)
         return respond("")
 
     def sign_out(self, call: RoutedRequest) -> HttpResponse:
-        """Of all devices."""
+        """Sign out on all devices."""
         self._mailboxes.revoke_tokens(call.mailbox)
         return respond(SignedOut(write_timestamp(int(self._clock() * 1000))))
 
 
 class _End(NamedTuple):
-    """What became of a row. `gone`: it is; False: there is none; None: it could not be done now. `freed`: bytes."""
+    """The result of an acknowledgement.
+
+    `gone`: True: done; False: no such message; None: not possible now. `freed`: bytes.
+    """
 
     gone: bool | None
     freed: int = 0
 
 
 class MailHandlers:
-    """Reading and acknowledging messages. `clock`: epoch seconds; `sleep`: waits for so many; `retain_seconds`: how
-    long tombstones stay."""
+    """Reading and acknowledging messages. `clock`: epoch seconds; `sleep`: waits for a number of seconds.
+
+    `retain_seconds`: how long tombstones are kept.
+    """
 
     def __init__(
         self,
@@ -188,7 +197,7 @@ class MailHandlers:
         self._sleep = sleep
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "messages": self.messages,
             "message": self.message,
@@ -201,7 +210,7 @@ class MailHandlers:
         }
 
     def messages(self, call: RoutedRequest) -> HttpResponse:
-        """A page; where there is none, and it is wished for, the first that comes within some seconds."""
+        """A page; if it is empty and the client wants to wait, the first message that arrives within some seconds."""
         wanted = read_query(call.request.query, PageQuery)
         whole = not (wanted.after or wanted.conversation)
         begun = self._counting.begin(call.mailbox) if whole else None
@@ -211,10 +220,11 @@ class MailHandlers:
         return self._page(call.mailbox, page, whole=whole)
 
     def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> ListedPage:
-        """The page, or the first that is not empty within `wait` seconds.
+        """The page, or the first one that is not empty within `wait` seconds.
 
-        A cursor belongs to one pass, and who waits at its end waits for the next: what is filed behind it ends the wait
-        as well, and the next page is the first of that pass (store protocol, Reader).
+        A cursor belongs to one pass, and a client that waits at its end also waits for the next pass: a message that is
+        filed behind the cursor ends the wait as well, and the next page is the first of that pass (store protocol,
+        Reader).
         """
         begun, partner = self._clock(), read_partner(wanted.conversation)
         fetched_by = begun + max(FETCH_SECONDS, wait + FETCH_AFTER_WAIT_SECONDS)
@@ -229,19 +239,19 @@ class MailHandlers:
                 return ANOTHER_PASS
 
     def message(self, call: RoutedRequest) -> HttpResponse:
-        """One, by its id."""
+        """One message, by its id."""
         filed = self._shelves.filed(call.mailbox, call.id)
-        # What an id names never changes.
+        # The message of an id never changes.
         etag = f'"{call.id}"'
         if is_known(call.request.headers.get("if-none-match", ""), etag):
             return not_modified(etag)
         return respond_json(encoded(filed), {"ETag": etag})
 
     def envelope(self, call: RoutedRequest) -> HttpResponse:
-        """Bit for bit; where it is larger than an answer may be, part by part."""
+        """The envelope, unchanged; one larger than a response in parts."""
         data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
         headers, wanted = {"Accept-Ranges": "bytes"}, call.request.headers.get("range", "")
-        # Ranges are of GET alone (RFC 9110 §14.2), and without its body an answer is never too large.
+        # Ranges apply to GET only (RFC 9110 §14.2), and a response without a body is never too large.
         if call.request.method == "HEAD":
             return respond_json(data, headers)
 
@@ -251,11 +261,11 @@ class MailHandlers:
         return whole_or_part(wanted, len(data), MAX_MESSAGE_BYTES, part)
 
     def conversations(self, call: RoutedRequest) -> HttpResponse:
-        """Whom they are exchanged with."""
+        """The conversations of the mailbox."""
         return respond(self._shelves.conversations(call.mailbox))
 
     def status(self, call: RoutedRequest) -> HttpResponse:
-        """How much there is."""
+        """The number and size of the messages."""
         begun = self._counting.begin(call.mailbox)
         status = self._shelves.status(call.mailbox)
         if not status.more:
@@ -264,12 +274,12 @@ class MailHandlers:
         return respond(replace(status, max_messages=quota.messages or None, max_bytes=quota.bytes or None))
 
     def incoming(self, call: RoutedRequest) -> HttpResponse:
-        """As dm3's reference asks for it: as many as an answer holds."""
+        """The messages in the form of dm3's reference: as many as fit into a response."""
         waiting = self._shelves.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
         return respond_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
 
     def acknowledge(self, call: RoutedRequest) -> HttpResponse:
-        """Each by itself: what could be done is done."""
+        """Acknowledge messages, each by itself: one failure does not undo the others."""
         ids = list(dict.fromkeys(read_body(call.request, "application/json", Acknowledgements).ids))
         done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
         self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
@@ -283,12 +293,12 @@ class MailHandlers:
         )
 
     def acknowledge_by_hash(self, call: RoutedRequest) -> HttpResponse:
-        """As dm3's reference does; a failure makes it ask again."""
+        """Acknowledge messages in the form of dm3's reference; after a failure, the client asks again."""
         body = read_body(call.request, "application/json", ReferenceAcknowledgements)
         wanted = by_hash.by_partner(body.acknowledgements)
         until = self._clock() + FETCH_SECONDS
         rows, whole = by_hash.named(self._shelves.all_filed(call.mailbox, until, wanted), wanted)
-        # What was found is done in any case: there is less to look for, then.
+        # The messages that were found are acknowledged in any case, so that the next attempt has fewer to find.
         done = side_by_side(self._pool, self._acknowledged, rows)
         self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
         if any(it.gone is None for it in done) or not whole:
@@ -322,7 +332,7 @@ class OutboxHandlers:
         self._sending = sending
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "send": self.send,
             "sent": self.sent,
@@ -330,16 +340,16 @@ class OutboxHandlers:
         }
 
     def send(self, call: RoutedRequest) -> HttpResponse:
-        """Taken in once it is in the courier's queue."""
+        """Accept a message, once it is in the courier's queue."""
         return respond(self._sending.send(call.mailbox, read_body(call.request, "application/json", NewMessage)))
 
     def sent(self, call: RoutedRequest) -> HttpResponse:
-        """A page."""
+        """A page of sent messages."""
         wanted = read_query(call.request.query, SentQuery)
         return respond(self._sending.page(call.mailbox, wanted.after, wanted.limit))
 
     def sent_one(self, call: RoutedRequest) -> HttpResponse:
-        """One, by its Correlation."""
+        """One sent message, by its Correlation."""
         return respond(self._sending.one(call.mailbox, call.id))
 
 
@@ -350,7 +360,7 @@ class NotificationHandlers:
         self._targets = targets
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "targets": self.targets,
             "add_target": self.add_target,
@@ -361,29 +371,29 @@ class NotificationHandlers:
         }
 
     def targets(self, call: RoutedRequest) -> HttpResponse:
-        """All of them."""
+        """All targets."""
         return respond(self._targets.all(call.mailbox))
 
     def add_target(self, call: RoutedRequest) -> HttpResponse:
-        """With its secret."""
+        """Add a target; the response has its secret."""
         return respond(self._targets.add(call.mailbox, read_body(call.request, "application/json", NewTarget)))
 
     def remove_target(self, call: RoutedRequest) -> HttpResponse:
-        """Nothing is left to say of it."""
+        """Remove a target; the response is empty."""
         self._targets.remove(call.mailbox, call.id)
         return respond(None)
 
     def verify_target(self, call: RoutedRequest) -> HttpResponse:
-        """As it stands then."""
+        """Verify a target, and return it."""
         code = read_body(call.request, "application/json", Code).code
         return respond(self._targets.verify(call.mailbox, call.id, code))
 
     def rotate_target(self, call: RoutedRequest) -> HttpResponse:
-        """With its new secret."""
+        """Give a target a new secret, and return it."""
         return respond(self._targets.rotate(call.mailbox, call.id))
 
     def resume_target(self, call: RoutedRequest) -> HttpResponse:
-        """As it stands then."""
+        """Resume a target, and return it."""
         return respond(self._targets.resume(call.mailbox, call.id))
 
 
@@ -394,7 +404,7 @@ class ContainerHandlers:
         self._storing = storing
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "storage": self.storage,
             "containers": self.containers,
@@ -406,59 +416,59 @@ class ContainerHandlers:
         }
 
     def storage(self, call: RoutedRequest) -> HttpResponse:
-        """How much of it is used."""
+        """The usage of the storage."""
         return respond(self._storing.use(call.mailbox))
 
     def containers(self, call: RoutedRequest) -> HttpResponse:
-        """A page."""
+        """A page of containers."""
         wanted = read_query(call.request.query, ContainersQuery)
         return respond(self._storing.page(call.mailbox, wanted.after, wanted.limit))
 
     def container(self, call: RoutedRequest) -> HttpResponse:
-        """One, by its key, or a part of it."""
+        """One container, by its key, or a part of it."""
         return self._storing.container(call.mailbox, call.id, call.request)
 
     def put_container(self, call: RoutedRequest) -> HttpResponse:
-        """As it stands in the body."""
+        """Store the body as a container."""
         kept, etag = self._storing.put(call.mailbox, call.id, call.request)
         return respond(kept, {"ETag": etag})
 
     def join_parts(self, call: RoutedRequest) -> HttpResponse:
-        """The body names them."""
+        """Join the parts that the body names."""
         wanted = read_body(call.request, JSON, Parts)
         kept, etag = self._storing.join(call.mailbox, call.id, call.request.headers, wanted)
         return respond(kept, {"ETag": etag})
 
     def delete_container(self, call: RoutedRequest) -> HttpResponse:
-        """If nobody changed it meanwhile."""
+        """Delete a container, if nobody has changed it meanwhile."""
         self._storing.delete(call.mailbox, call.id, call.request.headers)
         return respond(None)
 
     def add_part(self, call: RoutedRequest) -> HttpResponse:
-        """Of a container to come."""
+        """Store a part of a future container."""
         return respond(self._storing.add_part(call.mailbox, call.request))
 
 
 class SettingsHandlers:
-    """What owners set."""
+    """The settings of owners."""
 
     def __init__(self, preferences: Preferences) -> None:
         self._preferences = preferences
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {
             "settings": self.settings,
             "change_settings": self.change_settings,
         }
 
     def settings(self, call: RoutedRequest) -> HttpResponse:
-        """What the owner set, and its ETag."""
+        """The owner's settings and their ETag."""
         settings, etag = self._preferences.get(call.mailbox)
         return respond(settings, {"ETag": etag})
 
     def change_settings(self, call: RoutedRequest) -> HttpResponse:
-        """Some of them, if nobody changed them meanwhile."""
+        """Change some settings, if nobody has changed them meanwhile."""
         change = read_body(call.request, MERGE_PATCH, SettingsChange)
         settings, etag = self._preferences.change(call.mailbox, change, call.request.headers.get("if-match", ""))
         return respond(settings, {"ETag": etag})
@@ -468,11 +478,11 @@ class AboutHandlers:
     """The API's own description."""
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Each by the id of its operation."""
+        """The handlers by operation id."""
         return {"openapi": self.openapi}
 
     def openapi(self, call: RoutedRequest) -> HttpResponse:
-        """What all of this looks like."""
+        """The OpenAPI document."""
         data = document()
         etag = f'"{sha256(data).hexdigest()[:32]}"'
         if is_known(call.request.headers.get("if-none-match", ""), etag):

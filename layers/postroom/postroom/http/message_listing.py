@@ -22,14 +22,15 @@ from postroom.storage.mail.register import Register, Row
 from postroom.storage.mail.segments import READ_BYTES
 
 MOST_COUNTED: Final = 10_000
-"""Rows that one request looks at to count what waits; they take some 600 read units."""
+"""Rows that one request reads to count messages; they take some 600 read units."""
 MAX_MESSAGE_BYTES: Final = 4_000_000
-"""Of a message in JSON; of a larger one the envelope is fetched by itself, in parts."""
+"""The largest size of a message in JSON; the envelope of a larger one is fetched separately, in parts."""
 
 AT_ONCE: Final = 100
-"""Messages that are held at once, where an answer is made of many; fewer, where they are large."""
+"""Messages that are held at once, if an answer is made of many; fewer, if they are large."""
 MOST_WATCHED: Final = 100
-"""Messages that stay behind a cursor at which somebody waits: each look reads their rows, five read units at most."""
+"""The most messages behind a cursor that a waiting request watches: each look reads their rows, at most five read
+units."""
 NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -37,9 +38,9 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page: each message in JSON. `cursor`: where it ends; `more`: whether there is more now.
+    """A page: each message in JSON. `cursor`: where it ends; `more`: whether there are more messages now.
 
-    `unreadable`: ids of messages that belong here, and cannot be read where they lie.
+    `unreadable`: ids of messages that belong to the page and cannot be read.
     """
 
     messages: list[bytes]
@@ -49,16 +50,16 @@ class ListedPage:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to show, and nothing to come back for."""
+        """Whether there is nothing to show, and no further page."""
         return not (self.messages or self.unreadable or self.more)
 
 
 ANOTHER_PASS: Final = ListedPage([], "", more=True, unreadable=[])
-"""There is something behind the cursor: the next page is the first of a new pass."""
+"""There is a message behind the cursor: the next page is the first of a new pass."""
 
 
 class MessageListing:
-    """Reads; writes nothing. `clock`: epoch seconds. What is fetched, is by `until` at the latest."""
+    """Reads messages. `clock`: epoch seconds. Fetching ends at `until` at the latest."""
 
     def __init__(
         self,
@@ -77,10 +78,10 @@ class MessageListing:
     def page(
         self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
     ) -> ListedPage:
-        """Messages after a cursor, at least one if there are any; fewer than are wished for, where time is over.
+        """Messages after a cursor, at least one if there are any; fewer than requested, if time is over.
 
-        `partner`: how those of one conversation may be filed; empty: of all. Raises TheirError(CURSOR_INVALID),
-        NotNowError.
+        `partner`: the names under which the messages of one conversation may be filed; empty: all conversations. Raises
+        TheirError(CURSOR_INVALID), NotNowError.
         """
         place = read_cursor(mailbox, after)
         rows = self._waiting(mailbox, limit + 1, cursor=place, partner=partner)
@@ -101,16 +102,16 @@ class MessageListing:
             elif found is not None:
                 message = encoded(found)
                 size += len(message)
-                # In JSON a line is a little shorter than in its segment, or up to twice as long.
+                # A line in JSON is between a little shorter and twice as long as in its segment.
                 if messages and size > max_bytes:
                     break
                 messages.append(message)
-            # What is gone meanwhile is passed over.
+            # Messages that are gone meanwhile are skipped.
             place, done = row.key.sk, done + 1
         return ListedPage(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
 
     def behind(self, mailbox: str, after: str, partner: frozenset[str]) -> frozenset[RowKey] | None:
-        """What stays in a mailbox up to a cursor; None: more than is watched. Raises as `page` does."""
+        """The messages up to a cursor; None: more than are watched. Raises as `page` does."""
         place = read_cursor(mailbox, after)
         if not place:
             return frozenset()
@@ -124,13 +125,15 @@ class MessageListing:
         return frozenset(found)
 
     def came_behind(self, mailbox: str, after: str, partner: frozenset[str], stays: frozenset[RowKey]) -> bool:
-        """Whether more than `stays` waits up to a cursor. Raises as `page` does."""
+        """Whether there are more than `stays` messages up to a cursor. Raises as `page` does."""
         now = self.behind(mailbox, after, partner)
         return now is None or bool(now - stays)
 
     def filed(self, mailbox: str, message_id: str) -> Filed:
-        """One message that waits. Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or
-        STORE_UNAVAILABLE)."""
+        """One message of the mailbox.
+
+        Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or STORE_UNAVAILABLE).
+        """
         key = row_of(message_id, mailbox)
         row = self._register.find(key) if key else None
         found = self._reader.fetch(row) if row and row.waits(int(self._clock())) else None
@@ -142,9 +145,10 @@ class MessageListing:
         return found
 
     def all_filed(self, mailbox: str, until: float, partners: Collection[str] | None = None) -> Iterator[Filed]:
-        """All messages that wait, the oldest first, without those that cannot be read; `partners`: only with these.
+        """All messages of the mailbox, the oldest first, without those that cannot be read; `partners`: only with
+        these.
 
-        Raises NotNowError(STORE_UNAVAILABLE), also where not all could be read in time.
+        Raises NotNowError(STORE_UNAVAILABLE), also if not all could be read in time.
         """
         chosen: list[Row] = []
         size = 0
@@ -159,7 +163,7 @@ class MessageListing:
         yield from self._readable(chosen, until)
 
     def status(self, mailbox: str) -> Status:
-        """How much waits. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The number and size of the messages. Raises NotNowError(STORE_UNAVAILABLE)."""
         rows = self._waiting(mailbox, MOST_COUNTED + 1)
         counted = list(islice(rows, MOST_COUNTED))
         oldest = counted[0].key.received_at_ms if counted else None
@@ -172,7 +176,7 @@ class MessageListing:
         )
 
     def conversations(self, mailbox: str) -> Conversations:
-        """Whom messages that wait are exchanged with. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The partners of the messages in the mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
         rows = self._waiting(mailbox, MOST_COUNTED + 1)
         by_partner: dict[str, list[Row]] = {}
         for row in islice(rows, MOST_COUNTED):
@@ -199,7 +203,7 @@ class MessageListing:
 
 
 def encoded(filed: Filed) -> bytes:
-    """A message in JSON; without its envelope, if it is too large with it."""
+    """A message in JSON; without its envelope, if that makes it too large."""
     line, row = filed.line, filed.row
     message = Message(id_of(row.key), received_at(row), row.conversation, dict(line.receipt), line.envelope)
     data = _encode(message)
@@ -209,7 +213,7 @@ def encoded(filed: Filed) -> bytes:
 
 
 def received_at(row: Row) -> str:
-    """When the message came in at the door, RFC 3339."""
+    """When the inbox received the message, RFC 3339."""
     return write_timestamp(row.key.received_at_ms)
 
 

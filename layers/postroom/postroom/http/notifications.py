@@ -1,6 +1,7 @@
-"""Operations on notification targets: owners name them, a code verifies them.
+"""Operations on notification targets: owners add them, and a code verifies them.
 
-A code goes there by the courier's queue, and comes back by the owner's hand; until then nothing else goes there.
+The code is sent to the target by the courier, and the owner sends it back. Until then nothing else is sent to the
+target.
 """
 
 import re
@@ -33,24 +34,24 @@ from postroom.storage.limits.codes import CodeLimits
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 MAX_TRIES: Final = 5
-"""Of one code, which has 40 bits."""
+"""Attempts at one code, which has 40 bits."""
 CODES_A_DAY: Final = 20
-"""Of a mailbox: each is a post to a host that need not want it."""
+"""Codes for a mailbox: each is a request to a host that may not want it."""
 NO_TOPICS: Final = "none"
-"""In place of a pattern of ARNs."""
+"""Stands for "no topics" in place of a pattern of ARNs."""
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}", re.ASCII)
-"""Not one of first in, first out: those take no message without a group."""
+"""Not a FIFO topic: those accept no message without a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What this deployment notifies: webhooks at `port`, topics of SNS whose ARN fits the pattern `topics`."""
+    """The targets that this deployment allows: webhooks at `port`, SNS topics whose ARN fits the pattern `topics`."""
 
     port: int
     topics: str
 
     def check(self, wanted: NewTarget) -> TargetKind:
-        """Of which kind a target is. Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID."""
+        """The kind of a target. Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID."""
         match wanted.kind:
             case "webhook":
                 self._check_url(wanted.to)
@@ -67,7 +68,7 @@ class Offer:
                 raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment sends no e-mail")
 
     def _check_url(self, url: str) -> None:
-        # Owners seldom name a webhook, and all of HTTPS comes with it: imported only where one does.
+        # Owners seldom add a webhook, and this imports everything for HTTPS: only when one does.
         from postroom.net.https import split_url
 
         try:
@@ -77,8 +78,11 @@ class Offer:
 
 
 class NotificationTargetSettings:
-    """Takes targets in, verifies them, and shows them. All of it raises NotNowError: STORE_UNAVAILABLE,
-    SIGNING_KEY_UNAVAILABLE; what is said of one target, TheirError(TARGET_UNKNOWN)."""
+    """Adds, verifies and shows targets.
+
+    All methods raise NotNowError: STORE_UNAVAILABLE, SIGNING_KEY_UNAVAILABLE; methods for one target,
+    TheirError(TARGET_UNKNOWN).
+    """
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class NotificationTargetSettings:
         return Notifications([_told(target) for target in self._targets.of(mailbox)])
 
     def add(self, mailbox: str, wanted: NewTarget) -> Target:
-        """Take a target in, and send it a code. The answer alone shows its secret, if it is a webhook.
+        """Add a target, and send it a code. Only this answer shows its secret, if it is a webhook.
 
         Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID, TARGET_EXISTS, TOO_MANY_TARGETS; NotNowError:
         TOO_MANY_REQUESTS.
@@ -125,12 +129,12 @@ class NotificationTargetSettings:
         return told
 
     def remove(self, mailbox: str, target_id: str) -> None:
-        """Forget a target."""
+        """Remove a target."""
         if not self._targets.remove(mailbox, target_id):
             raise TheirError(TARGET_UNKNOWN)
 
     def verify(self, mailbox: str, target_id: str, code: str) -> Target:
-        """Let a target be told from now on, for the code that was sent to it; without a code, send it another.
+        """Verify a target with the code that was sent to it; without a code, send it another one.
 
         Raises TheirError(CODE_WRONG), NotNowError(TOO_MANY_REQUESTS).
         """
@@ -147,18 +151,18 @@ class NotificationTargetSettings:
         return _told(self._find(mailbox, target_id))
 
     def rotate(self, mailbox: str, target_id: str) -> Target:
-        """Give a webhook a new secret, which the answer alone shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
+        """Give a webhook a new secret, which only this answer shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
         target = self._find(mailbox, target_id)
         if target.kind is not TargetKind.WEBHOOK:
             raise TheirError(NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
         self._keys.require()
         self._targets.rotate(target, self._now_ms())
-        # If another caller did at the same time, both get what that made.
+        # If two callers do this at the same time, both get the same secret.
         rotated = self._find(mailbox, target_id)
         return _told(rotated, self._secret(rotated))
 
     def resume(self, mailbox: str, target_id: str) -> Target:
-        """Let a target that was paused be told again; one that was not stays as it is."""
+        """Resume a paused target; one that is not paused is not changed."""
         self._targets.resume(self._find(mailbox, target_id))
         return _told(self._find(mailbox, target_id))
 
@@ -172,7 +176,7 @@ class NotificationTargetSettings:
         return self._keys.secret(target) if target.kind is TargetKind.WEBHOOK else ""
 
     def _check_code(self, target: stored.NotificationTarget, code: str) -> None:
-        # Counted first: who guesses in many requests at once has no more tries.
+        # Counted first: concurrent requests must not get more attempts.
         tried = self._targets.take_try(target, MAX_TRIES)
         if not (tried and compare_digest(code.strip().upper().encode(), self._keys.code(target).encode())):
             raise TheirError(CODE_WRONG)

@@ -1,7 +1,7 @@
 """Operations on the outbox: messages are checked as a receiver would, stored, and queued for the courier.
 
-Whoever was told 200 need do nothing more. Whoever was not asks again with the same token: that alone sends a message
-which was written down and not queued.
+A client that got 200 need do nothing more. A client that got no answer must ask again with the same token: only that
+sends a message that was stored and not queued.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ from postroom.storage.queues import MAX_BODY_BYTES
 
 
 class Sending:
-    """Takes messages in, and tells what became of them. `max_bytes`: of a message, as a door of ours takes it.
+    """Accepts messages, and shows their state. `max_bytes`: the largest message, as our own inbox accepts it.
 
-    `keep_seconds`: how long tokens are remembered, and messages shown. `new_uuid` mints Correlations.
+    `keep_seconds`: how long tokens are remembered, and messages shown. `new_uuid` makes Correlations.
     """
 
     def __init__(
@@ -57,8 +57,11 @@ class Sending:
         self._new_uuid = new_uuid
 
     def send(self, mailbox: str, wanted: NewMessage) -> Queued:
-        """Take a message in. Raises NotNowError, or TheirError: NOT_A_SENDER, TOKEN_REUSED, CORRELATION_REUSED, or what
-        a receiver's door would say of it (TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE)."""
+        """Accept a message.
+
+        Raises NotNowError, or TheirError: NOT_A_SENDER, TOKEN_REUSED, CORRELATION_REUSED, or what a receiver's inbox
+        would answer (TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE).
+        """
         domain = self._directory.domain(mailbox)
         if domain is None or not (domain.inbox and domain.signs):
             raise TheirError(NOT_A_SENDER)
@@ -79,7 +82,7 @@ class Sending:
         return SentMessages([_told(message) for message in found], cursor, more)
 
     def one(self, mailbox: str, correlation: str) -> SentMessage:
-        """A message, by its Correlation. Raises TheirError(NOT_SENT), NotNowError(STORE_UNAVAILABLE)."""
+        """One message, by its Correlation. Raises TheirError(NOT_SENT), NotNowError(STORE_UNAVAILABLE)."""
         known = read_uuid(correlation)
         message = self._outbox.find(mailbox, known) if known else None
         if message is None:
@@ -87,7 +90,7 @@ class Sending:
         return _told(message)
 
     def _outgoing(self, mailbox: str, wanted: NewMessage) -> Outgoing:
-        """What is to be sent: whatever a receiver's door asks of it, and the courier's queue, it is."""
+        """The message to send, which passes all checks of a receiver's inbox and of the courier's queue."""
         body = bytes(wanted.body)
         draft = Draft(
             sender=mailbox,
@@ -110,7 +113,7 @@ class Sending:
         return outgoing
 
     def _written(self, draft: Draft, wanted: NewMessage, *, now: int, forget_at: int) -> OutboxMessage:
-        """The message of this token, as it stands in the outbox from now on, or did before."""
+        """The message of this token in the outbox: this one, or the one that was stored before."""
         token = digest_of_token(wanted.token)
         identity = self._outbox.identify(
             draft.sender, token, _digest(draft, wanted), OutgoingIdentity(draft.correlation, draft.timestamp_ms),
@@ -123,7 +126,7 @@ class Sending:
 
 
 def _digest(draft: Draft, wanted: NewMessage) -> str:
-    """Of what a client asked for, without what was added here."""
+    """A digest of what the client asked for, without what was added here."""
     asked = replace(draft, correlation=wanted.correlation.lower(), timestamp_ms=0)
     return hash_of(signed_text_of(content_of(asked), header_of(asked)))
 

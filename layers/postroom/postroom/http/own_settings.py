@@ -1,7 +1,7 @@
 """Settings of NLWeb mailboxes by their owners: blocked senders, and Subjects for other mailboxes.
 
-An owner's rule can be no other than pattern → mailbox, by the form in which it is stored: handlers, queues and buses
-are the operator's to name, whose rows are read here, and never written.
+The form in which they are stored only allows rules pattern → mailbox: handlers, queues and buses are set by the
+operator, whose rows are read here, and never written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,27 +21,27 @@ from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import Mailboxes, MailboxRecord, OwnSettings, read_own_settings
 
 MAX_OWN_BYTES: Final = 32_768
-"""As they are stored: the door and the worker read them with the mailbox."""
+"""The largest stored size: the inbox and the worker read them with the mailbox."""
 
 
 class SettingsDirectory(Protocol):
-    """What is known of domains and mailboxes."""
+    """The directory of domains and mailboxes."""
 
     def domain(self, name: str) -> Domain | None:
-        """A domain and its operator's rules; None: none is served here under this name."""
+        """A domain and its operator's rules; None: it is not served here."""
         ...
 
     def mailbox(self, name: str) -> MailboxRecord:
-        """Who may pick its mail up."""
+        """The keys and settings of a mailbox."""
         ...
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """Its settings at the delivery service; None: it is none of that."""
+        """The settings of a mailbox of the delivery service; None: it is not one."""
         ...
 
 
 class MessageSettings:
-    """Reads and changes them."""
+    """Reads and changes the settings."""
 
     def __init__(self, mailboxes: Mailboxes, directory: SettingsDirectory) -> None:
         self._mailboxes = mailboxes
@@ -52,7 +52,7 @@ class MessageSettings:
         return self._told(mailbox, self._mailboxes.own_settings(mailbox))
 
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
-        """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
+        """Apply `change` if `if_match` is the ETag of the current settings. Returns the new settings and their ETag.
 
         Raises TheirError: CHANGED_MEANWHILE, SETTING_INVALID, SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
         """
@@ -103,7 +103,7 @@ class MessageSettings:
         )
 
     def _is_below(self, domain: str, name: str) -> bool:
-        """Whether somebody picks messages of NLWeb up in a mailbox below the domain."""
+        """Whether a mailbox below the domain has an owner who reads NLWeb messages."""
         if not a_labels(name).endswith(f".{domain}") or self._directory.dm3_mailbox(name) is not None:
             return False
         mailbox = self._directory.mailbox(name)
@@ -132,7 +132,7 @@ def _read_pattern(text: str) -> str:
 
 
 def _shown(rule: SubjectRule) -> OperatorsSubject:
-    # What handles it, or which queue takes it, is nothing that its owner could do anything with.
+    # An owner cannot use the name of the handler or queue.
     return OperatorsSubject(rule.treatment, rule.target if rule.treatment is Treatment.MAILBOX else "")
 
 

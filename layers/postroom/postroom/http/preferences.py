@@ -1,4 +1,4 @@
-"""Settings of mailboxes by their owners; the inbox sees a change within a minute."""
+"""Settings of mailboxes by their owners; the inbox applies a change within a minute."""
 
 import json
 from typing import Final
@@ -15,11 +15,11 @@ from postroom.protocols.dm3.sealing import SCHEME
 from postroom.storage.directory.mailboxes import Mailboxes, StoredSettings
 
 MAX_EXTENSION_BYTES: Final = 32_768
-"""In JSON: the door reads it for every letter, and tells it to whoever asks."""
+"""The largest size in JSON: the inbox reads the settings for every message, and tells them to anyone who asks."""
 
 
 class Preferences:
-    """Reads and changes settings: of mailboxes of dm3 letters here, of NLWeb by `messages`."""
+    """Reads and changes settings: those of dm3 mailboxes here, those of NLWeb mailboxes by `messages`."""
 
     def __init__(self, mailboxes: Mailboxes, messages: MessageSettings) -> None:
         self._mailboxes = mailboxes
@@ -31,10 +31,10 @@ class Preferences:
         return self._messages.get(mailbox) if stored is None else _told(stored)
 
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
-        """Set what is in `change`, if the settings are what `if_match` says. The settings and their ETag, then.
+        """Apply `change` if `if_match` is the ETag of the current settings. Returns the new settings and their ETag.
 
-        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, SETTING_INVALID,
-        SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
+        Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, SETTING_INVALID, SUBJECT_OF_OPERATOR;
+        NotNowError(STORE_UNAVAILABLE).
         """
         if not if_match:
             raise TheirError(MATCH_NEEDED)
@@ -68,7 +68,7 @@ def _read(value: JsonValue) -> ProfileExtension:
         extension = read_extension(value)
     except TheirError as error:
         raise TheirError(NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
-    # Senders would choose it, and the door would refuse their letters.
+    # Senders would use it, and the inbox would refuse their messages.
     if extension.encryption_schemes != (SCHEME,):
         raise TheirError(SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
     return extension

@@ -1,4 +1,4 @@
-"""Responses of the mailbox API, which nobody between us and the owner may store."""
+"""Responses of the mailbox API, which no cache between us and the owner may store."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,24 +16,24 @@ _ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
 
 
 def respond(value: object, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A 200 with a value in JSON."""
+    """A 200 with a value as JSON."""
     return respond_json(msgspec.json.encode(value), headers)
 
 
 def respond_json(
     body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200, unreadable: int = 0
 ) -> HttpResponse:
-    """A 200 with what is JSON already, or another status with a part of it."""
+    """A 200 with a body that is JSON already, or another status with a part of it."""
     return HttpResponse(status, JSON, body, {**_PRIVATE, **(headers or {})}, unreadable=unreadable)
 
 
 def respond_bytes(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> HttpResponse:
-    """The same with bytes that are no JSON."""
+    """The same, with bytes that are not JSON."""
     return HttpResponse(status, BYTES, body, {**_PRIVATE, **(headers or {})})
 
 
 def not_modified(etag: str) -> HttpResponse:
-    """A 304: the client has it already."""
+    """A 304: the client has the content already."""
     return HttpResponse(304, JSON, b"", {**_PRIVATE, "ETag": etag})
 
 

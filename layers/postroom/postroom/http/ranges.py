@@ -1,4 +1,4 @@
-"""Range requests: how everything larger than an answer is read (RFC 9110 §14)."""
+"""Range requests: how a body larger than a response is read (RFC 9110 §14)."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -9,12 +9,13 @@ from postroom.http.request_parts import asks_for_bytes, read_range
 from postroom.http.response import HttpResponse
 
 Part = Callable[[int, int, Mapping[str, str], int], HttpResponse]
-"""The answer that holds the bytes from the first to before the second, with these headers and this status."""
+"""Makes the response with the bytes from the first to before the second, with these headers and this status."""
 
 
 def whole_or_part(asked_range: str, size: int, most: int, part: Part) -> HttpResponse:
-    """All of `size` bytes, if an answer holds so many (`most`) and no range is asked for; else the range, or a 416."""
-    # Of nothing there is no range, and a server may always pass over one (RFC 9110 §14.2).
+    """All of `size` bytes, if a response has room for them (`most`) and no range is requested; otherwise the range, or
+    a 416."""
+    # An empty body has no ranges, and a server may always ignore a Range (RFC 9110 §14.2).
     if not size or (size <= most and not asks_for_bytes(asked_range)):
         return part(0, size, {}, HTTPStatus.OK)
     try:

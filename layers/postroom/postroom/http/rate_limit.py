@@ -1,7 +1,7 @@
 """The rate limit of a mailbox: a leaky bucket for each, in the memory of one instance of the function.
 
-So the bound is that of an instance, and a mailbox that is asked by many gets as often more: it is there to stop a
-program gone wild before it costs its owner money, not to count.
+The limit applies to each instance, so a mailbox that many instances serve may get a multiple of it. It stops a faulty
+program before it costs its owner money; it does not count exactly.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from postroom.core.expiring_cache import Cache, CacheEntry
 
 MOST_MAILBOXES: Final = 10_000
 BURST_SECONDS: Final = 5
-"""What was not used is kept for so long."""
+"""How many seconds of unused requests are saved up."""
 
 
 class Rate:
-    """`a_second`: requests; `clock`: seconds."""
+    """A rate limit. `a_second`: requests; `clock`: seconds."""
 
     def __init__(self, a_second: int, clock: Callable[[], float]) -> None:
         self._a_second = a_second
         self._clock = clock
-        # The moment at which a bucket is, or was, empty.
+        # The time at which a bucket is, or was, empty.
         self._empty_at: Cache[float] = Cache(MOST_MAILBOXES)
 
     def take(self, mailbox: str) -> None:

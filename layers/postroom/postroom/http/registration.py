@@ -1,8 +1,9 @@
 """Self-registration: a name whose profile names our delivery service opens its mailbox (decision "Signing in").
 
-By the profile's key, which gives a token; or, as dm3's reference has it, by the word of the registry, which gives
-none: whoever reads a registry could bring a profile, and what an account signed beneath it, as well as its owner.
-Nothing here tells a stranger who has a mailbox, and what an operator closed no owner opens again.
+There are two ways. The owner signs with the profile's key, and gets a token. Or, as in dm3's reference, somebody sends
+the profile that is in the registry; this returns no token, because anyone who reads the registry could send the profile
+and the account's signature. No answer tells a stranger who has a mailbox, and no owner can open again what an operator
+closed.
 """
 
 from collections.abc import Mapping
@@ -23,23 +24,23 @@ from postroom.storage.limits.challenges import AnsweredChallenges
 
 OF_A_NAME_A_SECOND: Final = 1
 A_SECOND: Final = 4
-"""Strangers make us look names up, at each instance of the function."""
+"""The limit of name look-ups that strangers can cause, for each instance of the function."""
 
 
 class RegistrationDirectory(Protocol):
-    """What is known of domains, and remembered of mailboxes."""
+    """The directory of domains and mailboxes."""
 
     def domain(self, name: str) -> Domain | None:
-        """A domain; None: none is served here under this name."""
+        """A domain; None: it is not served here."""
         ...
 
     def forget(self, mailbox: str) -> None:
-        """Read anew what is known of a mailbox."""
+        """Remove a mailbox from the cache."""
         ...
 
 
 class Opening:
-    """Opens mailboxes. `service`: the normalised name of our delivery service; empty: none are opened here."""
+    """Opens mailboxes. `service`: the normalised name of our delivery service; empty: owners cannot open mailboxes."""
 
     def __init__(
         self,
@@ -63,9 +64,9 @@ class Opening:
         self._of_all = of_all
 
     def open(self, name: str, audience: str, challenge: str, signature: str) -> str:
-        """A token for who signed a challenge to open the mailbox, the whole text of it, by its profile's key.
+        """Open a mailbox, and return a token. The owner signed the whole text of a challenge with its profile's key.
 
-        One that is open stays as it is. `signature`: base64. Raises TheirError (OPENING_NOT_OFFERED,
+        A mailbox that is open is not changed. `signature`: base64. Raises TheirError (OPENING_NOT_OFFERED,
         CHALLENGE_INVALID, NOT_THE_OWNER, OPENING_REFUSED) or NotNowError: then nothing has changed.
         """
         self._check_offered()
@@ -76,18 +77,18 @@ class Opening:
         if profile is None or not signed:
             raise TheirError(NOT_THE_OWNER)
         self._check_free(name, profile)
-        # As for signing in: who signs out meanwhile is signed out.
+        # As for signing in: a sign-out that happens meanwhile applies.
         sign_outs = self._mailboxes.sign_outs(name)
-        # Only now: who cannot sign must not make us write.
+        # Only now: a caller who cannot sign must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
         self._put(name)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def open_published(self, name: str, given: Mapping[str, JsonValue]) -> None:
-        """Open the mailbox of a name whose published profile is the one that is given.
+        """Open the mailbox of a name whose published profile is equal to the given one.
 
-        Raises TheirError (OPENING_NOT_OFFERED, OPENING_REFUSED: why is nobody's business who has shown no key) or
+        Raises TheirError (OPENING_NOT_OFFERED, OPENING_REFUSED; a caller who has shown no key is not told why) or
         NotNowError.
         """
         self._check_offered()
@@ -105,7 +106,7 @@ class Opening:
             raise TheirError(OPENING_NOT_OFFERED)
 
     def _published(self, name: str) -> UserProfile | None:
-        """The profile as it stands in the registry now; None: there is none that can be read."""
+        """The profile in the registry now; None: there is none that can be read."""
         self._of_a_name.take(name)
         self._of_all.take("")
         try:
@@ -122,7 +123,7 @@ class Opening:
         mailbox = self._mailboxes.find(name)
         if mailbox.closed:
             raise TheirError(OPENING_REFUSED, "its operator closed it")
-        # Its messages are the keys' of whom the operator named: a profile of the same name gets none of them.
+        # The operator set the owner's keys of such a mailbox: a profile of the same name must not get its messages.
         if mailbox.keys and self._mailboxes.settings(name) is None:
             raise TheirError(OPENING_REFUSED, "its operator opened it for messages of NLWeb")
 
@@ -133,7 +134,7 @@ class Opening:
 
 
 def _is_that(published: UserProfile, given: Mapping[str, JsonValue]) -> bool:
-    """Whether two profiles have the same keys and delivery services; what else stands in them says nothing here."""
+    """Whether two profiles have the same keys and delivery services; other members do not matter here."""
     try:
         other = read_user_profile(dict(given))
     except TheirError:

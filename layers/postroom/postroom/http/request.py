@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`host`: where it was sent to. Names of `headers` are in lower case; of a parameter of the query that stands
-    twice, the values are one, with a comma. `source`: the client's IP address, as the edge saw it."""
+    """A request. `host`: the host that it was sent to. Names of `headers` are in lower case.
+
+    The values of a query parameter that occurs twice are joined by a comma. `source`: the client's IP address, as the
+    edge saw it.
+    """
 
     method: str
     path: str
@@ -19,6 +22,6 @@ class HttpRequest:
 
     @property
     def bearer(self) -> str:
-        """The token that came with it; empty: none."""
+        """The bearer token of the request; empty: none."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""

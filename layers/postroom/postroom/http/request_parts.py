@@ -18,7 +18,7 @@ _TAGS: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[\x21\x23-\x7e]*")(?=[ \t]*(?
 
 
 def read_query(query: Mapping[str, str], shape: type[S]) -> S:
-    """The parameters in a shape; others are passed over. Raises TheirError(NOT_A_REQUEST)."""
+    """The query parameters as a shape; others are ignored. Raises TheirError(NOT_A_REQUEST)."""
     try:
         return msgspec.convert(dict(query), shape, strict=False)
     except msgspec.ValidationError as error:
@@ -26,7 +26,7 @@ def read_query(query: Mapping[str, str], shape: type[S]) -> S:
 
 
 def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
-    """The body in a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
+    """The body as a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
     check_media_type(request, media_type)
     try:
         return msgspec.json.decode(request.body, type=shape)
@@ -35,24 +35,25 @@ def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
 
 
 def check_media_type(request: HttpRequest, media_type: str) -> None:
-    """Whether the body is of this kind. Raises TheirError(WRONG_CONTENT_TYPE)."""
+    """Check that the body has this media type. Raises TheirError(WRONG_CONTENT_TYPE)."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != media_type:
         raise TheirError(WRONG_CONTENT_TYPE, f"this takes {media_type}")
 
 
 def is_known(if_none_match: str, etag: str) -> bool:
-    """Whether If-None-Match names this strong tag, however it is listed, or any (RFC 9110 §13.1.2: weak comparison)."""
+    """Whether If-None-Match contains this strong tag, in any form, or `*` (RFC 9110 §13.1.2: weak comparison)."""
     return if_none_match.strip() == "*" or etag in _TAGS.findall(if_none_match)
 
 
 def asks_for_bytes(header: str) -> bool:
-    """Whether a Range is one of bytes; of other units it is passed over (RFC 9110 §14.2)."""
+    """Whether a Range is in bytes; other units are ignored (RFC 9110 §14.2)."""
     return header.partition("=")[0].strip().lower() == "bytes"
 
 
 def read_range(header: str, size: int, most: int) -> tuple[int, int]:
-    """First byte and the one after the last, of a Range (RFC 9110 §14.1.2) on `size` bytes; at most `most` are given.
+    """The first byte and the one after the last of a Range (RFC 9110 §14.1.2) of `size` bytes, with at most `most`
+    bytes.
 
     Raises TheirError(RANGE_UNSATISFIABLE).
     """

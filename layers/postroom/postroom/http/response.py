@@ -12,17 +12,18 @@ from postroom.core.reason import Kind, Reason
 
 RETRY_AFTER_SECONDS: Final = 5
 MAX_ANSWER_BYTES: Final = 1_900_000
-"""Of a body in which something stands as it came: ids of calls, a handler's reply. As text within ASCII JSON it is
-three times as long at most, and Lambda returns 6 MB."""
+"""The largest body that repeats something of the request: ids of calls, a handler's reply.
+
+As text within ASCII JSON it may become three times as long, and Lambda returns at most 6 MB.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """Status, media type, body, further headers.
 
-    For logs and metrics: `reason` of a refusal; `about` a queued message: what its line in the ledger says;
-    `unreadable`: how many messages that belong to the answer cannot be read; `parts`: what became of each call of a
-    body that holds several, in that same way.
+    For logs and metrics: `reason` of a refusal; `about`: the ledger line of a queued message; `unreadable`: the number
+    of messages of the answer that cannot be read; `parts`: the result of each call of a batch, in the same form.
     """
 
     status: int
@@ -36,7 +37,7 @@ class HttpResponse:
 
 
 def json_response(value: JsonValue, about: Mapping[str, str | int] | None = None) -> HttpResponse:
-    """A 200 with a JSON body; `about` as of HttpResponse."""
+    """A 200 with a JSON body; `about` as in HttpResponse."""
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return HttpResponse(200, "application/json", body, about=about or {})
 
@@ -47,9 +48,9 @@ def text_response(text: str, content_type: str = "text/plain; charset=utf-8") ->
 
 
 def problem(error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A refusal as a problem document (RFC 9457), `reason` from our vocabulary.
+    """A refusal as a problem document (RFC 9457), with a `reason` of our own list.
 
-    Of the sender's own text it repeats at most the DNS names that were looked up for a synchronous request.
+    The only sender's text in it are DNS names that were looked up for a synchronous request.
     """
     reason = error.reason
     body: dict[str, JsonValue] = {

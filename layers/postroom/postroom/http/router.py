@@ -19,39 +19,39 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoutedRequest:
-    """A request, and the segments of its path that its route leaves open."""
+    """A request, and the values of the variables in its route's path."""
 
     request: HttpRequest
     segments: Mapping[str, str]
 
     @property
     def mailbox(self) -> str:
-        """The name in the path; empty: it has none."""
+        """The mailbox name in the path; empty: none."""
         return self.segments.get(NAME, "")
 
     @property
     def id(self) -> str:
-        """Of a message or a target, or the key of a container; empty: the path has none."""
+        """The id of a message or target, or the key of a container; empty: none."""
         return self.segments.get(ID) or self.segments.get(KEY, "")
 
 
 Handler = Callable[[RoutedRequest], HttpResponse]
-"""Raises TheirError, NotNowError."""
+"""A handler. It raises TheirError or NotNowError."""
 Authenticator = Callable[[RoutedRequest], None]
-"""Raises TheirError, NotNowError."""
+"""The check of a request's authentication. It raises TheirError or NotNowError."""
 
 
 class Refuse(Protocol):
-    """Makes a response of an error."""
+    """Makes a response from an error."""
 
     def __call__(self, error: TheirError | NotNowError, headers: Mapping[str, str] | None = None) -> HttpResponse:
-        """`headers`: further ones of the response."""
+        """The response. `headers`: further headers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path, whose segments in braces stand for any."""
+    """A method and a path, whose segments in braces are variables."""
 
     method: str
     path: str
@@ -59,7 +59,7 @@ class Route:
     authentication: Authentication = Authentication.NONE
 
     def match(self, segments: Sequence[str]) -> dict[str, str] | None:
-        """What stands for the open segments of the path; None: this is another path."""
+        """The values of the path's variables; None: the path does not match."""
         own = self.path.split("/")[1:]
         if len(own) != len(segments):
             return None
@@ -73,9 +73,12 @@ class Route:
 
 
 class Router:
-    """Responds. `read_segments`: what stands in a path, in its one spelling; raises TheirError. `authenticators`: of
-    each scheme but `none`. `cors`: which pages may ask, by path; None: none. `failure`: what is said where a handler
-    raised what it must not. `final_slash`: a path may end with one."""
+    """The router. `read_segments`: normalises the variables of a path; raises TheirError.
+
+    `authenticators`: one for each scheme but `none`. `cors`: the pages that may send requests, by path; None: none.
+    `failure`: the error that is answered if a handler raises an unexpected exception. `final_slash`: a path may end
+    with a slash.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Router:
         final_slash: bool = False,
     ) -> None:
         self._patterns = [route for route in routes if "{" in route.path]
-        # The inbox has only such routes, and much to do: a look-up, not a search.
+        # The inbox has only such routes, and many requests: this is a look-up, not a search.
         self._literals: dict[str, list[tuple[Route, dict[str, str]]]] = {}
         for route in routes:
             if "{" not in route.path:
@@ -102,7 +105,7 @@ class Router:
         self._final_slash = final_slash
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """The response to a request; whatever goes wrong is one, too."""
+        """The response to a request. Every error becomes a response, too."""
         cors, origin = self._cors(request.path), request.headers.get("origin", "")
         if cors and request.method == "OPTIONS":
             return HttpResponse(204, "text/plain", headers=cors.preflight(origin))
@@ -115,7 +118,7 @@ class Router:
         except (TheirError, NotNowError) as error:
             return self._refuse(error)
         except Exception as error:
-            # Whatever it was, the client may ask again. Nobody is shown a stack.
+            # Whatever the error was, the client may try again. Stack traces are never shown.
             if not our_own_fault(error):
                 _log.exception("a handler failed")
             return self._refuse(NotNowError(self._failure))
@@ -125,7 +128,7 @@ class Router:
         found = self._find(path)
         if not found:
             raise TheirError(NO_SUCH_ROUTE)
-        # What may be read may be asked for without its body (RFC 9110 §9.3.2).
+        # HEAD is allowed wherever GET is (RFC 9110 §9.3.2).
         method = "GET" if request.method == "HEAD" else request.method
         for route, open_ in found:
             if route.method == method:
@@ -137,7 +140,7 @@ class Router:
         return self._refuse(TheirError(METHOD_NOT_ALLOWED), {"Allow": allowed})
 
     def _find(self, path: str) -> list[tuple[Route, dict[str, str]]]:
-        """The routes of a path, with what stands for its open segments; one without open segments goes first."""
+        """The routes of a path, with the values of their variables; a path without variables takes precedence."""
         if path in self._literals:
             return self._literals[path]
         segments = path.split("/")[1:]
@@ -145,4 +148,4 @@ class Router:
 
 
 def _admit(_call: RoutedRequest) -> None:
-    """Anybody."""
+    """Every request is allowed."""

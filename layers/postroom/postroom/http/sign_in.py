@@ -1,7 +1,7 @@
 """Signing in as the owner of a mailbox: challenge, signature, token (decision "Signing in").
 
-Nothing here tells a name that has a mailbox from one that has none: a challenge takes no look-up, and a signature is
-checked against some key in any case.
+No answer tells whether a name has a mailbox: a challenge needs no look-up, and a signature is always checked against
+some key.
 """
 
 from collections.abc import Callable
@@ -21,26 +21,26 @@ from postroom.storage.directory.mailboxes import Mailboxes, MailboxRecord
 from postroom.storage.limits.challenges import AnsweredChallenges
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
-"""In base64; one of RSA with 8192 bits has 1,368."""
+"""In base64; an RSA signature of 8192 bits has 1,368 characters."""
 NOBODYS: Final = PublicSigningKey.from_bytes(
     bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")  # RFC 8032 §7.1
 )
 
 
 class OwnerDirectory(Protocol):
-    """What is known of mailboxes."""
+    """The directory of mailboxes."""
 
     def mailbox(self, name: str) -> MailboxRecord:
-        """Who may pick its mail up."""
+        """The keys and settings of a mailbox."""
         ...
 
     def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """Its settings at the delivery service; None: it is none of that."""
+        """The settings of a mailbox of the delivery service; None: it is not one."""
         ...
 
 
 class Users(Protocol):
-    """Where profiles come from."""
+    """The source of dm3 profiles."""
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
         """The profile of a user. Raises TheirError, NotNowError(PROFILE_LOOKUP_FAILED)."""
@@ -48,7 +48,7 @@ class Users(Protocol):
 
 
 class SignIn:
-    """Lets owners in. `directory` is read through a cache, `mailboxes` is not."""
+    """Signs owners in. `directory` is read through a cache, `mailboxes` is not."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SignIn:
         return self._tokens.challenge(name, audience, purpose)
 
     def token(self, name: str, audience: str, challenge: str, signature: str) -> str:
-        """A token for who signed a challenge, the whole text of it, by one of the mailbox's keys.
+        """A token for a caller who signed the whole text of a challenge with one of the mailbox's keys.
 
         `signature`: base64. Raises TheirError (CHALLENGE_INVALID, NOT_THE_OWNER) or NotNowError.
         """
@@ -79,36 +79,36 @@ class SignIn:
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
             raise TheirError(NOT_THE_OWNER)
-        # Read before it is known whether the challenge counts: who signs out meanwhile is signed out.
+        # Read before the challenge is checked: a sign-out that happens meanwhile applies.
         sign_outs = self._mailboxes.sign_outs(name)
-        # Only now: who cannot sign in must not make us write.
+        # Only now: a caller who cannot sign in must not make us write.
         if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def check(self, text: str, name: str, audience: str) -> Token:
-        """A token that lets into the mailbox `name`.
+        """Check a token for the mailbox `name`.
 
         Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX) or NotNowError.
         """
         token = self._tokens.read_token(text, audience)
         if token.name != name:
             raise TheirError(ANOTHERS_MAILBOX)
-        # Of a mailbox that is closed, of a key that is taken away, from before all were signed out.
+        # The mailbox was closed, the key was removed, or all devices were signed out since.
         key = self._find(name, lambda key: key.fingerprint == token.key)
-        # More of them than are known here: it was given after a time of signing out that has not come here yet.
+        # More sign-outs than are known here: the token was issued after one that has not reached this cache yet.
         if key is None or token.sign_outs < self._directory.mailbox(name).sign_outs:
             raise TheirError(TOKEN_INVALID)
         return token
 
     def _find(self, name: str, fits: Callable[[OwnerKey], bool]) -> OwnerKey | None:
-        """The mailbox's key that fits; None: there is none, or no such mailbox, or it is closed.
+        """The mailbox's key that fits; None: none fits, or there is no such mailbox, or it is closed.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED) where none of those that were set does, and the profile cannot be
-        looked up now: of whatever name, or it would tell which of them have a mailbox of dm3.
+        Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
+        up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
         """
         mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
-        # For every name: it takes its time.
+        # For every name, because it takes time that could be measured.
         of_profile = self._profile_key(name)
         keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
         if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
@@ -121,7 +121,7 @@ class SignIn:
         return None
 
     def _profile_key(self, name: str) -> OwnerKey | NotNowError | None:
-        """What the dm3 profile of a name signs with; None: it has none."""
+        """The signing key in the dm3 profile of a name; None: there is none."""
         try:
             return self._users.user(name).signing_key
         except TheirError:
@@ -131,7 +131,7 @@ class SignIn:
 
 
 def decoded(signature: str) -> bytes:
-    """The bytes of a signature in base64; none where it is none, or too long."""
+    """The bytes of a signature in base64; empty if it is invalid, wrong if it is too long."""
     try:
         return pybase64.b64decode(signature[: MAX_SIGNATURE_CHARACTERS + 1], validate=True)
     except ValueError:

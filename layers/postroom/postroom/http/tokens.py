@@ -1,8 +1,8 @@
 """Challenges and tokens: JSON Web Tokens by keys of their own (decision "Signing in"; RFC 7519, RFC 8037). Sans-I/O.
 
-A challenge is bound to a name, an audience (our host, as the asker reached it) and a purpose, and counts for two
-minutes, once. It is signed, not stored: that somebody asks for one costs us nothing, and tells nobody who has a
-mailbox here. Whoever signs it looks at the audience first, or a host in between could sign in with the answer.
+A challenge is bound to a name, an audience (our host, as the client addressed it) and a purpose. It is valid for two
+minutes, and can be used once. It is signed, not stored: a request for one costs us nothing, and does not tell who has a
+mailbox here. A client checks the audience before it signs, otherwise a host in between could sign in with the answer.
 """
 
 from collections.abc import Callable
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 CHALLENGE_SECONDS: Final = 120
 TOKEN_SECONDS: Final = 3600
 CLOCKS_DIFFER_SECONDS: Final = 60
-"""By so much, at most, from one instance of the function to another: what one has just given, another may be shown."""
+"""The largest difference between the clocks of two instances: one may be shown what another has just issued."""
 
 _ALGORITHM: Final = "EdDSA"
 _TOKEN_TYPE: Final = "at+jwt"  # noqa: S105 - RFC 8725 §3.11: no challenge may be taken for a token
 _UNCHECKED: Final[Options] = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
-"""The library would ask the system's clock."""
+"""The library would use the system's clock."""
 
 
 class Keys(Protocol):
-    """Where the keys of tokens come from."""
+    """The source of the keys for tokens."""
 
     def get(self) -> "TokenKeySet":
-        """The keys as they stand. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        """The current keys. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """`id` counts once; `expires_at`: epoch seconds."""
+    """A challenge. `id` can be used once; `expires_at`: epoch seconds."""
 
     id: str
     expires_at: int
@@ -49,7 +49,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who was let in, by the key of which fingerprint, after how many times of signing out."""
+    """A token: the mailbox, the fingerprint of the owner's key, and the number of sign-outs before it was issued."""
 
     name: str
     key: str
@@ -57,7 +57,7 @@ class Token:
 
 
 class Tokens:
-    """Makes and reads both. `clock`: epoch seconds; `new_id`: fresh and random."""
+    """Issues and reads challenges and tokens. `clock`: epoch seconds; `new_id`: new and random."""
 
     def __init__(self, keys: Keys, clock: Callable[[], float], new_id: Callable[[], str]) -> None:
         self._keys = keys
@@ -65,7 +65,7 @@ class Tokens:
         self._new_id = new_id
 
     def challenge(self, name: str, audience: str, purpose: Purpose) -> str:
-        """A text to be signed by a key of the mailbox `name`, whether there is one or not.
+        """A text to be signed with a key of the mailbox `name`, whether the mailbox exists or not.
 
         Raises NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
@@ -73,7 +73,7 @@ class Tokens:
         return self._make(CHALLENGE_TYPE, name, audience, CHALLENGE_SECONDS, claims)
 
     def read_challenge(self, text: str, name: str, audience: str, purpose: Purpose) -> Challenge:
-        """One that is good for this name, audience and purpose, now.
+        """Read a challenge that is valid now, for this name, audience and purpose.
 
         Raises TheirError(CHALLENGE_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE).
         """
@@ -95,7 +95,7 @@ class Tokens:
         return self._make(_TOKEN_TYPE, name, audience, TOKEN_SECONDS, {"key": key, "sign_outs": sign_outs})
 
     def read_token(self, text: str, audience: str) -> Token:
-        """One whose time is not over. Raises TheirError(TOKEN_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        """Read a valid token. Raises TheirError(TOKEN_INVALID), NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
             claims = self._read(_TOKEN_TYPE, text, audience)
             return Token(str(claims["sub"]), str(claims["key"]), int(claims["sign_outs"]))

@@ -1,4 +1,4 @@
-"""The usage of mailboxes with a quota: reduced by acknowledgements, corrected when all of it was read."""
+"""The usage of mailboxes with a quota: reduced by acknowledgements, corrected when a whole mailbox was read."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Counting:
-    """`quota`: the deployment's. Of a usage that cannot be written now nothing is said: the next look mends it."""
+    """Counts usage.
+
+    `quota`: the deployment's. A usage that cannot be written now is corrected by the next full read.
+    """
 
     def __init__(self, directory: Directory, usages: Usages, quota: Quota) -> None:
         self._directory = directory
@@ -20,18 +23,18 @@ class Counting:
         self._quota = quota
 
     def quota(self, mailbox: str) -> Quota:
-        """How much the mailbox may hold. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """The quota of the mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
         return self._quota.of(self._directory.mailbox(mailbox))
 
     def begin(self, mailbox: str) -> Usage | None:
-        """The usage, before somebody looks at the whole mailbox; None: it has no quota, and is not counted.
+        """The usage, before the whole mailbox is read; None: it has no quota, and is not counted.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
         return self._usages.read(mailbox) if self.quota(mailbox).bounded else None
 
     def end(self, mailbox: str, begun: Usage | None, messages: int, size: int) -> None:
-        """So much was seen. Where something was filed or acknowledged meanwhile, the usage stays as it is."""
+        """Correct the usage to what was read. If messages were filed or acknowledged meanwhile, it is not changed."""
         if begun is None:
             return
         try:
@@ -40,7 +43,7 @@ class Counting:
             _log.warning("the usage of %s was not put right", mailbox)
 
     def gone(self, mailbox: str, sizes: Sequence[int]) -> None:
-        """Messages of these sizes were acknowledged."""
+        """Subtract acknowledged messages of these sizes."""
         if not sizes or not self.quota(mailbox).bounded:
             return
         try:

@@ -1,1 +1,1 @@
-"""What leaves the post office: Feedback, the outbox, notifications."""
+"""Everything that is sent to others: Feedback, the outbox, notifications."""

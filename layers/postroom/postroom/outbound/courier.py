@@ -23,15 +23,18 @@ from postroom.storage.queues import LONGEST_DELAY_SECONDS
 
 FIRST_DELAY_SECONDS: Final = 10
 DOMAINS_OF_A_BUFFER: Final = 10
-"""A buffer may serve many domains, and takes the shares of so many. Their owner names it without asking it: whoever
-has a zone has any number of domains in it, and would else send our Feedback to a host of others without end."""
+"""A buffer may serve many domains, and receives at most as much Feedback as this many domains.
+
+A domain names its buffer without asking it. The owner of a zone has any number of domains in it, and could otherwise
+make us send Feedback to another host without limit.
+"""
 _GRACE_SECONDS: Final = 120
-"""After an hour's end, before it is summed up: workers' clocks differ by a minute at most."""
+"""The wait after an hour's end, before it is summarised: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
 
 
 class Delivery(StrEnum):
-    """What became of a notice in one run."""
+    """The result of one attempt at Feedback."""
 
     DELIVERED = "delivered"
     REFUSED = "refused"
@@ -45,14 +48,17 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CourierRules:
-    """`per_domain_and_hour`: Feedback to one sender's domain. `give_up_seconds`: how long a Feedback is tried."""
+    """Limits of Feedback.
+
+    `per_domain_and_hour`: to one sender's domain. `give_up_seconds`: how long one Feedback is tried.
+    """
 
     per_domain_and_hour: int
     give_up_seconds: int
 
 
 class Courier:
-    """Sends Feedback. `new_uuid` mints Correlations, `jitter` answers 0 ≤ x < 1."""
+    """Sends Feedback. `new_uuid` makes Correlations, `jitter` returns 0 ≤ x < 1."""
 
     def __init__(
         self,
@@ -82,7 +88,7 @@ class Courier:
         self._jitter = jitter
 
     def deliver(self, notice: DiscardNotification | DiscardSummaryDue) -> Delivery:
-        """Tell, or send the notice back into the queue for later. Raises NotNowError where not even that went."""
+        """Send the Feedback, or requeue it for later. Raises NotNowError if that failed, too."""
         try:
             return self._tell(notice) if isinstance(notice, DiscardNotification) else self._sum_up(notice)
         except NotNowError as error:
@@ -121,10 +127,10 @@ class Courier:
         return self._finish(notice, self._send(draft))
 
     def _lives_elsewhere(self, notice: DiscardNotification) -> bool:
-        """Whether a message was accepted under this key by another claim: then its sender is told nothing of this one.
+        """Whether another claim with this key was accepted: then the sender gets no Feedback about this one.
 
-        A stranger who knows a Correlation could make us say of an accepted message that it was discarded. Only that
-        the Correlation was reused is told in spite of it: that is proven, and about another text.
+        Otherwise a stranger who knows a Correlation could make us report an accepted message as discarded. The reason
+        CORRELATION_REUSED is reported all the same: it is proven, and about another text.
         """
         key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
         known = self._seen.find(key, now=int(self._clock()))
@@ -138,7 +144,7 @@ class Courier:
         return row is None or row.discarded is None
 
     def _take_share(self, notice: DiscardNotification) -> bool:
-        """Count one Feedback of this hour; beyond the share it is left to the hour's summary."""
+        """Count one Feedback of this hour; over the limit, it is left to the hour's summary."""
         hour = int(self._clock()) // HOUR_SECONDS
         if self._limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
             return True
@@ -150,8 +156,10 @@ class Courier:
         return False
 
     def _take_room(self, buffer: str) -> bool:
-        """Count one Feedback to this buffer, in this hour."""
-        limit = DOMAINS_OF_A_BUFFER * max(1, self._rules.per_domain_and_hour)  # with no share, there are summaries
+        """Count one Feedback to this buffer in this hour."""
+        limit = DOMAINS_OF_A_BUFFER * max(
+            1, self._rules.per_domain_and_hour
+        )  # with a limit of 0, there are only summaries
         return self._limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
 
     def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
@@ -193,7 +201,7 @@ class Courier:
 
 
 def backoff(tries: int, jitter: float) -> int:
-    """Seconds until the next try; 0 ≤ `jitter` < 1."""
+    """Seconds until the next attempt; 0 ≤ `jitter` < 1."""
     longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
     return int(longest * (0.5 + 0.5 * jitter))
 

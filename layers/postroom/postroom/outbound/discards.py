@@ -1,4 +1,4 @@
-"""Discards to tell of, and summaries of those withheld: their form in the courier's queue."""
+"""Discards that need Feedback, and summaries of withheld Feedback: their form in the courier's queue."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -17,7 +17,10 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
 @dataclass(frozen=True, slots=True)
 class DiscardNotification:
-    """A discard. `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name it tells."""
+    """A discard.
+
+    `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name the Feedback is sent.
+    """
 
     row: RowKey
     reason: Reason
@@ -33,7 +36,7 @@ class DiscardNotification:
 
     @classmethod
     def read(cls, members: Members) -> "DiscardNotification":
-        """The same from the members of a queue message. Raises ValueError."""
+        """Read it from the members of a queue message. Raises ValueError."""
         return cls(
             RowKey(members.text("pk"), members.text("sk")),
             reason_of(members.text("reason")),
@@ -52,7 +55,7 @@ class DiscardNotification:
         return told_group(self.sender)
 
     def again(self) -> "DiscardNotification":
-        """The same, after one more try."""
+        """The same message with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
     def encode(self) -> str:
@@ -76,7 +79,7 @@ class DiscardNotification:
 
 @dataclass(frozen=True, slots=True)
 class DiscardSummaryDue:
-    """The summary of what was withheld from `sender` in `hour` (hours since the epoch)."""
+    """The summary of Feedback withheld from `sender` in `hour` (hours since the epoch)."""
 
     receiver: str
     sender: str
@@ -88,7 +91,7 @@ class DiscardSummaryDue:
 
     @classmethod
     def read(cls, members: Members) -> "DiscardSummaryDue":
-        """The same from the members of a queue message. Raises ValueError."""
+        """Read it from the members of a queue message. Raises ValueError."""
         return cls(
             members.text("receiver"),
             members.text("sender"),
@@ -103,7 +106,7 @@ class DiscardSummaryDue:
         return told_group(self.sender)
 
     def again(self) -> "DiscardSummaryDue":
-        """The same, after one more try."""
+        """The same message with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
     def encode(self) -> str:
@@ -122,7 +125,7 @@ class DiscardSummaryDue:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRequest:
-    """What of a message its sender's buffer is told by, should it be discarded (NLWeb; dm3 has no Feedback)."""
+    """What is needed of a message for Feedback about it, if it is discarded (NLWeb; dm3 has no Feedback)."""
 
     receiver: str
     sender: str
@@ -132,7 +135,7 @@ class FeedbackRequest:
 
 
 def telling_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
-    """By what a discard of the envelope is told; None: nobody is."""
+    """What is needed for Feedback about the envelope; None: no Feedback is sent."""
     if not is_due(envelope.subject, envelope.sender):
         return None
     return FeedbackRequest(
@@ -141,7 +144,7 @@ def telling_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
 
 
 def notice_of(row: RowKey, reason: Reason, telling: FeedbackRequest, since_ms: int) -> DiscardNotification:
-    """What the courier is to tell."""
+    """The queue message about a discard."""
     return DiscardNotification(
         row, reason, telling.receiver, telling.sender, telling.correlation, telling.digest, telling.dialect, since_ms
     )

@@ -14,7 +14,7 @@ _NOT_FINAL: Final = frozenset({408, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A final answer: the message was taken, or refused for good."""
+    """A final answer: the message was accepted, or refused for good."""
 
     taken: bool
     status: int
@@ -22,7 +22,7 @@ class Answered:
 
 
 class EnvelopeSender:
-    """Posts what functions/courier sends."""
+    """Posts messages for functions/courier."""
 
     def __init__(self, keys: OurKeys, outbound: Outbound, own_faults: OwnFaults) -> None:
         self._keys = keys

@@ -1,4 +1,4 @@
-"""The buffer that Feedback for a domain goes to: from its manifest, or from a graph domain."""
+"""The buffer for Feedback to a domain: from its manifest, or from a graph domain."""
 
 import json
 import uuid
@@ -18,22 +18,23 @@ from postroom.protocols.nlweb.subjects import IDENTITY
 from postroom.storage.secrets.signing_keys import SigningKey
 
 MAX_REPLY_BYTES: Final = 65_536
-"""A host name is expected, among what else a graph may tell."""
+"""The reply has a host name, and possibly other data of the graph."""
 MAX_DOMAINS: Final = 4096
-"""Whose answers are kept."""
+"""The most domains whose answers are cached."""
 _KEEP_SECONDS: Final = 3600
 
 
 class Posts(Protocol):
-    """What the graph is asked through; `postroom.net.https.HttpsClient` is one."""
+    """Posts to the graph; `postroom.net.https.HttpsClient` is one."""
 
     def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
-        """Raises NotNowError(OUTBOUND_FAILED)."""
+        """Post a body. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 
 
 class FirstKey(Protocol):
-    """In whose name the graph is asked; `postroom.storage.secrets.signing_keys.SigningKeys` is one."""
+    """The source of the domain in whose name the graph is asked; `postroom.storage.secrets.signing_keys.SigningKeys` is
+    one."""
 
     def first(self) -> tuple[str, SigningKey] | None:
         """A domain of ours and its key. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
@@ -43,7 +44,7 @@ class FirstKey(Protocol):
 class Graph:
     """Asks a graph domain `Identity@Graph` (decision "Feedback").
 
-    It asks in the name of the first of our domains that has a key, whichever the message was for.
+    It asks in the name of the first of our domains that has a key, whichever domain the message was for.
     """
 
     def __init__(
@@ -90,14 +91,14 @@ class Graph:
 
 
 class Buffers:
-    """A domain's manifest decides; the graph is asked where there is none."""
+    """A domain's buffer is in its manifest. If it has no manifest, the graph is asked."""
 
     def __init__(self, manifests: ManifestDirectory, graph: Graph | None) -> None:
         self._manifests = manifests
         self._graph = graph
 
     def feedback_domain_of(self, domain: str) -> str | None:
-        """The buffer of a domain, or None: nobody is told. Raises NotNowError."""
+        """The buffer of a domain; None: no Feedback is sent. Raises NotNowError."""
         feedback = self._manifests.feedback_of(domain)
         if feedback.said or self._graph is None:
             return feedback.domain

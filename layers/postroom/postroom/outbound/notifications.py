@@ -1,7 +1,7 @@
-"""Notifications that mail is waiting: their form in the courier's queue, and the body that targets get.
+"""Notifications of new mail: their form in the courier's queue, and the body that targets receive.
 
-The worker says of a mailbox that something came in (`MailWaiting`); the courier makes of that one `Notification` for
-each target, with tries of its own. A target is never told from whom, what, or how much.
+The worker says that a mailbox has mail (`MailWaiting`). From that, the courier makes one `Notification` for each
+target, which is retried by itself. A notification never says from whom the mail is, what it is, or how much there is.
 """
 
 import json
@@ -17,9 +17,9 @@ from postroom.storage.keys import notify_group
 
 @dataclass(frozen=True, slots=True)
 class MailWaiting:
-    """Something waits in a mailbox. `after_ms`: of a message for the end of an interval, the turn that began it.
+    """A mailbox has mail. `after_ms`: for a message for the end of an interval, when the interval began.
 
-    `mark`: of that message alone, however often it is tried: by this it knows the turn that it took.
+    `mark`: of this message alone, the same at every attempt: by it, the message recognises the interval that it began.
     """
 
     mailbox: str
@@ -31,7 +31,7 @@ class MailWaiting:
 
     @classmethod
     def read(cls, members: Members) -> "MailWaiting":
-        """The same from the members of a queue message. Raises ValueError."""
+        """Read it from the members of a queue message. Raises ValueError."""
         return cls(members.text("waiting"), members.whole("after"), members.text("mark"), members.whole("tries"))
 
     @property
@@ -40,7 +40,7 @@ class MailWaiting:
         return notify_group(self.mailbox)
 
     def again(self) -> "MailWaiting":
-        """The same, after one more try."""
+        """The same message with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
     def encode(self) -> str:
@@ -50,9 +50,9 @@ class MailWaiting:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What one target is told, under one `id` however often it is tried. `at_ms`: since when there is reason to.
+    """A notification to one target, with one `id` at every attempt. `at_ms`: when the first reason for it arose.
 
-    `challenge`: it is the code of this number; 0: it is that something waits.
+    `challenge`: it has the code of this number; 0: it says that there is mail.
     """
 
     mailbox: str
@@ -66,7 +66,7 @@ class Notification:
 
     @classmethod
     def read(cls, members: Members) -> "Notification":
-        """The same from the members of a queue message. Raises ValueError."""
+        """Read it from the members of a queue message. Raises ValueError."""
         about = members.inner("notification")
         return cls(
             about.text("mailbox"), about.text("target"), about.text("id"), about.whole("at"), about.whole("challenge"),
@@ -79,7 +79,7 @@ class Notification:
         return notify_group(self.mailbox)
 
     def again(self) -> "Notification":
-        """The same, after one more try."""
+        """The same message with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
     def encode(self) -> str:
@@ -91,7 +91,7 @@ class Notification:
         return write(self.kind, {"notification": about}, self.tries)
 
     def content(self, code: str) -> str:
-        """What the target is told, the same at every try. `code`: of a challenge."""
+        """The body for the target, the same at every attempt. `code`: of a challenge."""
         about = {"mailbox": self.mailbox, "target": self.target, "code": code} if code else {"mailbox": self.mailbox}
         kind = "postroom.verify" if code else "postroom.waiting"
         return json.dumps({"type": kind, "timestamp": write_timestamp(self.at_ms), "data": about}, ensure_ascii=False)

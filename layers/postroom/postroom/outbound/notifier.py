@@ -1,7 +1,7 @@
 """The sending of notifications: to each verified target of a mailbox, at least once, debounced.
 
-At least once, and coalesced: at most one turn in an interval, and the last of a burst is told at the end of one. Of the
-notifications of a target that fails one is tried again, and covers the others.
+At most one notification is sent in an interval. If more mail arrives during the interval, one more is sent at its end.
+While a target fails, a single notification to it is retried, and stands for the later ones.
 """
 
 import logging
@@ -27,21 +27,21 @@ from postroom.storage.directory.notification_targets import (
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 CODE_SECONDS: Final = 3600
-"""For so long a code is tried to be sent: its owner waits for it."""
+"""How long the sending of a code is retried: its owner waits for it."""
 RETRY_LATE_SECONDS: Final = 3600
-"""After its time a retry counts as lost: the next notification is tried beside it."""
+"""A retry that is this late counts as lost: the next notification is sent beside it."""
 _log: Final = logging.getLogger(__name__)
 
 
 class NotificationOutcome(StrEnum):
-    """What became of something in the queue in one run."""
+    """The result of one queue message."""
 
     SPREAD = "spread"
-    """A turn was taken: each target has a notification in the queue."""
+    """An interval began: a notification for each target is in the queue."""
     LATER = "later"
-    """Its targets were told just now; again at the end of the interval."""
+    """The targets were notified just now; they are notified again at the end of the interval."""
     COVERED = "covered"
-    """Another one, which is on its way, says the same."""
+    """Another notification, which is in the queue, covers this one."""
     DELIVERED = "delivered"
     WAITING = "waiting"
     PAUSED = "paused"
@@ -50,10 +50,11 @@ class NotificationOutcome(StrEnum):
 
 
 class Carrier(Protocol):
-    """One way to tell targets; e-mail would be one more."""
+    """A way to notify targets; e-mail would be another one."""
 
     def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
-        """Tell a target under the id of a notification; False: it is gone for good, and says so.
+        """Send a notification to a target, under the notification's id; False: the target says that it is gone for
+        good.
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
         """
@@ -62,14 +63,14 @@ class Carrier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NotifierRules:
-    """`interval_seconds`: of a mailbox, between two turns. `pause_seconds`: how long a target may fail."""
+    """`interval_seconds`: between two notifications of a mailbox. `pause_seconds`: how long a target may fail."""
 
     interval_seconds: int
     pause_seconds: int
 
 
 class Notifier:
-    """Tells targets. `jitter` answers 0 ≤ x < 1."""
+    """Notifies targets. `jitter` returns 0 ≤ x < 1."""
 
     def __init__(
         self,
@@ -95,7 +96,10 @@ class Notifier:
         self._jitter = jitter
 
     def call(self, waiting: MailWaiting) -> NotificationOutcome:
-        """Take the mailbox's turn, or see to it that one follows. Raises NotNowError where not even that went."""
+        """Notify the targets of a mailbox, or make sure that they are notified later.
+
+        Raises NotNowError if neither is possible.
+        """
         try:
             return self._call(waiting)
         except NotNowError as error:
@@ -105,32 +109,34 @@ class Notifier:
 
     def _call(self, waiting: MailWaiting) -> NotificationOutcome:
         interval_ms = self._rules.interval_seconds * 1000
-        # One for the end of an interval has nobody after it: it spreads what it took, however many tries that needs.
+        # A message for the end of an interval has none after it: it must send its notifications, however often it is
+        # retried.
         mark = waiting.mark or self._new_id()
         turn = self._turns.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
         if turn.ours:
             return self._spread(waiting.mailbox, turn)
-        # One for the end of an interval: if another turn was taken since, that told of all it stands for.
+        # If another interval began since the one that this message is for, its notifications covered this message.
         if waiting.after_ms != turn.at_ms if waiting.after_ms else turn.followed:
             return NotificationOutcome.COVERED
         left_ms = turn.at_ms + interval_ms - self._now_ms()
         following = MailWaiting(waiting.mailbox, turn.at_ms, self._new_id())
-        # In this order: whoever reads that it is in the queue may forget what it has in hand.
+        # The order matters: another message that reads that this one is queued may be dropped.
         self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
-        with suppress(NotNowError):  # it spares others a message, and is owed to nobody
+        with suppress(NotNowError):  # it saves messages, and is not needed
             self._turns.followed(waiting.mailbox, turn)
         return NotificationOutcome.LATER
 
     def _spread(self, mailbox: str, turn: DebounceInterval) -> NotificationOutcome:
         active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
         for target in active:
-            # Of one turn the same id: it may be spread twice. What came after it is told by another.
+            # The notifications of one interval have the same id: they may be sent twice. Later mail gets another
+            # notification.
             told = Notification(mailbox, target.id, f"{target.id}-{turn.at_ms}", turn.at_ms)
             self._queue.send(told.encode(), group=told.group)
         return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 
     def tell(self, told: Notification) -> NotificationOutcome:
-        """Tell a target, or put it off. Raises NotNowError where not even that went."""
+        """Notify a target, or requeue the notification. Raises NotNowError if that failed, too."""
         try:
             return self._tell(told)
         except NotNowError as error:
@@ -151,7 +157,7 @@ class Notifier:
                 target, told.id, told.content(self._keys.code(target) if told.challenge else "")
             )
         except NotNowError as error:
-            # What we are at fault for pauses nobody.
+            # Our own faults never pause a target.
             if error.reason != OUTBOUND_FAILED:
                 raise
             return self._failed(told, target, error.detail or error.reason.sentence)
@@ -167,16 +173,16 @@ class Notifier:
         if self._now_ms() - begun_ms > limit * 1000:
             return self._end(told, target, detail)
         delay = backoff(told.tries, self._jitter())
-        # In this order: whoever reads that it is in the queue may forget what it has in hand.
+        # The order matters: another message that reads that this one is queued may be dropped.
         self._queue.send(told.again().encode(), delay, group=told.group)
         until = int(self._clock()) + delay + RETRY_LATE_SECONDS
         retry = None if told.challenge else NotificationRetry(told.id, until)
-        with suppress(NotNowError):  # put off a second time for that, it would go on as two
+        with suppress(NotNowError):  # if it were requeued again for that, there would be two
             self._targets.failed(target, detail, since_ms, retry)
         return NotificationOutcome.WAITING
 
     def _end(self, told: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
-        """It is tried no more: the owner sees why."""
+        """Stop retrying, and show the reason to the owner."""
         if told.challenge:
             self._targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
             return NotificationOutcome.GIVEN_UP
@@ -188,7 +194,7 @@ class Notifier:
 
 
 def _is_for(told: Notification, target: NotificationTarget) -> bool:
-    """Whether a target is to be told this as it stands now: until it is verified, its newest code and nothing else."""
+    """Whether a target may be sent this now: before it is verified, only its newest code."""
     if target.state is TargetState.UNVERIFIED:
         return told.challenge == target.challenge
     return target.state is TargetState.ACTIVE and not told.challenge

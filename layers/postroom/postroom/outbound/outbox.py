@@ -1,6 +1,7 @@
-"""The sending of owners' messages: signed, posted, and tried again until there is a final answer.
+"""The sending of owners' messages: signed, posted, and retried until there is a final answer.
 
-Each try may be made twice, by whoever is handed the message again: receivers dedupe by its Hash, which is the same.
+Each attempt may be made twice, if the queue message is delivered again: receivers deduplicate by the Hash, which is the
+same.
 """
 
 import logging
@@ -18,7 +19,7 @@ from postroom.protocols.nlweb.feedback import read_refusal
 from postroom.storage.outbox import DeliveryEnd, Outbox
 
 MAX_REPLY_BYTES: Final = 8192
-"""Of the answer to a message that its owner is shown: each change of a row is paid by its length."""
+"""The largest answer that is kept for the owner: each change of a row is paid by its length."""
 _log: Final = logging.getLogger(__name__)
 _BECAME: Final = {
     State.DELIVERED: Delivery.DELIVERED,
@@ -28,7 +29,7 @@ _BECAME: Final = {
 
 
 class Dispatch:
-    """Sends messages of owners. `give_up_seconds`: how long one is tried. `jitter` answers 0 ≤ x < 1."""
+    """Sends messages of owners. `give_up_seconds`: how long one is tried. `jitter` returns 0 ≤ x < 1."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Dispatch:
         self._jitter = jitter
 
     def send(self, outgoing: Outgoing) -> Delivery:
-        """Try once, or put it off. Raises NotNowError where not even that went."""
+        """Try once, or requeue the message. Raises NotNowError if that failed, too."""
         try:
             return self._send(outgoing)
         except NotNowError as error:
@@ -84,7 +85,7 @@ class Dispatch:
 
 
 def _read(body: bytes) -> JsonValue:
-    """The JSON of an answer; None: it is none, or too large."""
+    """The JSON of an answer; None: it is not JSON, or too large."""
     try:
         return parse(body, max_bytes=MAX_REPLY_BYTES)
     except TheirError:

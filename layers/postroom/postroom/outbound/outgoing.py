@@ -1,4 +1,4 @@
-"""An owner's message in the courier's queue: complete, so that it is stored nowhere else."""
+"""An owner's message in the courier's queue. It is complete, so that it is stored nowhere else."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -15,9 +15,9 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What is to be sent: every try has the draft's Header and Body, and so, by the same key, the same Hash.
+    """A message to send. Every attempt has the draft's Header and Body, and so, with the same key, the same Hash.
 
-    `carrier`: the mark of this queue message, and of those that follow it for later tries.
+    `carrier`: the mark of this queue message, and of the retries that follow it.
     """
 
     draft: Draft
@@ -28,7 +28,7 @@ class Outgoing:
 
     @classmethod
     def read(cls, members: Members) -> "Outgoing":
-        """The same from the members of a queue message. Raises ValueError."""
+        """Read it from the members of a queue message. Raises ValueError."""
         message = members.inner("outgoing")
         authority = message.text("dialect")
         if authority not in _DIALECTS:
@@ -47,7 +47,7 @@ class Outgoing:
         return outgoing_group(self.draft.sender)
 
     def again(self) -> "Outgoing":
-        """The same, after one more try."""
+        """The same message with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
 
     def encode(self) -> str:

@@ -1,4 +1,4 @@
-"""What the courier needs from the outside, as small typed ports; `runtime` fits the real things to them."""
+"""What the courier needs from outside, as small typed ports. `runtime` implements them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 Clock = Callable[[], float]
 """Epoch seconds."""
 NewId = Callable[[], str]
-"""A fresh identifier of at least 120 random bits, in characters that fit a key and a file name."""
+"""A new identifier with at least 120 random bits, of characters that are allowed in keys and file names."""
 
 
 class Manifests(Protocol):
     """Other domains' manifests."""
 
     def feedback_domain_of(self, domain: str) -> str | None:
-        """The buffer a domain names, or None. Raises NotNowError(OUTBOUND_FAILED)."""
+        """The buffer that a domain names, or None. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 
 
@@ -36,13 +36,13 @@ class Outbound(Protocol):
     """Posting to other post offices."""
 
     def post(self, url: str, envelope: bytes) -> "HttpsResponse":
-        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        """Post an envelope, and return the answer. Raises NotNowError(OUTBOUND_FAILED)."""
         ...
 
 
 class SendQueue(Protocol):
-    """A queue, its sending end."""
+    """The sending side of a queue."""
 
     def send(self, body: str, delay_seconds: int = 0, reason: Reason = STORE_UNAVAILABLE, group: str = "") -> None:
-        """Put one message in; `group`: see `Queue.send`. Raises NotNowError(`reason`)."""
+        """Send one message; `group`: see `Queue.send`. Raises NotNowError(`reason`)."""
         ...

@@ -8,7 +8,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 
 _FORM: Final = 1
-"""A queue may hold messages of the release before: another form is another number."""
+"""A queue may contain messages of the previous release: a new form gets a new number."""
 
 
 def write(kind: str, members: Mapping[str, JsonValue], tries: int) -> str:
@@ -17,7 +17,7 @@ def write(kind: str, members: Mapping[str, JsonValue], tries: int) -> str:
 
 
 def read(value: object) -> Members:
-    """The members of a queue message. Raises ValueError: it is none of ours."""
+    """The members of a queue message. Raises ValueError if it is not one of ours."""
     members = Members(value, "a message of the courier's queue")
     members.check_form(_FORM)
     return members

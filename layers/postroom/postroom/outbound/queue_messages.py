@@ -27,11 +27,11 @@ _KINDS_BY_MEMBER: Final = {
     "hour": DiscardSummaryDue.kind,
     "pk": DiscardNotification.kind,
 }
-"""Messages of the release before name no kind: one member tells it."""
+"""Messages of the previous release do not name their kind: it is known by a member."""
 
 
 def read_queue_message(body: str) -> QueueMessage:
-    """What a message of the courier's queue carries. Raises ValueError: it is none of ours."""
+    """The content of a message of the courier's queue. Raises ValueError if it is not one of ours."""
     members = read(orjson.loads(body))
     kind = members.text("kind") if "kind" in members else _kind_before(members)
     if kind not in READERS:

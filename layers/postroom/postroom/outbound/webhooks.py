@@ -1,4 +1,4 @@
-"""Webhooks by Standard Webhooks: signed with the target's secrets."""
+"""Webhooks by the specification Standard Webhooks, signed with the target's secrets."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -16,7 +16,7 @@ _GONE: Final = 410
 
 
 class Webhooks:
-    """Posts to targets."""
+    """Posts notifications to targets."""
 
     def __init__(self, https: HttpsClient, keys: WebhookKeys, clock: Clock) -> None:
         self._https = https
@@ -24,7 +24,7 @@ class Webhooks:
         self._clock = clock
 
     def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
-        """Post; False: the receiver says that it is gone (Standard Webhooks, "Deliverability").
+        """Post a notification; False: the receiver says that it is gone (Standard Webhooks, "Deliverability").
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
         """
