@@ -15,6 +15,7 @@ from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey
 from postroom.storage.mail.head import Heads
 from postroom.storage.mail.register import (
+    IS_LIVE,
     LENGTH,
     LIVE,
     OBJECT,
@@ -35,6 +36,8 @@ MOST_READ: Final = 100
 """By one BatchGetItem."""
 _PAGE_ROWS: Final = 1000
 """Of a partition: whoever dies over a page leaves the usage of its mailbox wrong by as many at most."""
+_POINT: Final = f"SET {OBJECT} = :o, {OFFSET} = :off, {LENGTH} = :len"
+_POINTS_TO_SOURCE: Final = f"{IS_LIVE} AND {OBJECT} = :src"
 
 
 class Registers:
@@ -96,9 +99,10 @@ class Registers:
                 ":end": SK.encode(end),
                 ":live": STATE.encode(LIVE),
             },
-            only=f"{STATE} = :live",
+            _PAGE_ROWS,
+            only=IS_LIVE,
+            consistent=False,
         )
-        query["Limit"] = _PAGE_ROWS
         query["ReturnConsumedCapacity"] = "TOTAL"
         while True:
             page = self._reading.ask(lambda: self._table.page(query))
@@ -117,7 +121,7 @@ class Registers:
     def _swing(self, key: RowKey, source: str, place: Place) -> bool:
         return self._table.update(
             primary_key(key.pk, key.sk),
-            f"SET {OBJECT} = :o, {OFFSET} = :off, {LENGTH} = :len",
+            _POINT,
             {
                 ":o": OBJECT.encode(place.object),
                 ":off": OFFSET.encode(place.offset),
@@ -125,7 +129,7 @@ class Registers:
                 ":live": STATE.encode(LIVE),
                 ":src": OBJECT.encode(source),
             },
-            f"{STATE} = :live AND {OBJECT} = :src",
+            _POINTS_TO_SOURCE,
         )
 
     def _read(self, keys: Sequence[Item]) -> tuple[Sequence[Item], list[Item]]:

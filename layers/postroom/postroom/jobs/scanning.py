@@ -59,9 +59,7 @@ class Table:
 
     def partition(self, pk: str) -> Iterator[Item]:
         """The rows of one partition, read consistently, by their sort keys."""
-        query = self._table.to_query(f"{PK} = :pk", {":pk": PK.encode(pk)})
-        query["ConsistentRead"] = True
-        query["Limit"] = _PAGE_ROWS
+        query = self._table.to_query(f"{PK} = :pk", {":pk": PK.encode(pk)}, _PAGE_ROWS)
         query["ReturnConsumedCapacity"] = "TOTAL"
         return self._pages(query, lambda: self._dynamodb.query(**query))
 

@@ -179,12 +179,11 @@ def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = Fals
 @contextmanager
 def conditional() -> Iterator[None]:
     """A conditional write of DynamoDB: ConditionFailedError where it did not hold, else as `passing_faults`."""
-    with passing_faults():
-        try:
-            yield
-        except ClientError as error:
-            if error_code(error) == "ConditionalCheckFailedException":
-                raise ConditionFailedError(
-                    cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
-                ) from None
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
+            standing = cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
+            raise ConditionFailedError(standing) from None
+        with passing_faults():  # not around all of it: nearly every write succeeds, and would pay for both
             raise

@@ -285,9 +285,8 @@ class Storage:
         query = self._table.to_query(
             f"{PK} = :pk AND {SK} BETWEEN :first AND :last",
             {":pk": PK.encode(mailbox), ":first": SK.encode(first), ":last": SK.encode(last)},
+            limit,
         )
-        query["ConsistentRead"] = True
-        query["Limit"] = limit
         return self._table.page(query)
 
 

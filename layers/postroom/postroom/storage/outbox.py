@@ -211,10 +211,11 @@ class Outbox:
         query = self._table.to_query(
             f"{PK} = :pk AND {_PLACE} < :before",
             {":pk": PK.encode(mailbox), ":before": _PLACE.encode(before or "~")},
+            limit,
+            consistent=False,  # an index cannot be read otherwise
         )
         query["IndexName"] = BY_TIME
         query["ScanIndexForward"] = False
-        query["Limit"] = limit
         page = self._table.page(query)
         return [_read(row) for row in page["Items"]], "LastEvaluatedKey" in page
 

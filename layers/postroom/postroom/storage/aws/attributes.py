@@ -169,4 +169,4 @@ def item(*attributes: tuple[str, Value]) -> dict[str, Value]:
 
 def primary_key(pk: str, sk: str | None = None) -> dict[str, Value]:
     """The key of a row; `sk`: None in tables without one."""
-    return item(PK.of(pk)) if sk is None else item(PK.of(pk), SK.of(sk))
+    return {PK.name: PK.encode(pk)} if sk is None else {PK.name: PK.encode(pk), SK.name: SK.encode(sk)}

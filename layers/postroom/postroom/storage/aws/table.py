@@ -6,6 +6,7 @@ value's is `:name` (storage/aws/attributes.py). A condition that does not hold g
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from postroom.net.aws import ConditionFailedError, conditional, passing_faults
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Values: TypeAlias = Mapping[str, Value]
 """The values of an expression by their names in it, such as `:now`."""
 _RESERVED: Final = re.compile(r"#(\w+)")
+_MOST_EXPRESSIONS: Final = 512
+"""The most expressions whose names are cached. Nearly all are constants; those that list conversations vary."""
 
 
 class DynamoTable:
@@ -125,36 +128,54 @@ class DynamoTable:
         return True
 
     # --- requests ---------------------------------------------------------------------------------------------------
-    def to_query(self, condition: str, values: Values, *, only: str = "") -> "QueryInputTypeDef":
-        """A query. `only`: a filter."""
+    def to_query(
+        self, condition: str, values: Values, limit: int, *, only: str = "", consistent: bool = True
+    ) -> "QueryInputTypeDef":
+        """A query whose pages have at most `limit` rows. `only`: a filter."""
         request: QueryInputTypeDef = {
             "TableName": self.name,
             "KeyConditionExpression": condition,
             "ExpressionAttributeValues": values,
+            "ConsistentRead": consistent,
+            "Limit": limit,
         }
         if only:
             request["FilterExpression"] = only
-        if names := names_in(f"{condition} {only}"):
+        if names := names_in(condition, only):
             request["ExpressionAttributeNames"] = names
         return request
 
     def to_put(self, row: Item, condition: str = "", values: Values | None = None) -> "PutTypeDef":
         """A put, for a request of its own or in a transaction."""
-        return {"TableName": self.name, "Item": row, **_terms(condition, condition, values)}
+        request: PutTypeDef = {"TableName": self.name, "Item": row, **_terms(condition)}
+        if values:
+            request["ExpressionAttributeValues"] = values
+        return request
 
     def to_update(self, key: Item, change: str, values: Values | None = None, condition: str = "") -> "UpdateTypeDef":
         """An update, for a request of its own or in a transaction."""
-        terms = _terms(condition, f"{change} {condition}", values)
-        return {"TableName": self.name, "Key": key, "UpdateExpression": change, **terms}
+        request: UpdateTypeDef = {
+            "TableName": self.name,
+            "Key": key,
+            "UpdateExpression": change,
+            **_terms(condition, change),
+        }
+        if values:
+            request["ExpressionAttributeValues"] = values
+        return request
 
     def to_delete(self, key: Item, condition: str = "", values: Values | None = None) -> "DeleteTypeDef":
         """A delete, for a request of its own or in a transaction."""
-        return {"TableName": self.name, "Key": key, **_terms(condition, condition, values)}
+        request: DeleteTypeDef = {"TableName": self.name, "Key": key, **_terms(condition)}
+        if values:
+            request["ExpressionAttributeValues"] = values
+        return request
 
 
-def names_in(expressions: str) -> dict[str, str]:
+@lru_cache(_MOST_EXPRESSIONS)
+def names_in(*expressions: str) -> Mapping[str, str]:
     """The names of attributes that are in expressions as `#name`."""
-    return {f"#{name}": name for name in _RESERVED.findall(expressions)} if "#" in expressions else {}
+    return {f"#{name}": name for expression in expressions for name in _RESERVED.findall(expression)}
 
 
 class _Terms(TypedDict, total=False):
@@ -164,13 +185,12 @@ class _Terms(TypedDict, total=False):
     ReturnValuesOnConditionCheckFailure: Literal["ALL_OLD", "NONE"]
 
 
-def _terms(condition: str, expressions: str, values: Values | None) -> _Terms:
-    """The request members for a condition and its expressions. DynamoDB accepts no empty ones."""
+@lru_cache(_MOST_EXPRESSIONS)
+def _terms(condition: str, change: str = "") -> _Terms:
+    """The request members for a condition and the names in its expressions. DynamoDB accepts no empty ones."""
     terms: _Terms = {}
     if condition:
         terms["ConditionExpression"] = condition
-    if names := names_in(expressions):
+    if names := names_in(change, condition):
         terms["ExpressionAttributeNames"] = names
-    if values:
-        terms["ExpressionAttributeValues"] = values
     return terms

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "usage#"
 _MESSAGES, _BYTES, _CHANGES = Number("n"), Number("b"), Number("changes")
 _COUNT: Final = f"ADD {_MESSAGES} :n, {_BYTES} :b, {_CHANGES} :one"
+_COUNTED: Final = f"attribute_exists({_CHANGES})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,7 @@ class Usages:
 
     def take_off(self, mailbox: str, messages: int, size: int) -> None:
         """Count removed messages, if anything was ever counted. Raises NotNowError(STORE_UNAVAILABLE)."""
-        counted = f"attribute_exists({_CHANGES})"
-        self._table.update(_key(mailbox), _COUNT, _counts(-messages, -size), counted)
+        self._table.update(_key(mailbox), _COUNT, _counts(-messages, -size), _COUNTED)
 
     def correct(self, mailbox: str, found: Usage, messages: int, size: int) -> bool:
         """Set the usage to a new count; False: it has changed since it was `found`, and is left as it is.

@@ -16,7 +16,7 @@ from postroom.storage.aws.attributes import PK, SK, TTL
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.keys import ROW_PREFIX, RowKey, partition
 from postroom.storage.mail.head import WORTH_RAISING, Heads
-from postroom.storage.mail.register import CONVERSATION, LIVE, STATE, Register, Row, read_row
+from postroom.storage.mail.register import CONVERSATION, IS_LIVE, LIVE, STATE, Register, Row, read_row
 from postroom.storage.mail.segments import Line, Objects, Place, decode_line, neighbours
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 5_000
 """The most rows in a request: DynamoDB returns at most 1 MB, and a row has some 200 bytes."""
+_BETWEEN: Final = f"{PK} = :pk AND {SK} BETWEEN :from AND :end"
+_WAITS: Final = f"{IS_LIVE} AND (attribute_not_exists({TTL}) OR {TTL} >= :now)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,9 @@ class Reader:
     def _rows(self, going: "_Pass", wanted: int) -> Iterator[Row]:
         # Tombstones and other conversations are read, and paid for, but not sent.
         named = {f":c{number}": CONVERSATION.encode(name) for number, name in enumerate(sorted(going.conversations))}
-        only = f"{STATE} = :live AND (attribute_not_exists({TTL}) OR {TTL} >= :now)" + (
-            f" AND {CONVERSATION} IN ({', '.join(named)})" if named else ""
-        )
+        only = f"{_WAITS} AND {CONVERSATION} IN ({', '.join(named)})" if named else _WAITS
         query = self._table.to_query(
-            f"{PK} = :pk AND {SK} BETWEEN :from AND :end",
+            _BETWEEN,
             {
                 ":pk": PK.encode(going.pk),
                 ":from": SK.encode(going.begins),
@@ -161,10 +161,9 @@ class Reader:
                 ":now": TTL.encode(going.now),
                 **named,
             },
+            min(wanted, MOST_ROWS),
             only=only,
         )
-        query["ConsistentRead"] = True
-        query["Limit"] = min(wanted, MOST_ROWS)
         while True:
             page = self._table.page(query)
             going.passed_over += page["ScannedCount"] - page["Count"]

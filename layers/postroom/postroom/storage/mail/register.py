@@ -27,6 +27,8 @@ OVER: Final = "expired"
 CLOSED: Final = "closed"
 EXPIRED: Final = frozenset({OVER, CLOSED})
 """The reasons why a message is gone that its owner never read: it expired, or its mailbox was closed long ago."""
+IS_LIVE: Final = f"{STATE} = :live"
+_BURY: Final = f"SET {STATE} = :gone, {WHY} = :why, {TTL} = :ttl REMOVE {OBJECT}, {OFFSET}, {LENGTH}, {CONVERSATION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,14 @@ class Register:
         try:
             was = self._table.change(
                 primary_key(key.pk, key.sk),
-                f"SET {STATE} = :gone, {WHY} = :why, {TTL} = :ttl REMOVE {OBJECT}, {OFFSET}, {LENGTH}, {CONVERSATION}",
+                _BURY,
                 {
                     ":gone": STATE.encode(GONE),
                     ":why": WHY.encode(why),
                     ":ttl": TTL.encode(forget_at),
                     ":live": STATE.encode(LIVE),
                 },
-                f"{STATE} = :live",
+                IS_LIVE,
                 returned="UPDATED_OLD",
             )
         except ConditionFailedError as refused:

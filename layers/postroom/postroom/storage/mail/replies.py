@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MAX_INLINE_BYTES: Final = 4096
 """A longer reply goes to S3: a DynamoDB write is paid by the kilobyte, and an item has at most 400 kB."""
+_FREE: Final = f"{ABSENT} OR {TTL} < :now OR ({HASH} = :hash AND {LEASE} < :now AND {UNANSWERED})"
+"""A lease expires by itself if the function that held it died."""
+_MINE: Final = f"{LEASE} = :mine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,7 @@ class Replies:
         """
         standing = self._table.put(
             primary_key(key) | item(HASH.of(digest), LEASE.of(until), TTL.of(forget_at)),
-            # A lease expires by itself if the function that held it died.
-            f"{ABSENT} OR {TTL} < :now OR ({HASH} = :hash AND {LEASE} < :now AND {UNANSWERED})",
+            _FREE,
             {":now": TTL.encode(now), ":hash": HASH.encode(digest)},
         )
         if standing is None:
@@ -67,11 +69,9 @@ class Replies:
             primary_key(lease.key),
             f"SET {attribute} = :reply",
             {":reply": attribute.encode(value), ":mine": LEASE.encode(lease.until)},
-            f"{LEASE} = :mine",
+            _MINE,
         )
 
     def release(self, lease: Lease) -> None:
         """Give the lease back because the request was not executed: the next attempt need not wait until it expires."""
-        self._table.delete(
-            primary_key(lease.key), f"{LEASE} = :mine AND {UNANSWERED}", {":mine": LEASE.encode(lease.until)}
-        )
+        self._table.delete(primary_key(lease.key), f"{_MINE} AND {UNANSWERED}", {":mine": LEASE.encode(lease.until)})

@@ -17,6 +17,10 @@ HASH, HOME = Text("hash"), Map("home")
 LEASE, REPLY, REPLY_AT = Number("lease"), Text("reply"), Text("reply_at")
 """Attributes of synchronous requests: until when one is executed (epoch seconds); its reply, or the object with it."""
 UNANSWERED: Final = f"attribute_not_exists({REPLY}) AND attribute_not_exists({REPLY_AT})"
+_FREE: Final = (
+    f"{ABSENT} OR {TTL} < :now OR ({HASH} = :hash AND {LEASE} < :now AND attribute_not_exists({HOME}) AND {UNANSWERED})"
+)
+"""No row, an expired one, or that of a synchronous request that died without a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,7 @@ class Seen:
         known_by = () if digest is None else (HASH.of(digest),)
         standing = self._table.put(
             primary_key(key) | item(*known_by, HOME.of(primary_key(home.pk, home.sk)), TTL.of(forget_at)),
-            # No row, an expired one, or that of a synchronous request that died without a reply.
-            f"{ABSENT} OR {TTL} < :now "
-            f"OR ({HASH} = :hash AND {LEASE} < :now AND attribute_not_exists({HOME}) AND {UNANSWERED})",
+            _FREE,
             {":now": TTL.encode(now), ":hash": HASH.encode(digest or "")},
         )
         if standing is None:

@@ -57,8 +57,8 @@ class Line:
 
 def decode_line(data: bytes) -> Line:
     """The line in one byte range of an object. Raises ValueError, KeyError or TypeError if there is none."""
-    stored: StoredLine[Mapping[str, object], str] = StoredLine(*_members(orjson.loads(data)))
-    return Line(RowKey(stored.pk, stored.sk), stored.c, stored.envelope, stored.receipt)
+    pk, sk, _, conversation, receipt, envelope = _members(orjson.loads(data))
+    return Line(RowKey(pk, sk), conversation, envelope, receipt)
 
 
 @dataclass(frozen=True, slots=True, order=True)
