@@ -23,7 +23,7 @@ __all__ = ["AsyncMailbox", "Mailbox", "SendOutcome", "Sender", "Sent", "deliver"
 def __getattr__(name: str) -> object:
     if name not in ("AsyncMailbox", "Mailbox"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Only who has a mailbox needs httpx, which no Lambda function has.
+    # Only a mailbox needs httpx, which is not in the layer of the Lambda functions.
     from postroom.client import mailbox
 
     return getattr(mailbox, name)

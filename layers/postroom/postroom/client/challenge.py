@@ -16,13 +16,14 @@ _PURPOSES: Final = {Purpose.PICK_UP: "for picking mail up", Purpose.OPEN: "for o
 
 
 class ChallengeError(OurError):
-    """What is to be signed is not what it should be. It must not be signed, and the host not be trusted."""
+    """The text is not the expected challenge. It must not be signed, and the host is not to be trusted."""
 
 
 def check_challenge(text: str, host: str, mailbox: str, purpose: Purpose = Purpose.PICK_UP) -> None:
-    """Raises ChallengeError unless this is a challenge for the owner of `mailbox` to sign in at `host`, or to open it.
+    """Check that this is a challenge for the owner of `mailbox` to sign in at `host`, or to open it. Raises
+    ChallengeError.
 
-    Who made it is not asked: only who made it takes the signature, and only for what it says.
+    Its issuer is not checked: only its issuer accepts the signature, and only for what the text says.
     """
     flaw = _flaw(text, host, mailbox, purpose)
     if flaw:

@@ -38,11 +38,11 @@ _DATA: Final = "data:"
 
 @dataclass(frozen=True, slots=True)
 class Dm3Draft:
-    """What somebody wants to tell `to`. Raises TheirError(MESSAGE_INVALID).
+    """A message to `to`, before it is encrypted. Raises TheirError(MESSAGE_INVALID).
 
-    `text`: UTF-8, perhaps Markdown; None where the type needs none. `encodings`: the same text in other forms, each
-    a data: URI beside it (dm3 §2.2.2). `reference`: the hash of the message that this one is about.
-    `reply_delivery_instruction`: what every answer is to bring back; `delivery_instruction`: what is brought back.
+    `text`: UTF-8, possibly Markdown; None if the type needs none. `encodings`: the same text in other forms, each a
+    data: URI beside it (dm3 §2.2.2). `reference`: the hash of the message that this one is about.
+    `reply_delivery_instruction`: what every answer must return; `delivery_instruction`: what this answer returns.
     """
 
     to: str
@@ -69,9 +69,9 @@ def reply(
     type: MessageType = MessageType.REPLY,  # noqa: A002 - what it is called everywhere
     attachments: tuple[Attachment, ...] = (),
 ) -> Dm3Draft:
-    """A letter back to who wrote `original`, with its instruction for answers unchanged (dm3 §2.2.3).
+    """A reply to the sender of `original`, with its instruction for answers unchanged (dm3 §2.2.3).
 
-    `original_hash`: lower-case hex SHA-256 of it as it was sealed, as `Opened.message_hash` and `Dm3Sent` have it.
+    `original_hash`: lower-case hex SHA-256 of it as it was encrypted, as in `Opened.message_hash` and `Dm3Sent`.
     """
     metadata = original.metadata
     return Dm3Draft(
@@ -91,10 +91,10 @@ def attach(data: bytes, media_type: str) -> Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of one delivery service, `service` being its name.
+    """The result of one delivery service; `service` is its name.
 
-    `url`: where it was asked; empty where its profile could not be had. `code`: of JSON-RPC; None where no answer had
-    one. `reason`: machine code, the service's or ours; may be empty, as `detail` may be where it was taken.
+    `url`: where it was asked; empty if its profile was unavailable. `code`: of JSON-RPC; None if no answer had one.
+    `reason`: machine code, the service's or ours. It may be empty, and so may `detail` if the message was accepted.
     """
 
     service: str
@@ -107,9 +107,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Dm3Sent:
-    """What became of a letter: the delivery services that were asked, in their order, the last of which decided.
+    """The result of sending a message: the delivery services that were asked, in order; the last one decided.
 
-    `envelope`: as it went out last; None where none was sealed.
+    `envelope`: the last one that was sent; None if the message was not encrypted.
     """
 
     envelope: Dm3Envelope | None
@@ -117,33 +117,35 @@ class Dm3Sent:
 
     @property
     def fate(self) -> SendOutcome:
-        """Whether it was taken, refused for good, or may be sent again."""
+        """Whether the message was accepted, refused for good, or may be sent again."""
         return self.attempts[-1].fate
 
     @property
     def message_hash(self) -> str:
-        """By which others refer to it: lower-case hex SHA-256 of the sealed message; empty where none was sealed."""
+        """The message's name in references: lower-case hex SHA-256 of the encrypted message; empty if it was not
+        encrypted."""
         return message_hash(self.envelope) if self.envelope else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A request to be made: JSON to be posted."""
+    """A request to send: JSON to be posted."""
 
     url: str
     body: bytes
 
 
 Answer = HttpsResponse | NotNowError
-"""What came of a request: the answer, or why there is none."""
+"""The answer to a request, or why there is none."""
 Delivering = Generator[Post, Answer, Dm3Sent]
 
 
 def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: ExplainedProfiles, now_ms: int) -> Delivering:
-    """Deliver a letter: yields the requests to make, is sent what came of each, returns what became of the letter.
+    """Deliver a message: yields requests, is sent the result of each, and returns the result of the delivery.
 
-    The next delivery service is asked only where the one before is unavailable, never after a refusal (decision
-    "Fallback"). Each gets the same sealed message: whoever gets two copies can see that they are one.
+    The next delivery service is tried only if the one before is unavailable, never after a refusal (decision
+    "Fallback"). Each gets the same encrypted message: a receiver that gets two copies can see that they are one
+    message.
 
     Raises TheirError: NAME_INVALID, MESSAGE_INVALID, and for the receiver PROFILE_UNKNOWN, PROFILE_INVALID,
     PROFILE_URI_UNSUPPORTED; NotNowError(PROFILE_LOOKUP_FAILED).
@@ -174,7 +176,7 @@ def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: Explaine
             if error.is_unavailable:
                 continue
         except (TheirError, NotNowError) as error:
-            # A delivery service that cannot be found is not available; one that was asked has said no.
+            # A delivery service that cannot be found is unavailable; one that answered with a refusal is not.
             fate = SendOutcome.REFUSED if url else SendOutcome.NOT_NOW
             attempts.append(Attempt(name, url, fate, error.detail or error.reason.sentence, reason=str(error.reason)))
             if not url:
@@ -199,13 +201,16 @@ def _sign(letter: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_m
 
 
 def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Generator[Post, Answer, int | None]:
-    """Ask what the receiver takes and what the service; how large an envelope may be. Raises what forbids to send."""
+    """Ask what the receiver and the service accept; returns the largest envelope.
+
+    Raises the reason that forbids sending.
+    """
     extension_told = yield from _call(url, "dm3_getProfileExtension", delivery.to)
     properties_told = yield from _call(url, "dm3_getDeliveryServiceProperties")
     try:
         extension, size_limit = read_extension(extension_told), read_size_limit(properties_told)
     except TheirError as error:
-        # Nobody has refused anything: what the delivery service told makes no sense.
+        # Nobody refused the message: the delivery service's answer makes no sense.
         raise NoResultError(SendOutcome.NOT_NOW, error.detail, reason=str(error.reason)) from None
     wanted = str(message.metadata.type)
     if wanted not in extension.message_types:
@@ -229,7 +234,7 @@ def _call(url: str, method: str, *params: JsonValue) -> Generator[Post, Answer, 
 
 
 class Dm3Sender:
-    """Somebody who writes letters: `name`, as the profile with these keys is found by. `clock`: epoch seconds."""
+    """A sender of dm3 messages. `name`: the name whose profile has these keys. `clock`: epoch seconds."""
 
     def __init__(
         self,
@@ -247,11 +252,14 @@ class Dm3Sender:
         self._clock = clock
 
     def send(self, letter: Dm3Draft) -> Dm3Sent:
-        """Deliver a letter. Raises as `delivering` does."""
+        """Deliver a message. Raises as `delivering` does."""
         return drive(self._begin(letter), self._make)
 
     async def send_async(self, letter: Dm3Draft) -> Dm3Sent:
-        """The same in a thread: looking up, sealing and asking take time. Where it is cancelled, no request follows."""
+        """The same in a thread, because look-ups, encryption and requests take time.
+
+        If cancelled, no further request is sent.
+        """
         ended = False
 
         def make(post: Post) -> Answer:

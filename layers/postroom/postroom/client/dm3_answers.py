@@ -12,10 +12,10 @@ _LONGEST_SHOWN: Final = 200
 
 
 class NoResultError(Exception):
-    """There is no result. `is_unavailable`: the next delivery service is to be asked; otherwise none is.
+    """There is no result. `is_unavailable`: the next delivery service is to be tried; otherwise none is.
 
-    `code`: of JSON-RPC, None where the answer is none of it. `reason`: the service's machine code, which need not be
-    of our vocabulary; may be empty.
+    `code`: of JSON-RPC; None if the answer is not JSON-RPC. `reason`: the service's machine code, which need not be
+    from our list; may be empty.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class NoResultError(Exception):
 
 
 def read_result(answer: HttpsResponse | NotNowError) -> JsonValue:
-    """The result of a call; `answer`: what came back, or why nothing did. Raises NoResultError."""
+    """The result of a call. `answer`: the response, or why there is none. Raises NoResultError."""
     if isinstance(answer, NotNowError):
         detail = answer.detail or answer.reason.sentence
         raise NoResultError(SendOutcome.NOT_NOW, detail, reason=str(answer.reason), is_unavailable=True)
@@ -47,7 +47,7 @@ def read_result(answer: HttpsResponse | NotNowError) -> JsonValue:
 
 
 def _refusal(error: JsonValue) -> NoResultError:
-    """An error object; our services say in `data` which of their reasons it was."""
+    """The error for an error object; our own services put their reason into `data`."""
     members = error if isinstance(error, dict) else {}
     code, data = members.get("code"), members.get("data")
     said = data if isinstance(data, dict) else {}

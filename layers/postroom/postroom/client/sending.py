@@ -1,7 +1,7 @@
 """Sending a signed envelope; the receiver's answer is a value.
 
-A refusal is an answer, not an error (decision "Answers"): it comes back as `Sent` with the receiver's own reason,
-which need not be from our vocabulary. Raised is only what gave no answer: NotNowError(OUTBOUND_FAILED).
+A refusal is an answer, not an error (decision "Answers"): it is returned as `Sent` with the receiver's own reason,
+which need not be from our list. Only a missing answer is raised: NotNowError(OUTBOUND_FAILED).
 """
 
 import json
@@ -22,7 +22,7 @@ from postroom.protocols.nlweb.schema import Dialect
 from postroom.protocols.nlweb.sign import Draft, sign
 
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
-"""4xx that say nothing of the message (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
+"""4xx statuses that say nothing about the message (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
 
 
 class SendOutcome(StrEnum):
@@ -33,11 +33,11 @@ class SendOutcome(StrEnum):
     REFUSED = "refused"
     """4xx: the same message will be refused again."""
     NOT_NOW = "not now"
-    """Anything else: the same message may be sent again later."""
+    """Any other status: the same message may be sent again later."""
 
 
 def fate_of(status: int) -> SendOutcome:
-    """What a status of HTTP means for the sender."""
+    """What an HTTP status means for the sender."""
     if 200 <= status < 300:
         return SendOutcome.TAKEN
     if 400 <= status < 500 and status not in _PASSING:
@@ -49,8 +49,8 @@ def fate_of(status: int) -> SendOutcome:
 class Sent:
     """The receiver's answer to a message.
 
-    `status`: of HTTP. `reply`: the JSON of its body; the text, where that is no JSON; None, where it is empty.
-    `reason`, `detail`: machine code and sentence of a problem document (RFC 9457); empty where there is none.
+    `status`: the HTTP status. `reply`: the JSON of the body; the text if it is not JSON; None if it is empty. `reason`,
+    `detail`: machine code and sentence of a problem document (RFC 9457); empty if it is not one.
     """
 
     correlation: str
@@ -61,14 +61,14 @@ class Sent:
 
     @property
     def fate(self) -> SendOutcome:
-        """Whether the message was taken, refused for good, or may be sent again."""
+        """Whether the message was accepted, refused for good, or may be sent again."""
         return fate_of(self.status)
 
 
 class Sender:
     """A domain (or a wallet) that sends. `selector` None: the dialect's default.
 
-    `clock`: epoch seconds. `new_correlation`: a fresh UUID.
+    `clock`: epoch seconds. `new_correlation`: returns a new UUID.
     """
 
     def __init__(
@@ -93,8 +93,7 @@ class Sender:
     def send(self, receiver: str, subject: str, body: JsonValue, correlation: str | None = None) -> Sent:
         """Sign a message and post it to the well-known inbox of `receiver`.
 
-        Raises TheirError (`receiver` is no host name, `body` has no canonical form) or
-        NotNowError(OUTBOUND_FAILED).
+        Raises TheirError (`receiver` is not a host name, `body` has no canonical form) or NotNowError(OUTBOUND_FAILED).
         """
         draft = Draft(
             sender=self._domain,
@@ -111,12 +110,12 @@ class Sender:
 
 
 def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = "") -> Sent:
-    """Post an envelope as it is. Raises NotNowError(OUTBOUND_FAILED). Sender and Dialect know the `url`."""
+    """Post an envelope unchanged. Raises NotNowError(OUTBOUND_FAILED). Sender and Dialect know the `url`."""
     return read_answer(https.post(url, envelope, "application/json"), correlation)
 
 
 def read_answer(response: HttpsResponse, correlation: str = "") -> Sent:
-    """What a post office answered."""
+    """The answer of a post office."""
     reply = _read(response)
     if 200 <= response.status < 300 or not isinstance(reply, dict):
         return Sent(correlation, response.status, reply)
@@ -135,5 +134,5 @@ def _read(response: HttpsResponse) -> JsonValue:
 
 
 def text_or_empty(value: JsonValue) -> str:
-    """A string; empty where a stranger's answer has something else, or nothing."""
+    """A string; empty if the answer has another value, or none."""
     return value if isinstance(value, str) else ""

@@ -1,12 +1,12 @@
-"""An owner's archive: conversations, wherever its home is.
+"""An owner's archive: conversations, in whatever home.
 
-archive = Archive.of(FolderHome(path), "bob.eth", keys.signing.sign(b"bob.eth"), StorageKey(secret))
-archive.store([store_envelope(envelope, message, postmark)])    # stored when it returns: now it may be acknowledged
-archive.conversations()                                         # ("alice.eth",)
-archive.open("alice.eth")                                       # all messages, by time
+    archive = Archive.of(FolderHome(path), "bob.eth", keys.signing.sign(b"bob.eth"), StorageKey(secret))
+    archive.store([store_envelope(envelope, message, postmark)])    # stored when it returns: now it may be acknowledged
+    archive.conversations()                                         # ("alice.eth",)
+    archive.open("alice.eth")                                       # all messages, by time
 
-Several devices may use one home at once, and any of them may die at any point (client/archive/filing.py). A home
-sees sealed bytes only; it can lose them, or bring back an older state, but neither read nor change nor swap them.
+Several devices may use one home at once, and any of them may die at any point (client/archive/filing.py). A home only
+sees encrypted bytes. It can lose them, or return an older state, but it cannot read, change or swap them.
 """
 
 from collections import defaultdict
@@ -31,9 +31,8 @@ from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, conve
 class Archive:
     """The archive of `owner`: a normalised name, or a domain.
 
-    All methods raise NotNowError(STORE_UNAVAILABLE), and ContainerError.
-
-    `home` may be replaced: the same containers are found under the same keys elsewhere.
+    All methods raise NotNowError(STORE_UNAVAILABLE), and ContainerError. `home` may be replaced: the same containers
+    have the same keys elsewhere.
     """
 
     home: Home
@@ -51,10 +50,10 @@ class Archive:
         chunk_bytes: int = DEFAULT_LIMIT_BYTES,
         keep_history: bool = True,
     ) -> "Archive":
-        """The archive at a home, which need not be there yet.
+        """The archive in a home; it need not exist yet.
 
         `signature`: PrivateSigningKey.sign of the owner's normalised name in UTF-8. `chunk_bytes`: 500 kB to 10 MB.
-        `keep_history`: an EDIT leaves older versions where they are. Raises SettingsError.
+        `keep_history`: an EDIT keeps older versions. Raises SettingsError.
         """
         check_limit(chunk_bytes)
         nonce = partial(random_bytes, NONCE_BYTES)
@@ -70,19 +69,19 @@ class Archive:
         run(self.filing.store(conversations), self.home)
 
     def merge(self, partner: str, entries: Sequence[Entry]) -> None:
-        """Store what another archive had of a conversation, tombstones too. `partner`: as it lists them."""
+        """Store the entries of another archive's conversation, with tombstones. `partner`: as that archive lists it."""
         run(self.filing.store({partner: entries}), self.home)
 
     def conversations(self) -> tuple[str, ...]:
-        """With whom there are conversations: normalised names; of NLWeb as the mailbox has them, and SET_ASIDE."""
+        """The conversation partners: normalised dm3 names, NLWeb partners as the mailbox names them, and SET_ASIDE."""
         return run(self.filing.conversations(), self.home)
 
     def open(self, partner: str) -> list[Entry]:
-        """All messages of a conversation by time, tombstones in place of those that were removed; empty: none."""
+        """All messages of a conversation by time, with tombstones in place of removed ones; empty: none."""
         return run(self.filing.open(listed(partner)), self.home)
 
     def whole(self, partner: str) -> list[Entry]:
-        """All messages of a conversation that is listed. Raises ContainerError where it is missing, too."""
+        """All messages of a conversation that is listed. Raises ContainerError also if it is missing."""
         entries = self.open(partner)
         if not entries:
             raise ContainerError(conversation_key(self.filing.root, partner), f"is missing: the root names {partner}")
@@ -90,7 +89,7 @@ class Archive:
 
 
 def listed(partner: str) -> str:
-    """How a partner is listed: the one spelling of a name of dm3; others have only one."""
+    """The name under which a partner is listed: the normalised form of a dm3 name; other names are unchanged."""
     try:
         return normalize(partner)
     except TheirError:
@@ -98,9 +97,9 @@ def listed(partner: str) -> str:
 
 
 def copy(source: Archive, target: Archive, met: Callable[[str], object] = lambda _: None) -> None:
-    """Store in one archive what is in another. It may be begun again where it was stopped.
+    """Store the content of one archive in another. If it was interrupted, it can be started again.
 
-    `met`: is told of each conversation that was copied.
+    `met`: called with each conversation that was copied.
     """
     for partner in source.conversations():
         target.merge(partner, source.whole(partner))

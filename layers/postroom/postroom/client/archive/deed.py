@@ -1,7 +1,7 @@
-"""The owner of a home: a container under the same key in every home, sealed with the owner's storage key.
+"""The owner of a home: a container under the same key in every home, encrypted with the owner's storage key.
 
-The other keys of an archive are found by its owner only: to whoever comes with another key, a full home looks empty.
-The deed tells them. It also says where an archive moved to, so that no device goes on filling the old home.
+Only its owner can find the other keys of an archive: with another key, a full home looks empty. The deed shows that
+there is an archive. It also says where an archive moved to, so that no device continues to fill the old home.
 """
 
 from dataclasses import dataclass
@@ -20,30 +20,35 @@ KEY: Final = container_key("the deed of a postroom archive")
 
 
 class NotThisHomeError(PostroomError):
-    """The home is another's, or the archive is in it no more; the sentence says what to do."""
+    """The home belongs to another owner, or the archive moved away; the sentence says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """`owner`: a mailbox's name. `moved_to`: the home, as a command is told it; empty: it is here. `vacated`: all that
-    was here is there, and may be removed here."""
+    """A deed. `owner`: a mailbox's name. `moved_to`: the home, as a command names it; empty: the archive is here.
+
+    `vacated`: everything here is in the new home, and may be deleted here.
+    """
 
     owner: str
     moved_to: str = ""
     vacated: bool = False
 
     def encode(self) -> bytes:
-        """The text that is sealed."""
+        """The text before encryption."""
         return orjson.dumps({"owner": self.owner, "movedTo": self.moved_to, "vacated": self.vacated})
 
 
 def check_deed(archive: Archive) -> None:
-    """See that the home is nobody else's, and that the archive is in it. Raises NotThisHomeError, as `Archive` does."""
+    """Check that the home has no other owner, and that the archive is in it.
+
+    Raises NotThisHomeError, as `Archive` does.
+    """
     _check_here(read_deed(archive)[0])
 
 
 def take_home(archive: Archive) -> None:
-    """The same; a home that is nobody's becomes the owner's."""
+    """The same; a home without an owner becomes the owner's."""
     deed, etag = read_deed(archive)
     if etag is None:
         try:
@@ -54,7 +59,10 @@ def take_home(archive: Archive) -> None:
 
 
 def read_deed(archive: Archive) -> tuple[Deed, str | None]:
-    """What the home says, and its etag; None: nothing, so that it may become the owner's. Raises NotThisHomeError."""
+    """The deed of the home, and its etag; None: there is none, so that the home may become the owner's.
+
+    Raises NotThisHomeError.
+    """
     deed, etag = find_deed(archive.home, archive.filing.storage_key)
     if deed is None:
         return Deed(archive.owner), None
@@ -64,13 +72,16 @@ def read_deed(archive: Archive) -> tuple[Deed, str | None]:
 
 
 def put_deed(archive: Archive, deed: Deed, etag: str | None) -> str:
-    """Say what is so from now on, if nobody said anything since `etag` was read; its new one. Raises ConflictError."""
+    """Write a deed, if nobody wrote one since `etag` was read; returns the new etag. Raises ConflictError."""
     filing = archive.filing
     return archive.home.put(KEY, filing.storage_key.seal(deed.encode(), KEY, filing.nonce()), etag=etag)
 
 
 def find_deed(home: Home, storage_key: StorageKey) -> tuple[Deed | None, str | None]:
-    """The deed that lies in a home, whoever is its owner, and its etag. Raises NotThisHomeError for another key's."""
+    """The deed in a home, whoever its owner is, and its etag.
+
+    Raises NotThisHomeError if it is encrypted to another key.
+    """
     found = home.get(KEY)
     if found is None:
         return None, None

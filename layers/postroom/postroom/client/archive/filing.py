@@ -1,19 +1,20 @@
 """Storing and finding messages, as steps: a sequence of calls of a home.
 
-Several devices may write at once, and each may die between any two calls. To store, a device
+Several devices may write at once, and each may die between any two calls. To store messages, a device
 
-1. reads the conversation, then the chunks that matter (protocols/dm3/chunking.py),
-2. writes the chunks that change, each on condition that it is as it was read; a new one, that it is not there yet,
-3. writes the conversation on the same condition, even where nothing changed in it, and
-4. deletes chunks that no longer count; who adds a partner lists them in the root, last.
+1. reads the conversation, then the chunks that matter (protocols/dm3/chunking.py), 2. writes the chunks that change,
+each on condition that it is as it was read; a new one, that it does not exist yet, 3. writes the conversation on the
+same condition, even if nothing changed in it, and 4. deletes chunks that are no longer needed; a device that adds a
+partner finally lists it in the root.
 
-Step 3 is when it is stored. What was read in step 1 and all that was built on it counts only if nobody else has come
-to step 3 in between: whoever finds the condition broken begins anew, and merges. So a chunk that moved takes nothing
-with it that somebody was adding to it, and a message found in the last chunk, where somebody may have left it who died
-at step 2, is stored like any other.
+The messages are stored after step 3. What was read in step 1, and everything based on it, is valid only if no other
+device has reached step 3 in between: if the condition does not hold, the device starts again, and merges. So a chunk
+that moved never takes along something that another device was adding to it. A message that is found in the last chunk,
+where a device that died at step 2 may have left it, is stored like any other.
 
-A new chunk belongs to who has begun it, until they list it. Whoever finds it before that leaves it alone, takes
-another id, and notes it among the discarded. It is deleted once nobody can come to list it any more (`is_dead`).
+A new chunk belongs to the device that began it, until it is listed. Another device that finds it before that does not
+touch it, chooses another id, and notes the chunk among the discarded ones. It is deleted once no device can list it any
+more (`is_dead`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -43,7 +44,7 @@ from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, place
 
 MAX_ROUNDS: Final = 100
-"""Each conflict is somebody's success; so many in a row are a home that is broken."""
+"""After each conflict, another device has succeeded; so many in a row mean that the home does not work."""
 
 T = TypeVar("T")
 
@@ -85,21 +86,23 @@ class Delete:
 
 Call: TypeAlias = Get | Put | Delete
 Steps: TypeAlias = Generator[Call, HomeObject | str | None, T]
-"""Yields calls to make, is sent what each returned or thrown its ConflictError."""
+"""Yields calls to make; is sent the result of each, or its ConflictError is thrown in."""
 
 
 def run(steps: Steps[T], home: Home) -> T:
-    """The result of steps, with their calls made of `home`. Raises what the steps raise, and what the home does but for
-    ConflictError."""
+    """The result of steps, with their calls made to `home`.
+
+    Raises what the steps and the home raise, except ConflictError.
+    """
     return drive(steps, lambda call: call.make(home))
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFiling:
-    """The way of filing of one archive.
+    """How one archive stores messages.
 
-    `root`: key of the root container. `nonce()`: 12 random bytes, never the same. `chunk_bytes`, `keep_history`: as
-    `choose_chunks` has them. All steps raise ContainerError where a container cannot be opened or read.
+    `root`: key of the root container. `nonce()`: 12 random bytes, never the same. `chunk_bytes`, `keep_history`: as in
+    `choose_chunks`. All steps raise ContainerError if a container cannot be decrypted or read.
     """
 
     root: str
@@ -109,18 +112,18 @@ class ArchiveFiling:
     keep_history: bool
 
     def conversations(self) -> Steps[tuple[str, ...]]:
-        """With whom there are conversations."""
+        """The conversation partners."""
         root, _ = yield from self._read_root()
         return root.conversations
 
     def open(self, partner: str) -> Steps[list[Entry]]:
-        """All messages of a conversation, settled, by time. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """All messages of a conversation, after edits and deletions, by time. Raises NotNowError(STORE_UNAVAILABLE)."""
         return (yield from again(partial(self._open, conversation_key(self.root, partner))))
 
     def store(self, conversations: Mapping[str, Iterable[Entry]]) -> Steps[None]:
         """Store messages, by conversation partner. Raises NotNowError(STORE_UNAVAILABLE).
 
-        What is there already stays as it is there, unless what is brought is a tombstone, or proven where it is not.
+        A stored message is not changed, unless the new one is a tombstone, or is proven and the stored one is not.
         """
         partners = set()
         for partner, entries in conversations.items():
@@ -138,7 +141,7 @@ class ArchiveFiling:
         return read_conversation(self.storage_key.open(found.data, at), at), found.etag
 
     def read_chunk_of(self, at: str, identifier: ChunkIdentifier, etag: str | None) -> Steps[tuple[Chunk, str]]:
-        """A chunk of the conversation that has this etag, and its own. Raises ConflictError where it moved."""
+        """A chunk of the conversation with this etag, with its own etag. Raises ConflictError if it moved."""
         key = chunk_key(at, identifier)
         found = yield from self._get(key)
         if found is None:
@@ -158,7 +161,7 @@ class ArchiveFiling:
         return sorted(settle(entries, keep_history=self.keep_history).values(), key=place)
 
     def _store(self, at: str, brought: list[Entry], begun: "_Begun") -> Steps[None]:
-        """One attempt. `begun`: in those before it."""
+        """One attempt. `begun`: new chunks of the attempts before it."""
         conversation, etag = yield from self.read_conversation(at)
         yield from _delete_dead(at, conversation)
         chunks, etags = yield from self._read_chunks(at, conversation, etag, brought)
@@ -184,7 +187,7 @@ class ArchiveFiling:
         yield from _delete_dead(at, after)
 
     def _list(self, partners: set[str]) -> Steps[None]:
-        """One attempt to see that the root names these partners."""
+        """One attempt to list these partners in the root."""
         root, etag = yield from self._read_root()
         if not partners <= set(root.conversations):
             listed = tuple(sorted(partners.union(root.conversations)))
@@ -242,7 +245,7 @@ def _delete_dead(at: str, conversation: ConversationChunks) -> Steps[None]:
 
 
 def _begin(identifier: ChunkIdentifier, sealed: Callable[[str | None], Put], begun: _Begun) -> Steps[None]:
-    """Write a chunk that is not listed yet. Raises ConflictError where it is not ours."""
+    """Write a chunk that is not listed yet. Raises ConflictError if it is not ours."""
     try:
         begun.by_us[identifier] = str((yield sealed(begun.by_us.get(identifier))))
     except ConflictError:
@@ -252,7 +255,7 @@ def _begin(identifier: ChunkIdentifier, sealed: Callable[[str | None], Put], beg
 
 
 def again(attempt: Callable[[], Steps[T]]) -> Steps[T]:
-    """Attempt it until nobody writes in between. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Repeat an attempt until nobody writes in between. Raises NotNowError(STORE_UNAVAILABLE)."""
     for _ in range(MAX_ROUNDS):
         try:
             return (yield from attempt())

@@ -1,7 +1,7 @@
 """A home in a local folder: a file for each container. Several processes may use it at once.
 
-A write holds a lock that the system lets go of when its process dies; what it writes takes the old one's place at
-once and whole. Whoever reads needs no lock.
+A write holds a lock that the operating system releases when its process dies. The new content replaces the old at once
+and completely. Readers need no lock.
 """
 
 import fcntl
@@ -19,17 +19,17 @@ from postroom.protocols.dm3.containers import ContainerError
 
 _LOCK: Final = ".lock"
 _UNFINISHED: Final = ".unfinished"
-"""What a write is made in; under the lock there is one at a time."""
+"""The file that a write goes to first; under the lock there is only one."""
 
 
 class FolderHome:
-    """Containers in `folder`, which is made where it is missing, readable by its owner only."""
+    """Containers in `folder`, which is created if it is missing, readable by its owner only."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str) -> HomeObject | None:
-        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        """The container under a key. Raises NotNowError(STORE_UNAVAILABLE), ContainerError if it is too large."""
         with self._passing():
             try:
                 with self._path(key).open("rb") as file:
@@ -41,7 +41,7 @@ class FolderHome:
         return HomeObject(data, _etag(data))
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
-        """Replace what has this etag; None: what is not there yet. The new etag.
+        """Replace the container with this etag; None: there must be none. Returns the new etag.
 
         Raises ConflictError, NotNowError(STORE_UNAVAILABLE).
         """
@@ -59,7 +59,7 @@ class FolderHome:
         return _etag(data)
 
     def delete(self, key: str) -> None:
-        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Delete the container under a key, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with self._passing(), self._locked():
             self._path(key).unlink(missing_ok=True)
             self._sync()
@@ -68,7 +68,7 @@ class FolderHome:
         return self._folder / check_key(key)
 
     def _sync(self) -> None:
-        """Names live in the folder: what was renamed or removed survives the machine once that is written."""
+        """Sync the folder, so that a rename or deletion survives a crash of the machine."""
         folder = os.open(self._folder, os.O_RDONLY)
         try:
             os.fsync(folder)

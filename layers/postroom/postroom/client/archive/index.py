@@ -1,7 +1,7 @@
-"""A search index of an archive, on this machine; it is rebuilt from the archive when it is lost.
+"""A search index of an archive, on this machine; it is rebuilt from the archive if it is lost.
 
-The texts of all messages lie in it as they are, not sealed. It follows the archive by the etags of conversations: of
-those that have not changed it reads no chunk; of one that has, what was deleted goes, and what is new comes in.
+It contains the texts of all messages, not encrypted. It follows the archive by the etags of conversations. If one has
+not changed, none of its chunks are read; if it has, deleted messages are removed, and new ones added.
 """
 
 import hashlib
@@ -32,17 +32,17 @@ _SELECT: Final = """
 SELECT partner, hash, at, author, messages.text FROM words JOIN messages ON messages.id = words.rowid
 """
 _SHORTEST_INDEXED: Final = 3
-"""Characters; what is shorter is looked for in each message that has the rest."""
+"""Characters. Shorter words are looked for in each message that has the other words."""
 _WAIT_SECONDS: Final = 60.0
-"""For another process that is bringing the index up to date."""
+"""How long to wait for another process that updates the index."""
 
 Met = Callable[[str], object]
-"""Is told of each conversation that was looked at."""
+"""Called with each conversation that was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that was found. `at_ms`: when it was written, or came in. `text`: all of it."""
+    """A message that was found. `at_ms`: when it was written, or received. `text`: its whole text."""
 
     partner: str
     message_hash: str
@@ -62,14 +62,14 @@ class Index:
         self.path = folder / f"{name[:32]}.sqlite"
 
     def drop(self) -> bool:
-        """See that there is no index; whether there was one."""
+        """Delete the index; True: there was one."""
         there = self.path.exists()
         for suffix in ("", "-journal"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         return there
 
     def update(self, met: Met = lambda _: None) -> None:
-        """Make it say what the archive says now. Raises as `Archive` does; then what was done until then is kept."""
+        """Update the index from the archive. Raises as `Archive` does; what was updated until then is kept."""
         archive = self._archive
         partners = archive.conversations()
         with self._open() as database:
@@ -78,21 +78,21 @@ class Index:
                 with database:
                     _forget(database, partner)
             for partner in partners:
-                # Before the messages: where it changes in between, they are read once more the next time.
+                # Before the messages: if the conversation changes in between, it is read again the next time.
                 _, etag = run(
                     archive.filing.read_conversation(conversation_key(archive.filing.root, partner)), archive.home
                 )
                 if etag is None or known.get(partner) != etag:
                     entries = archive.whole(partner)
                     with database:
-                        # Another process may be at it: what it knew, it looked up before it waited.
+                        # Another process may be updating it: what this one knew, it read before it waited.
                         database.execute("BEGIN IMMEDIATE")
                         _follow(database, partner, entries)
                         database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
                 met(partner)
 
     def search(self, text: str, limit: int) -> list[Hit]:
-        """The newest messages that hold every word of `text`, somewhere, in whatever case; as of the last update."""
+        """The newest messages that contain every word of `text`, in any case; as of the last update."""
         terms = terms_of(text)
         if not terms:
             return []
@@ -124,7 +124,7 @@ class Index:
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
-            # What was deleted is to leave the file, too.
+            # Deleted texts must be removed from the file, too.
             database.execute("PRAGMA secure_delete = ON")
             with database:
                 database.execute("BEGIN IMMEDIATE")
@@ -151,24 +151,24 @@ def scan(archive: Archive, text: str, limit: int, met: Met = lambda _: None) -> 
 
 
 def fold(text: str) -> str:
-    """Text as it is compared: whatever its case, and however its accents are written (Unicode §3.13, D147)."""
+    """Text in the form in which it is compared: without case, and with accents in one form (Unicode §3.13, D147)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def terms_of(text: str) -> list[str]:
-    """The words that are looked for."""
+    """The words to look for."""
     return fold(text).split()
 
 
 def text_of(entry: StoredEnvelope | Received) -> str:
-    """What is searched of a message: its text; of one that is kept as it came the envelope, if it is not sealed."""
+    """The searchable text of a message; for one stored as it came, the envelope, if it is not encrypted."""
     if isinstance(entry, StoredEnvelope):
         return entry.message.message or ""
     return "" if entry.set_aside else entry.envelope
 
 
 def _quoted(term: str) -> str:
-    """A string of FTS5's."""
+    """A string of FTS5."""
     return '"' + term.replace('"', '""') + '"'
 
 
@@ -179,7 +179,7 @@ def _hits(partner: str, entries: Iterable[Entry]) -> Iterator[Hit]:
 
 
 def _follow(database: sqlite3.Connection, partner: str, entries: Iterable[Entry]) -> None:
-    """Make the index have these messages of a conversation, and no others."""
+    """Make the index contain these messages of a conversation, and no others."""
     known = dict(database.execute("SELECT hash, id FROM messages WHERE partner = ?", (partner,)).fetchall())
     for hit in _hits(partner, entries):
         if known.pop(hit.message_hash, None) is None:
@@ -202,12 +202,12 @@ def _remove(database: sqlite3.Connection, ids: Iterable[int]) -> None:
         return
     for table, column in (("words", "rowid"), ("messages", "id")):
         database.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id_,) for id_ in ids])  # noqa: S608 - ours
-    # FTS5 only marks what was deleted, until its segments are merged.
+    # FTS5 only marks deleted texts, until its segments are merged.
     database.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def _make(database: sqlite3.Connection) -> None:
-    """Make it anew, whatever was there."""
+    """Create the index, in place of whatever was there."""
     names = [
         name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT NULL")
     ]

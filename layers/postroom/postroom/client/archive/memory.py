@@ -14,11 +14,14 @@ class MemoryHome:
         self._containers = {key: HomeObject(data, next(self._etags)) for key, data in (containers or {}).items()}
 
     def get(self, key: str) -> HomeObject | None:
-        """What is there."""
+        """The container under a key."""
         return self._containers.get(key)
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
-        """Replace what has this etag; None: what is not there yet. The new etag. Raises ConflictError."""
+        """Replace the container with this etag; None: there must be none.
+
+        Returns the new etag. Raises ConflictError.
+        """
         there = self._containers.get(key)
         if (there.etag if there else None) != etag:
             raise ConflictError
@@ -26,9 +29,9 @@ class MemoryHome:
         return found.etag
 
     def delete(self, key: str) -> None:
-        """See that nothing is there."""
+        """Delete the container under a key, if there is one."""
         self._containers.pop(key, None)
 
     def containers(self) -> dict[str, bytes]:
-        """All that is there, by key."""
+        """All containers, by key."""
         return {key: found.data for key, found in self._containers.items()}

@@ -1,15 +1,15 @@
-"""Moving an archive to another home: copy, compare, then note in the old home where it went.
+"""Moving an archive to another home: copy, compare, then record in the old home where it went.
 
-1. The new home becomes the owner's, then everything is copied into it and compared.
-2. The deed of the old home says where the archive moved to: from then on no device that asks acknowledges what it
-   stored there (client/archive/pull.py).
-3. Everything is copied and compared again: what came before anybody could know.
+1. The new home becomes the owner's, then everything is copied into it and compared. 2. The deed of the old home says
+where the archive moved to: from then on no device that reads it acknowledges messages that it stored there
+(client/archive/pull.py). 3. Everything is copied and compared again, for messages that were stored before a device
+could know.
 
-Until step 2 the old home is the archive, from then on the new one; whoever dies in between begins again, and loses
-nothing. What is in the old home stays until it is vacated.
+Until step 2 the archive is in the old home, from then on in the new one. A device that dies in between starts again,
+and loses nothing. The old home keeps its content until it is vacated.
 
-A deed is written only as long as it says what it said before: of two devices that move at once to different homes,
-one moves, and the other is told. Where the archive moved on since, what is left in an old home goes to where the
+A deed is written only if it still says what it said before: if two devices move an archive to different homes at once,
+one moves it, and the other is told. If the archive has moved on since, what is left in an old home goes to where the
 deeds lead.
 """
 
@@ -27,20 +27,20 @@ from postroom.protocols.dm3.settling import merge_copies
 from postroom.protocols.dm3.stored import Entry
 
 Met = Callable[[str], object]
-"""Is told of each conversation that was copied."""
+"""Called with each conversation that was copied."""
 
 
 class NotCopiedError(PostroomError):
-    """The new home does not give back what was written into it; the sentence says which conversation."""
+    """The new home does not return what was written into it; the sentence says which conversation."""
 
 
 def move(
     source: Archive, target: Archive, to: str, open_home: Callable[[str], Home], met: Met = lambda _: None
 ) -> None:
-    """Move an archive. It may be begun again where it was stopped.
+    """Move an archive. If it was interrupted, it can be started again.
 
-    `to`: the new home, as a command is told it. `open_home`: opens the home that is told so.
-    Raises NotThisHomeError, NotCopiedError, and as `Archive` does.
+    `to`: the new home, as a command names it. `open_home`: opens the home with such a name. Raises NotThisHomeError,
+    NotCopiedError, and as `Archive` does.
     """
     deed, etag = read_deed(source)
     made: str | None = None
@@ -60,15 +60,15 @@ def move(
         )
     if not deed.vacated:
         _copy(source, target, lambda _: None)
-    # If it moved on meanwhile, this came too late to be taken along.
+    # If the archive moved on meanwhile, this copy may have come too late.
     check_deed(target)
 
 
 def vacate(source: Archive, target: Archive) -> None:
-    """Remove from the old home what moved; its deed stays, for devices that come late.
+    """Delete from the old home what moved; its deed stays, for devices that come late.
 
-    Raises NotCopiedError where something is not in the new home, NotThisHomeError where the archive is in the old one;
-    nothing is removed then.
+    Raises NotCopiedError if something is not in the new home, NotThisHomeError if the archive is in the old one; then
+    nothing is deleted.
     """
     deed, etag = read_deed(source)
     while not deed.vacated:
@@ -90,10 +90,10 @@ def vacate(source: Archive, target: Archive) -> None:
 
 
 def _claim(target: Archive, made: str | None) -> str | None:
-    """Have a home say that the archive is there. The etag of its deed; None: it said so before, and not by us.
+    """Make a home's deed say that the archive is there. Returns the deed's etag; None: it said so before, and not by
+    us.
 
-    It is written anew even then: whoever else said it must not take it back any more. `made`: the etag of what we
-    wrote there before.
+    It is written again even then, so that another writer cannot take it back. `made`: the etag of what we wrote before.
     """
     while True:
         deed, etag = read_deed(target)
@@ -105,14 +105,14 @@ def _claim(target: Archive, made: str | None) -> str | None:
 
 
 def _give_up(target: Archive, made: str, told: str, live: Archive) -> None:
-    """Take back that the archive is in the home that we claimed; what came into it meanwhile goes where it is."""
+    """Take back the deed that we wrote; what was stored in the home meanwhile goes to where the archive is."""
     with suppress(ConflictError):
         put_deed(target, Deed(target.owner, moved_to=told), made)
         _copy(target, live, lambda _: None)
 
 
 def _follow(archive: Archive, open_home: Callable[[str], Home]) -> tuple[str, Archive]:
-    """Where deeds lead from a home that it moved out of: how that home is told, and the archive in it."""
+    """Follow the deeds from a home that the archive moved out of: the name of the last home, and the archive in it."""
     passed: list[str] = []
     here = archive
     while moved_to := read_deed(here)[0].moved_to:
@@ -134,7 +134,7 @@ def _copy(source: Archive, target: Archive, met: Met) -> None:
 
 
 def _compare(entries: list[Entry], target: Archive, partner: str) -> None:
-    """See that the new home has all of these. Raises NotCopiedError."""
+    """Check that the new home has all of these. Raises NotCopiedError."""
     there = target.open(partner)
     both = merge_copies([*there, *entries])
     if both != merge_copies(there):

@@ -1,8 +1,8 @@
-"""Pulling mail into an archive: fetched, verified, opened, stored; only then acknowledged.
+"""Pulling mail into an archive: messages are fetched, verified, opened, stored, and only then acknowledged.
 
-Whoever dies in between, at whatever point, finds the message in the mailbox again, and stores it once. The home is
-asked once more before anything is acknowledged: what was stored in one that the archive is moving out of might have
-come too late to be taken along.
+If a device dies at any point in between, the message is still in the mailbox, and will be stored once. The home is read
+once more before anything is acknowledged: if the archive is moving out of this home, the message might have come too
+late to be copied.
 """
 
 from collections import Counter, defaultdict
@@ -20,29 +20,29 @@ from postroom.protocols.dm3.stored import Received, StoredEnvelope, conversation
 
 BATCH_MESSAGES: Final = 500
 BATCH_CHARACTERS: Final = 4_000_000
-"""Of envelopes: what is in memory at once."""
+"""Characters of envelopes that are in memory at once."""
 
 
 class MailSource(Protocol):
-    """What is pulled from: `client.mailbox.Mailbox`."""
+    """The source of messages: `client.mailbox.Mailbox`."""
 
     def unread(self) -> Iterator[WaitingMessage]:
-        """Each message that waits, once."""
+        """Each message in the mailbox, once."""
         ...
 
     def acknowledge(self, messages: Iterable[str]) -> object:
-        """Say which are safe at home."""
+        """Acknowledge messages that are stored."""
         ...
 
 
 @dataclass(slots=True)
 class Pulled:
-    """What came of it.
+    """The result.
 
-    `kept`: messages that are in the archive now. `set_aside`, of them: by reason. `left`: what stays in the mailbox,
-    because it could not be found out just now who wrote it; by reason. `unopened`: letters that stay there, sealed to
-    a key that the profile has no more. `damaged`: conversations that nothing can be added to, whose messages stay in
-    the mailbox, too; by partner what is wrong.
+    `kept`: messages that are in the archive now. `set_aside`: those of them that were set aside, by reason. `left`:
+    messages that stay in the mailbox because their sender cannot be verified now, by reason. `unopened`: messages that
+    stay there, encrypted to a key that is no longer in the profile. `damaged`: conversations that nothing can be added
+    to, with the fault, by partner; their messages stay in the mailbox, too.
     """
 
     kept: int = 0
@@ -55,9 +55,9 @@ class Pulled:
 def pull(
     mail: MailSource, archive: Archive, receiver: MailReceiver, met: Callable[[int], object] = lambda _: None
 ) -> Pulled:
-    """Bring home what waits. `met`: is told of how many messages more something came.
+    """Pull the messages of the mailbox. `met`: called with the number of messages of each step.
 
-    Raises MailboxError, NotThisHomeError, OurError, and as `Archive` does; what was acknowledged until then is stored.
+    Raises MailboxError, NotThisHomeError, OurError, and as `Archive` does; messages acknowledged until then are stored.
     """
     take_home(archive)
     pulled = Pulled()
@@ -103,7 +103,7 @@ def _batches(waiting: Iterable[WaitingMessage]) -> Iterator[list[WaitingMessage]
         try:
             size += len(message.envelope)
         except MessageGoneError:
-            # Another device was quicker, while its envelope, a large one, was still to be fetched.
+            # Another device was quicker, while this one still had to fetch a large envelope.
             continue
         batch.append(message)
         if len(batch) >= BATCH_MESSAGES or size >= BATCH_CHARACTERS:

@@ -1,9 +1,9 @@
-"""What is stored of a waiting message: opened and proven, as it was received, or set aside with a reason.
+"""How a message of the mailbox is stored: opened and verified, as it was received, or set aside with a reason.
 
-A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is kept sealed as
-it came. One whose sender nobody can name (the owner lets such in) is in the conversation, and marked. What cannot be
-found out just now is no reason for anything: the message stays in the mailbox. So does a letter that waited while
-its receiver changed keys, until the key before is there, too.
+A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is stored encrypted
+as it came. A message of an unverified sender (if the owner accepts those) is in the conversation, and marked. If a
+check cannot be made now, the message stays in the mailbox. So does a dm3 message that arrived while its receiver
+changed keys, until the previous key is given, too.
 """
 
 import json
@@ -29,43 +29,43 @@ _DM3: Final = "dm3"
 
 
 class OtherKeyError(PostroomError):
-    """A letter is sealed to a key that its owner's profile has no more; no older key was given."""
+    """A message is encrypted to a key that is no longer in its owner's profile, and no older key was given."""
 
 
 class WaitingMessage(Protocol):
-    """A message in a mailbox, as `client.mailbox.Message` is one."""
+    """A message in a mailbox; `client.mailbox.Message` is one."""
 
     @property
     def id(self) -> str:
-        """Of this message, for ever."""
+        """The id of the message, which never changes."""
         ...
 
     @property
     def partner(self) -> str:
-        """Whom it is exchanged with, as the post office has it."""
+        """The conversation partner, as the post office has it."""
         ...
 
     @property
     def received_at(self) -> datetime:
-        """When it came in."""
+        """When the message was received."""
         ...
 
     @property
     def receipt(self) -> Mapping[str, Any]:
-        """How the post office verified it."""
+        """How the post office verified the message."""
         ...
 
     @property
     def envelope(self) -> str:
-        """As it was received."""
+        """The envelope as received."""
         ...
 
 
 class MailReceiver:
     """Reads the messages of one owner.
 
-    `keys`, `profiles`: None where the mailbox is no user's of dm3. `older`: keys that the profile had before, by which
-    letters are opened, too; with any of them a letter that none opens is set aside.
+    `keys`, `profiles`: None if the mailbox is not a dm3 user's. `older`: previous keys of the profile, which also open
+    messages; if any are given, a message that no key opens is set aside.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class MailReceiver:
         self._fits = False
 
     def read(self, message: WaitingMessage) -> StoredEnvelope | Received:
-        """What is kept of a message.
+        """A message in the form in which it is stored.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED); OtherKeyError; SettingsError for a letter that these keys or profiles
-        are not for: all of them would be set aside.
+        Raises NotNowError(PROFILE_LOOKUP_FAILED); OtherKeyError; SettingsError for a dm3 message that these keys or
+        profiles are not for: otherwise all would be set aside.
         """
         as_it_came = Received(
             message.id,
@@ -104,7 +104,10 @@ class MailReceiver:
         return as_it_came
 
     def _open(self, envelope: str) -> StoredEnvelope:
-        """A letter, opened and checked. Raises TheirError with the reason why it is to be set aside, OtherKeyError."""
+        """A dm3 message, opened and checked.
+
+        Raises TheirError with the reason why it is to be set aside, OtherKeyError.
+        """
         if self._keys is None:
             raise SettingsError(
                 "letters of dm3 are opened with the keys of the profile: a file of `postroom dm3 keygen`"
@@ -116,8 +119,8 @@ class MailReceiver:
             self._fits = True
         told = explain(envelope.encode(), self._keys, self._profiles, older=self._older)
         failed = {check.name: check.reason for check in told.checks if check.reason is not None}
-        # The owner's own delivery service sealed the postmark, to the key that the profile had then: a letter of which
-        # that opens is no older than the key, whatever a stranger sealed in it.
+        # The owner's own delivery service encrypted the postmark, to the key in the profile at that time. If this key
+        # opens the postmark, the message is not older than the key, whatever a stranger encrypted in it.
         if not self._older and failed.get(POSTMARK) == SEALED_VALUE_INVALID:
             raise OtherKeyError
         unknown = failed.pop(SENDERS_PROFILE, None)
@@ -133,12 +136,12 @@ class MailReceiver:
             raise TheirError(RECEIVER_UNKNOWN)
         sealed = read_envelope(_parsed(envelope))
         kept = store_envelope(sealed, told.message, told.postmark, unverified=unknown)
-        # With whoever has no name there is no conversation.
+        # A sender without a valid name has no conversation.
         conversation_partner(kept, self._owner)
         return kept
 
     def _check_owner(self, keys: UserKeys, profiles: ExplainedProfiles) -> None:
-        """See that the keys are those of the owner's profile, and that a delivery service of it is known."""
+        """Check that the keys are those of the owner's profile, and that one of its delivery services is known."""
         try:
             profile = profiles.user(self._owner)
         except TheirError as error:
@@ -161,7 +164,7 @@ class MailReceiver:
 
 
 def read_nlweb(envelope: str) -> NlwebEnvelope:
-    """The envelope of a message of NLWeb whose Hash is its own. Raises TheirError."""
+    """The envelope of an NLWeb message whose Hash is correct. Raises TheirError."""
     read = read_nlweb_envelope(_parsed(envelope))
     check_hash(read.claimed_hash, read.digest)
     return read

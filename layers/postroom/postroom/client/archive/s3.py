@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _BROKEN_CONDITION: Final = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"))
-"""Something else is there; somebody is writing right now; nothing is there where If-Match names something."""
+"""Another object is there; another write is in progress; or If-Match names an object, and there is none."""
 
 
 class S3Home:
     """Containers in a bucket, under names that begin with `prefix`.
 
-    In a bucket that keeps versions, what was deleted from a conversation stays readable in older ones.
+    In a bucket with versioning, what was deleted from a conversation stays readable in older versions.
     """
 
     def __init__(self, s3: "S3Client", bucket: str, prefix: str = "") -> None:
@@ -27,7 +27,7 @@ class S3Home:
         self._prefix = prefix
 
     def get(self, key: str) -> HomeObject | None:
-        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        """The container under a key. Raises NotNowError(STORE_UNAVAILABLE), ContainerError if it is too large."""
         with passing_faults():
             try:
                 answer = self._s3.get_object(Bucket=self._bucket, Key=self._name(key))
@@ -41,7 +41,7 @@ class S3Home:
                 return HomeObject(body.read(), answer["ETag"])
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
-        """Replace what has this etag; None: what is not there yet. The new etag.
+        """Replace the container with this etag; None: there must be none. Returns the new etag.
 
         Raises ConflictError, NotNowError(STORE_UNAVAILABLE).
         """
@@ -58,7 +58,7 @@ class S3Home:
         return answer["ETag"]
 
     def delete(self, key: str) -> None:
-        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Delete the container under a key, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with passing_faults():
             self._s3.delete_object(Bucket=self._bucket, Key=self._name(key))
 

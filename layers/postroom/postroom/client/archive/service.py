@@ -1,4 +1,4 @@
-"""A home at the owner's post office: service storage (docs/receive/storage.md), by the client of the mailbox."""
+"""A home at the owner's post office: service storage (docs/receive/storage.md), by the mailbox client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +11,16 @@ from postroom.protocols.dm3.containers import ContainerError
 
 
 class ServiceHome:
-    """Containers that the mailbox's host keeps. The mailbox stays its opener's to close.
+    """Containers at the mailbox's host. The caller, who opened the mailbox, closes it.
 
-    What the client of a mailbox raises because nobody can help it (another key, no room) comes through: MailboxError.
+    Errors of the mailbox client that a retry cannot help (another key, no room) are passed on: MailboxError.
     """
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
 
     def get(self, key: str) -> HomeObject | None:
-        """What is there. Raises NotNowError(STORE_UNAVAILABLE), ContainerError where it is too large."""
+        """The container under a key. Raises NotNowError(STORE_UNAVAILABLE), ContainerError if it is too large."""
         with _passing():
             try:
                 kept = self._mailbox.get_container(check_key(key), MAX_CONTAINER_BYTES)
@@ -29,7 +29,7 @@ class ServiceHome:
         return HomeObject(kept.data, kept.etag) if kept else None
 
     def put(self, key: str, data: bytes, *, etag: str | None) -> str:
-        """Replace what has this etag; None: what is not there yet. The new etag.
+        """Replace the container with this etag; None: there must be none. Returns the new etag.
 
         Raises ConflictError, NotNowError(STORE_UNAVAILABLE), StorageFullError.
         """
@@ -40,7 +40,7 @@ class ServiceHome:
                 raise ConflictError from error
 
     def delete(self, key: str) -> None:
-        """See that nothing is there. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Delete the container under a key, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with _passing():
             self._mailbox.delete_container(check_key(key))
 

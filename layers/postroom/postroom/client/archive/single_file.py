@@ -1,9 +1,9 @@
 """An archive as a single file (dm3 §3.2, "export record"): a JSON object with a section for each container.
 
-{"containers": {"0x…": "base64 of the sealed container", …}}
+    {"containers": {"0x…": "base64 of the sealed container", …}}
 
-The sections are sealed as in every other home: an export is as safe as the archive, wherever it is carried, and who
-opens it has proof that nothing in it was changed. It needs the archive's signing key and storage key.
+The sections are encrypted as in every other home: an export is as safe as the archive, wherever it is stored, and it
+proves that nothing in it was changed. Opening it needs the archive's signing key and storage key.
 """
 
 from base64 import b64encode
@@ -22,16 +22,16 @@ from postroom.protocols.dm3.containers import ContainerError
 
 
 class RecordError(PostroomError):
-    """The file is no export record; the sentence says why."""
+    """The file is not an export record; the sentence says why."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the file is no export record: {why}")
 
 
 def export_record(archive: Archive, out: BinaryIO, met: Callable[[str], object] = lambda _: None) -> None:
-    """Write all conversations as they are now, sealed anew; meanwhile they are in memory. Raises as `Archive.open`.
+    """Write all current conversations, encrypted anew; they are in memory meanwhile. Raises as `Archive.open`.
 
-    `met`: is told of each conversation that was read.
+    `met`: called with each conversation that was read.
     """
     home = MemoryHome()
     copy(archive, replace(archive, home=home), met)
@@ -42,10 +42,9 @@ def export_record(archive: Archive, out: BinaryIO, met: Callable[[str], object] 
 
 
 def import_record(record: bytes, archive: Archive) -> None:
-    """Store what a file has beside what is in the archive. It may be begun again where it was stopped.
+    """Add the content of a file to the archive. If it was interrupted, it can be started again.
 
-    Raises RecordError before anything is stored, whatever is wrong with the file; NotThisHomeError, and as
-    `Archive.merge` does.
+    Raises RecordError before anything is stored, if the file is invalid; NotThisHomeError, and as `Archive.merge` does.
     """
     home = read_record(record)
     source = replace(archive, home=home)
@@ -58,12 +57,12 @@ def import_record(record: bytes, archive: Archive) -> None:
     take_home(archive)
     for partner, entries in conversations.items():
         archive.merge(partner, entries)
-    # Into a home that it was moving out of, some of it may have come too late to be taken along.
+    # If the archive was moving out of this home, some of this may have come too late to be copied.
     check_deed(archive)
 
 
 def read_record(record: bytes) -> MemoryHome:
-    """The containers of a file, as they are sealed. Raises RecordError."""
+    """The containers of a file, still encrypted. Raises RecordError."""
     try:
         value = parse(record, max_bytes=len(record), max_values=len(record))
     except TheirError as error:

@@ -1,7 +1,7 @@
-"""Verification of a whole archive by its keys and signatures, going on after each flaw.
+"""Verification of a whole archive by its keys and signatures; it continues after each flaw.
 
-Two things they cannot: that the hash of a message was made of this message, for the sealed one is not kept (pulling
-checks it before it is stored); and that the home has not brought back an older state of a container.
+It cannot detect two things: whether the hash of a message fits the encrypted message, which is not kept (`pull` checks
+it before the message is stored); and whether the home returned an older state of a container.
 """
 
 import json
@@ -25,10 +25,10 @@ from postroom.protocols.nlweb.verify import check_signature
 
 @dataclass(frozen=True, slots=True)
 class KnownSigningKeys:
-    """What signatures are held against.
+    """The keys to verify with.
 
-    `users`: by normalised name, every key one has had. `services`: of all. `domain`: the key of a key record by its DNS
-    name; None: it is not there any more, or cannot be found out.
+    `users`: by normalised name, every key that the user has had. `services`: the keys of all services. `domain`:
+    returns the key of a key record by its DNS name; None: it does not exist any more, or cannot be found out.
     """
 
     users: Mapping[str, Collection[PublicSigningKey]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class KnownSigningKeys:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """`key`: of the container. `message_hash`: empty where it is the container itself."""
+    """A flaw. `key`: of the container. `message_hash`: empty if the container itself is flawed."""
 
     key: str
     message_hash: str
@@ -47,9 +47,9 @@ class Flaw:
 
 @dataclass(slots=True)
 class Verified:
-    """What was looked at. `unproven`: messages stored as unverified, or of a sender for whom no key was given.
+    """The result. `unproven`: messages stored as unverified, or whose sender has no known key.
 
-    `set_aside`: messages that are kept as they came, of which nothing is said here.
+    `set_aside`: messages that are stored unopened, and are not verified here.
     """
 
     messages: int = 0
@@ -60,7 +60,7 @@ class Verified:
 
 
 def verify(archive: Archive, keys: KnownSigningKeys, met: Callable[[str], object] = lambda _: None) -> Verified:
-    """Look at every container and message. `met`: is told of each conversation that was looked at.
+    """Verify every container and message. `met`: is called with each conversation that was verified.
 
     Raises NotNowError(STORE_UNAVAILABLE), ContainerError for the root.
     """
@@ -155,13 +155,13 @@ def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: Kno
 
 
 def _look_at_received(entry: Received, partner: str, keys: KnownSigningKeys) -> tuple[bool, list[str]]:
-    """Whether there was a key to hold its signature against, and its flaws."""
+    """Whether there was a key to verify its signature with, and its flaws."""
     flaws = [] if entry.author == partner else [f"is no message of the conversation with {partner}"]
     key = None
     try:
         envelope = read_nlweb(entry.envelope)
         key = keys.domain(envelope.key_name) if envelope.key_name else None
-        # With another key than it was verified with, nothing can be said: the domain has changed its own.
+        # With another key than the one it was verified with, nothing can be said: the domain has changed its key.
         if key and key.fingerprint != json.loads(entry.receipt).get("key_fingerprint"):
             key = None
         if key:

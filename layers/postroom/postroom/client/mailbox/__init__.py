@@ -5,7 +5,7 @@ with Mailbox("https://nlweb.receiver.example", "receiver.example", "receiver.exa
         print(message.partner, message.json)
         message.acknowledge()
 
-The rules are in `session`, `core` and `passes`, which make no request themselves; `sync` and `aio` make them, by httpx.
+The rules are in `session`, `core` and `passes`, which send no requests; `sync` and `aio` send them, with httpx.
 """
 
 try:

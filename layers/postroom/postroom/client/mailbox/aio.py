@@ -41,8 +41,8 @@ class AsyncMailbox:
             print(message.partner, await message.json)
             await message.acknowledge()
 
-    Signs in by itself. Everything that asks the host raises MailboxError (see `errors`), after `retries` where that
-    may help. May be shared among tasks; an iterator may not. A wait may be cancelled: it then goes on from there.
+    Signs in by itself. Every method that sends a request raises MailboxError (see `errors`), after `retries` if they
+    may help. It may be shared among tasks; an iterator may not. A wait may be cancelled: it then goes on from there.
     """
 
     def __init__(
@@ -60,11 +60,12 @@ class AsyncMailbox:
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`url`: https:// and the host. `key`: what signs, or a file with it. `ca_file`: authorities (PEM) to trust
-        instead of the public ones. `connect`: host and port where connections are made to, whatever DNS says of the
-        host. `timeout`: seconds for each part of a request; who waits for messages is given so many more.
+        """`url`: https:// and the host. `key`: an object that signs, or a key file.
 
-        Raises SettingsError for what is no such URL, TheirError for what is no name; for files OSError, OurError.
+        `ca_file`: certificate authorities (PEM) to trust instead of the public ones. `connect`: the host and port to
+        connect to, instead of the host's address in DNS. `timeout`: seconds for each part of a request; waiting for
+        messages is added to it. Raises SettingsError for an invalid URL, TheirError for an invalid name; for files
+        OSError, OurError.
         """
         self._address = read_address(url, connect)
         self._name = read_mailbox_name(name)
@@ -75,7 +76,7 @@ class AsyncMailbox:
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
-        # A proxy of the environment's would be asked for an address that is not its to reach.
+        # A proxy of the environment could not reach this address.
         self._client = httpx.AsyncClient(verify=choose_tls(ca_file), transport=transport, trust_env=connect is None)
 
     async def __aenter__(self) -> Self:
@@ -88,36 +89,36 @@ class AsyncMailbox:
         return f"<AsyncMailbox {self._name} at {self._address.host}>"
 
     async def aclose(self) -> None:
-        """Let go of the connection. What was not acknowledged is shown again to who comes next."""
+        """Close the connection. Messages that were not acknowledged will be shown again."""
         await self._client.aclose()
 
     def unread(self, *, wait: float | bool = False, conversation: str = "") -> AsyncIterator["AsyncMailboxMessage"]:
-        """Each message that waits, once, oldest first; perhaps only of one conversation.
+        """Each message in the mailbox, once, oldest first; optionally only of one conversation.
 
-        `wait`: more are waited for until for so many seconds none came; True: for ever. Raises ValueError.
+        `wait`: wait for more messages, until none came for so many seconds; True: for ever. Raises ValueError.
         """
         passes = Passes(self._core, wait, conversation, self._clock)
         return AsyncListed(lambda: self._make(passes.next_page()), lambda told: AsyncMailboxMessage(self, told))
 
     async def message(self, message_id: str) -> "AsyncMailboxMessage":
-        """One message that waits. Raises MessageGoneError where it does not any more."""
+        """One message by its id. Raises MessageGoneError if it is not in the mailbox any more."""
         return AsyncMailboxMessage(self, await self._make(self._core.message(message_id)))
 
     async def acknowledge(self, messages: "Iterable[AsyncMailboxMessage | str]") -> schemas.Acknowledged:
-        """Say which messages, or ids of such, are safe at home: they never come again. May be repeated."""
+        """Acknowledge messages, or ids of messages, that are stored safely: they never come again. May be repeated."""
         ids = (each if isinstance(each, str) else each.id for each in messages)
         return await self._make(self._core.acknowledge(ids))
 
     async def conversations(self) -> schemas.Conversations:
-        """Whom waiting messages are exchanged with."""
+        """The conversations with messages in the mailbox."""
         return await self._make(self._core.conversations())
 
     async def status(self) -> schemas.Status:
-        """How much waits."""
+        """How many messages are in the mailbox."""
         return await self._make(self._core.status())
 
     async def settings(self) -> OwnerSettings:
-        """What the owner set."""
+        """The owner's settings."""
         return await self._make(self._core.settings())
 
     async def change_settings(
@@ -129,14 +130,19 @@ class AsyncMailbox:
         blocks: list[str] | None = None,
         subjects: dict[str, str | None] | None = None,
     ) -> OwnerSettings:
-        """Change what is not None, if all is still as in `settings`; of `extension` and `subjects` only what is named
-        in them, and what is None there is taken away. Raises ChangedMeanwhileError."""
+        """Change the settings that are not None, if `settings` are still the current ones. Raises
+        ChangedMeanwhileError.
+
+        Of `extension` and `subjects`, only the named members are changed; None removes a member.
+        """
         change = change_of(extension=extension, unverified=unverified, blocks=blocks, subjects=subjects)
         return await self._make(self._core.change_settings(settings, change))
 
     async def open(self) -> None:
-        """Open the mailbox of a name of dm3 whose profile names this delivery service, where the operator lets such
-        names. One that is open stays as it is. Raises RefusedError."""
+        """Open the mailbox of a dm3 name whose profile names this delivery service, if the operator allows that.
+
+        An open mailbox is not changed. Raises RefusedError.
+        """
         await self._make(self._core.open())
 
     async def send(
@@ -149,82 +155,84 @@ class AsyncMailbox:
         correlation: str = "",
         dialect: Literal["nlweb", "pollyweb"] = "nlweb",
     ) -> schemas.Queued:
-        """Have the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
+        """Let the post office sign a message in the name of the mailbox, a domain, and send it to the domain `to`.
 
-        `token`: your own, for this message: said again with the same content, it is sent once, so whoever was told
-        UnavailableError says it again. `correlation`: of what it replies to. Raises TokenReusedError; ValueError,
-        TypeError where `body` is no JSON.
+        `token`: your own, for this message. With the same token and content it is sent once, so after UnavailableError,
+        call this again. `correlation`: of the message that this one replies to. Raises TokenReusedError; ValueError,
+        TypeError if `body` is not JSON.
         """
         return await self._make(self._core.send(to, subject, body, token, correlation, dialect))
 
     def sent(self) -> AsyncIterator[schemas.SentMessage]:
-        """What was sent, newest first, and what became of each."""
+        """The messages that were sent, with their states, newest first."""
         pages = SentPages(self._core)
         return AsyncListed(lambda: self._make(pages.next_page()), lambda told: told)
 
     async def sent_one(self, correlation: str) -> schemas.SentMessage:
-        """One message that was sent, by its Correlation, and what became of it. Raises NotSentError."""
+        """One message that was sent, with its state, by its Correlation. Raises NotSentError."""
         return await self._make(self._core.sent_one(correlation))
 
     async def sign_out(self) -> None:
-        """Sign out of all devices; it takes up to a minute to be seen everywhere."""
+        """Sign out on all devices; it takes up to a minute to take effect everywhere."""
         await self._make(self._core.sign_out())
 
     async def fetch_envelope(self, message_id: str) -> str:
-        """The envelope of a message that waits, bit for bit. Raises MessageGoneError."""
+        """The envelope of a message, unchanged. Raises MessageGoneError."""
         return await self._make(self._core.envelope(message_id))
 
     async def targets(self) -> list[schemas.Target]:
-        """Who is told that something waits."""
+        """The notification targets."""
         return await self._make(self._targets.all())
 
     async def add_target(self, kind: Literal["webhook", "sns", "email"], to: str) -> schemas.Target:
-        """Tell somebody else, once `verify_target` was handed the code that is sent there. A webhook's `secret` is
-        shown now, and not again: where an answer was lost, the next try is refused (`reason` is TargetExists), and
-        `rotate_target` gives a secret."""
+        """Add a notification target. It is notified after `verify_target` got the code that is sent to it.
+
+        A webhook's `secret` is returned now, and not again. If an answer got lost, the next attempt is refused
+        (`reason` is TargetExists), and `rotate_target` returns a secret.
+        """
         return await self._make(self._targets.add(schemas.NewTarget(kind, to)))
 
     async def verify_target(self, target_id: str, code: str = "") -> schemas.Target:
-        """Begin to tell a target, by the code that was sent to it; without one, another is sent."""
+        """Verify a target with the code that was sent to it; without a code, another one is sent."""
         return await self._make(self._targets.verify(target_id, code))
 
     async def rotate_target(self, target_id: str) -> schemas.Target:
-        """Give a webhook a new secret; the old one signs for a day beside it.
+        """Give a webhook a new secret; the old one also signs for a day.
 
-        Asked once, whatever `retries` say: who is told UnavailableError may have rotated it. Another rotation within
-        that day ends the old secret at once.
+        Tried once, regardless of `retries`: after UnavailableError, the secret may have been rotated. Another rotation
+        within that day ends the old secret at once.
         """
         return await self._make(self._targets.rotate(target_id))
 
     async def resume_target(self, target_id: str) -> schemas.Target:
-        """Tell a target again that failed for days, and was paused for it."""
+        """Resume a target that was paused because it had failed for days."""
         return await self._make(self._targets.resume(target_id))
 
     async def remove_target(self, target_id: str) -> None:
-        """Tell a target no more."""
+        """Remove a target."""
         await self._make(self._targets.remove(target_id))
 
     async def storage(self) -> schemas.StorageUse:
-        """How much the host keeps for its owner, and may."""
+        """How much the host stores for the owner, and may store."""
         return await self._make(self._containers.use())
 
     async def containers(self) -> list[schemas.Container]:
-        """What it keeps, by key."""
+        """The stored containers, by key."""
         return await self._make(self._containers.all())
 
     async def get_container(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> FetchedContainer | None:
-        """What is kept under a key (0x and the hex of a SHA-256); None: nothing. Raises ContainerTooLargeError."""
+        """The container under a key (0x and the hex of a SHA-256); None: none. Raises ContainerTooLargeError."""
         return await self._make(self._containers.get(key, most_bytes))
 
     async def put_container(self, key: str, data: bytes, *, etag: str | None) -> str:
-        """Keep `data` in place of what has this ETag; None: where nothing is yet. The new ETag.
+        """Store `data` in place of the container with this ETag; None: there must be none. Returns the new ETag.
 
-        Raises ChangedMeanwhileError, StorageFullError. An earlier try of the same call may be what changed it.
+        Raises ChangedMeanwhileError, StorageFullError. The change may be an earlier attempt of the same call.
         """
         return await self._make(self._containers.put(key, data, etag))
 
     async def delete_container(self, key: str) -> None:
-        """See that nothing is kept under a key."""
+        """Delete the container under a key, if there is one."""
         await self._make(self._containers.delete(key))
 
     async def _make(self, steps: Steps[T]) -> T:
@@ -246,7 +254,7 @@ class AsyncMailbox:
 
 
 class AsyncMailboxMessage(ShownMessage):
-    """A message that waited when it was fetched."""
+    """A message as it was fetched."""
 
     def __init__(self, mailbox: AsyncMailbox, told: schemas.Message) -> None:
         super().__init__(told)
@@ -254,7 +262,7 @@ class AsyncMailboxMessage(ShownMessage):
 
     @property
     async def envelope(self) -> str:
-        """As it was received, bit for bit; a large one is fetched now. Raises MailboxError."""
+        """The envelope as received, unchanged; a large one is fetched now. Raises MailboxError."""
         if self._envelope is None:
             self._envelope = await self._mailbox.fetch_envelope(self.id)
         return self._envelope
@@ -266,12 +274,12 @@ class AsyncMailboxMessage(ShownMessage):
         return value
 
     async def acknowledge(self) -> None:
-        """Say that it is safe at home: it never comes again. May be repeated."""
+        """Acknowledge the message, which is stored safely: it never comes again. May be repeated."""
         await self._mailbox.acknowledge([self])
 
 
 class AsyncListed(AsyncIterator[U], Generic[S, U]):
-    """One after the other, as pages bring them. After an error it may be asked to go on, and misses none."""
+    """Items one after the other, as pages bring them. After an error it can continue, and misses none."""
 
     def __init__(self, next_page: Callable[[], Awaitable[News[S] | None]], shown: Callable[[S], U]) -> None:
         self._next_page = next_page

@@ -36,11 +36,11 @@ from postroom.client.mailbox.exchange import Answer, MailboxResponse, NoAnswer
 T = TypeVar("T")
 
 MOST_RETRY_AFTER_SECONDS: Final = 60.0
-"""Of what the host wishes; a slip of its must not make a program sleep for a day."""
+"""The longest pause that the host can ask for: its mistake must not make a program sleep for a day."""
 
 _PART: Final = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18})", re.ASCII)
 _PASSING: Final = frozenset({408, 425, 429})
-"""4xx that say nothing of the request (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
+"""4xx statuses that say nothing about the request (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4)."""
 _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
     str(NOT_THE_OWNER): (
         NotTheOwnerError,
@@ -64,7 +64,7 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
 
 
 def check(answer: Answer) -> MailboxResponse:
-    """The answer, if it is a good one. Raises MailboxError: one of those in `errors`."""
+    """The answer, if it is a success. Raises MailboxError: one of those in `errors`."""
     if isinstance(answer, NoAnswer):
         raise UntrustedHostError(answer.detail) if answer.untrusted else UnavailableError(answer.detail)
     if 200 <= answer.status < 300:
@@ -73,7 +73,7 @@ def check(answer: Answer) -> MailboxResponse:
 
 
 def decode(shape: type[T], response: MailboxResponse) -> T:
-    """What the body says. Raises UnexpectedAnswerError."""
+    """The body as a shape. Raises UnexpectedAnswerError."""
     try:
         return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -81,7 +81,7 @@ def decode(shape: type[T], response: MailboxResponse) -> T:
 
 
 def check_part(answer: MailboxResponse, first: int) -> int:
-    """How long the whole is that this is a part of, from `first` on. Raises UnexpectedAnswerError."""
+    """The length of the whole body of which this is a part, from `first` on. Raises UnexpectedAnswerError."""
     if answer.status == 200 and not first:
         return len(answer.body)
     found = _PART.fullmatch(answer.headers.get("content-range", ""))
@@ -106,6 +106,6 @@ def _error(response: MailboxResponse) -> MailboxError:
 
 
 def _retry_after(response: MailboxResponse) -> float:
-    """RFC 9110 §10.2.3, its seconds; of a date nothing is made."""
+    """The seconds of Retry-After (RFC 9110 §10.2.3); a date is ignored."""
     text = response.headers.get("retry-after", "")
     return min(float(text), MOST_RETRY_AFTER_SECONDS) if text.isascii() and text.isdigit() else 0.0

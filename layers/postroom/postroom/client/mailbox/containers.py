@@ -21,27 +21,27 @@ from postroom.client.mailbox.session import Session
 from postroom.crypto.encodings import is_hex
 
 ROUNDS: Final = 10
-"""So often somebody may write in between."""
+"""How often another device may write in between."""
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _JSON: Final = {"Content-Type": "application/json"}
 
 
 class FetchedContainer(NamedTuple):
-    """A container. `etag`: another one after each write."""
+    """A container. `etag` changes with every write."""
 
     data: bytes
     etag: str
 
 
 class ContainerSteps:
-    """Steps for all that can be done; all raise MailboxError."""
+    """Steps for all operations; all raise MailboxError."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base = f"/storage/{quote(session.name, safe='')}"
 
     def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[FetchedContainer | None]:
-        """What is under a key, as one writer left it; None: nothing. Raises ContainerTooLargeError."""
+        """The container under a key, all of one version; None: none. Raises ContainerTooLargeError."""
         for _ in range(ROUNDS):
             try:
                 return (yield from self._get(key, most_bytes))
@@ -54,9 +54,9 @@ class ContainerSteps:
         raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was read.")
 
     def put(self, key: str, data: bytes, etag: str | None) -> Steps[str]:
-        """Replace what has this ETag; None: what is not there yet. The new ETag.
+        """Replace the container with this ETag; None: there must be none. Returns the new ETag.
 
-        Raises ChangedMeanwhileError, and StorageFullError.
+        Raises ChangedMeanwhileError and StorageFullError.
         """
         condition = {"If-None-Match": "*"} if etag is None else {"If-Match": etag}
         if len(data) <= MAX_PART_BYTES:
@@ -69,7 +69,7 @@ class ContainerSteps:
         return decode(schemas.Container, answer).etag
 
     def delete(self, key: str) -> Steps[None]:
-        """See that nothing is under a key."""
+        """Delete the container under a key, if there is one."""
         for _ in range(ROUNDS):
             try:
                 yield from self._session.ask(MailboxRequest("DELETE", self._at(key), headers={"If-Match": "*"}))
@@ -82,7 +82,7 @@ class ContainerSteps:
         raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was deleted.")
 
     def all(self) -> Steps[list[schemas.Container]]:
-        """All that are kept, by key."""
+        """All containers, by key."""
         found: list[schemas.Container] = []
         more, after = True, ""
         while more:
@@ -94,14 +94,14 @@ class ContainerSteps:
         return found
 
     def use(self) -> Steps[schemas.StorageUse]:
-        """How much is kept, and may be."""
+        """How much is stored, and may be stored."""
         return decode(schemas.StorageUse, (yield from self._session.ask(MailboxRequest("GET", self._base))))
 
     def _get(self, key: str, most_bytes: int) -> Steps[FetchedContainer]:
-        """One attempt, part by part."""
+        """One attempt to read a container, part by part."""
         data, etag, whole = bytearray(), "", 1
         while len(data) < whole:
-            # What was written since the first part is another container.
+            # If it was written since the first part was read, it is another container.
             same = {"If-Match": etag} if etag else {}
             answer = yield from self._part(key, {"Range": f"bytes={len(data)}-", **same})
             etag, whole = answer.headers.get("etag", ""), check_part(answer, len(data))
@@ -116,7 +116,7 @@ class ContainerSteps:
         return self._session.ask(MailboxRequest("GET", self._at(key), headers=headers))
 
     def _bring(self, data: bytes) -> Steps[list[str]]:
-        """Bring the parts of what is larger than a request; what names them."""
+        """Upload the parts of a container that is larger than a request; returns the body that names them."""
         parts = []
         for start in range(0, len(data), MAX_PART_BYTES):
             body = data[start : start + MAX_PART_BYTES]
@@ -128,6 +128,6 @@ class ContainerSteps:
 
     def _at(self, key: str) -> str:
         if not is_hex(key, 32):
-            # In an address it might name something else.
+            # In a URL it might name something else.
             raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(NOT_A_REQUEST))
         return f"{self._base}/containers/{key}"

@@ -29,11 +29,11 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class OwnerSettings:
-    """What the owner of a mailbox set; None: a mailbox of this protocol has none. `etag`: which settings these are.
+    """The settings of a mailbox's owner; None: mailboxes of this protocol do not have it. `etag`: of these settings.
 
-    Of the dm3 delivery service: `extension`, what senders are told (dm3 §2.3.3), and `unverified`, whether those who
-    cannot be verified are let in. Of NLWeb: `blocks`, senders that are not let in; `subjects` of a domain, and into
-    which mailbox each goes; `operators_subjects`, what the operator set of that.
+    For dm3: `extension`, which senders are told (dm3 §2.3.3), and `unverified`, whether senders that cannot be verified
+    are accepted. For NLWeb: `blocks`, the senders that are blocked; `subjects` of a domain, with the mailbox that each
+    goes to; `operators_subjects`, the rules of the operator.
     """
 
     extension: dict[str, Any] | None = None
@@ -45,26 +45,26 @@ class OwnerSettings:
 
 
 class Core:
-    """Steps for everything; all raise MailboxError."""
+    """Steps for all operations; all raise MailboxError."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base = f"/mailboxes/{quote(session.name, safe='')}"
 
     def page(self, after: str, wait: float, conversation: str) -> Steps[schemas.Page]:
-        """Messages after a cursor; where none is there, the first that comes within `wait` seconds."""
-        # Rounded up: who comes back too early comes once more.
+        """The messages after a cursor; if there are none, the first that comes within `wait` seconds."""
+        # Rounded up: a request that comes too early has to be repeated.
         milliseconds = math.ceil(wait * 1000)
         query = {"after": after, "conversation": conversation, "wait": str(milliseconds / 1000) if wait else ""}
         given = {name: value for name, value in query.items() if value}
         return decode(schemas.Page, (yield from self._get("/messages", query=given, wait=wait)))
 
     def message(self, message_id: str) -> Steps[schemas.Message]:
-        """One by its id."""
+        """One message by its id."""
         return decode(schemas.Message, (yield from self._get(_path_of(message_id))))
 
     def envelope(self, message_id: str) -> Steps[str]:
-        """The envelope of a message as it was received, part by part."""
+        """The envelope of a message as received, part by part."""
         data = bytearray()
         whole = 1
         while len(data) < whole:
@@ -78,7 +78,7 @@ class Core:
             raise UnexpectedAnswerError(f"The parts of the envelope of {message_id} do not fit together.") from None
 
     def acknowledge(self, message_ids: Iterable[str]) -> Steps[schemas.Acknowledged]:
-        """Say which are safe at home; in the answer none is left to be said again."""
+        """Acknowledge messages; the answer has those that could not be acknowledged."""
         ids = list(dict.fromkeys(message_ids))
         done = schemas.Acknowledged([], [], [])
         for start in range(0, len(ids), MAX_ACKNOWLEDGED):
@@ -87,25 +87,25 @@ class Core:
         return done
 
     def conversations(self) -> Steps[schemas.Conversations]:
-        """Whom waiting messages are exchanged with."""
+        """The conversations with messages in the mailbox."""
         return decode(schemas.Conversations, (yield from self._get("/conversations")))
 
     def status(self) -> Steps[schemas.Status]:
-        """How much waits."""
+        """How many messages are in the mailbox."""
         return decode(schemas.Status, (yield from self._get("/status")))
 
     def settings(self) -> Steps[OwnerSettings]:
-        """What the owner set."""
+        """The owner's settings."""
         return _settings((yield from self._get("/settings")))
 
     def change_settings(self, settings: OwnerSettings, change: schemas.SettingsChange) -> Steps[OwnerSettings]:
-        """Change what is in `change` (RFC 7396), if all is still as in `settings`."""
+        """Apply `change` (RFC 7396), if `settings` are still the current ones."""
         headers = {"Content-Type": MERGE_PATCH, "If-Match": settings.etag}
         request = MailboxRequest("PATCH", f"{self._base}/settings", headers=headers, body=msgspec.json.encode(change))
         return _settings((yield from self._session.ask(request)))
 
     def open(self) -> Steps[None]:
-        """Open the mailbox, where there is none yet."""
+        """Open the mailbox, if there is none yet."""
         return self._session.open()
 
     def send(
@@ -117,7 +117,7 @@ class Core:
         correlation: str,
         dialect: Literal["nlweb", "pollyweb"],
     ) -> Steps[schemas.Queued]:
-        """Hand a message to the outbox. Raises ValueError, TypeError where the body is no JSON."""
+        """Put a message into the outbox. Raises ValueError, TypeError if the body is not JSON."""
         message: dict[str, JsonValue] = {"token": token, "to": to, "subject": subject, "dialect": dialect}
         if body is not UNSET:
             message["body"] = body
@@ -128,18 +128,18 @@ class Core:
         return decode(schemas.Queued, (yield from self._session.ask(request)))
 
     def sent(self, after: str) -> Steps[schemas.SentMessages]:
-        """What was sent, after a cursor."""
+        """The messages that were sent, after a cursor."""
         return decode(schemas.SentMessages, (yield from self._get("/outbox", query={"after": after} if after else {})))
 
     def sent_one(self, correlation: str) -> Steps[schemas.SentMessage]:
         """One message of the outbox."""
         if not read_uuid(correlation):
-            # In an address it might name something else.
+            # In a URL it might name something else.
             raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(NOT_SENT))
         return decode(schemas.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
 
     def sign_out(self) -> Steps[None]:
-        """Let no token count that was given before, to whatever device."""
+        """Revoke all tokens that were issued, on all devices."""
         yield from self._session.ask(MailboxRequest("POST", f"{self._base}/sign-out"))
         self._session.forget()
 
@@ -149,7 +149,7 @@ class Core:
         return self._session.ask(MailboxRequest("GET", self._base + path, query or {}, headers or {}, wait=wait))
 
     def _acknowledge(self, left: list[str], done: schemas.Acknowledged, pause: float) -> Steps[None]:
-        """Acknowledge what is `left`, and leave in it what could not be done now. Raises UnavailableError then."""
+        """Acknowledge the messages in `left`, and leave those that failed for now. Raises UnavailableError then."""
         request = MailboxRequest(
             "POST",
             f"{self._base}/acknowledgements",
@@ -166,13 +166,13 @@ class Core:
 
 def _path_of(message_id: str) -> str:
     if not _ID.fullmatch(message_id):
-        # In an address it might name something else.
+        # In a URL it might name something else.
         raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(MESSAGE_UNKNOWN))
     return f"/messages/{message_id}"
 
 
 def change_of(**members: Any) -> schemas.SettingsChange:
-    """A change of the members that are not None."""
+    """The members that are not None, as a change."""
     return schemas.SettingsChange(**{name: value for name, value in members.items() if value is not None})
 
 

@@ -1,10 +1,10 @@
-"""The errors of a mailbox, and what to do about them. What was not acknowledged is still there."""
+"""The errors of a mailbox, and what to do about them. Messages that were not acknowledged are still in the mailbox."""
 
 from postroom.core.errors import PostroomError
 
 
 class MailboxError(PostroomError):
-    """The root. `reason`: the code that the mailbox gave (docs/reference/reasons.md), empty where it gave none."""
+    """The base class. `reason`: the code that the mailbox gave (docs/reference/reasons.md), empty if it gave none."""
 
     def __init__(self, detail: str, *, reason: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if reason else detail)
@@ -13,9 +13,9 @@ class MailboxError(PostroomError):
 
 
 class UnavailableError(MailboxError):
-    """It could not be done now, though it was tried some times. Ask again later, with the same iterator if it was one.
+    """The request failed for now, after all retries. Try again later; continue with the same iterator if there is one.
 
-    `retry_after`: not before so many seconds, as the mailbox wished; 0: it did not say.
+    `retry_after`: the seconds to wait that the mailbox asked for; 0: it did not say.
     """
 
     def __init__(self, detail: str, *, reason: str = "", retry_after: float = 0.0) -> None:
@@ -24,31 +24,31 @@ class UnavailableError(MailboxError):
 
 
 class RefusedError(MailboxError):
-    """The mailbox says no, and will say so again."""
+    """The mailbox refused the request, and would refuse it again."""
 
 
 class NotTheOwnerError(RefusedError):
-    """The key is none of this mailbox's. Sign in with another, or have the operator set this one."""
+    """The key is not one of this mailbox. Sign in with another key, or ask the operator to add this one."""
 
 
 class MessageGoneError(RefusedError):
-    """The message does not wait any more: it was acknowledged, perhaps by another device, or its time is over."""
+    """The message is not in the mailbox any more: it was acknowledged, perhaps by another device, or it expired."""
 
 
 class MessageUnreadableError(RefusedError):
-    """The message waits, and cannot be read until the post office has mended it: its operators were told."""
+    """The message cannot be read until the operators of the post office have repaired it; they were told."""
 
 
 class ChangedMeanwhileError(RefusedError):
-    """The settings, or a container, are not what they were. Read them again, and change those."""
+    """The settings, or a container, were changed by somebody else. Read them again, and change those."""
 
 
 class StorageFullError(RefusedError):
-    """The mailbox's host keeps no more for its owner. Delete containers, or have the operator allow more."""
+    """The mailbox's host stores no more for its owner. Delete containers, or ask the operator to allow more."""
 
 
 class ContainerTooLargeError(MailboxError):
-    """What is kept under a key has more bytes than it was asked for with."""
+    """The container has more bytes than `most_bytes`."""
 
     def __init__(self, size: int, most_bytes: int) -> None:
         super().__init__(f"The container has {size} bytes, over {most_bytes}.")
@@ -56,21 +56,23 @@ class ContainerTooLargeError(MailboxError):
 
 
 class TokenReusedError(RefusedError):
-    """Another message was sent under this token. The one that was to be sent now was not."""
+    """Another message was sent with this token. The new message was not sent."""
 
 
 class NotSentError(RefusedError):
-    """No message was sent under this Correlation, or it is forgotten by now."""
+    """No message was sent with this Correlation, or it has been forgotten."""
 
 
 class UntrustedHostError(MailboxError):
-    """Who answers is not who was asked, or wants a signature for another: nothing was signed."""
+    """The host is not the expected one, or asks for a signature for another host: nothing was signed."""
 
 
 class UnexpectedAnswerError(MailboxError):
-    """What answers is no postroom mailbox, or one of another version. Is the address right?"""
+    """The host is not a postroom mailbox, or has another version. Check the address."""
 
 
 class UnreadableMessageWarning(UserWarning):
-    """A message waits in the mailbox, and its post office cannot read it: its operators were told. It is not lost from
-    the list: whoever asks for it later is shown it when it is mended. Nothing else is held up."""
+    """The post office cannot read a message of the mailbox; its operators were told.
+
+    The message is not lost: listings show it once it is repaired. Other messages are not affected.
+    """

@@ -11,13 +11,13 @@ T = TypeVar("T")
 class MailboxRequest:
     """A request to the mailbox's host. `path`: percent-encoded.
 
-    `pause`: so many seconds pass before it is made. `wait`: so many seconds later than others it may be answered.
+    `pause`: seconds to wait before it is sent. `wait`: seconds by which its answer may be later than that of others.
     """
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # a token stands in them
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # contains a token
     body: bytes = b""
     pause: float = 0.0
     wait: float = 0.0
@@ -25,7 +25,7 @@ class MailboxRequest:
 
 @dataclass(frozen=True, slots=True)
 class MailboxResponse:
-    """What the host answered; names of `headers` are in lower case."""
+    """The host's response; names of `headers` are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,7 +34,7 @@ class MailboxResponse:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """There is none, and why. `untrusted`: it is not known who would have given it."""
+    """There is no answer. `untrusted`: the host could not prove who it is."""
 
     detail: str
     untrusted: bool = False
@@ -42,4 +42,4 @@ class NoAnswer:
 
 Answer: TypeAlias = MailboxResponse | NoAnswer
 Steps: TypeAlias = Generator[MailboxRequest, Answer, T]
-"""Something done: yields the requests that it takes, is sent what came of each, returns what came of all."""
+"""An operation: it yields requests, is sent the answer to each, and returns its result."""

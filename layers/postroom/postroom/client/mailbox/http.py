@@ -1,4 +1,4 @@
-"""The use of httpx in both drivers: addresses, timeouts, errors."""
+"""How both drivers use httpx: addresses, timeouts, errors."""
 
 import os
 import ssl
@@ -13,31 +13,33 @@ from postroom.core.errors import OurError, SettingsError, TheirError
 from postroom.protocols.nlweb.names import read_receiver
 
 MAX_ANSWER_BYTES: Final = 12_000_000
-"""More than API Gateway gives (10 MB), and enough to stop a host that never ends."""
+"""More than API Gateway returns (10 MB), and enough to stop a host that never ends its answer."""
 CONNECT_SECONDS: Final = 10.0
-"""Who takes no connection for so long is away; the time-out is for answers."""
+"""A host that accepts no connection for so long is unavailable; the time-out applies to answers."""
 
 _FORM: Final = "it must be https:// and the host that the mailbox is at, such as https://nlweb.receiver.example"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a mailbox is: the name of its `host`, by which it proves itself; `named`: as requests name it, with its
-    port; `reached_at`: where connections are made to."""
+    """The address of a mailbox. `host`: the name in its certificate; `named`: the host in requests, with its port.
+
+    `reached_at`: where connections are made to.
+    """
 
     host: str
     named: str
     reached_at: str
 
     def build(self, client: httpx.Client | httpx.AsyncClient, request: MailboxRequest, timeout: float) -> httpx.Request:
-        """A request as httpx has it. `timeout`: seconds for each part of it."""
+        """The request for httpx. `timeout`: seconds for each part of it."""
         return client.build_request(
             request.method,
             f"https://{self.reached_at}{request.path}",
             params=request.query or None,
             headers={**request.headers, "Host": self.named, "Accept-Encoding": "identity"},
             content=request.body or None,
-            # Who waits for a message is answered late.
+            # A request that waits for a message is answered late.
             timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), read=timeout + request.wait),
             extensions={"sni_hostname": self.host},
         )
@@ -55,7 +57,7 @@ class Address:
 
 
 def read_address(url: str, connect: tuple[str, int] | None) -> Address:
-    """`connect`: host or address, and port, where connections are made to instead. Raises SettingsError."""
+    """Read the address. `connect`: host or address, and port, to connect to instead. Raises SettingsError."""
     try:
         parts = urlsplit(url)
         host, port = read_receiver(parts.hostname or ""), parts.port
@@ -68,7 +70,7 @@ def read_address(url: str, connect: tuple[str, int] | None) -> Address:
 
 
 def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
-    """Who vouches for hosts: the authorities of a file (PEM), or those that httpx trusts. Raises OurError."""
+    """The trusted certificate authorities: those of a file (PEM), or those that httpx trusts. Raises OurError."""
     if ca_file is None:
         return True
     try:
@@ -78,11 +80,11 @@ def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
 
 
 def received(answer: httpx.Response, body: bytes) -> MailboxResponse:
-    """An answer without httpx."""
+    """An answer as a value."""
     return MailboxResponse(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, body)
 
 
 def check_size(size: int) -> None:
-    """Raises httpx.RemoteProtocolError for an answer that goes on and on."""
+    """Raises httpx.RemoteProtocolError for an answer that is too large."""
     if size > MAX_ANSWER_BYTES:
         raise httpx.RemoteProtocolError(f"more than {MAX_ANSWER_BYTES:,} bytes")

@@ -11,14 +11,17 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
 
 Key: TypeAlias = Signer | UserKeys | str | os.PathLike[str]
-"""What signs, or the path of a file: PEM, or what `postroom dm3 keygen` writes."""
+"""An object that signs, or the path of a file: PEM, or the output of `postroom dm3 keygen`."""
 
 _MAX_FILE_BYTES: Final = 16_384
-"""The PEM of RSA with 8192 bits has some 6,400."""
+"""The PEM of an RSA key with 8192 bits has some 6,400 bytes."""
 
 
 def load_signer(key: Key) -> Signer:
-    """What signs. Raises OSError where the file cannot be read, OurError where it holds no key; neither shows it."""
+    """The object that signs.
+
+    Raises OSError if the file cannot be read, OurError if it has no key; neither shows the key.
+    """
     if isinstance(key, UserKeys):
         return key.signing
     if not isinstance(key, str | os.PathLike):
@@ -28,7 +31,7 @@ def load_signer(key: Key) -> Signer:
 
 
 def read_key(path: Path) -> PrivateKey | UserKeys:
-    """The key in a file, or the keys of a user of dm3. Raises as `load_signer` does."""
+    """The key in a file, or the keys of a dm3 user. Raises as `load_signer` does."""
     with path.open("rb") as file:
         data = file.read(_MAX_FILE_BYTES)
     try:

@@ -7,7 +7,7 @@ from postroom.client.mailbox.passes import News
 
 
 class SentPages:
-    """An error changes nothing: the same page is then asked for again."""
+    """Pages of sent messages. An error changes nothing: the same page is then requested again."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

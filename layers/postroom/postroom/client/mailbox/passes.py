@@ -1,12 +1,12 @@
-"""Passes through a mailbox: each message that waits is shown once, however late it was filed. Sans-I/O.
+"""Passes through a mailbox: each message is shown once, however late it was filed. Sans-I/O.
 
 A cursor belongs to one pass: a message may be filed behind it, and the next pass shows it (store protocol, Reader). So
-whoever waits for messages begins anew again and again, and what was shown before is passed over.
+a client that waits for messages starts passes again and again, and skips the messages that it has shown.
 
-Where nothing stays in the mailbox, the server waits at the beginning of the next pass, and whatever is filed, late or
-not, is shown at once. Where messages stay because nobody acknowledges them, there is always something at the beginning:
-then the server waits at the end of the pass, and sends on to the next one when something is filed before it; where too
-much stays to be watched, the next pass begins after some seconds.
+If no messages stay in the mailbox, the server waits at the beginning of the next pass, and a message is shown as soon
+as it is filed, late or not. If messages stay, because they are not acknowledged, the beginning is never empty. Then the
+server waits at the end of the pass, and starts the next pass when a message is filed before it. If too many messages
+stay to be watched, the next pass starts after some seconds.
 """
 
 import math
@@ -18,24 +18,24 @@ from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.exchange import Steps
 
 REST_SECONDS: Final = 20.0
-"""Between passes where messages stay: each of them lists them all again."""
+"""The pause between passes if messages stay: each pass lists them all again."""
 
 
 M = TypeVar("M")
 
 
 class News(NamedTuple, Generic[M]):
-    """What was not shown before: messages, and ids of messages that wait and cannot be read just now."""
+    """What was not shown before: messages, and ids of messages that cannot be read now."""
 
     messages: list[M]
     unreadable: list[str]
 
 
 class Passes:
-    """What waits in a mailbox, page by page. `wait`: the end is when for so many seconds nothing new was there; True:
-    never; False: after one pass. `clock`: seconds. Raises ValueError.
+    """The messages of a mailbox, page by page.
 
-    An error changes nothing: the same page is then asked for again.
+    `wait`: ends when nothing new came for so many seconds; True: never; False: after one pass. `clock`: seconds. Raises
+    ValueError. An error changes nothing: the same page is then requested again.
     """
 
     def __init__(self, core: Core, wait: float, conversation: str, clock: Callable[[], float]) -> None:
@@ -48,21 +48,21 @@ class Passes:
         self._cursor = ""
         self._more = False
         self._whole = False
-        """Whether this pass began at the beginning and nobody waited at its end yet."""
+        """Whether this pass began at the beginning, and has not waited at its end yet."""
         self._met: set[str] = set()
-        """What this pass met."""
+        """What this pass found."""
         self._known: set[str] = set()
-        """What the pass before met; all of it was shown. What it did not meet is gone, and forgotten."""
+        """What the previous pass found; all of it was shown. What it did not find is gone, and forgotten."""
         self._over = False
         self._news = True
         self._ends_at = -math.inf
         self._rests_until = -math.inf
 
     def next_page(self) -> Steps[News[Message] | None]:
-        """What was not shown before, perhaps nothing; None: the end. Raises MailboxError."""
+        """The messages that were not shown before, perhaps none; None: the end. Raises MailboxError."""
         now = self._clock()
         if self._news:
-            # From now on: what was done with them took its time.
+            # The time counts from now on: the caller took some for the last messages.
             self._news, self._ends_at = False, now + self._wait
         if self._over:
             return None
@@ -87,6 +87,6 @@ class Passes:
         if self._whole and not self._more:
             now, stays = self._clock(), not self._met.isdisjoint(self._known)
             self._rests_until = now + REST_SECONDS if stays else -math.inf
-            # A pass that ended before its time is not the last one: who was away since may have missed something.
+            # A pass that ended before its time is not the last one: new messages may have come meanwhile.
             self._over = now >= self._ends_at and not (self._news and self._wait)
         return News(new, unreadable)

@@ -33,15 +33,18 @@ class Signer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a request is made in all. Pauses grow twofold from try to try, up to `most_seconds`; of each a part is
-    taken by chance, so that not all who were turned away come again at once."""
+    """How many times a request is sent in all.
+
+    Pauses double from attempt to attempt, up to `most_seconds`. A random part of each is taken, so that clients that
+    were refused at once do not all return at once.
+    """
 
     attempts: int = 6
     first_seconds: float = 1.0
     most_seconds: float = 30.0
 
     def pause(self, failed: int, retry_after: float, chance: float) -> float:
-        """Seconds after so many failures; at least what the host wished. `chance`: from 0 to 1."""
+        """The pause in seconds after this many failures; at least what the host asked for. `chance`: from 0 to 1."""
         return retry_after + chance * min(self.most_seconds, self.first_seconds * 2.0 ** (failed - 1))
 
 
@@ -60,12 +63,14 @@ class Session:
         self._token = ""
 
     def ask(self, request: MailboxRequest) -> Steps[MailboxResponse]:
-        """The answer to a request. Raises MailboxError."""
+        """The response to a request. Raises MailboxError."""
         return self.retried(lambda pause: self.attempt(request, pause))
 
     def retried(self, attempt: Callable[[float], Steps[T]]) -> Steps[T]:
-        """What comes of attempts, each given how long it is to pause at first. Raises as they do, but UnavailableError
-        only when it has been tried as often as it may."""
+        """The result of an operation, with retries; each attempt is told how long to pause first.
+
+        Raises what the attempts raise; UnavailableError only after the last attempt.
+        """
         pause = 0.0
         for failed in range(1, self._retries.attempts):
             try:
@@ -75,7 +80,7 @@ class Session:
         return (yield from attempt(pause))
 
     def attempt(self, request: MailboxRequest, pause: float) -> Steps[MailboxResponse]:
-        """The answer, asked for once. Raises MailboxError."""
+        """The response to a single attempt. Raises MailboxError."""
         token = self._token
         if not token:
             token, pause = (yield from self._sign_in(pause)), 0.0
@@ -84,18 +89,18 @@ class Session:
         except RefusedError as error:
             if error.reason != str(TOKEN_INVALID):
                 raise
-        # Its hour is over, or somebody signed out of all devices. Another request may have seen that before.
+        # The token expired, or somebody signed out on all devices. Another request may have noticed that before.
         if self._token == token:
             self._token = ""
         token = self._token or (yield from self._sign_in(0.0))
         return check((yield _with(token, request, 0.0)))
 
     def forget(self) -> None:
-        """Sign in anew at the next request."""
+        """Sign in again at the next request."""
         self._token = ""
 
     def open(self) -> Steps[None]:
-        """Open the mailbox, where there is none yet, and sign in."""
+        """Open the mailbox, if there is none yet, and sign in."""
         path = f"/mailboxes/{quote(self.name, safe='')}"
         yield from self.retried(lambda pause: self._let_in(pause, Purpose.OPEN, path))
 
@@ -103,8 +108,8 @@ class Session:
         return self._let_in(pause, Purpose.PICK_UP, f"/auth/{quote(self.name, safe='')}")
 
     def _let_in(self, pause: float, purpose: Purpose, path: str) -> Steps[str]:
-        """A token, of who posts a signed challenge there."""
-        # As a whole: a challenge counts once, and whether it was answered is not known where an answer got lost.
+        """A token, for a signed challenge that is posted there."""
+        # Retried as a whole: a challenge is valid once, and if an answer got lost, it may have been used.
         query = {} if purpose is Purpose.PICK_UP else {"purpose": str(purpose)}
         asked = MailboxRequest("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
         challenge = decode(str, check((yield asked)))

@@ -1,4 +1,4 @@
-"""The repr of a message, in programs and notebooks: no key, no token, no whole body."""
+"""What a message shows in programs and notebooks: its repr has no key, no token and no whole body."""
 
 import warnings
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _LONGEST_EXCERPT: Final = 200
 
 
 class ShownMessage:
-    """What is known of a message without asking for more."""
+    """What is known of a message without another request."""
 
     def __init__(self, told: schemas.Message) -> None:
         self._told = told
@@ -23,27 +23,30 @@ class ShownMessage:
 
     @property
     def id(self) -> str:
-        """Of this message, for ever."""
+        """The id of the message, which never changes."""
         return self._told.id
 
     @property
     def partner(self) -> str:
-        """Whom it is exchanged with: its sender, or `feedback:` and the Correlation of the message it is about."""
+        """The sender, or `feedback:` and the Correlation of the message that a Feedback is about."""
         return self._told.conversation
 
     @property
     def received_at(self) -> datetime:
-        """When it came in, in UTC."""
+        """When the message was received, in UTC."""
         return datetime.fromisoformat(self._told.received_at)
 
     @property
     def receipt(self) -> dict[str, Any]:
-        """How it was verified, by the post office."""
+        """How the post office verified the message."""
         return self._told.receipt
 
     @property
     def unverified(self) -> str | None:
-        """Why it is not known who sent it (docs/reference/reasons.md); None: it is. Only dm3 files such messages."""
+        """Why the sender is unverified (docs/reference/reasons.md); None: it is verified.
+
+        Only dm3 messages can be unverified.
+        """
         reason = self._told.receipt.get("unverified")
         return None if reason is None else str(reason)
 
@@ -64,8 +67,10 @@ class ShownMessage:
 
 
 def warn_of(unreadable: Iterable[str]) -> None:
-    """Warn of messages that cannot be read. What was fetched beside them is held by then: a program may let these
-    warnings be errors, and go on afterwards."""
+    """Warn of messages that cannot be read. The messages beside them have been stored before.
+
+    So a program may turn these warnings into errors, and continue afterwards.
+    """
     for message_id in unreadable:
         text = f"Message {message_id} waits, and its post office cannot read it; its operators were told."
         warnings.warn(text, UnreadableMessageWarning, stacklevel=3)

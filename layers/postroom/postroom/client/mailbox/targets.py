@@ -18,37 +18,37 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 
 class NotificationTargetSteps:
-    """Steps for all that can be done; all raise MailboxError."""
+    """Steps for all operations; all raise MailboxError."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base = f"/mailboxes/{quote(session.name, safe='')}/notifications"
 
     def all(self) -> Steps[list[schemas.Target]]:
-        """Each of them."""
+        """All targets."""
         return decode(schemas.Notifications, (yield from self._ask("GET", ""))).targets
 
     def add(self, target: schemas.NewTarget) -> Steps[schemas.Target]:
-        """One more; a code is sent there."""
+        """Add a target; a code is sent to it."""
         return decode(schemas.Target, (yield from self._ask("POST", "", msgspec.json.encode(target))))
 
     def verify(self, target_id: str, code: str) -> Steps[schemas.Target]:
-        """Hand the code back; empty: let another one be sent."""
+        """Verify a target with its code; empty: have another code sent."""
         body = msgspec.json.encode(schemas.Code(code))
         return decode(schemas.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/verify", body)))
 
     def rotate(self, target_id: str) -> Steps[schemas.Target]:
-        """A new secret."""
-        # Not tried again: where an answer was lost, a second rotation would end the secret that the receiver has.
+        """Give a target a new secret."""
+        # Not retried: if an answer got lost, a second rotation would end the secret that the receiver has.
         request = MailboxRequest("POST", f"{self._base}{_path_of(target_id)}/rotate")
         return decode(schemas.Target, (yield from self._session.attempt(request, 0.0)))
 
     def resume(self, target_id: str) -> Steps[schemas.Target]:
-        """Tell again who was paused."""
+        """Resume a paused target."""
         return decode(schemas.Target, (yield from self._ask("POST", f"{_path_of(target_id)}/resume")))
 
     def remove(self, target_id: str) -> Steps[None]:
-        """Tell them no more."""
+        """Remove a target."""
         yield from self._ask("DELETE", _path_of(target_id))
 
     def _ask(self, method: str, path: str, body: bytes = b"") -> Steps[MailboxResponse]:
@@ -57,6 +57,6 @@ class NotificationTargetSteps:
 
 def _path_of(target_id: str) -> str:
     if not _ID.fullmatch(target_id):
-        # In an address it might name something else.
+        # In a URL it might name something else.
         raise RefusedError(f"{target_id[:100]!r} is no id of a target.", reason=str(TARGET_UNKNOWN))
     return f"/{target_id}"
