@@ -20,8 +20,8 @@ from tests.cost.items import item_bytes
 from tests.functions.samples import http
 from tests.http.compaction import compact
 from tests.http.counter import HOST, SHOP, Counter, Owner
-from tests.pipeline.house import NOTIFY, House
 from tests.pipeline.ports import Clock
+from tests.pipeline.stack import NOTIFY, PipelineStack
 
 from postroom.cost import counted
 from postroom.http.message_listing import encoded
@@ -224,11 +224,11 @@ def _read_units(operation: str, answer: dict[str, Any], row_bytes: float) -> int
 
 
 def _envelope(counter: Counter) -> str:
-    return House(counter.deployed).envelope(NOTIFY, _BODY).decode()
+    return PipelineStack(counter.deployed).envelope(NOTIFY, _BODY).decode()
 
 
 def _envelope_of(body: str) -> str:
-    """One that is about as long, for a store that is no house."""
+    """One that is about as long, for a store without its functions."""
     return json.dumps({"Header": {"From": "b.com", "To": SHOP, "Subject": "x" * 200}, "Body": body, "Hash": "h" * 64})
 
 

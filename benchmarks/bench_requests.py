@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from benchmarks.harness import Benchmark, Effort, Table
-from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol, post_office
+from tests.cost.counting import OVERSIZE, SMALL, Counted, CountedStack, Protocol, counted_stack
 
 from postroom.cost import counted
 from postroom.cost.model import MILLION, MailLoad, bill
@@ -50,13 +50,13 @@ _PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")
 
 def measure(effort: Effort) -> Sequence[Table]:
     """A table of requests and units, and one of processor time."""
-    with post_office() as office:
+    with counted_stack() as stack:
         numbers = count(1)
         for protocol in _PROTOCOLS:
-            _work_off(office, protocol, [office.message(protocol, next(numbers))])
-        requests = tuple(_requests(office, numbers))
+            _work_off(stack, protocol, [stack.message(protocol, next(numbers))])
+        requests = tuple(_requests(stack, numbers))
         columns = ("a message of", "door: SQS", "door: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
-        processor = tuple(_processor(office, numbers, max(1, effort.rounds // 4)))
+        processor = tuple(_processor(stack, numbers, max(1, effort.rounds // 4)))
         return [
             Table("Requests and units", columns, requests),
             Table("Processor time", ("a message of", "the door, ms", "the worker, ms"), processor),
@@ -64,23 +64,23 @@ def measure(effort: Effort) -> Sequence[Table]:
         ]
 
 
-def _requests(office: PostOffice, numbers: Iterator[int]) -> Iterator[tuple[str, ...]]:
+def _requests(stack: CountedStack, numbers: Iterator[int]) -> Iterator[tuple[str, ...]]:
     for protocol in _PROTOCOLS:
         for batch in BATCHES:
-            messages = [office.message(protocol, next(numbers)) for _ in range(batch)]
-            yield _row(f"{protocol}, batch {batch}", batch, *_work_off(office, protocol, messages))
-    large = [_large(office, numbers) for _ in range(_LARGE_BATCH)]
-    yield _row(f"nlweb, large, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", large))
-    again = [office.nlweb(next(numbers)) for _ in range(_LARGE_BATCH)]
-    _work_off(office, "nlweb", again)
-    yield _row(f"nlweb, sent again, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", again))
-    forged = [office.forged(next(numbers)) for _ in range(_LARGE_BATCH)]
-    yield _row(f"nlweb, discarded, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(office, "nlweb", forged))
+            messages = [stack.message(protocol, next(numbers)) for _ in range(batch)]
+            yield _row(f"{protocol}, batch {batch}", batch, *_work_off(stack, protocol, messages))
+    large = [_large(stack, numbers) for _ in range(_LARGE_BATCH)]
+    yield _row(f"nlweb, large, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(stack, "nlweb", large))
+    again = [stack.nlweb(next(numbers)) for _ in range(_LARGE_BATCH)]
+    _work_off(stack, "nlweb", again)
+    yield _row(f"nlweb, sent again, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(stack, "nlweb", again))
+    forged = [stack.forged(next(numbers)) for _ in range(_LARGE_BATCH)]
+    yield _row(f"nlweb, discarded, batch {_LARGE_BATCH}", _LARGE_BATCH, *_work_off(stack, "nlweb", forged))
 
 
-def _work_off(office: PostOffice, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, Counted]:
-    door, claims = office.take_in(protocol, messages)
-    return door, office.work(claims)
+def _work_off(stack: CountedStack, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, Counted]:
+    door, claims = stack.take_in(protocol, messages)
+    return door, stack.work(claims)
 
 
 def _row(name: str, messages: int, door: Counted, worker: Counted) -> tuple[str, ...]:
@@ -102,28 +102,30 @@ def _bills() -> Iterator[tuple[str, ...]]:
         yield f"batches of {batch}", *(f"{usd:.2f}" for usd in (*sums.values(), sum(sums.values())))
 
 
-def _processor(office: PostOffice, numbers: Iterator[int], rounds: int) -> Iterator[tuple[str, ...]]:
+def _processor(stack: CountedStack, numbers: Iterator[int], rounds: int) -> Iterator[tuple[str, ...]]:
     for protocol in _PROTOCOLS:
         yield (
             f"{protocol}, batch {BATCHES[-1]}",
             *_times(
-                office, protocol, rounds, BATCHES[-1], lambda protocol=protocol: office.message(protocol, next(numbers))
+                stack, protocol, rounds, BATCHES[-1], lambda protocol=protocol: stack.message(protocol, next(numbers))
             ),
         )
-    large = partial(_large, office, numbers)
-    yield f"nlweb, large, batch {_LARGE_BATCH}", *_times(office, "nlweb", rounds, _LARGE_BATCH, large)
+    large = partial(_large, stack, numbers)
+    yield f"nlweb, large, batch {_LARGE_BATCH}", *_times(stack, "nlweb", rounds, _LARGE_BATCH, large)
 
 
-def _large(office: PostOffice, numbers: Iterator[int]) -> bytes:
-    return office.nlweb(next(numbers), OVERSIZE)
+def _large(stack: CountedStack, numbers: Iterator[int]) -> bytes:
+    return stack.nlweb(next(numbers), OVERSIZE)
 
 
-def _times(office: PostOffice, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]) -> Iterator[str]:
+def _times(
+    stack: CountedStack, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]
+) -> Iterator[str]:
     """The milliseconds of the door and of the worker for one message."""
     taken = []
     for _ in range(rounds):
-        door, (_, claims) = _timed(partial(office.take_in, protocol, [make() for _ in range(batch)]))
-        worker, _ = _timed(partial(office.work, claims))
+        door, (_, claims) = _timed(partial(stack.take_in, protocol, [make() for _ in range(batch)]))
+        worker, _ = _timed(partial(stack.work, claims))
         taken.append((door, worker))
     for column in zip(*taken, strict=True):
         yield f"{min(column) / batch:.2f}"

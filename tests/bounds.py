@@ -660,7 +660,7 @@ def _keeper() -> Iterator[Bound]:
     yield Bound(
         "a round over the dead letters", _n(dead_letters.ROUND_SECONDS, "s"), "the run must end in time",
         "the rest waits for the next round", "Postfix smtpd_timeout: 300 s",
-        "functions/test_keeper.py::"
+        "functions/test_dead_letters.py::"
         "test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
     )  # fmt: skip
     yield Bound(
@@ -676,7 +676,7 @@ def _keeper() -> Iterator[Bound]:
     yield Bound(
         "dead letters in memory at once", _n(dead_letters.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
         "SQS: 10 in a receive",
-        "functions/test_keeper.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
+        "functions/test_dead_letters.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
     )  # fmt: skip
     yield Bound(
         "rounds", function("KeeperFunction")["Events"]["Round"]["Properties"]["ScheduleExpression"],

@@ -18,8 +18,8 @@ from tests.functions import bad_dm3, bad_dm3_rows
 from tests.functions import bad_requests as bad
 from tests.functions.bad_requests import Row, Sent, Then
 from tests.functions.delivery_service import open_service
-from tests.functions.lambdas import Json, Office, office
 from tests.functions.samples import ROUTES, sqs
+from tests.functions.stack import FunctionsStack, Json, functions_stack
 from tests.tiers import examples
 
 from postroom.core.canonical import NotCanonicalError
@@ -78,7 +78,7 @@ def document() -> str:
 
 
 @pytest.fixture(scope="module")
-def running(clients: Clients) -> Iterator[Office]:
+def running(clients: Clients) -> Iterator[FunctionsStack]:
     tree = ZoneTree()
     tree.put(bad.SENDER, bad.zone())
     tree.put(bad.UNSIGNED, bad.plain_zone(bad.UNSIGNED), Mode.UNSIGNED)
@@ -95,13 +95,13 @@ def running(clients: Clients) -> Iterator[Office]:
             mailboxes.set_quota(full, messages=1)
             deployed.storage.usages.add(full, 1, 1000)
         open_service(deployed, bad_dm3.service(), bad_dm3.profiles(), bad_dm3.mailboxes())
-        with office(
+        with functions_stack(
             deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()
         ) as office_running:
             yield office_running
 
 
-def send(office: Office, sent: Sent) -> Json:
+def send(office: FunctionsStack, sent: Sent) -> Json:
     """Hand a request to the door as API Gateway does."""
     routes = tuple(gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES)
     headers = ({"host": HOST} | dict(sent.headers)).items()
@@ -115,7 +115,7 @@ def send(office: Office, sent: Sent) -> Json:
     return answer
 
 
-def work_off(office: Office) -> Any:
+def work_off(office: FunctionsStack) -> Any:
     """Let the worker have what is in the queue, and take from the queue what it does not hand back, as Lambda does."""
     client, url = office.deployed.clients.sqs, office.deployed.queues["ClaimsQueue"]
     messages = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
@@ -142,13 +142,13 @@ def difference(before: Json, after: Json) -> Json:
 
 
 @pytest.fixture(scope="module")
-def last_look(running: Office) -> Json:
+def last_look(running: FunctionsStack) -> Json:
     """Everything that is stored, as the last test that looked found it."""
     return running.deployed.dump()
 
 
 @pytest.fixture
-def added(running: Office, last_look: Json) -> Callable[[], Json]:
+def added(running: FunctionsStack, last_look: Json) -> Callable[[], Json]:
     """What has been stored since the test began."""
     before = {**last_look}
 
@@ -224,7 +224,7 @@ def check_filed(segment: bytes, sent: Sent, row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section}: {row.what}")
-def test_bad_input(running: Office, added: Callable[[], Json], row: Row) -> None:
+def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row) -> None:
     sent = row.make()
     answer = send(running, sent)
     taken_in = added()
@@ -318,7 +318,7 @@ def altered(draw: st.DrawFn) -> bytes:
     ids=["bytes", "JSON", "a damaged envelope", "an altered envelope"],
 )
 def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_stops_the_worker(
-    running: Office, sent: st.SearchStrategy[bytes]
+    running: FunctionsStack, sent: st.SearchStrategy[bytes]
 ) -> None:
     @settings(max_examples=examples(100))
     @given(sent)
@@ -373,7 +373,7 @@ def cut_up_call(draw: st.DrawFn) -> bytes:
     ids=["bytes", "JSON", "a damaged call", "an altered call"],
 )
 def test_whatever_is_posted_to_the_delivery_service_is_accepted_or_refused_by_the_vocabulary(
-    running: Office, sent: st.SearchStrategy[bytes]
+    running: FunctionsStack, sent: st.SearchStrategy[bytes]
 ) -> None:
     @settings(max_examples=examples(100))
     @given(sent)

@@ -22,7 +22,7 @@ from orjson import dumps
 from tests.aws import Deployed, function, memory_bytes
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.pipeline.house import HORIZON, NOW, OUR_KEY, SHOP, House
+from tests.pipeline.stack import HORIZON, NOW, OUR_KEY, SHOP, PipelineStack
 from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
@@ -142,7 +142,7 @@ def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_m
 def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
     deployed: Deployed, details: Details
 ) -> None:
-    house, at = House(deployed), DeploymentSettings()
+    stack, at = PipelineStack(deployed), DeploymentSettings()
     if isinstance(details, NlwebDetails):  # the keeper reads who is to be told
         values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
@@ -152,9 +152,9 @@ def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
     for number in range(LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
-        letters.append(DeadLetter(f"letter {number}", pack(claim, house.objects.put)))
-    house.clock.now += HORIZON
-    keeper = house.keeper()
+        letters.append(DeadLetter(f"letter {number}", pack(claim, stack.objects.put)))
+    stack.clock.now += HORIZON
+    keeper = stack.keeper()
     with traced() as memory:
         kept = keeper.keep(letters)
     assert len(kept.outcomes) == len(deployed.objects()) == LETTERS_AT_ONCE

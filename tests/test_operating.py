@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.aws import HOSTS, TEMPLATE, read, resources, template
-from tests.functions.lambdas import ACCOUNT
+from tests.functions.stack import ACCOUNT
 from tests.functions.test_metrics import DOCUMENT
 from tests.test_template import evaluator, of_type
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.aws import NESTED, TEMPLATE, read, resources, template
-from tests.functions.lambdas import ACCOUNT, translated
+from tests.functions.stack import ACCOUNT, translated
 
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings

@@ -70,7 +70,7 @@ def runtime_client(python: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @dataclass
-class World:
+class BuiltStack:
     """A deployment that other hosts reach, and that knows everybody of events/; `at`: what time it is there."""
 
     deployment: LocalDeployment
@@ -90,14 +90,14 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(
+def stack(
     running_build: Path, python: str, runtime_client: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    with LocalStack(ROOT / "template.yaml") as stack:
+) -> Iterator[BuiltStack]:
+    with LocalStack(ROOT / "template.yaml") as local:
         record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(published_key().public))
-        stack.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
-        stack.tree.put(BUFFER, "nlweb IN A 127.0.0.1\n")
-        deployment = stack.deploy("rie")
+        local.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
+        local.tree.put(BUFFER, "nlweb IN A 127.0.0.1\n")
+        deployment = local.deploy("rie")
         for domain in (SENDER, BUFFER, RECEIVER):
             deployment.serve_host(NLWEB.host(domain))
         deployed = store_of(deployment)
@@ -111,7 +111,7 @@ def world(
             log = logs / f"{function}.log"
             return Runtime(python, running_build, deployment, function, client=runtime_client, log=log, **more)
 
-        found = World(deployment, deployed, int(time.time()), start)
+        found = BuiltStack(deployment, deployed, int(time.time()), start)
         yield found
         for runtime in found.running.values():
             runtime.__exit__()
@@ -142,9 +142,9 @@ def set_up(deployed: Deployed) -> None:
     open_service(deployed, service_keys(), profiles, [Dm3Mailbox(BOB)])
 
 
-def received(world: World, queue: str) -> list[str]:
+def received(stack: BuiltStack, queue: str) -> list[str]:
     """The bodies in a queue, which is empty afterwards."""
-    sqs, url = world.deployed.clients.sqs, world.deployed.queues[queue]
+    sqs, url = stack.deployed.clients.sqs, stack.deployed.queues[queue]
     found: list[str] = []
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         for message in messages:
@@ -170,114 +170,114 @@ POSTED = ("inbox-post.json", "inbox-post-base64.json")
 
 
 @pytest.mark.parametrize("name", POSTED)
-def test_a_message_is_queued_then_answered(world: World, name: str) -> None:
-    answer = world.invoke(name)
+def test_a_message_is_queued_then_answered(stack: BuiltStack, name: str) -> None:
+    answer = stack.invoke(name)
     assert (answer["statusCode"], json.loads(answer["body"])["Status"]) == (200, "Queued")
-    [body] = received(world, "ClaimsQueue")
-    assert json.loads(body)["claim"]["envelope"] == events(world.at)["inbox-post.json"]["body"]
+    [body] = received(stack, "ClaimsQueue")
+    assert json.loads(body)["claim"]["envelope"] == events(stack.at)["inbox-post.json"]["body"]
 
 
-def test_get_and_head_say_what_this_is(world: World) -> None:
-    answer = world.invoke("inbox-get.json")
+def test_get_and_head_say_what_this_is(stack: BuiltStack) -> None:
+    answer = stack.invoke("inbox-get.json")
     assert (answer["statusCode"], "post office" in answer["body"]) == (200, True)
-    assert world.invoke("inbox-head.json") == {**answer, "body": ""}
+    assert stack.invoke("inbox-head.json") == {**answer, "body": ""}
 
 
-def test_the_manifest_names_the_buffer(world: World) -> None:
-    answer = world.invoke("inbox-manifest.json")
+def test_the_manifest_names_the_buffer(stack: BuiltStack) -> None:
+    answer = stack.invoke("inbox-manifest.json")
     assert (answer["statusCode"], f"Feedback: {BUFFER}" in answer["body"]) == (200, True)
 
 
-def test_a_synchronous_request_is_verified_and_answered(world: World) -> None:
-    answer = world.invoke("inbox-identity.json")
+def test_a_synchronous_request_is_verified_and_answered(stack: BuiltStack) -> None:
+    answer = stack.invoke("inbox-identity.json")
     assert (answer["statusCode"], json.loads(answer["body"])) == (200, {"Domain": RECEIVER, "Feedback": BUFFER})
 
 
-def test_there_is_nothing_elsewhere(world: World) -> None:
-    answer = world.invoke("inbox-elsewhere.json")
+def test_there_is_nothing_elsewhere(stack: BuiltStack) -> None:
+    answer = stack.invoke("inbox-elsewhere.json")
     assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, str(NO_SUCH_ROUTE))
 
 
-def test_a_letter_of_dm3_is_accepted_and_queued(world: World) -> None:
-    answer = world.invoke("inbox-dm3.json")
+def test_a_letter_of_dm3_is_accepted_and_queued(stack: BuiltStack) -> None:
+    answer = stack.invoke("inbox-dm3.json")
     assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
-    [body] = received(world, "ClaimsQueue")
+    [body] = received(stack, "ClaimsQueue")
     assert json.loads(body)["claim"]["mailbox"] == BOB
 
 
 # --- the counter ------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_asks_gets_a_challenge(world: World) -> None:
-    answer = world.invoke("mailbox-challenge.json")
+def test_whoever_asks_gets_a_challenge(stack: BuiltStack) -> None:
+    answer = stack.invoke("mailbox-challenge.json")
     assert (answer["statusCode"], len(json.loads(answer["body"]).split("."))) == (200, 3)
 
 
-def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(world: World) -> None:
-    for answer in (world.invoke("mailbox-messages.json"), world.invoke("mailbox-container.json")):
+def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(stack: BuiltStack) -> None:
+    for answer in (stack.invoke("mailbox-messages.json"), stack.invoke("mailbox-container.json")):
         assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
 
 
 # --- the worker and the keeper ----------------------------------------------------------------------------------------
 
 
-def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(world: World) -> None:
-    assert world.invoke("worker-claims.json") == WORKED_OFF
-    assert world.invoke("worker-retries.json") == WORKED_OFF
-    assert world.invoke("worker-suspects.json") == WORKED_OFF
-    assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in world.deployed.filed(RECEIVER)) == sorted(
+def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(stack: BuiltStack) -> None:
+    assert stack.invoke("worker-claims.json") == WORKED_OFF
+    assert stack.invoke("worker-retries.json") == WORKED_OFF
+    assert stack.invoke("worker-suspects.json") == WORKED_OFF
+    assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in stack.deployed.filed(RECEIVER)) == sorted(
         json.dumps(body) for body in ({"Text": "Good morning ☀"}, [1, 2], "once more")
     )
-    [notice] = received(world, "CourierQueue")
+    [notice] = received(stack, "CourierQueue")
     assert json.loads(notice)["reason"] == "SignatureInvalid"
 
 
-def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(world: World) -> None:
-    sqs, url = world.deployed.clients.sqs, world.deployed.queues["DeadLetterQueue"]
+def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(stack: BuiltStack) -> None:
+    sqs, url = stack.deployed.clients.sqs, stack.deployed.queues["DeadLetterQueue"]
     for number, days in ((6, 7), (7, 1)):
-        body = events(world.at - days * 86_400)["worker-claims.json"]["Records"][0]["body"]
+        body = events(stack.at - days * 86_400)["worker-claims.json"]["Records"][0]["body"]
         sqs.send_message(QueueUrl=url, MessageBody=body.replace(f"{1:032x}", f"{number:032x}"))
-    answer = world.invoke("keeper-round.json")
+    answer = stack.invoke("keeper-round.json")
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
-    [notice] = received(world, "CourierQueue")
+    [notice] = received(stack, "CourierQueue")
     assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
 
 
 # --- the courier ------------------------------------------------------------------------------------------------------
 
 
-def feedback(world: World) -> list[Json]:
+def feedback(stack: BuiltStack) -> list[Json]:
     """The bodies of what the buffer's door took."""
-    return [json.loads(json.loads(body)["claim"]["envelope"])["Body"] for body in received(world, "ClaimsQueue")]
+    return [json.loads(json.loads(body)["claim"]["envelope"])["Body"] for body in received(stack, "ClaimsQueue")]
 
 
-def test_the_buffer_is_told_of_a_discard_once(world: World) -> None:
-    register = world.deployed.storage.register
-    register.discard(notice_row(world.at), SIGNATURE_INVALID, world.at + 86_400)
-    assert world.invoke("courier-notice.json") == WORKED_OFF
-    [told] = feedback(world)
+def test_the_buffer_is_told_of_a_discard_once(stack: BuiltStack) -> None:
+    register = stack.deployed.storage.register
+    register.discard(notice_row(stack.at), SIGNATURE_INVALID, stack.at + 86_400)
+    assert stack.invoke("courier-notice.json") == WORKED_OFF
+    [told] = feedback(stack)
     assert (told["Correlation"], told["Code"]) == (CORRELATION.format(9), "SignatureInvalid")
-    assert world.invoke("courier-notice.json") == WORKED_OFF
-    assert feedback(world) == []
+    assert stack.invoke("courier-notice.json") == WORKED_OFF
+    assert feedback(stack) == []
 
 
-def test_an_hour_of_withheld_discards_is_summed_up(world: World) -> None:
-    limits = world.deployed.storage.feedback_limits
-    limits.withhold(SENDER, world.at // 3600 - 1, "KeyNotFound")
-    assert world.invoke("courier-summary.json") == WORKED_OFF
-    [told] = feedback(world)
+def test_an_hour_of_withheld_discards_is_summed_up(stack: BuiltStack) -> None:
+    limits = stack.deployed.storage.feedback_limits
+    limits.withhold(SENDER, stack.at // 3600 - 1, "KeyNotFound")
+    assert stack.invoke("courier-summary.json") == WORKED_OFF
+    [told] = feedback(stack)
     assert (told["Sender"], told["Codes"]) == (SENDER, {"KeyNotFound": 1})
 
 
-def test_whoever_wants_to_know_has_a_notification_on_its_way(world: World) -> None:
-    targets = world.deployed.storage.targets
+def test_whoever_wants_to_know_has_a_notification_on_its_way(stack: BuiltStack) -> None:
+    targets = stack.deployed.storage.targets
     target = targets.add(
-        RECEIVER, TargetKind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=world.at * 1000
+        RECEIVER, TargetKind.WEBHOOK, "https://hook.example/", random_id=f"{1:032x}", now_ms=stack.at * 1000
     )
     assert target is not None
     targets.verify(target)
-    assert world.invoke("courier-waiting.json") == WORKED_OFF
-    [queued] = received(world, "CourierQueue")
+    assert stack.invoke("courier-waiting.json") == WORKED_OFF
+    [queued] = received(stack, "CourierQueue")
     assert json.loads(queued)["notification"]["target"] == target.id
 
 
@@ -295,12 +295,12 @@ def handler(event, _context):
 
 @pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_what_a_function_imports_is_of_the_function_the_layer_the_runtime_and_python(
-    world: World, running_build: Path, python: str, runtime_client: Path, function: str, tmp_path: Path
+    stack: BuiltStack, running_build: Path, python: str, runtime_client: Path, function: str, tmp_path: Path
 ) -> None:
     (tmp_path / "probe.py").write_text(PROBE, encoding="utf-8")
     said = template()["Resources"][function]["Properties"]
     module = said.get("Handler", "app.handler").partition(".")[0]
-    with world.start(function, handler="probe.handler", beside=tmp_path) as runtime:
+    with stack.start(function, handler="probe.handler", beside=tmp_path) as runtime:
         found = runtime.invoke({"module": module})
     files = {name: Path(file) for name, file in found["files"].items() if file}
     layer = running_build / LAYERS[ARCHITECTURE]

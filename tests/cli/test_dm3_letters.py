@@ -12,8 +12,8 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, Rooms, World, code_of
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
-from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SERVICE, DeliveryService
-from tests.pipeline.house import House
+from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SERVICE, DeliveryService
+from tests.pipeline.stack import PipelineStack
 from typer.testing import Result
 
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
@@ -70,7 +70,7 @@ class Shell:
 
 @pytest.fixture
 def shell(deployed: Deployed, world: World, postroom: Postroom, tmp_path: Path) -> Iterator[Shell]:
-    net = Net(DeliveryService(House(deployed)))
+    net = Net(DeliveryService(PipelineStack(deployed)))
     net.service.open(BOB, extension=ANY_TYPE)
     for host in (HOST, SECOND_HOST):
         world.tree.put(host, "@ IN A 127.0.0.1\n")
@@ -141,7 +141,7 @@ def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: 
     envelope = read_envelope(json.loads(shell.net.filed()))
     delivery = open_delivery(envelope, shell.net.service.keys.get().encryption)
     assert delivery.delivery_instruction == "topic 7"
-    opened = shell.open(shell.net.service.house.listed(BOB)[0].line.envelope, "--json")
+    opened = shell.open(shell.net.service.stack.listed(BOB)[0].line.envelope, "--json")
     metadata = json.loads(opened.stdout)["message"]["metadata"]
     asked = json.loads(shell.open(from_bob(shell.net), "--json", key=ALICE).stdout)
     assert (metadata["type"], len(metadata["referenceMessageHash"])) == ("REPLY", 64)
@@ -149,8 +149,8 @@ def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: 
 
 
 def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Shell) -> None:
-    shell.net.service.house.operators.remove_dm3_mailbox(BOB)
-    shell.net.service.house.clock.now += 31
+    shell.net.service.stack.operators.remove_dm3_mailbox(BOB)
+    shell.net.service.stack.clock.now += 31
     result = shell.send("hello")
     assert result.exit_code == 1
     assert result.stdout == (

@@ -1,4 +1,4 @@
-"""The delivery service of tests/pipeline/dm3_house.py behind TLS on loopback."""
+"""The delivery service of tests/pipeline/delivery_service.py behind TLS on loopback."""
 
 import json
 import ssl
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Protocol
 
-from tests.pipeline.dm3_house import BOB, SERVICE, DeliveryService
+from tests.pipeline.delivery_service import BOB, SERVICE, DeliveryService
 
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
@@ -52,14 +52,14 @@ class Net:
 
     def filed(self) -> str:
         """The one envelope that Bob finds in his mailbox."""
-        house = self.service.house
-        assert house.work(house.record(house.deployed.bodies("ClaimsQueue")[-1])).failed == ()
-        [filed] = house.listed(BOB)
+        stack = self.service.stack
+        assert stack.work(stack.record(stack.deployed.bodies("ClaimsQueue")[-1])).failed == ()
+        [filed] = stack.listed(BOB)
         return filed.line.envelope
 
     def opened(self) -> Opened:
         """The same, opened."""
-        profiles = Profiles(self.service.registry, self.service.house.clock)
+        profiles = Profiles(self.service.registry, self.service.stack.clock)
         return explain(self.filed().encode(), self.service.users[BOB], profiles)
 
 

@@ -15,8 +15,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
-from tests.pipeline.dm3_house import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
-from tests.pipeline.house import NOW, House
+from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
+from tests.pipeline.stack import NOW, PipelineStack
 
 from postroom.client.dm3 import Answer, Dm3Draft, Dm3Sender, Dm3Sent, Post, attach, delivering, reply
 from postroom.client.sending import SendOutcome
@@ -54,7 +54,7 @@ class Writer:
             lambda host: ["127.0.0.2" if host in self.away else "127.0.0.1"],
             port=self.net.port, allow_private=True, ca_file=self.ca_file,
         )  # fmt: skip
-        service, clock = self.net.service, self.net.service.house.clock
+        service, clock = self.net.service, self.net.service.stack.clock
         return Dm3Sender(ALICE, service.users[ALICE], Profiles(service.registry, clock), https, clock=clock)
 
     def send(self, letter: Dm3Draft) -> Dm3Sent:
@@ -63,7 +63,7 @@ class Writer:
 
 @pytest.fixture
 def net(deployed: Deployed) -> Net:
-    return Net(DeliveryService(House(deployed)))
+    return Net(DeliveryService(PipelineStack(deployed)))
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
 
 
 def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Writer) -> None:
-    net.service.house.operators.remove_dm3_mailbox(BOB)
-    net.service.house.clock.now += 31
+    net.service.stack.operators.remove_dm3_mailbox(BOB)
+    net.service.stack.clock.now += 31
     [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, -32001, "ReceiverUnknown")
     assert attempt.detail == RECEIVER_UNKNOWN.sentence

@@ -6,14 +6,14 @@ from itertools import count
 import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cost.counting import PostOffice, post_office
+from tests.cost.counting import CountedStack, counted_stack
 
 Numbers = Callable[[int], list[int]]
 
 
 @pytest.fixture(scope="module")
-def office() -> Iterator[PostOffice]:
-    with post_office() as running:
+def stack() -> Iterator[CountedStack]:
+    with counted_stack() as running:
         # What a cold start reads is counted by a test of its own, in test_cold_start.py.
         for protocol in ("nlweb", "dm3"):
             _, claims = running.take_in(protocol, [running.message(protocol, 0)])

@@ -1,8 +1,8 @@
 """What the functions ask of AWS and write into their logs, counted: the real handlers over the embedded AWS.
 
-    with post_office() as office:
-        door, claims = office.take_in("nlweb", [office.message("nlweb", 0)])
-        worker = office.work(claims)
+    with counted_stack() as stack:
+        door, claims = stack.take_in("nlweb", [stack.message("nlweb", 0)])
+        worker = stack.work(claims)
 
 The clock stands still: what is kept for some seconds is not read again in the middle of a count, however busy the
 machine. Requests are counted where botocore sends them, retries too. DynamoDB's units are those that it reports; a
@@ -29,8 +29,8 @@ from tests.aws import Clients, Deployed, deploy
 from tests.cost.items import Item, item_bytes, write_units
 from tests.functions.delivery_service import open_service
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import MOTO_REGION, Office, office
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
+from tests.functions.stack import MOTO_REGION, FunctionsStack, functions_stack
 from tests.pipeline.ports import Clock
 
 from postroom.cost import counted as counted_values
@@ -94,10 +94,12 @@ class Counted:
         }
 
 
-class PostOffice:
+class CountedStack:
     """A deployment whose functions are counted."""
 
-    def __init__(self, running: Office, key: PrivateKey, session: boto3.Session, clock: Clock, zones: ZoneTree) -> None:
+    def __init__(
+        self, running: FunctionsStack, key: PrivateKey, session: boto3.Session, clock: Clock, zones: ZoneTree
+    ) -> None:
         self.running = running
         self._clock = clock
         self._zones = zones
@@ -278,7 +280,7 @@ class PostOffice:
 
 
 @contextmanager
-def post_office() -> Iterator[PostOffice]:
+def counted_stack() -> Iterator[CountedStack]:
     """A fresh deployment of the template's store in an embedded AWS of its own, and its functions in this process."""
     key = PrivateKey.generate("ed25519")
     with ExitStack() as stack:
@@ -293,12 +295,12 @@ def post_office() -> Iterator[PostOffice]:
         deployed = deploy(_clients(_session()))
         _set_up(deployed)
         running = stack.enter_context(
-            office(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
+            functions_stack(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
         )
         running.settings |= _PATIENCE
         counted = _session()
         stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", counted))
-        yield PostOffice(running, key, counted, clock, zones)
+        yield CountedStack(running, key, counted, clock, zones)
 
 
 def _session() -> boto3.Session:

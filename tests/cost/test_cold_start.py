@@ -3,20 +3,20 @@
 from collections import Counter
 
 import pytest
-from tests.cost.counting import post_office
+from tests.cost.counting import counted_stack
 
 from postroom.cost import counted
 
 
 @pytest.mark.stack
 def test_a_cold_start_reads_what_it_needs_once() -> None:
-    with post_office() as office:
-        door, claims = office.take_in("nlweb", [office.nlweb(number) for number in range(3)])
+    with counted_stack() as stack:
+        door, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in range(3)])
         assert door.requests == Counter({"dynamodb Query": 2, "sqs SendMessage": 3})
         # Beside what it writes, the worker asks whom the owner blocks, and whether anybody is told.
-        assert office.work(claims).of("dynamodb") == 3 * counted.FILE_WRITES + 2
-        door, claims = office.take_in("dm3", [office.message("dm3", number) for number in range(3)])
+        assert stack.work(claims).of("dynamodb") == 3 * counted.FILE_WRITES + 2
+        door, claims = stack.take_in("dm3", [stack.message("dm3", number) for number in range(3)])
         reads = {"dynamodb Query": 2, "secrets-manager GetSecretValue": 1, "s3 GetObject": 1}
         assert door.requests == Counter({"sqs SendMessage": 3, **reads})
-        worker = office.work(claims)
+        worker = stack.work(claims)
         assert (worker.of("dynamodb"), worker.of("secrets-manager"), worker.of("s3")) == (7, 1, 1)

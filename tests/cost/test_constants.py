@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.aws import Deployed, resources, template
 from tests.functions.samples import MADE_AT, envelope
-from tests.pipeline.house import UNKNOWN, House
+from tests.pipeline.stack import UNKNOWN, PipelineStack
 from tests.test_operating import metrics_of
 
 from postroom.core.settings import DeploymentSettings
@@ -59,9 +59,9 @@ def test_large_messages_are_worked_off_in_such_parts() -> None:
 
 
 def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> None:
-    house = House(deployed)
-    house.settle(house.queued(house.envelope(UNKNOWN)))
-    [notice] = house.notices()
+    stack = PipelineStack(deployed)
+    stack.settle(stack.queued(stack.envelope(UNKNOWN)))
+    [notice] = stack.notices()
     assert isinstance(notice, DiscardNotification)
     called: list[str] = []
 
@@ -71,7 +71,7 @@ def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> Non
     events = deployed.clients.dynamodb.meta.events
     events.register("before-call.dynamodb.*", note)
     try:
-        assert house.courier().deliver(notice) is Delivery.DELIVERED
+        assert stack.courier().deliver(notice) is Delivery.DELIVERED
     finally:
         events.unregister("before-call.dynamodb.*", note)
     # Each of an item well under 1 kB.

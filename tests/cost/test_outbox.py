@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from tests.cost.counting import SMALL, Counted, PostOffice
+from tests.cost.counting import SMALL, Counted, CountedStack
 from tests.cost.items import Item, item_bytes
 
 from postroom.cost import counted
@@ -14,14 +14,14 @@ MANY = 10
 
 
 @pytest.fixture(scope="module")
-def sent(office: PostOffice, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Counted, list[str], Counted]]:
+def sent(stack: CountedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Counted, list[str], Counted]]:
     """So many messages, once all that is read now and then is in memory: the counter's part, what it queued, and the
     courier's part."""
-    with office.sending(tmp_path_factory.mktemp("authority")) as token:
-        _, first = office.send(token, ["first"])
-        office.carry(first)
-        counter, queued = office.send(token, [f"t{number}" for number in range(MANY)])
-        yield counter, queued, office.carry(queued)
+    with stack.sending(tmp_path_factory.mktemp("authority")) as token:
+        _, first = stack.send(token, ["first"])
+        stack.carry(first)
+        counter, queued = stack.send(token, [f"t{number}" for number in range(MANY)])
+        yield counter, queued, stack.carry(queued)
 
 
 def is_listed(item: Item) -> bool:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from tests.cost.conftest import Numbers
-from tests.cost.counting import OVERSIZE, SMALL, Counted, PostOffice, Protocol
+from tests.cost.counting import OVERSIZE, SMALL, Counted, CountedStack, Protocol
 from tests.cost.items import item_bytes, write_units
 
 from postroom.cost import counted
@@ -16,25 +16,27 @@ A_LITTLE = 0.02
 """Times and ages are not always written with as many digits."""
 
 
-def filed(office: PostOffice, protocol: Protocol, numbers: list[int]) -> tuple[Counted, Counted]:
+def filed(stack: CountedStack, protocol: Protocol, numbers: list[int]) -> tuple[Counted, Counted]:
     """The door's and the worker's part of one batch of good messages."""
-    door, claims = office.take_in(protocol, [office.message(protocol, number) for number in numbers])
-    return door, office.work(claims)
+    door, claims = stack.take_in(protocol, [stack.message(protocol, number) for number in numbers])
+    return door, stack.work(claims)
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("batch", [1, 10, 100])
 def test_the_goals_of_the_store_protocol_hold(
-    office: PostOffice, numbers: Numbers, protocol: Protocol, batch: int
+    stack: CountedStack, numbers: Numbers, protocol: Protocol, batch: int
 ) -> None:
-    door, worker = filed(office, protocol, numbers(batch))
+    door, worker = filed(stack, protocol, numbers(batch))
     assert door.requests == Counter({"sqs SendMessage": batch})
     assert worker.requests == Counter({"dynamodb PutItem": 2 * batch, "s3 PutObject": 1})
     assert (worker.write_units, worker.read_units) == (2 * batch, 0)
 
 
-def test_at_a_batch_of_100_hardly_anything_but_two_writes_is_asked_of_aws(office: PostOffice, numbers: Numbers) -> None:
-    _, worker = filed(office, "nlweb", numbers(100))
+def test_at_a_batch_of_100_hardly_anything_but_two_writes_is_asked_of_aws(
+    stack: CountedStack, numbers: Numbers
+) -> None:
+    _, worker = filed(stack, "nlweb", numbers(100))
     # Lambda receives and deletes; the door sends.
     assert worker.of("sqs") / 100 <= 1.1
     assert worker.of("s3") / 100 <= 0.02
@@ -42,25 +44,27 @@ def test_at_a_batch_of_100_hardly_anything_but_two_writes_is_asked_of_aws(office
     assert worker.of("secrets-manager") == worker.of("lambda") == 0
 
 
-def test_the_units_that_the_emulator_reports_are_those_of_the_items_sizes(office: PostOffice, numbers: Numbers) -> None:
-    _, worker = filed(office, "nlweb", numbers(10))
+def test_the_units_that_the_emulator_reports_are_those_of_the_items_sizes(
+    stack: CountedStack, numbers: Numbers
+) -> None:
+    _, worker = filed(stack, "nlweb", numbers(10))
     assert len(worker.items) == 20
     assert worker.write_units == sum(write_units(item_bytes(item)) for item in worker.items)
 
 
-def test_acknowledging_is_one_write(office: PostOffice, numbers: Numbers) -> None:
-    filed(office, "nlweb", numbers(10))
-    acknowledged = office.acknowledge(office.rows()[-10:])
+def test_acknowledging_is_one_write(stack: CountedStack, numbers: Numbers) -> None:
+    filed(stack, "nlweb", numbers(10))
+    acknowledged = stack.acknowledge(stack.rows()[-10:])
     assert acknowledged.requests == Counter({"dynamodb UpdateItem": 10})
     assert (acknowledged.write_units, acknowledged.read_units) == (10 * counted.ACKNOWLEDGE_WRITES, 0)
 
 
 def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
-    office: PostOffice, numbers: Numbers
+    stack: CountedStack, numbers: Numbers
 ) -> None:
-    door, claims = office.take_in("nlweb", [office.nlweb(number, OVERSIZE) for number in numbers(3)])
+    door, claims = stack.take_in("nlweb", [stack.nlweb(number, OVERSIZE) for number in numbers(3)])
     assert door.requests == Counter({"sqs SendMessage": 3, "s3 PutObject": 3 * counted.OVERSIZE_PUTS})
-    worker = office.work(claims)
+    worker = stack.work(claims)
     assert worker.requests == Counter(
         {"s3 GetObject": 3 * counted.OVERSIZE_GETS, "dynamodb PutItem": 6, "s3 PutObject": counted.BATCH_PUTS}
     )
@@ -68,19 +72,19 @@ def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
 
 @pytest.mark.parametrize("size", [600_000, OVERSIZE])
 def test_a_batch_of_large_messages_is_put_in_as_many_parts_as_is_reckoned_with(
-    office: PostOffice, numbers: Numbers, size: int
+    stack: CountedStack, numbers: Numbers, size: int
 ) -> None:
-    _, claims = office.take_in("nlweb", [office.nlweb(number, size) for number in numbers(10)])
-    assert office.work(claims).requests["s3 PutObject"] == parts(10, size)
+    _, claims = stack.take_in("nlweb", [stack.nlweb(number, size) for number in numbers(10)])
+    assert stack.work(claims).requests["s3 PutObject"] == parts(10, size)
 
 
 def test_what_a_sender_sends_again_costs_a_refused_write_a_read_and_a_line(
-    office: PostOffice, numbers: Numbers
+    stack: CountedStack, numbers: Numbers
 ) -> None:
-    messages = [office.nlweb(number) for number in numbers(10)]
+    messages = [stack.nlweb(number) for number in numbers(10)]
     for _ in range(2):
-        _, claims = office.take_in("nlweb", messages)
-        worker = office.work(claims)
+        _, claims = stack.take_in("nlweb", messages)
+        worker = stack.work(claims)
     assert worker.requests == Counter({"dynamodb PutItem": 10, "dynamodb GetItem": 10})
     assert worker.write_units == 10 * counted.DUPLICATE_WRITES
     assert worker.read_units == 10 * counted.DUPLICATE_READS
@@ -90,19 +94,19 @@ def test_what_a_sender_sends_again_costs_a_refused_write_a_read_and_a_line(
 
 
 def test_what_the_queue_hands_out_again_is_written_as_often_as_before_and_changes_nothing(
-    office: PostOffice, numbers: Numbers
+    stack: CountedStack, numbers: Numbers
 ) -> None:
-    _, claims = office.take_in("nlweb", [office.nlweb(number) for number in numbers(10)])
-    office.work(claims)
-    before = office.rows()
-    worker = office.work(claims)
+    _, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in numbers(10)])
+    stack.work(claims)
+    before = stack.rows()
+    worker = stack.work(claims)
     assert (worker.write_units, worker.read_units) == (10 * counted.FILE_WRITES, 0)
-    assert office.rows() == before
+    assert stack.rows() == before
 
 
-def test_a_discard_is_one_write_one_notice_and_a_line(office: PostOffice, numbers: Numbers) -> None:
-    _, claims = office.take_in("nlweb", [office.forged(number) for number in numbers(10)])
-    worker = office.work(claims)
+def test_a_discard_is_one_write_one_notice_and_a_line(stack: CountedStack, numbers: Numbers) -> None:
+    _, claims = stack.take_in("nlweb", [stack.forged(number) for number in numbers(10)])
+    worker = stack.work(claims)
     sends = {"sqs SendMessage": 10 * counted.DISCARD_SENDS}
     # One key for all: looked up once more, by DNS alone.
     assert worker.requests == Counter({"dynamodb PutItem": 10, **sends})
@@ -116,9 +120,9 @@ def test_a_discard_is_one_write_one_notice_and_a_line(office: PostOffice, number
 # --- what the cost model takes from here ------------------------------------------------------------------------------
 
 
-def test_the_bytes_of_claims_answers_rows_and_lines(office: PostOffice, numbers: Numbers) -> None:
-    door, claims = office.take_in("nlweb", [office.nlweb(number) for number in numbers(100)])
-    worker = office.work(claims)
+def test_the_bytes_of_claims_answers_rows_and_lines(stack: CountedStack, numbers: Numbers) -> None:
+    door, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in numbers(100)])
+    worker = stack.work(claims)
     assert {len(claim) for claim in claims} == {SMALL + counted.CLAIM_BYTES_BESIDE}
     assert door.answer_bytes == 100 * counted.ANSWER_BYTES
     rows = [item for item in worker.items if "st" in item]
@@ -128,20 +132,20 @@ def test_the_bytes_of_claims_answers_rows_and_lines(office: PostOffice, numbers:
     assert lines == pytest.approx(SMALL + counted.LINE_BYTES_BESIDE, rel=A_LITTLE)
 
 
-def test_the_lines_and_bytes_of_logs(office: PostOffice, numbers: Numbers) -> None:
-    door, alone = filed(office, "nlweb", numbers(1))
+def test_the_lines_and_bytes_of_logs(stack: CountedStack, numbers: Numbers) -> None:
+    door, alone = filed(stack, "nlweb", numbers(1))
     assert len(door.log_lines) == counted.DOOR_LOG_LINES
     assert len(door.log) == pytest.approx(counted.DOOR_LOG_BYTES, rel=A_LITTLE)
     assert len(alone.log_lines) == counted.BATCH_LOG_LINES
     assert len(alone.log) == pytest.approx(counted.BATCH_LOG_BYTES + counted.FILED_LOG_BYTES, rel=A_LITTLE)
-    _, many = filed(office, "nlweb", numbers(counted.LARGEST_BATCH))
+    _, many = filed(stack, "nlweb", numbers(counted.LARGEST_BATCH))
     expected = counted.BATCH_LOG_BYTES + counted.LARGEST_BATCH * counted.FILED_LOG_BYTES
     assert len(many.log) == pytest.approx(expected, rel=0.05)
 
 
-def test_the_metrics_of_ordinary_mail(office: PostOffice, numbers: Numbers) -> None:
-    door, worker = filed(office, "nlweb", numbers(1))
-    keeper = office.go_round()
+def test_the_metrics_of_ordinary_mail(stack: CountedStack, numbers: Numbers) -> None:
+    door, worker = filed(stack, "nlweb", numbers(1))
+    keeper = stack.go_round()
     written = [*door.metrics(), *worker.metrics(), *keeper.metrics()]
     assert sorted(written) == sorted(counted.STEADY_METRICS)
 

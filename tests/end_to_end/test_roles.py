@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
-from tests.functions.lambdas import Call as WireCall
-from tests.functions.lambdas import allows
+from tests.functions.stack import Call as WireCall
+from tests.functions.stack import allows
 from tests.roles import session_of
 from tests.test_template import evaluator, role_of
 

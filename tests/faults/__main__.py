@@ -15,12 +15,12 @@ from typing import NamedTuple, TextIO
 
 from tests.faults.broken import VARIANTS
 from tests.faults.clock import CLOCK
+from tests.faults.fake_internet import FakeInternet
 from tests.faults.harness import DIE, EachCall, EachDropped, See, Verdict
 from tests.faults.kinds import ERRORS, denied
-from tests.faults.office import Town
 from tests.faults.rotation import Share
+from tests.faults.stack import FaultStack
 from tests.faults.suites import SUITES, Suite, dying_worker, worker
-from tests.faults.world import World
 from tests.tiers import Tier
 
 from postroom.local.emulator import Emulator
@@ -47,14 +47,14 @@ def main(arguments: Sequence[str]) -> int:
     share = Share(given.tier or Tier.PROOF, given.rotation)
     verdicts: list[Verdict] = []
     faulty: list[str] = []
-    with _functions_log() as (out, log), _town(log) as town:
+    with _functions_log() as (out, log), _started(log) as stack:
         print(f"{HEAD}{NOW}", f"{RULE}---|", sep="\n", file=out)
         for name, suite, broken in _groups(given):
             faults: list[str] = []
-            town.settle_by(suite.settings)
+            stack.settle_by(suite.settings)
             with broken:
                 for play in suite.plays:
-                    verdict = play.played(town, _shown_at(out), share)
+                    verdict = play.played(stack, _shown_at(out), share)
                     _shown_at(out)("")
                     print(f"{row(verdict)} {_befell(verdict.played)} |", file=out, flush=True)
                     verdicts.append(verdict)
@@ -149,14 +149,14 @@ def _shown_at(out: TextIO) -> See:
 
 
 @contextmanager
-def _town(log: Path) -> Iterator[Town]:
+def _started(log: Path) -> Iterator[FaultStack]:
     with (
         tempfile.TemporaryDirectory() as directory,
-        World(Path(directory)) as world,
+        FakeInternet(Path(directory)) as internet,
         Emulator() as emulator,
         CLOCK.installed(),
     ):
-        yield Town.found(emulator.endpoint, world, log)
+        yield FaultStack.create(emulator.endpoint, internet, log)
 
 
 @contextmanager

@@ -111,8 +111,8 @@ def done_whatever_happened() -> None:
 
     really = Worker._wait
 
-    def wait(self: Worker, letter: Any, outcome: Any) -> bool:
-        really(self, letter, outcome)
+    def wait(self: Worker, message: Any, outcome: Any) -> bool:
+        really(self, message, outcome)
         return True
 
     _replace(Worker, "_wait", wait)
@@ -163,7 +163,7 @@ def queued_by_whoever_was_first() -> None:
 
 def blind_to_what_goes_outside() -> None:
     """Of the harness: it takes deaths for the same between which something was sent to others, or logged."""
-    _replace(left, "outside", lambda _town: "")
+    _replace(left, "outside", lambda _stack: "")
 
 
 _replaced = ExitStack()

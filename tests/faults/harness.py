@@ -13,9 +13,9 @@ from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
 from tests.faults.kinds import Strike, at, die_after, die_before, taking, untouched
 from tests.faults.left import alike, look
-from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
 from tests.faults.rotation import Share
+from tests.faults.stack import FaultStack, Json
 from tests.faults.tap import Look, Told
 
 T = TypeVar("T")
@@ -56,19 +56,19 @@ class Rival:
     keys: bool = True
     owner: bool = False
 
-    def works(self, town: Town, flow: Flow, run: Run) -> None:
+    def works(self, stack: FaultStack, flow: Flow, run: Run) -> None:
         """Meanwhile."""
         if self.keys == flow.keyless:
-            town.world.publish(keys=self.keys)
-        acknowledged = in_a_process(lambda: self._work(town, flow, run))
+            stack.internet.publish(keys=self.keys)
+        acknowledged = in_a_process(lambda: self._work(stack, flow, run))
         if not self.keys:
-            town.world.publish(keys=True)
+            stack.internet.publish(keys=True)
         assert isinstance(acknowledged, set)
         run.acknowledged |= acknowledged
 
-    def _work(self, town: Town, flow: Flow, run: Run) -> set[str]:
-        flow.act(town, run)
-        judge = Judge(town, Queues(town))
+    def _work(self, stack: FaultStack, flow: Flow, run: Run) -> set[str]:
+        flow.act(stack, run)
+        judge = Judge(stack, Queues(stack))
         if self.owner:
             judge.acknowledge_all()
         return judge.acknowledged
@@ -101,9 +101,9 @@ class EachCall:
     rivals: Sequence[tuple[Strike, Rival]] = ()
     dies: bool = True
 
-    def played(self, town: Town, see: See, share: Share) -> Verdict:
+    def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it."""
-        flow, verdict = self.flow, undisturbed(town, self.flow)
+        flow, verdict = self.flow, undisturbed(stack, self.flow)
         partial = [told.call for told in verdict.calls if "Batch" in told.call]
         verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
         dying = deaths(verdict.calls) if self.dies else []
@@ -112,7 +112,7 @@ class EachCall:
         verdict.runs.update(planned.what for planned in [*deadly, *others])
         for planned in share.of(deadly, others):
             see(f"{flow.name}: {planned.where(verdict.calls)}, of {len(verdict.calls)}")
-            _told(town, flow, verdict, planned)
+            _told(stack, flow, verdict, planned)
         return verdict
 
     def _others(self, calls: int) -> list[Planned]:
@@ -130,7 +130,7 @@ class EachOrder:
 
     flow: Flow
 
-    def played(self, town: Town, see: See, share: Share) -> Verdict:
+    def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it."""
         verdict = Verdict(self.flow.name)
         orders = list(permutations(range(len(self.flow.make()))))
@@ -139,7 +139,7 @@ class EachOrder:
         verdict.runs["shuffled"] = len(every)
         for order in share.of([], every):
             see(f"{self.flow.name}: {order}")
-            _shuffled(town, self.flow, verdict, order)
+            _shuffled(stack, self.flow, verdict, order)
         return verdict
 
 
@@ -149,27 +149,27 @@ class EachDropped:
 
     flow: Flow
 
-    def played(self, town: Town, see: See, share: Share) -> Verdict:
+    def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it. A rotation has no part in it."""
         del share
-        flow, verdict = self.flow, undisturbed(town, self.flow)
+        flow, verdict = self.flow, undisturbed(stack, self.flow)
         kept = []
         for death in deaths(verdict.calls):
-            kept.append(_left(town, flow, verdict, death, death.moment))
+            kept.append(_left(stack, flow, verdict, death, death.moment))
             for moment in death.same:
                 see(f"{flow.name}: {moment}")
-                if _left(town, flow, verdict, death, moment) != kept[-1]:
+                if _left(stack, flow, verdict, death, moment) != kept[-1]:
                     verdict.faults.append(f"{flow.name}, {moment}: it leaves something else than {death.moment}")
         if len(kept) > 1 and all(each == kept[0] for each in kept):
             verdict.faults.append(f"{flow.name}: all deaths leave the same, so nothing is seen of them")
         return verdict
 
 
-def undisturbed(town: Town, flow: Flow) -> Verdict:
+def undisturbed(stack: FaultStack, flow: Flow) -> Verdict:
     """Run `flow` once, and nothing befalls it; what it calls is recorded."""
     verdict = Verdict(flow.name, runs=Counter(["undisturbed"]))
-    town.sweep()
-    _told(town, flow, verdict, Planned("undisturbed"))
+    stack.sweep()
+    _told(stack, flow, verdict, Planned("undisturbed"))
     return verdict
 
 
@@ -177,27 +177,27 @@ def _dying(moment: Moment) -> Planned:
     return Planned(DIE, die_after if moment.after else die_before, moment.number)
 
 
-def _cold(town: Town, run: Callable[[], T], **settings: str) -> T:
+def _cold(stack: FaultStack, run: Callable[[], T], **settings: str) -> T:
     """What `run` answers, here, with nothing in memory of what was before. Raises BrokenError."""
-    town.start_cold(**settings)
+    stack.start_cold(**settings)
     try:
         return run()
     except Exception as error:
         raise BrokenError(traceback.format_exc()) from error
 
 
-def _shuffled(town: Town, flow: Flow, verdict: Verdict, order: list[int]) -> None:
-    run = _cold(town, lambda: flow.prepare(town))
-    _cold(town, lambda: [town.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
-    _settle(town, flow, verdict, Planned("shuffled"), f"shuffled {order}", run, [{"batchItemFailures": []}])
+def _shuffled(stack: FaultStack, flow: Flow, verdict: Verdict, order: list[int]) -> None:
+    run = _cold(stack, lambda: flow.prepare(stack))
+    _cold(stack, lambda: [stack.call(flow.function, event_of(flow.queue, [run.batch[place]])) for place in order])
+    _settle(stack, flow, verdict, Planned("shuffled"), f"shuffled {order}", run, [{"batchItemFailures": []}])
 
 
-def _told(town: Town, flow: Flow, verdict: Verdict, planned: Planned) -> None:
+def _told(stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned) -> None:
     """One run. What is wrong afterwards goes to the verdict."""
-    run = _cold(town, lambda: flow.prepare(town))
+    run = _cold(stack, lambda: flow.prepare(stack))
     where = planned.where(verdict.calls)
     try:
-        answers, came = _acted(town, flow, verdict, planned, run)
+        answers, came = _acted(stack, flow, verdict, planned, run)
     except BrokenError as error:
         verdict.faults.append(f"{flow.name}, {where}: the function failed: {error}")
         answers, came = Died(), True
@@ -208,17 +208,19 @@ def _told(town: Town, flow: Flow, verdict: Verdict, planned: Planned) -> None:
     undone = sum(len(answer.get("batchItemFailures", ())) for answer in said)
     if undone > (1 if planned.number else 0) and not where.endswith("PutObject"):
         verdict.faults.append(f"{flow.name}, {where}: {undone} messages are to be handed out again")
-    _settle(town, flow, verdict, planned, where, run, said)
+    _settle(stack, flow, verdict, planned, where, run, said)
 
 
-def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run) -> tuple[list[Json] | Died, bool]:
+def _acted(
+    stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned, run: Run
+) -> tuple[list[Json] | Died, bool]:
     """What the victim answers, and whether it came to the call that is struck. Raises BrokenError."""
     fault = taking(flow.seconds_a_call, at(planned.number, planned.strike))
-    tap = town.tap
+    tap = stack.tap
 
     def act(look: Look | None = None) -> list[Json]:
         tap.begin(fault, look)
-        return flow.act(town, run)
+        return flow.act(stack, run)
 
     if planned.rival or planned.what == DIE:
         met: list[object] = []
@@ -226,44 +228,44 @@ def _acted(town: Town, flow: Flow, verdict: Verdict, planned: Planned, run: Run)
         def meanwhile() -> None:
             met.append(planned)
             assert planned.rival
-            planned.rival.works(town, flow, run)
+            planned.rival.works(stack, flow, run)
 
         # It shares no connection with this process, nor anything in memory of what was before.
-        town.start_cold(**flow.settings)
+        stack.start_cold(**flow.settings)
         answers = in_a_process(act, meanwhile)
         return answers, bool(met) if planned.rival else isinstance(answers, Died)
     try:
         if planned.number:
-            return _cold(town, act, **flow.settings), tap.calls >= planned.number
-        answers = _cold(town, lambda: act(lambda: look(town)), **flow.settings)
+            return _cold(stack, act, **flow.settings), tap.calls >= planned.number
+        answers = _cold(stack, lambda: act(lambda: look(stack)), **flow.settings)
         verdict.calls = tap.told
         return answers, True
     finally:
         tap.end()
 
 
-def _left(town: Town, flow: Flow, verdict: Verdict, death: Death, moment: Moment) -> list[str]:
+def _left(stack: FaultStack, flow: Flow, verdict: Verdict, death: Death, moment: Moment) -> list[str]:
     """What a death leaves."""
-    town.sweep()
-    run = _cold(town, lambda: flow.prepare(town))
-    answers, _ = _acted(town, flow, verdict, _dying(moment), run)
+    stack.sweep()
+    run = _cold(stack, lambda: flow.prepare(stack))
+    answers, _ = _acted(stack, flow, verdict, _dying(moment), run)
     if not isinstance(answers, Died):
         verdict.faults.append(f"{flow.name}, {moment}: the run went another way, and never came to this call")
-    left = alike(town)
+    left = alike(stack)
     verdict.played["the same" if moment in death.same else "kept"] += 1
-    town.world.publish(keys=True)
-    flow.leave(town)
-    town.purge()
+    stack.internet.publish(keys=True)
+    flow.leave(stack)
+    stack.purge()
     return left
 
 
 def _settle(
-    town: Town, flow: Flow, verdict: Verdict, planned: Planned, where: str, run: Run, answers: list[Json]
+    stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned, where: str, run: Run, answers: list[Json]
 ) -> None:
     try:
-        faults = _cold(town, lambda: flow.settle(town, run, answers))
+        faults = _cold(stack, lambda: flow.settle(stack, run, answers))
     except BrokenError as error:
         faults = [f"it cannot be settled: {error}"]
-        town.purge()
+        stack.purge()
     verdict.faults += [f"{flow.name}, {where}: {fault}" for fault in faults]
     verdict.played[planned.what] += 1

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from tests.aws import CLAIM_QUEUES
 from tests.faults.clock import CLOCK
-from tests.faults.letters import End, Letter, who_is
-from tests.faults.office import Town
+from tests.faults.feedback import ReceivedFeedback
+from tests.faults.messages import End, Message, who_is
 from tests.faults.owners import RETAIN_SECONDS, Owners
 from tests.faults.queues import Queues
-from tests.faults.tellings import Tellings
+from tests.faults.stack import FaultStack
 
 from postroom.pipeline.claims import unpack
 from postroom.storage.audit.audit import audit
@@ -27,9 +27,9 @@ class Judge:
     `unanswered`: how often the sender of a message got neither 200 nor a refusal for it.
     """
 
-    town: Town
+    stack: FaultStack
     queues: Queues
-    sent: dict[str, Letter] = field(default_factory=dict)
+    sent: dict[str, Message] = field(default_factory=dict)
     acknowledged: set[str] = field(default_factory=set)
     unanswered: Counter[str] = field(default_factory=Counter)
     _handed_on: set[str] = field(default_factory=set)
@@ -38,13 +38,13 @@ class Judge:
         """What is wrong now, when every queue is at rest; a sentence each."""
         whose = self._whose()
         rows: dict[str, list[Row]] = {who: [] for who in self.sent}
-        for item in self.town.deployed.rows("PostTable"):
+        for item in self.stack.deployed.rows("PostTable"):
             if is_head(item):
                 continue
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
         discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}
-        told = Tellings.read(self.town.world.posted())
+        told = ReceivedFeedback.read(self.stack.internet.posted())
         return [
             *self._faults_of_messages(rows),
             *self._faults_of_claims(rows),
@@ -53,26 +53,26 @@ class Judge:
 
     def audited(self) -> Iterator[str]:
         """What `postroom audit` finds, by the ledger that the door wrote."""
-        evidence = gather(self.town.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
+        evidence = gather(self.stack.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
         for finding in audit(evidence, self._ledger()).problems:
             if finding.problem.grave:
                 yield f"{finding.problem} {finding.where} {finding.detail}"
 
     def acknowledge_all(self) -> None:
         """The owners acknowledge what they are shown."""
-        self.acknowledged |= set(Owners.watched(self.town.deployed).acknowledge_all())
+        self.acknowledged |= set(Owners.watched(self.stack.deployed).acknowledge_all())
 
     def _faults_of_messages(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
-        shown = Counter(who for _, who in Owners.watched(self.town.deployed).shown())
-        if any(End.HANDED_ON in letter.ends for letter in self.sent.values()):
+        shown = Counter(who for _, who in Owners.watched(self.stack.deployed).shown())
+        if any(End.HANDED_ON in message.ends for message in self.sent.values()):
             self._handed_on |= {who_is(message["envelope"]) for message in self.queues.arrived()}
         ended: dict[str, set[End]] = {}
         for who, each in rows.items():
             if who not in self.sent:
                 continue  # a fault of claims
-            letter = self.sent[who]
-            if set(letter.ends) <= {End.ANSWERED, End.REFUSED}:
-                yield from self._faults_of_what_is_not_kept(letter, each)
+            message = self.sent[who]
+            if set(message.ends) <= {End.ANSWERED, End.REFUSED}:
+                yield from self._faults_of_what_is_not_kept(message, each)
                 continue
             ends = ended[who] = self._ends(who, each, shown[who])
             if who in self.acknowledged and shown[who]:
@@ -85,15 +85,15 @@ class Judge:
                 yield f"{who} has no end: it is lost"
             elif len(ends) != 1:
                 yield f"{who} has {len(ends)} ends: {sorted(ends)}"
-            elif not ends <= set(letter.ends):
-                yield f"{who} is {min(ends)}, and should be {' or '.join(letter.ends)}"
+            elif not ends <= set(message.ends):
+                yield f"{who} is {min(ends)}, and should be {' or '.join(message.ends)}"
         yield from self._faults_of_correlations(ended)
 
-    def _faults_of_what_is_not_kept(self, letter: Letter, rows: list[Row]) -> Iterator[str]:
+    def _faults_of_what_is_not_kept(self, message: Message, rows: list[Row]) -> Iterator[str]:
         if rows:
-            yield f"{letter.who} was to be {letter.ends[0]}, and has rows: {rows}"
-        if letter.ends == (End.REFUSED,) and letter.seen and self.town.deployed.item("SeenTable", pk=letter.seen):
-            yield f"{letter.who} was refused, and is remembered"
+            yield f"{message.who} was to be {message.ends[0]}, and has rows: {rows}"
+        if message.ends == (End.REFUSED,) and message.seen and self.stack.deployed.item("SeenTable", pk=message.seen):
+            yield f"{message.who} was refused, and is remembered"
 
     def _faults_of_claims(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
         """Every row is that of a claim whose sender was answered 200, or got no answer that says what became of it."""
@@ -106,8 +106,8 @@ class Judge:
     def _faults_of_correlations(self, ends: Mapping[str, set[End]]) -> Iterator[str]:
         """Of several messages under one Correlation one is filed."""
         alike: dict[str, list[set[End]]] = {}
-        for who, letter in self.sent.items():
-            alike.setdefault(letter.correlation or who, []).append(ends.get(who, set()))
+        for who, message in self.sent.items():
+            alike.setdefault(message.correlation or who, []).append(ends.get(who, set()))
         for correlation, each in alike.items():
             if len(each) > 1 and (filed := sum(End.FILED in it for it in each)) != 1:
                 yield f"of {len(each)} messages under {correlation}, {filed} are filed"
@@ -127,10 +127,10 @@ class Judge:
 
     def _whose(self) -> dict[str, str]:
         """Whose message each claim is, by the claim's id."""
-        objects = self.town.deployed.storage.objects
+        objects = self.stack.deployed.storage.objects
         claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
     def _ledger(self) -> Iterator[LedgerEntry]:
         """What the door said 200 to."""
-        return read_ledger(self.town.log.read_bytes().splitlines())
+        return read_ledger(self.stack.log.read_bytes().splitlines())

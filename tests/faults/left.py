@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 
-from tests.faults.office import Town
+from tests.faults.stack import FaultStack
 from tests.faults.tap import Left
 
 _ANEW = re.compile(
@@ -14,14 +14,14 @@ _ANEW = re.compile(
 """What is another in each run: ids, times, signatures."""
 
 
-def look(town: Town) -> Left:
+def look(stack: FaultStack) -> Left:
     """What a process that died here would leave."""
-    return Left(_digest(stored(town)), outside(town))
+    return Left(_digest(stored(stack)), outside(stack))
 
 
-def stored(town: Town) -> list[str]:
+def stored(stack: FaultStack) -> list[str]:
     """Everything that is stored anywhere: rows, messages in queues, objects, secrets."""
-    deployed, queues = town.deployed, town.lying()
+    deployed, queues = stack.deployed, stack.lying()
     pages = deployed.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=deployed.bucket)
     entries = [entry for page in pages for entry in page.get("Contents", [])]
     secrets = [deployed.clients.secrets.get_secret_value(SecretId=name)["VersionId"] for name in deployed.secrets]
@@ -35,14 +35,14 @@ def stored(town: Town) -> list[str]:
     ]  # fmt: skip
 
 
-def outside(town: Town) -> str:
+def outside(stack: FaultStack) -> str:
     """How much came in at others, and was logged."""
-    return f"{town.world.came()} {town.log.stat().st_size}"
+    return f"{stack.internet.came()} {stack.log.stat().st_size}"
 
 
-def alike(town: Town) -> list[str]:
+def alike(stack: FaultStack) -> list[str]:
     """What is left, without what is another in each run: runs that ended at the same point left the same."""
-    everything = [*stored(town), *town.log.read_text(encoding="utf-8").splitlines(), str(town.world.came())]
+    everything = [*stored(stack), *stack.log.read_text(encoding="utf-8").splitlines(), str(stack.internet.came())]
     return sorted(_ANEW.sub("…", text) for text in everything)
 
 

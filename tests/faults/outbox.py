@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.faults.clock import CLOCK
+from tests.faults.fake_internet import BUFFERS, BUSY, SENDER, STRICT
 from tests.faults.flows import Flow, Run
 from tests.faults.judge import Judge
-from tests.faults.office import Json, Town
 from tests.faults.queues import Queues, event_of
-from tests.faults.world import BUFFERS, BUSY, SENDER, STRICT
+from tests.faults.stack import FaultStack, Json
 from tests.functions.samples import RECEIVER, http, published_key
 
 _HOST = f"https://nlweb.{RECEIVER}"
@@ -24,55 +24,55 @@ _BETWEEN_POSTS_SECONDS = 3
 class OutboxFlow(Flow):
     """The victim is the counter, which takes the messages in, or the courier, which sends them."""
 
-    def prepare(self, town: Town) -> Run:
+    def prepare(self, stack: FaultStack) -> Run:
         """The owner is signed in; for the courier, the messages are queued."""
-        town.wipe()
-        town.world.forget()
-        run, queues = Run([], _posts(_token(town))), Queues(town)
+        stack.wipe()
+        stack.internet.forget()
+        run, queues = Run([], _posts(_token(stack))), Queues(stack)
         if self.function == "CourierFunction":
             for post in run.batch:
-                assert town.call("MailboxFunction", post)["statusCode"] == 200
+                assert stack.call("MailboxFunction", post)["statusCode"] == 200
             run.batch = queues.receive(self.queue)
             queues.release(self.queue, run.batch)
         run.copies = queues.copies
-        town.world.buffers({STRICT: 403, BUSY: 503})
+        stack.internet.buffers({STRICT: 403, BUSY: 503})
         return run
 
-    def act(self, town: Town, run: Run) -> list[Json]:
+    def act(self, stack: FaultStack, run: Run) -> list[Json]:
         """What the victim answers."""
         if self.function == "CourierFunction":
-            return [town.call(self.function, event_of(self.queue, run.batch))]
+            return [stack.call(self.function, event_of(self.queue, run.batch))]
         answers = []
         for post in run.batch:
             CLOCK.sleep(_BETWEEN_POSTS_SECONDS)
-            answers.append(town.call(self.function, post))
+            answers.append(stack.call(self.function, post))
         return answers
 
-    def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
+    def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
         """Whoever was not told 200 posts again; then everything comes to rest."""
-        queues, faults = Queues(town, run.copies), []
+        queues, faults = Queues(stack, run.copies), []
         if self.function == "CourierFunction" and answers:
             queues.finish(self.queue, run.batch, answers[0])
         if self.function == "MailboxFunction":
             heard = [answer["body"] if answer["statusCode"] == 200 else "" for answer in answers] or [""] * 3
             for post, body in zip(run.batch, heard, strict=True):
                 if not body:
-                    assert town.call("MailboxFunction", post)["statusCode"] == 200
-        self._rest(town, queues)
-        faults += _faults(town)
+                    assert stack.call("MailboxFunction", post)["statusCode"] == 200
+        self._rest(stack, queues)
+        faults += _faults(stack)
         if self.function == "MailboxFunction":
             for post, body in zip(run.batch, heard, strict=True):
-                again = json.loads(town.call("MailboxFunction", post)["body"])
+                again = json.loads(stack.call("MailboxFunction", post)["body"])
                 if body and json.loads(body)["correlation"] != again["correlation"]:
                     faults.append(f"one token, two messages: {body} and {again}")
-        posted = len(town.world.posted())
+        posted = len(stack.internet.posted())
         queues.hand_out_copies()
-        self._rest(town, queues)
-        if len(town.world.posted()) != posted:
+        self._rest(stack, queues)
+        if len(stack.internet.posted()) != posted:
             faults.append("what had ended was sent again")
-        faults += [*_faults(town), *Judge(town, queues).faults_of_queues()]
+        faults += [*_faults(stack), *Judge(stack, queues).faults_of_queues()]
         if faults:
-            town.purge()
+            stack.purge()
         return list(dict.fromkeys(faults))
 
 
@@ -85,25 +85,25 @@ def _posts(token: str) -> list[Json]:
     return [http("POST", url, int(CLOCK()), json.dumps(each).encode(), headers) for each in messages]
 
 
-def _token(town: Town) -> str:
+def _token(stack: FaultStack) -> str:
     """As the owner of the mailbox gets one."""
     url = f"{_HOST}/auth/{RECEIVER}"
-    challenge = json.loads(town.call("MailboxFunction", http("GET", url, int(CLOCK())))["body"])
+    challenge = json.loads(stack.call("MailboxFunction", http("GET", url, int(CLOCK())))["body"])
     signature = b64encode(published_key().sign(challenge.encode())).decode()
     body = json.dumps({"challenge": challenge, "signature": signature}).encode()
     headers = {"content-type": "application/json"}
-    token: str = json.loads(town.call("MailboxFunction", http("POST", url, int(CLOCK()), body, headers))["body"])
+    token: str = json.loads(stack.call("MailboxFunction", http("POST", url, int(CLOCK()), body, headers))["body"])
     return token
 
 
-def _faults(town: Town) -> Iterator[str]:
+def _faults(stack: FaultStack) -> Iterator[str]:
     """Each message stands there once, with its end; whoever got it got the same bytes each time."""
-    rows = [row for row in town.deployed.rows("OutboxTable") if row["sk"]["S"].startswith("out#")]
+    rows = [row for row in stack.deployed.rows("OutboxTable") if row["sk"]["S"].startswith("out#")]
     ended = sorted((row["to"]["S"], row["st"]["S"]) for row in rows)
     if ended != sorted(_ENDS.items()):
         yield f"the messages came to {ended}"
     texts = defaultdict(set)
-    for posted in town.world.posted():
+    for posted in stack.internet.posted():
         texts[json.loads(posted)["Header"]["To"]].add(posted)
     if {to: len(each) for to, each in texts.items()} != dict.fromkeys(_ENDS, 1):
         yield f"so many texts came to each receiver: { {to: len(each) for to, each in texts.items()} }"

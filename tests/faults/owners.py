@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import boto3
 from tests.aws import Deployed
 from tests.faults.clock import CLOCK
-from tests.faults.letters import who_is
+from tests.faults.messages import who_is
 from tests.functions.samples import BOB, RECEIVER
 
 from postroom.runtime.deployment import Deployment

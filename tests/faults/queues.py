@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.faults.office import Json, Town
-from tests.functions.lambdas import ACCOUNT, MOTO_REGION
+from tests.faults.stack import FaultStack, Json
+from tests.functions.stack import ACCOUNT, MOTO_REGION
 
 WORKED_BY = {
     "ClaimsQueue": "WorkerFunction",
@@ -20,9 +20,9 @@ _AT_ONCE = 10
 
 @dataclass
 class Queues:
-    """The queues of a town. `copies`: every (queue, body) that was ever handed out."""
+    """The queues of a stack. `copies`: every (queue, body) that was ever handed out."""
 
-    town: Town
+    stack: FaultStack
     copies: list[tuple[str, str]] = field(default_factory=list)
 
     def receive(self, queue: str) -> list[Json]:
@@ -46,7 +46,7 @@ class Queues:
 
     def release_received(self) -> None:
         """The visibility time-out of what functions received themselves passes."""
-        for url, receipt in self.town.tap.received():
+        for url, receipt in self.stack.tap.received():
             # What was deleted since has none: that is said of the entry.
             entry = {"Id": "0", "ReceiptHandle": receipt, "VisibilityTimeout": 0}
             self._sqs.change_message_visibility_batch(QueueUrl=url, Entries=[entry])
@@ -68,7 +68,7 @@ class Queues:
 
     def work_off(self, batch: int = _AT_ONCE) -> bool:
         """Hand out once what lies in each queue that a function works off; whether there was anything."""
-        busy, lying = False, self.town.lying()
+        busy, lying = False, self.stack.lying()
         for queue, function in WORKED_BY.items():
             if not any(message["IsVisible"] for message in lying[self._url(queue)]):
                 continue
@@ -76,8 +76,8 @@ class Queues:
             size = 1 if queue == "SuspectsQueue" else batch
             for start in range(0, len(messages), size):
                 part = messages[start : start + size]
-                self.finish(queue, part, self.town.call(function, event_of(queue, part)))
-            busy, lying = True, self.town.lying()
+                self.finish(queue, part, self.stack.call(function, event_of(queue, part)))
+            busy, lying = True, self.stack.lying()
         return busy
 
     def hand_out_copies(self) -> None:
@@ -85,22 +85,22 @@ class Queues:
         for queue, function in WORKED_BY.items():
             bodies = list(dict.fromkeys(body for name, body in self.copies if name == queue))
             for body in bodies:
-                self.town.call(function, event_of(queue, [_copy(body)]))
+                self.stack.call(function, event_of(queue, [_copy(body)]))
 
     def holds(self, queue: str) -> int:
         """How many messages a queue holds, those that are held back included."""
-        return len(self.town.lying()[self._url(queue)])
+        return len(self.stack.lying()[self._url(queue)])
 
     def held(self) -> Iterator[tuple[str, int]]:
         """The queues of the template in which something is left, and how much."""
-        lying = self.town.lying()
-        for queue, url in self.town.deployed.queues.items():
+        lying = self.stack.lying()
+        for queue, url in self.stack.deployed.queues.items():
             if lying[url]:
                 yield queue, len(lying[url])
 
     def arrived(self) -> Iterator[Json]:
         """What arrived at the operators' queues since somebody looked."""
-        for queue in self.town.outside:
+        for queue in self.stack.outside:
             messages = self.receive(queue)
             self.finish(queue, messages, {"batchItemFailures": []})
             for message in messages:
@@ -108,11 +108,11 @@ class Queues:
                 yield said.get("detail", said)  # an event bus puts it into an event
 
     def _url(self, queue: str) -> str:
-        return {**self.town.deployed.queues, **self.town.outside}[queue]
+        return {**self.stack.deployed.queues, **self.stack.outside}[queue]
 
     @property
     def _sqs(self) -> Any:
-        return self.town.deployed.clients.sqs
+        return self.stack.deployed.clients.sqs
 
 
 def _entries(messages: list[Json], **attributes: int) -> Iterator[list[Json]]:

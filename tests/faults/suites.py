@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.faults.fake_internet import BUSY, DARK, SENDER, STRICT, Trouble
 from tests.faults.flows import OWNERS, Flow
 from tests.faults.harness import EachCall, EachDropped, EachOrder, Rival
 from tests.faults.kinds import (
@@ -16,11 +17,11 @@ from tests.faults.kinds import (
     reset,
     throttled,
 )
-from tests.faults.letters import (
+from tests.faults.messages import (
     EITHER,
     LARGE,
     End,
-    Letter,
+    Message,
     and_a_forged_copy,
     dm3,
     feedback,
@@ -31,10 +32,9 @@ from tests.faults.letters import (
     two_texts,
     unknown_subject,
 )
-from tests.faults.notified import NotifiedFlow
-from tests.faults.office import ASK, AT_LENGTH, NEWS, ORDER
+from tests.faults.notifications import NotificationFlow
 from tests.faults.outbox import OutboxFlow
-from tests.faults.world import BUSY, DARK, SENDER, STRICT, Trouble
+from tests.faults.stack import ASK, AT_LENGTH, NEWS, ORDER
 
 from postroom.pipeline.worker import BEGIN_SECONDS
 
@@ -57,7 +57,7 @@ class Suite:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def all_verdicts(count: int) -> list[Letter]:
+def all_verdicts(count: int) -> list[Message]:
     """A batch in which everything occurs, both protocols; of ten messages, or of as many as are asked for."""
     first = nlweb()
     made = [first, forged(), first, dm3(), nlweb(body=LARGE), nlweb(sender=DARK), nlweb(End.HANDED_ON, subject=ORDER),
@@ -65,11 +65,11 @@ def all_verdicts(count: int) -> list[Letter]:
     return made[:count] + [nlweb() for _ in range(count - len(made))]
 
 
-def large_and_handed_on() -> list[Letter]:
+def large_and_handed_on() -> list[Message]:
     return [nlweb(body=LARGE), nlweb(End.HANDED_ON, subject=NEWS)]
 
 
-def door(name: str, make: Callable[[], list[Letter]]) -> Play:
+def door(name: str, make: Callable[[], list[Message]]) -> Play:
     return EachCall(Flow(f"door: {name}", "InboxFunction", make), ERRORS)
 
 
@@ -99,7 +99,7 @@ NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
 OFTEN = Flow("worker: two messages handed out too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
-LETTER = Flow("worker: one dm3 letter", "WorkerFunction", lambda: [dm3()])
+LETTER = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
 ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
 RETRIED = Flow("worker: a message, and again by its sender", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
@@ -127,11 +127,11 @@ LATE = Flow(
     "worker: more than one part, and no time for the second", "WorkerFunction",
     lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,
 )  # fmt: skip
-OWNERS_TURN = Flow("owners: one mail, one letter", OWNERS, lambda: [nlweb(), dm3()])
+OWNERS_TURN = Flow("owners: one mail, one message", OWNERS, lambda: [nlweb(), dm3()])
 SENDS = OutboxFlow("counter: three messages sent", "MailboxFunction", list, queue="CourierQueue")
 SENT = OutboxFlow("courier: three messages sent", "CourierFunction", list, queue="CourierQueue")
-ANNOUNCED = NotifiedFlow("worker: one message, and somebody wants to know", "WorkerFunction", lambda: [nlweb()])
-CALLED = NotifiedFlow("courier: something waits", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
+ANNOUNCED = NotificationFlow("worker: one message, and somebody wants to know", "WorkerFunction", lambda: [nlweb()])
+CALLED = NotificationFlow("courier: something waits", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
 NOTIFIED = replace(CALLED, name="courier: two targets, one of them busy", turns=1)
 WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy=200)
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)

@@ -39,7 +39,7 @@ SPARED = {
     "storage/directory/notification_targets.py NotificationTargets.remove: self._table.delete": "owners' requests",
     "storage/outbox.py Outbox.newest: self._table.page": "the counter's list, which writes nothing",
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
-    "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this world",
+    "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
     "outbound/notifier.py Notifier.call: self._queue.send": "where another call failed, which was struck",
     "outbound/notifier.py Notifier.tell: self._queue.send": "the same",
     "outbound/notifier.py Notifier._tell: self._keys.code": "codes: their owners wait for them, and ask for others",
@@ -48,7 +48,7 @@ SPARED = {
     "pipeline/nlweb_inbox.py NlwebInbox._take_in: self._directory.domain": "from memory: it was asked for just before",
 }
 NO_AWS = {"HttpsOutbound.post"}
-"""Crash points outside AWS: buffers that refuse or are busy are among the world's troubles."""
+"""Crash points outside AWS: buffers that refuse or are busy are among the troubles of FakeInternet."""
 
 
 @pytest.fixture

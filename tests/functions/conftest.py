@@ -12,8 +12,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import Office, office
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
+from tests.functions.stack import FunctionsStack, functions_stack
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.authority import Authority
@@ -85,13 +85,13 @@ def running(
     elsewhere: Elsewhere,
     authority: Authority,
     key: PrivateKey,
-) -> Iterator[Office]:
+) -> Iterator[FunctionsStack]:
     clients = deployed.clients
     operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
     operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
     SigningKeys(clients.secrets, deployed.secrets["SigningKeys"], time.time).put(RECEIVER, SELECTOR, key)
-    with office(
+    with functions_stack(
         deployed,
         Resolvers=f"udp://{dns_server.address}",
         TrustAnchors=zones.anchor_text.strip(),

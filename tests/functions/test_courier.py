@@ -4,9 +4,9 @@ import json
 
 import pytest
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
+from tests.functions.stack import FunctionsStack
 
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 
@@ -17,14 +17,14 @@ def notice() -> str:
 
 
 @pytest.fixture(autouse=True)
-def discarded(running: Office) -> None:
+def discarded(running: FunctionsStack) -> None:
     register = running.deployed.storage.register
     register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
 
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
 def test_only_what_is_no_notice_of_ours_is_handed_out_again(
-    running: Office, elsewhere: Elsewhere, junk: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, elsewhere: Elsewhere, junk: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = sqs("CourierQueue", MADE_AT, junk, notice())
     failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
@@ -33,7 +33,9 @@ def test_only_what_is_no_notice_of_ours_is_handed_out_again(
     assert metrics(capsys.readouterr().out) == {"FeedbackFailed": [1.0], "FeedbackDelivered": [1.0]}
 
 
-def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(running: Office, elsewhere: Elsewhere) -> None:
+def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
+    running: FunctionsStack, elsewhere: Elsewhere
+) -> None:
     store = running.deployed
     keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secrets["SigningKeys"])["SecretString"])
     store.clients.secrets.put_secret_value(
@@ -46,7 +48,7 @@ def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(running: Of
 
 
 def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
-    running: Office, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere.status = 503
     assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
@@ -59,7 +61,7 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
     assert first == second
 
 
-def test_the_log_says_who_was_told_of_what_and_why(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_says_who_was_told_of_what_and_why(running: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
     running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice()))
     output = capsys.readouterr().out
     [line] = log_lines(output)

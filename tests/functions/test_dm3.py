@@ -13,7 +13,6 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 from tests.aws import Deployed
 from tests.functions.delivery_service import open_service, put_registry
-from tests.functions.lambdas import REQUEST_ID, Json, Office, office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import (
     ALICE,
@@ -28,6 +27,7 @@ from tests.functions.samples import (
     sqs,
     user_keys,
 )
+from tests.functions.stack import REQUEST_ID, FunctionsStack, Json, functions_stack
 
 from postroom.core.errors import SettingsError
 from postroom.core.reason import Reason
@@ -48,8 +48,8 @@ def opened(deployed: Deployed) -> Deployed:
 
 
 @pytest.fixture
-def running(opened: Deployed) -> Iterator[Office]:
-    with office(opened) as office_running:
+def running(opened: Deployed) -> Iterator[FunctionsStack]:
+    with functions_stack(opened) as office_running:
         yield office_running
 
 
@@ -69,7 +69,7 @@ def forgery() -> Json:
     return good
 
 
-def post(running: Office, value: object, path: str = "/dm3", headers: Mapping[str, str] | None = None) -> Json:
+def post(running: FunctionsStack, value: object, path: str = "/dm3", headers: Mapping[str, str] | None = None) -> Json:
     given = {"content-type": "application/json", **(headers or {})}
     event = http("POST", DM3_URL.replace("/dm3", path), MADE_AT, json.dumps(value).encode(), given)
     answer: Json = running.invoke("InboxFunction", event)
@@ -92,7 +92,7 @@ def refusal(answer: Json, status: int = 200) -> tuple[int, str]:
 
 
 @PATHS
-def test_both_addresses_answer_the_same(running: Office, path: str) -> None:
+def test_both_addresses_answer_the_same(running: FunctionsStack, path: str) -> None:
     assert said(post(running, submission(), path)) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     assert len(running.deployed.bodies("ClaimsQueue")) == 1
     properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
@@ -100,18 +100,21 @@ def test_both_addresses_answer_the_same(running: Office, path: str) -> None:
 
 
 def test_what_the_template_sets_is_told(opened: Deployed) -> None:
-    with office(opened, Dm3SizeLimitBytes="5000", Dm3MessageTtlDays="40") as running:
+    with functions_stack(opened, Dm3SizeLimitBytes="5000", Dm3MessageTtlDays="40") as running:
         properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
         assert said(post(running, properties))["result"] == {"messageTTL": 40, "sizeLimit": 5000}
         assert refusal(post(running, submission())) == (-32011, "TooLarge")
 
 
 def test_a_time_to_live_that_dm3_does_not_allow_stops_the_start(opened: Deployed) -> None:
-    with office(opened, Dm3MessageTtlDays="29") as running, pytest.raises(SettingsError, match="DM3_MESSAGE_TTL_DAYS"):
+    with (
+        functions_stack(opened, Dm3MessageTtlDays="29") as running,
+        pytest.raises(SettingsError, match="DM3_MESSAGE_TTL_DAYS"),
+    ):
         running.start("InboxFunction")
 
 
-def test_a_body_in_base64_is_the_same_body(running: Office) -> None:
+def test_a_body_in_base64_is_the_same_body(running: FunctionsStack) -> None:
     event = events()["inbox-dm3.json"]
     event |= {"body": base64.b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
     assert said(running.invoke("InboxFunction", event))["result"] == "accepted"
@@ -129,7 +132,7 @@ def test_a_body_in_base64_is_the_same_body(running: Office) -> None:
     ],
     ids=["no base64", "no ASCII", "no UTF-8", "half a surrogate pair", "empty", "none"],
 )
-def test_a_body_that_is_no_text_is_a_parse_error(running: Office, change: Json) -> None:
+def test_a_body_that_is_no_text_is_a_parse_error(running: FunctionsStack, change: Json) -> None:
     event = {name: value for name, value in {**events()["inbox-dm3.json"], **change}.items() if value is not None}
     answer = running.invoke("InboxFunction", event)
     assert refusal(answer) == (-32700, "NotJson")
@@ -138,7 +141,7 @@ def test_a_body_that_is_no_text_is_a_parse_error(running: Office, change: Json) 
 
 @PATHS
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
-def test_another_method_is_refused_and_told_which_are_allowed(running: Office, path: str, method: str) -> None:
+def test_another_method_is_refused_and_told_which_are_allowed(running: FunctionsStack, path: str, method: str) -> None:
     answer = running.invoke("InboxFunction", http(method, DM3_URL.replace("/dm3", path), MADE_AT))
     assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "OPTIONS, POST")
     assert answer["headers"]["Content-Type"] == "application/problem+json"
@@ -148,7 +151,7 @@ def test_another_method_is_refused_and_told_which_are_allowed(running: Office, p
         assert json.loads(answer["body"])["reason"] == "MethodNotAllowed"
 
 
-def test_a_notification_is_taken_in_and_answered_by_nothing(running: Office) -> None:
+def test_a_notification_is_taken_in_and_answered_by_nothing(running: FunctionsStack) -> None:
     call = submission()
     del call["id"]
     answer = post(running, call)
@@ -159,7 +162,7 @@ def test_a_notification_is_taken_in_and_answered_by_nothing(running: Office) -> 
 # --- web pages -------------------------------------------------------------------------------------------------------
 
 
-def preflight(running: Office, origin: str, path: str = "/dm3") -> Json:
+def preflight(running: FunctionsStack, origin: str, path: str = "/dm3") -> Json:
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
     event = http("OPTIONS", DM3_URL.replace("/dm3", path), MADE_AT, headers={"origin": origin, **asked})
     answer: Json = running.invoke("InboxFunction", event)
@@ -186,14 +189,14 @@ ALLOWS = {
 @PATHS
 @pytest.mark.parametrize("setting", ["*", ""])
 def test_any_page_may_post_unless_the_operator_says_otherwise(opened: Deployed, path: str, setting: str) -> None:
-    with office(opened, Dm3CorsOrigins=setting) as running:
+    with functions_stack(opened, Dm3CorsOrigins=setting) as running:
         assert cors(preflight(running, PAGE, path)) == {"access-control-allow-origin": "*", **ALLOWS}
         assert cors(post(running, submission(), path, {"origin": PAGE})) == {"access-control-allow-origin": "*"}
         assert cors(post(running, {}, path, {"Origin": PAGE})) == {"access-control-allow-origin": "*"}
 
 
 def test_of_listed_pages_the_one_that_asks_is_named_and_no_other_gets_in(opened: Deployed) -> None:
-    with office(opened, Dm3CorsOrigins=f"{PAGE},http://localhost:3000") as running:
+    with functions_stack(opened, Dm3CorsOrigins=f"{PAGE},http://localhost:3000") as running:
         named = {"access-control-allow-origin": PAGE, "vary": "Origin"}
         assert cors(preflight(running, PAGE)) == {**named, **ALLOWS}
         assert cors(post(running, submission(), headers={"origin": PAGE})) == named
@@ -203,7 +206,7 @@ def test_of_listed_pages_the_one_that_asks_is_named_and_no_other_gets_in(opened:
 
 
 def test_none_lets_no_page_in(opened: Deployed) -> None:
-    with office(opened, Dm3CorsOrigins="none") as running:
+    with functions_stack(opened, Dm3CorsOrigins="none") as running:
         assert cors(preflight(running, PAGE)) == {}
         answer = post(running, submission(), headers={"origin": PAGE})
         assert cors(answer) == {}
@@ -212,7 +215,7 @@ def test_none_lets_no_page_in(opened: Deployed) -> None:
 
 @pytest.mark.parametrize("setting", ["*", PAGE, "none"])
 def test_there_are_no_credentials_and_no_cookies(opened: Deployed, setting: str) -> None:
-    with office(opened, Dm3CorsOrigins=setting) as running:
+    with functions_stack(opened, Dm3CorsOrigins=setting) as running:
         for answer in (preflight(running, PAGE), post(running, submission(), headers={"origin": PAGE})):
             assert not {name.lower() for name in answer["headers"]} & {
                 "access-control-allow-credentials", "set-cookie", "www-authenticate",
@@ -221,7 +224,10 @@ def test_there_are_no_credentials_and_no_cookies(opened: Deployed, setting: str)
 
 
 def test_origins_that_are_none_stop_the_start(opened: Deployed) -> None:
-    with office(opened, Dm3CorsOrigins="app.example") as running, pytest.raises(SettingsError, match="DM3_CORS"):
+    with (
+        functions_stack(opened, Dm3CorsOrigins="app.example") as running,
+        pytest.raises(SettingsError, match="DM3_CORS"),
+    ):
         running.start("InboxFunction")
 
 
@@ -229,7 +235,7 @@ def test_origins_that_are_none_stop_the_start(opened: Deployed) -> None:
 
 
 def test_each_call_of_a_batch_is_logged_and_counted_and_no_line_names_a_sender(
-    running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     notification = submission("and again")
     del notification["id"]
@@ -254,7 +260,7 @@ def test_each_call_of_a_batch_is_logged_and_counted_and_no_line_names_a_sender(
         assert secret not in output + caplog.text
 
 
-def test_the_worker_names_no_sender_either(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_worker_names_no_sender_either(running: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
     post(running, submission())
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue")))
     output = capsys.readouterr().out
@@ -265,7 +271,7 @@ def test_the_worker_names_no_sender_either(running: Office, capsys: pytest.Captu
 # --- what may be missing ---------------------------------------------------------------------------------------------
 
 
-def unavailable(running: Office, reason: Reason, status: int = 200) -> str:
+def unavailable(running: FunctionsStack, reason: Reason, status: int = 200) -> str:
     """Submitting is answered -32002, and nothing is stored; what is said of it."""
     before = running.deployed.dump()
     answer = post(running, submission())
@@ -289,13 +295,13 @@ def denied(operation: str) -> Iterator[None]:
         yield
 
 
-def test_without_a_registry_no_sender_can_be_verified_now(running: Office) -> None:
+def test_without_a_registry_no_sender_can_be_verified_now(running: FunctionsStack) -> None:
     store = running.deployed
     store.clients.s3.delete_object(Bucket=store.bucket, Key=DeploymentSettings().dm3_registry)
     assert unavailable(running, PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
 
 
-def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: Office) -> None:
+def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: FunctionsStack) -> None:
     with denied("GetObject"):
         answer = post(running, submission())
     assert refusal(answer) == (-32002, "ProfileLookupFailed")
@@ -303,7 +309,7 @@ def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: Office)
 
 
 def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_half_a_minute(
-    running: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    running: FunctionsStack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = time.time()
     monkeypatch.setattr(time, "time", lambda: clock)
@@ -326,17 +332,17 @@ def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_
 
 
 def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
-    with office(deployed) as running:
+    with functions_stack(deployed) as running:
         assert unavailable(running, SIGNING_KEY_UNAVAILABLE, 503) == "this delivery service has no dm3 keys"
 
 
-def test_keys_that_may_not_be_read_are_unavailable(running: Office) -> None:
+def test_keys_that_may_not_be_read_are_unavailable(running: FunctionsStack) -> None:
     with denied("GetSecretValue"):
         unavailable(running, SIGNING_KEY_UNAVAILABLE, 503)
 
 
 def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
-    running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = running.deployed
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
@@ -351,7 +357,7 @@ def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
     assert ALICE not in output + caplog.text
 
 
-def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: Office) -> None:
+def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: FunctionsStack) -> None:
     """Who sends a notification is told nothing else; who sends a batch, of which something was done, reads on."""
     store = running.deployed
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
@@ -362,7 +368,7 @@ def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: O
     assert [error["error"]["code"] for error in said(post(running, [submission(), submission()]), 503)] == [-32603] * 2
 
 
-def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(running: Office) -> None:
+def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(running: FunctionsStack) -> None:
     store = running.deployed
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
     notification = {name: value for name, value in submission().items() if name != "id"}
@@ -372,7 +378,7 @@ def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(runni
     assert told["id"] == 2
 
 
-def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_the_door_is_answered_503(running: FunctionsStack, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
@@ -385,12 +391,12 @@ def test_what_breaks_the_door_is_answered_503(running: Office, monkeypatch: pyte
 # --- the roles -------------------------------------------------------------------------------------------------------
 
 
-def called(running: Office) -> set[str]:
+def called(running: FunctionsStack) -> set[str]:
     """Which calls of AWS the last invocation made; that its role allows them, `invoke` has checked."""
     return {call.action for call in running.calls}
 
 
-def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(running: Office) -> None:
+def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(running: FunctionsStack) -> None:
     post(running, submission())
     assert called(running) == {
         "secretsmanager:GetSecretValue", "dynamodb:Query", "s3:GetObject", "sqs:SendMessage",
@@ -402,7 +408,7 @@ def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(run
     }  # fmt: skip
 
 
-def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: Office) -> None:
+def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: FunctionsStack) -> None:
     post(running, submission("x" * 1_000_000))
     assert "s3:PutObject" in called(running)
     [body] = running.deployed.bodies("ClaimsQueue")
@@ -415,7 +421,7 @@ def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: Offi
 def test_the_worker_may_look_up_a_sender_whom_the_door_could_not(opened: Deployed) -> None:
     open_mailbox = Dm3Mailbox(BOB, takes_unverified=True)
     open_service(opened, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [open_mailbox])
-    with office(opened) as running:
+    with functions_stack(opened) as running:
         assert said(post(running, submission()))["result"] == "accepted"
         running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *opened.bodies("ClaimsQueue")))
         assert "s3:GetObject" in called(running)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 from tests.functions.conftest import Elsewhere
 from tests.functions.delivery_service import open_service
-from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import (
     ALICE,
@@ -28,6 +27,7 @@ from tests.functions.samples import (
     user_keys,
     written,
 )
+from tests.functions.stack import FunctionsStack, Json
 
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
@@ -74,7 +74,7 @@ def test_no_private_key_lies_beside_them() -> None:
 @covers("inbox-post.json")
 @covers("inbox-post-base64.json")
 @pytest.mark.parametrize("name", ["inbox-post.json", "inbox-post-base64.json"])
-def test_a_message_is_queued_then_answered(running: Office, name: str) -> None:
+def test_a_message_is_queued_then_answered(running: FunctionsStack, name: str) -> None:
     answer = running.invoke("InboxFunction", sample(name))
     assert answer["statusCode"] == 200
     assert answer["headers"]["Content-Type"] == "application/json"
@@ -88,7 +88,7 @@ def test_a_message_is_queued_then_answered(running: Office, name: str) -> None:
 
 
 @covers("inbox-get.json")
-def test_get_says_what_this_is(running: Office) -> None:
+def test_get_says_what_this_is(running: FunctionsStack) -> None:
     before = running.deployed.dump()
     answer = running.invoke("InboxFunction", sample("inbox-get.json"))
     assert answer["statusCode"] == 200
@@ -98,14 +98,14 @@ def test_get_says_what_this_is(running: Office) -> None:
 
 
 @covers("inbox-head.json")
-def test_head_says_the_same_without_a_body(running: Office) -> None:
+def test_head_says_the_same_without_a_body(running: FunctionsStack) -> None:
     head = running.invoke("InboxFunction", sample("inbox-head.json"))
     get = running.invoke("InboxFunction", sample("inbox-get.json"))
     assert head == {**get, "body": ""}
 
 
 @covers("inbox-manifest.json")
-def test_the_manifest_names_the_buffer(running: Office) -> None:
+def test_the_manifest_names_the_buffer(running: FunctionsStack) -> None:
     answer = running.invoke("InboxFunction", sample("inbox-manifest.json"))
     assert answer["statusCode"] == 200
     assert answer["headers"]["Content-Type"] == "application/yaml"
@@ -113,7 +113,7 @@ def test_the_manifest_names_the_buffer(running: Office) -> None:
 
 
 @covers("inbox-identity.json")
-def test_a_synchronous_request_is_verified_answered_and_remembered(running: Office) -> None:
+def test_a_synchronous_request_is_verified_answered_and_remembered(running: FunctionsStack) -> None:
     answer = running.invoke("InboxFunction", sample("inbox-identity.json"))
     assert answer["statusCode"] == 200
     assert json.loads(answer["body"]) == {"Domain": RECEIVER, "Feedback": BUFFER}
@@ -126,7 +126,7 @@ def test_a_synchronous_request_is_verified_answered_and_remembered(running: Offi
 
 
 @covers("inbox-elsewhere.json")
-def test_there_is_nothing_elsewhere(running: Office) -> None:
+def test_there_is_nothing_elsewhere(running: FunctionsStack) -> None:
     before = running.deployed.dump()
     answer = running.invoke("InboxFunction", sample("inbox-elsewhere.json"))
     assert answer["statusCode"] == 404
@@ -136,7 +136,7 @@ def test_there_is_nothing_elsewhere(running: Office) -> None:
 
 
 @covers("mailbox-challenge.json")
-def test_whoever_asks_gets_a_challenge(running: Office) -> None:
+def test_whoever_asks_gets_a_challenge(running: FunctionsStack) -> None:
     before = running.deployed.dump()
     answer = running.invoke("MailboxFunction", sample("mailbox-challenge.json"))
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
@@ -145,14 +145,14 @@ def test_whoever_asks_gets_a_challenge(running: Office) -> None:
 
 
 @covers("mailbox-messages.json")
-def test_a_mailbox_is_shown_to_nobody_without_a_token(running: Office) -> None:
+def test_a_mailbox_is_shown_to_nobody_without_a_token(running: FunctionsStack) -> None:
     answer = running.invoke("MailboxFunction", sample("mailbox-messages.json"))
     assert answer["statusCode"] == 401
     assert json.loads(answer["body"])["reason"] == str(TOKEN_INVALID)
 
 
 @covers("mailbox-container.json")
-def test_nothing_is_kept_for_anybody_without_a_token(running: Office) -> None:
+def test_nothing_is_kept_for_anybody_without_a_token(running: FunctionsStack) -> None:
     before = running.deployed.dump()
     answer = running.invoke("MailboxFunction", sample("mailbox-container.json"))
     assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
@@ -160,7 +160,7 @@ def test_nothing_is_kept_for_anybody_without_a_token(running: Office) -> None:
 
 
 @covers("inbox-dm3.json")
-def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: Office) -> None:
+def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: FunctionsStack) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
     open_service(running.deployed, service, profiles, [Dm3Mailbox(BOB)])
@@ -181,7 +181,7 @@ def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: O
 
 
 @covers("worker-claims.json")
-def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Office) -> None:
+def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: FunctionsStack) -> None:
     assert running.invoke("WorkerFunction", sample("worker-claims.json")) == {"batchItemFailures": []}
     [line] = running.deployed.filed(RECEIVER)
     assert line.envelope == sample("inbox-post.json")["body"]
@@ -197,14 +197,14 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Offic
 
 
 @covers("worker-retries.json")
-def test_a_claim_that_waited_is_filed_like_any_other(running: Office) -> None:
+def test_a_claim_that_waited_is_filed_like_any_other(running: FunctionsStack) -> None:
     assert running.invoke("WorkerFunction", sample("worker-retries.json")) == {"batchItemFailures": []}
     [line] = running.deployed.filed(RECEIVER)
     assert json.loads(line.envelope)["Body"] == [1, 2]
 
 
 @covers("worker-suspects.json")
-def test_a_suspect_is_worked_on_by_itself(running: Office) -> None:
+def test_a_suspect_is_worked_on_by_itself(running: FunctionsStack) -> None:
     assert running.invoke("WorkerFunction", sample("worker-suspects.json")) == {"batchItemFailures": []}
     [line] = running.deployed.filed(RECEIVER)
     assert json.loads(line.envelope)["Body"] == "once more"
@@ -213,7 +213,7 @@ def test_a_suspect_is_worked_on_by_itself(running: Office) -> None:
 
 @covers("keeper-round.json")
 def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
     days = 86_400
@@ -236,7 +236,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
 
 
 @covers("courier-notice.json")
-def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewhere, key: PrivateKey) -> None:
+def test_the_buffer_is_told_of_a_discard_once(running: FunctionsStack, elsewhere: Elsewhere, key: PrivateKey) -> None:
     store = running.deployed
     register = store.storage.register
     register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
@@ -259,7 +259,7 @@ def test_the_buffer_is_told_of_a_discard_once(running: Office, elsewhere: Elsewh
 
 
 @covers("courier-summary.json")
-def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: Elsewhere) -> None:
+def test_an_hour_of_withheld_discards_is_summed_up(running: FunctionsStack, elsewhere: Elsewhere) -> None:
     store, hour = running.deployed, MADE_AT // 3600 - 1
     limits = store.storage.feedback_limits
     for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
@@ -274,7 +274,7 @@ def test_an_hour_of_withheld_discards_is_summed_up(running: Office, elsewhere: E
 
 
 @covers("courier-waiting.json")
-def test_whoever_wants_to_know_has_a_notification_on_its_way(running: Office) -> None:
+def test_whoever_wants_to_know_has_a_notification_on_its_way(running: FunctionsStack) -> None:
     store = running.deployed
     targets = store.storage.targets
     target = targets.add(

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.functions.lambdas import REQUEST_ID, Json, Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
+from tests.functions.stack import REQUEST_ID, FunctionsStack, Json
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import (
@@ -37,7 +37,7 @@ def refused(answer: Json, reason: Reason) -> Json:
 
 
 @pytest.mark.parametrize("form", [str.lower, str.upper, str.title])
-def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) -> None:
+def test_the_case_of_header_names_does_not_matter(running: FunctionsStack, form: Any) -> None:
     event = post_event()
     event["headers"] = {form(name): value for name, value in event["headers"].items()}
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
@@ -45,7 +45,7 @@ def test_the_case_of_header_names_does_not_matter(running: Office, form: Any) ->
     refused(running.invoke("InboxFunction", event), WRONG_CONTENT_ENCODING)
 
 
-def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Office) -> None:
+def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: FunctionsStack) -> None:
     event, most = post_event(), DeploymentSettings().nlweb_max_body_bytes
     event["body"] += " " * (most - len(event["body"].encode()))
     assert running.invoke("InboxFunction", event)["statusCode"] == 200
@@ -55,7 +55,7 @@ def test_a_message_may_be_as_long_as_the_setting_says_and_no_longer(running: Off
 
 
 @pytest.mark.parametrize("path", ["/inbox", "/manifest", "/elsewhere"])
-def test_head_has_the_headers_of_get_and_no_body(running: Office, path: str) -> None:
+def test_head_has_the_headers_of_get_and_no_body(running: FunctionsStack, path: str) -> None:
     url = f"https://nlweb.{RECEIVER}{path}"
     get = running.invoke("InboxFunction", http("GET", url, MADE_AT))
     assert get["body"]
@@ -72,7 +72,7 @@ def test_head_has_the_headers_of_get_and_no_body(running: Office, path: str) -> 
     ],
 )
 def test_another_method_is_refused_and_told_which_are_allowed(
-    running: Office, path: str, method: str, allowed: str
+    running: FunctionsStack, path: str, method: str, allowed: str
 ) -> None:
     answer = running.invoke("InboxFunction", http(method, f"https://nlweb.{RECEIVER}{path}", MADE_AT))
     refused(answer, METHOD_NOT_ALLOWED)
@@ -80,35 +80,35 @@ def test_another_method_is_refused_and_told_which_are_allowed(
 
 
 @pytest.mark.parametrize("path", ["/", "/inbox/", "//inbox", "/Inbox", "/inbox/x", "/..%2finbox"])
-def test_another_path_is_nothing(running: Office, path: str) -> None:
+def test_another_path_is_nothing(running: FunctionsStack, path: str) -> None:
     refused(running.invoke("InboxFunction", http("POST", f"https://nlweb.{RECEIVER}{path}", MADE_AT)),
             NO_SUCH_ROUTE)  # fmt: skip
 
 
-def test_the_manifest_of_a_domain_that_is_not_ours_is_not_told(running: Office) -> None:
+def test_the_manifest_of_a_domain_that_is_not_ours_is_not_told(running: FunctionsStack) -> None:
     for host in ("nlweb.stranger.example", RECEIVER, "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"):
         refused(running.invoke("InboxFunction", http("GET", f"https://{host}/manifest", MADE_AT)), NOT_OURS)
 
 
 @pytest.mark.parametrize("body", ["@@@", "é", "AAA"])
-def test_base64_that_is_none_is_a_body_that_is_no_json(running: Office, body: str) -> None:
+def test_base64_that_is_none_is_a_body_that_is_no_json(running: FunctionsStack, body: str) -> None:
     event = {**post_event(), "isBase64Encoded": True, "body": body}
     refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
-def test_a_body_with_half_a_surrogate_pair_is_no_json(running: Office) -> None:
+def test_a_body_with_half_a_surrogate_pair_is_no_json(running: FunctionsStack) -> None:
     event = {**post_event(), "body": '{"Header": "\ud800"}'}
     refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
-def test_no_body_at_all_is_no_json(running: Office) -> None:
+def test_no_body_at_all_is_no_json(running: FunctionsStack) -> None:
     event = post_event()
     del event["body"]
     refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
 def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
-    running: Office, monkeypatch: pytest.MonkeyPatch
+    running: FunctionsStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
@@ -121,7 +121,9 @@ def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
     assert "roof" not in json.dumps(answer)
 
 
-def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_is_logged_with_its_reason_and_counted(
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
     event = post_event() | {"body": '{"Header": "a secret of the sender"}'}
     running.invoke("InboxFunction", event)
     output = capsys.readouterr().out
@@ -133,7 +135,7 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(running: Office, capsys
 
 
 def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_its_contents_in_the_log(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     envelope = json.loads(post_event()["body"])
     running.invoke("InboxFunction", post_event())
@@ -152,7 +154,7 @@ def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_i
 
 
 def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is_stored(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
     before = store.dump()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.aws import Deployed
 from tests.functions.delivery_service import open_service
-from tests.functions.lambdas import Json, Office, office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import (
     ALICE,
@@ -23,6 +22,7 @@ from tests.functions.samples import (
     service_keys,
     user_keys,
 )
+from tests.functions.stack import FunctionsStack, Json, functions_stack
 
 from postroom.api.schemas import MAX_PART_BYTES
 from postroom.protocols.dm3.profile import UserProfile
@@ -47,8 +47,8 @@ def opened(deployed: Deployed) -> Deployed:
 
 
 @pytest.fixture
-def running(opened: Deployed) -> Iterator[Office]:
-    with office(opened) as office_running:
+def running(opened: Deployed) -> Iterator[FunctionsStack]:
+    with functions_stack(opened) as office_running:
         yield office_running
 
 
@@ -60,7 +60,7 @@ def file(deployed: Deployed, text: str, number: int = 1) -> None:
 
 
 def ask(
-    running: Office,
+    running: FunctionsStack,
     method: str,
     path: str,
     body: object = None,
@@ -81,7 +81,7 @@ def said(answer: Json) -> Any:
     return json.loads(body)
 
 
-def sign_in(running: Office, name: str = RECEIVER) -> str:
+def sign_in(running: FunctionsStack, name: str = RECEIVER) -> str:
     key: Any = published_key() if name == RECEIVER else user_keys(name).signing
     challenge = said(ask(running, "GET", f"/auth/{name}"))
     signature = base64.b64encode(key.sign(challenge.encode())).decode()
@@ -89,7 +89,7 @@ def sign_in(running: Office, name: str = RECEIVER) -> str:
     return token
 
 
-def keep(running: Office, token: str, key: str, data: bytes) -> Json:
+def keep(running: FunctionsStack, token: str, key: str, data: bytes) -> Json:
     """A container of the mailbox, whatever is under its key."""
     headers = {"content-type": "application/octet-stream", "authorization": f"Bearer {token}"}
     at = f"{HOST}/storage/{RECEIVER}/containers/{key}"
@@ -100,7 +100,7 @@ def keep(running: Office, token: str, key: str, data: bytes) -> Json:
 
 
 def test_an_owner_signs_in_reads_and_acknowledges_by_calls_that_the_role_allows(
-    opened: Deployed, running: Office
+    opened: Deployed, running: FunctionsStack
 ) -> None:
     file(opened, ENVELOPE)
     token = sign_in(running)
@@ -115,7 +115,7 @@ def test_an_owner_signs_in_reads_and_acknowledges_by_calls_that_the_role_allows(
     assert said(ask(running, "POST", f"{at}/sign-out", token=token))
 
 
-def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(running: Office) -> None:
+def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(running: FunctionsStack) -> None:
     token, at = sign_in(running, BOB), f"/mailboxes/{BOB}/settings"
     answer = ask(running, "GET", at, token=token)
     headers = {"content-type": "application/merge-patch+json", "if-match": answer["headers"]["ETag"]}
@@ -127,7 +127,7 @@ def test_the_owner_of_a_dm3_mailbox_signs_in_by_the_profile_and_sets_settings(ru
 
 
 def test_an_owner_of_a_domain_sets_blocks_and_subjects_by_calls_that_the_role_allows(
-    opened: Deployed, running: Office
+    opened: Deployed, running: FunctionsStack
 ) -> None:
     opened.storage.operators.put_domain(Domain(RECEIVER))
     token, at = sign_in(running), f"/mailboxes/{RECEIVER}/settings"
@@ -139,7 +139,7 @@ def test_an_owner_of_a_domain_sets_blocks_and_subjects_by_calls_that_the_role_al
 
 
 def test_a_mailbox_is_opened_by_its_profile_by_calls_that_the_role_allows(opened: Deployed) -> None:
-    with office(opened, Dm3SelfRegistration=SERVICE) as running:
+    with functions_stack(opened, Dm3SelfRegistration=SERVICE) as running:
         challenge = said(ask(running, "GET", f"/auth/{ALICE}?purpose=open"))
         signature = base64.b64encode(user_keys(ALICE).signing.sign(challenge.encode())).decode()
         body = {"challenge": challenge, "signature": signature}
@@ -152,7 +152,7 @@ def test_a_mailbox_is_opened_by_its_profile_by_calls_that_the_role_allows(opened
     assert directory.dm3_mailbox(ALICE) == Dm3Mailbox(ALICE, by_owner=True)
 
 
-def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: Office) -> None:
+def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: FunctionsStack) -> None:
     token, at, key = sign_in(running), f"/storage/{RECEIVER}", f"0x{1:064x}"
     kept = keep(running, token, key, b"\x00\xff sealed")
     kept = keep(running, token, key, b"\xff\x00 sealed")
@@ -174,7 +174,7 @@ def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: Office
     assert said(ask(running, "GET", at, token=token))["bytes"] == 0
 
 
-def test_the_largest_request_and_answer_are_such_that_lambda_takes_them(running: Office) -> None:
+def test_the_largest_request_and_answer_are_such_that_lambda_takes_them(running: FunctionsStack) -> None:
     token, key, data = sign_in(running), f"0x{1:064x}", b"\xff" * MAX_PART_BYTES
     assert said(keep(running, token, key, data))["size"] == len(data)
     answer = ask(running, "GET", f"/storage/{RECEIVER}/containers/{key}", token=token)
@@ -185,7 +185,7 @@ def test_the_largest_request_and_answer_are_such_that_lambda_takes_them(running:
     assert json.loads(keep(running, token, key, data + b"x")["body"])["reason"] == "ContainerTooLarge"
 
 
-def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: Office) -> None:
+def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, running: FunctionsStack) -> None:
     for number in range(3):
         file(opened, json.dumps(["\U0001f91d" * 200_000, number], ensure_ascii=False), number)
     answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/messages?bytes=4000000", token=sign_in(running))
@@ -194,7 +194,7 @@ def test_a_large_page_is_sent_so_that_lambda_can_return_it(opened: Deployed, run
     assert len(json.dumps(answer)) < 6 * 1024 * 1024
 
 
-def test_the_largest_page_of_all_is_one_that_lambda_can_return(opened: Deployed, running: Office) -> None:
+def test_the_largest_page_of_all_is_one_that_lambda_can_return(opened: Deployed, running: FunctionsStack) -> None:
     # Each character is two in JSON: the worst that a sender can do.
     file(opened, json.dumps('"' * 999_000), 1)
     file(opened, json.dumps('"' * 999_000), 2)
@@ -203,7 +203,7 @@ def test_the_largest_page_of_all_is_one_that_lambda_can_return(opened: Deployed,
     assert len(json.dumps(answer)) < 6 * 1024 * 1024
 
 
-def test_a_part_may_begin_and_end_within_a_character(opened: Deployed, running: Office) -> None:
+def test_a_part_may_begin_and_end_within_a_character(opened: Deployed, running: FunctionsStack) -> None:
     text = json.dumps({"Body": "\U0001f91d" * 20}, ensure_ascii=False)
     file(opened, text)
     token, at = sign_in(running), f"/mailboxes/{RECEIVER}/messages"
@@ -217,12 +217,12 @@ def test_a_part_may_begin_and_end_within_a_character(opened: Deployed, running: 
     assert data.decode() == text
 
 
-def test_head_is_answered_without_a_body(running: Office) -> None:
+def test_head_is_answered_without_a_body(running: FunctionsStack) -> None:
     answer = ask(running, "HEAD", "/openapi.json")
     assert (answer["statusCode"], answer["body"]) == (200, "")
 
 
-def test_a_page_may_ask_and_read_what_it_needs(running: Office) -> None:
+def test_a_page_may_ask_and_read_what_it_needs(running: FunctionsStack) -> None:
     preflight = ask(running, "OPTIONS", f"/mailboxes/{RECEIVER}/messages", headers={"origin": PAGE})
     assert preflight["statusCode"] == 204
     assert preflight["headers"]["Access-Control-Allow-Origin"] == "*"
@@ -234,21 +234,21 @@ def test_a_page_may_ask_and_read_what_it_needs(running: Office) -> None:
 
 
 def test_no_page_may_where_the_operator_says_so(opened: Deployed) -> None:
-    with office(opened, MailboxApiCorsOrigins=PAGE) as running:
+    with functions_stack(opened, MailboxApiCorsOrigins=PAGE) as running:
         for origin, allowed in ((PAGE, True), (OTHER, False)):
             for method in ("GET", "OPTIONS"):
                 answer = ask(running, method, f"/auth/{RECEIVER}", headers={"origin": origin})
                 assert (answer["headers"].get("Access-Control-Allow-Origin") == origin) is allowed
 
 
-def test_a_body_in_base64_is_read_and_one_that_is_no_text_is_refused(running: Office) -> None:
+def test_a_body_in_base64_is_read_and_one_that_is_no_text_is_refused(running: FunctionsStack) -> None:
     event = http("POST", f"{HOST}/auth/{RECEIVER}", MADE_AT, b"\xff\xfe", {"content-type": "application/json"})
     assert event["isBase64Encoded"] is True
     assert json.loads(running.invoke("MailboxFunction", event)["body"])["reason"] == "NotARequest"
 
 
 def test_a_refusal_is_a_problem_document_and_counted_by_reason(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/status")
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (401, "application/problem+json")
@@ -258,7 +258,7 @@ def test_a_refusal_is_a_problem_document_and_counted_by_reason(
 
 
 def test_nothing_that_a_run_prints_holds_a_token_or_a_key(
-    opened: Deployed, running: Office, capsys: pytest.CaptureFixture[str]
+    opened: Deployed, running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = sign_in(running)
     ask(running, "GET", f"/mailboxes/{RECEIVER}/status", token=token + "x")
@@ -269,7 +269,7 @@ def test_nothing_that_a_run_prints_holds_a_token_or_a_key(
         assert hidden not in printed
 
 
-def test_the_document_tells_every_operation(running: Office) -> None:
+def test_the_document_tells_every_operation(running: FunctionsStack) -> None:
     document = said(ask(running, "GET", "/openapi.json"))
     assert document["openapi"] == "3.1.0"
     assert set(document["paths"]) >= {"/auth/{name}", "/mailboxes/{name}/messages", "/mailboxes/{name}/settings"}
@@ -279,7 +279,7 @@ def test_the_document_tells_every_operation(running: Office) -> None:
 
 def test_a_deployment_without_a_key_for_tokens_says_to_come_again(opened: Deployed) -> None:
     opened.clients.secrets.put_secret_value(SecretId=opened.secrets["TokenKeys"], SecretString="{}")
-    with office(opened) as running:
+    with functions_stack(opened) as running:
         answer = ask(running, "GET", f"/auth/{RECEIVER}")
     assert answer["statusCode"] == 503
     assert json.loads(answer["body"])["reason"] == "SigningKeyUnavailable"
@@ -290,7 +290,7 @@ def test_where_there_is_no_registry_of_names_nobody_has_a_profile_and_nothing_is
 ) -> None:
     key = base64.b64encode(published_key().public.spki()).decode()
     deployed.storage.mailboxes.set_keys(RECEIVER, [key])
-    with office(deployed) as running:
+    with functions_stack(deployed) as running:
         assert sign_in(running)
         for name in (RECEIVER, BOB, "nobody.example"):
             challenge = said(ask(running, "GET", f"/auth/{name}"))
@@ -300,7 +300,7 @@ def test_where_there_is_no_registry_of_names_nobody_has_a_profile_and_nothing_is
 
 
 def test_a_message_that_cannot_be_read_is_counted(
-    opened: Deployed, running: Office, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    opened: Deployed, running: FunctionsStack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     file(opened, ENVELOPE)
     opened.clients.s3.delete_object(Bucket=opened.bucket, Key="seg/1")

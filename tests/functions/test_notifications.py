@@ -15,9 +15,9 @@ import pytest
 import standardwebhooks.webhooks
 from standardwebhooks import Webhook, WebhookVerificationError
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import Json, Office, office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
+from tests.functions.stack import FunctionsStack, Json, functions_stack
 from tests.functions.test_mailbox import ask, said, sign_in
 
 from postroom.local.authority import Authority
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hook(authority: Authority, zones: ZoneTree, elsewhere: Elsewhere) -> Iterator[Hook]:
-    """At the port of all hosts of this world, at an address of its own."""
+    """At the port of all other hosts here, at an address of its own."""
     zones.put(HOOK, "@ IN A 127.0.0.2\n")
     with Hook(authority, elsewhere.server_port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -83,23 +83,23 @@ def hook(authority: Authority, zones: ZoneTree, elsewhere: Elsewhere) -> Iterato
 
 
 @pytest.fixture
-def token(running: Office) -> str:
+def token(running: FunctionsStack) -> str:
     running.deployed.storage.mailboxes.set_keys(RECEIVER, [b64encode(published_key().public.spki()).decode()])
     running.deployed.clients.s3.put_object(Bucket=running.deployed.bucket, Key="registry/names.yaml", Body=b"{}")
     return sign_in(running)
 
 
-def add(running: Office, token: str, to: str = f"https://{HOOK}/mail?for=us", kind: str = "webhook") -> Json:
+def add(running: FunctionsStack, token: str, to: str = f"https://{HOOK}/mail?for=us", kind: str = "webhook") -> Json:
     made: Json = said(ask(running, "POST", AT, {"kind": kind, "to": to}, token=token))
     return made
 
 
-def act(running: Office, token: str, target: Json, what: str, body: object = None) -> Json:
+def act(running: FunctionsStack, token: str, target: Json, what: str, body: object = None) -> Json:
     done: Json = said(ask(running, "POST", f"{AT}/{target['id']}/{what}", body, token=token))
     return done
 
 
-def courier(running: Office) -> None:
+def courier(running: FunctionsStack) -> None:
     """The courier's turn, with all that was queued."""
     carried = running.deployed.bodies("CourierQueue")
     running.deployed.empty("CourierQueue")
@@ -107,7 +107,7 @@ def courier(running: Office) -> None:
         assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, each)) == {"batchItemFailures": []}
 
 
-def verified(running: Office, token: str, hook: Hook) -> Json:
+def verified(running: FunctionsStack, token: str, hook: Hook) -> Json:
     """A target that is, and has told its receiver its code."""
     made = add(running, token)
     courier(running)
@@ -117,12 +117,12 @@ def verified(running: Office, token: str, hook: Hook) -> Json:
     return made
 
 
-def shown(running: Office, token: str) -> Json:
+def shown(running: FunctionsStack, token: str) -> Json:
     [target] = said(ask(running, "GET", AT, token=token))["targets"]
     return dict(target)
 
 
-def file(running: Office) -> None:
+def file(running: FunctionsStack) -> None:
     """Mail comes in, and is filed."""
     event = events()["worker-claims.json"]
     event["Records"] = event["Records"][:1]
@@ -142,7 +142,7 @@ def library_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_wrong_with_the_secret_of_webhooks_is_told_by_the_courier_too(
-    running: Office, token: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add(running, token)
     store = running.deployed
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_the_secret_of_webhooks_is_told_by_the_courier_too(
 
 
 def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
-    running: Office, hook: Hook, token: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, hook: Hook, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = add(running, token)
     courier(running)
@@ -182,7 +182,9 @@ def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
     assert ask(running, "DELETE", f"{AT}/{made['id']}", token=token)["statusCode"] == 200
 
 
-def test_after_a_rotation_receivers_of_either_secret_are_content(running: Office, hook: Hook, token: str) -> None:
+def test_after_a_rotation_receivers_of_either_secret_are_content(
+    running: FunctionsStack, hook: Hook, token: str
+) -> None:
     made = verified(running, token, hook)
     rotated = act(running, token, made, "rotate")
     file(running)
@@ -210,12 +212,12 @@ def test_after_a_rotation_receivers_of_either_secret_are_content(running: Office
     ids=["500", "404", "302", "307", "giant", "slow"],
 )
 def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_followed(
-    running: Office, hook: Hook, token: str, trouble: dict[str, Any], detail: str, elsewhere: Elsewhere
+    running: FunctionsStack, hook: Hook, token: str, trouble: dict[str, Any], detail: str, elsewhere: Elsewhere
 ) -> None:
     verified(running, token, hook)
     file(running)
     running.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
-    with office(running.deployed, **running.parameters) as hasty:
+    with functions_stack(running.deployed, **running.parameters) as hasty:
         hasty.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
         courier(hasty)
         for name, value in trouble.items():
@@ -230,7 +232,7 @@ def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_follow
     assert elsewhere.posted == []
 
 
-def test_a_receiver_that_is_gone_is_told_nothing_more(running: Office, hook: Hook, token: str) -> None:
+def test_a_receiver_that_is_gone_is_told_nothing_more(running: FunctionsStack, hook: Hook, token: str) -> None:
     verified(running, token, hook)
     file(running)
     courier(running)
@@ -239,23 +241,25 @@ def test_a_receiver_that_is_gone_is_told_nothing_more(running: Office, hook: Hoo
     assert (shown(running, token)["state"], running.deployed.bodies("CourierQueue")) == ("paused", [])
 
 
-def test_a_host_in_a_private_network_is_sent_nothing_whatever_its_name(running: Office, hook: Hook, token: str) -> None:
+def test_a_host_in_a_private_network_is_sent_nothing_whatever_its_name(
+    running: FunctionsStack, hook: Hook, token: str
+) -> None:
     add(running, token)
-    with office(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
+    with functions_stack(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
         courier(careful)
     assert hook.got == []
     assert shown(running, token)["detail"] == f"{HOOK} has no public address"
 
 
 def test_a_name_that_leads_elsewhere_by_now_is_judged_anew_at_each_try(
-    running: Office, hook: Hook, token: str, zones: ZoneTree, monkeypatch: pytest.MonkeyPatch
+    running: FunctionsStack, hook: Hook, token: str, zones: ZoneTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who was verified at a public address and then names a private one is not followed there."""
     verified(running, token, hook)
     file(running)
     connected: list[str] = []
     monkeypatch.setattr(socket, "create_connection", lambda address, *_, **__: connected.append(address[0]))
-    with office(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
+    with functions_stack(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
         courier(careful)
         for private in ("10.0.0.1", "169.254.169.254", "127.0.0.2"):
             zones.put(HOOK, f"@ IN A {private}\n")
@@ -270,7 +274,7 @@ def test_a_name_that_leads_elsewhere_by_now_is_judged_anew_at_each_try(
 
 
 @pytest.fixture
-def topic(running: Office) -> tuple[str, str]:
+def topic(running: FunctionsStack) -> tuple[str, str]:
     """A topic that the operator allows, and the URL of a queue that hears of it."""
     sns, sqs_client = boto3.client("sns"), running.deployed.clients.sqs
     arn = sns.create_topic(Name="mail-ours")["TopicArn"]
@@ -282,7 +286,7 @@ def topic(running: Office) -> tuple[str, str]:
     return arn, url
 
 
-def test_a_topic_is_verified_and_told_the_same(running: Office, topic: tuple[str, str], token: str) -> None:
+def test_a_topic_is_verified_and_told_the_same(running: FunctionsStack, topic: tuple[str, str], token: str) -> None:
     arn, url = topic
 
     def heard() -> list[Any]:
@@ -303,7 +307,9 @@ def test_a_topic_is_verified_and_told_the_same(running: Office, topic: tuple[str
     assert waiting["data"] == {"mailbox": RECEIVER}
 
 
-def test_a_topic_that_is_not_there_any_more_is_tried_again(running: Office, topic: tuple[str, str], token: str) -> None:
+def test_a_topic_that_is_not_there_any_more_is_tried_again(
+    running: FunctionsStack, topic: tuple[str, str], token: str
+) -> None:
     made = add(running, token, topic[0], "sns")
     boto3.client("sns").delete_topic(TopicArn=topic[0])
     courier(running)
@@ -312,11 +318,11 @@ def test_a_topic_that_is_not_there_any_more_is_tried_again(running: Office, topi
     assert made["state"] == "unverified"
 
 
-def test_without_topics_none_is_taken_and_without_a_right_none_is_told(running: Office, token: str) -> None:
+def test_without_topics_none_is_taken_and_without_a_right_none_is_told(running: FunctionsStack, token: str) -> None:
     answer = ask(running, "POST", AT, {"kind": "sns", "to": "arn:aws:sns:eu-west-1:123456789012:x"}, token=token)
     assert json.loads(answer["body"])["reason"] == "NotificationNotOffered"
 
 
-def test_a_page_of_the_web_may_remove_a_target(running: Office) -> None:
+def test_a_page_of_the_web_may_remove_a_target(running: FunctionsStack) -> None:
     answer = ask(running, "OPTIONS", AT, headers={"origin": "https://app.example"})
     assert "DELETE" in answer["headers"]["Access-Control-Allow-Methods"]

@@ -9,8 +9,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from tests.aws import Deployed
-from tests.functions.lambdas import Office, office
 from tests.functions.samples import BOB, MADE_AT, RECEIVER, SERVICE, http
+from tests.functions.stack import FunctionsStack, functions_stack
 from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sign_in
 from tests.tiers import examples
 
@@ -29,16 +29,16 @@ EXAMPLES = settings(max_examples=examples(25), suppress_health_check=list(Health
 
 
 @pytest.fixture
-def running(opened: Deployed) -> Iterator[Office]:
+def running(opened: Deployed) -> Iterator[FunctionsStack]:
     file(opened, ENVELOPE)
-    with office(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as office_running:
+    with functions_stack(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as office_running:
         yield office_running
 
 
 class App:
     """The function behind API Gateway, as a WSGI application."""
 
-    def __init__(self, running: Office) -> None:
+    def __init__(self, running: FunctionsStack) -> None:
         self._running = running
 
     def __call__(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
@@ -76,7 +76,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("operation", "name"), ASKED, ids=[f"{it.id}-{name}" for it, name in ASKED])
-def test_an_operation_is_as_the_document_says(running: Office, operation: Any, name: str) -> None:
+def test_an_operation_is_as_the_document_says(running: FunctionsStack, operation: Any, name: str) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", App(running))
     # What fits and is refused all the same: a range beyond the end, what is another by now or said by no condition,
     # settings that are none of this mailbox, a name that was asked for too often, a target that has none of the

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import Json, Office, office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, SENDER, http, published_key, sqs
+from tests.functions.stack import FunctionsStack, Json, functions_stack
 from tests.functions.test_mailbox import ask, said, sign_in
 
 from postroom.net.https import MAX_RESPONSE_BYTES
@@ -20,7 +20,7 @@ MESSAGE = {"token": "t1", "to": SENDER, "subject": "Hello@Host", "body": {"Text"
 
 
 @pytest.fixture
-def token(running: Office) -> str:
+def token(running: FunctionsStack) -> str:
     """Of the owner of receiver.example, who may send from now on."""
     storage = running.deployed.storage
     storage.operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
@@ -29,24 +29,24 @@ def token(running: Office) -> str:
     return sign_in(running)
 
 
-def send(running: Office, token: str, **other: object) -> str:
+def send(running: FunctionsStack, token: str, **other: object) -> str:
     correlation: str = said(ask(running, "POST", AT, {**MESSAGE, **other}, token=token))["correlation"]
     return correlation
 
 
-def courier(running: Office, body: str = "") -> None:
+def courier(running: FunctionsStack, body: str = "") -> None:
     """The courier's turn, with what was queued last."""
     carried = body or running.deployed.bodies("CourierQueue")[-1]
     answer = running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, carried))
     assert answer == {"batchItemFailures": []}
 
 
-def shown(running: Office, token: str, correlation: str) -> Any:
+def shown(running: FunctionsStack, token: str, correlation: str) -> Any:
     return said(ask(running, "GET", f"{AT}/{correlation}", token=token))
 
 
 def test_what_an_owner_sends_is_delivered_by_calls_that_the_roles_allow(
-    running: Office, elsewhere: Elsewhere, token: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, elsewhere: Elsewhere, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere.body = b'{"Status":"Queued"}'
     correlation = send(running, token)
@@ -67,7 +67,7 @@ def test_what_an_owner_sends_is_delivered_by_calls_that_the_roles_allow(
     assert [each["state"] for each in said(ask(running, "GET", AT, token=token))["messages"]] == ["delivered"]
 
 
-def test_the_receivers_feedback_is_shown_with_the_message(running: Office, token: str) -> None:
+def test_the_receivers_feedback_is_shown_with_the_message(running: FunctionsStack, token: str) -> None:
     correlation = send(running, token)
     courier(running)
     feedback = {"Sender": RECEIVER, "Correlation": correlation, "Status": "Discarded", "Code": "UnexpectedSubject",
@@ -87,7 +87,12 @@ def test_the_receivers_feedback_is_shown_with_the_message(running: Office, token
 
 @pytest.mark.parametrize(("status", "body"), [(302, b""), (200, b"x" * (MAX_RESPONSE_BYTES + 1)), (503, b"")])
 def test_a_receiver_that_redirects_answers_megabytes_or_is_down_is_tried_again_with_the_same_bytes(
-    running: Office, elsewhere: Elsewhere, token: str, status: int, body: bytes, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack,
+    elsewhere: Elsewhere,
+    token: str,
+    status: int,
+    body: bytes,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     elsewhere.status, elsewhere.body = status, body
     correlation = send(running, token)
@@ -102,16 +107,18 @@ def test_a_receiver_that_redirects_answers_megabytes_or_is_down_is_tried_again_w
     assert first == second
 
 
-def test_a_receiver_in_a_private_network_is_not_posted_to(running: Office, elsewhere: Elsewhere, token: str) -> None:
+def test_a_receiver_in_a_private_network_is_not_posted_to(
+    running: FunctionsStack, elsewhere: Elsewhere, token: str
+) -> None:
     correlation = send(running, token)
-    with office(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
+    with functions_stack(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
         courier(careful)
     assert elsewhere.posted == []
     assert shown(running, token, correlation)["state"] == "queued"
 
 
 def test_a_message_that_breaks_us_does_not_drag_its_neighbours_along(
-    running: Office, elsewhere: Elsewhere, token: str
+    running: FunctionsStack, elsewhere: Elsewhere, token: str
 ) -> None:
     send(running, token)
     good = running.deployed.bodies("CourierQueue")[-1]

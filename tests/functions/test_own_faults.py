@@ -18,7 +18,6 @@ from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import ClientError
 from tests.contents import with_contents
 from tests.functions.delivery_service import open_service
-from tests.functions.lambdas import Json, Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import (
     ALICE,
@@ -38,6 +37,7 @@ from tests.functions.samples import (
     text_of,
     user_keys,
 )
+from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import sign_in
 
 from postroom.core.errors import SettingsError
@@ -72,67 +72,67 @@ class Then(StrEnum):
 
 @dataclass(frozen=True)
 class Work:
-    """A function at work. `ready`: makes the event, in a world that is well; `became`: what its answer means."""
+    """A function at work. `ready`: makes the event, where nothing is wrong yet; `became`: what its answer means."""
 
     function: str
     what: str
-    ready: Callable[[Office], Json]
-    became: Callable[[Office, Json], Then]
+    ready: Callable[[FunctionsStack], Json]
+    became: Callable[[FunctionsStack, Json], Then]
 
 
-def _problem(_running: Office, answer: Json) -> Then:
+def _problem(_running: FunctionsStack, answer: Json) -> Then:
     return Then(f"{answer['statusCode']} `{json.loads(answer['body'])['reason']}`")
 
 
-def _rpc(_running: Office, answer: Json) -> Then:
+def _rpc(_running: FunctionsStack, answer: Json) -> Then:
     error = json.loads(answer["body"])["error"]
     return Then(f"{answer['statusCode']}, and {error['code']} of JSON-RPC")
 
 
-def _batch(running: Office, answer: Json) -> Then:
+def _batch(running: FunctionsStack, answer: Json) -> Then:
     if answer["batchItemFailures"]:
         return Then.AGAIN
     assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "CourierQueue")) == 1
     return Then.WAITS
 
 
-def _letters(running: Office, answer: Json) -> Then:
+def _letters(running: FunctionsStack, answer: Json) -> Then:
     assert (answer["decided"], answer["unreadable"]) == (0, 0)
     return Then.STAYS
 
 
-def _large(_running: Office) -> Json:
+def _large(_running: FunctionsStack) -> Json:
     body = text_of(envelope(8, MADE_AT, {"Text": "x" * 1_020_000})).encode()
     return http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
 
 
-def _to_handler(running: Office) -> Json:
+def _to_handler(running: FunctionsStack) -> Json:
     _operators(running).put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.SYNC, "lambda:orders"))
     body = text_of(envelope(8, MADE_AT, {}, "Order@Shop")).encode()
     return http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
 
 
-def _claim(_running: Office) -> Json:
+def _claim(_running: FunctionsStack) -> Json:
     event = events()["worker-claims.json"]
     return event | {"Records": event["Records"][:1]}
 
 
-def _forged(_running: Office) -> Json:
+def _forged(_running: FunctionsStack) -> Json:
     event = events()["worker-claims.json"]
     return event | {"Records": event["Records"][1:]}
 
 
-def _large_claim(running: Office) -> Json:
+def _large_claim(running: FunctionsStack) -> Json:
     running.invoke("InboxFunction", _large(running))
     return _queued(running)
 
 
-def _letter(running: Office) -> Json:
+def _letter(running: FunctionsStack) -> Json:
     running.invoke("InboxFunction", events()["inbox-dm3.json"])
     return _queued(running)
 
 
-def _to_queue(running: Office) -> Json:
+def _to_queue(running: FunctionsStack) -> Json:
     _operators(running).put_subject(RECEIVER, SubjectRule("Order@Shop", Treatment.FORWARD, TARGET))
     body = text_of(envelope(8, MADE_AT, {}, "Order@Shop")).encode()
     posted = http("POST", f"https://nlweb.{RECEIVER}/inbox", MADE_AT, body, {"content-type": "application/json"})
@@ -140,32 +140,32 @@ def _to_queue(running: Office) -> Json:
     return _queued(running)
 
 
-def _queued(running: Office) -> Json:
+def _queued(running: FunctionsStack) -> Json:
     [body] = running.deployed.bodies("ClaimsQueue")
     return sqs("ClaimsQueue", MADE_AT, body)
 
 
-def _dead_letter(running: Office) -> Json:
+def _dead_letter(running: FunctionsStack) -> Json:
     store = running.deployed
     body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"]
     store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=body)
     return {}
 
 
-def _notice(running: Office) -> Json:
+def _notice(running: FunctionsStack) -> Json:
     register = running.deployed.storage.register
     register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
     return events()["courier-notice.json"]
 
 
-def _waiting(_running: Office) -> Json:
+def _waiting(_running: FunctionsStack) -> Json:
     return events()["courier-waiting.json"]
 
 
-def _asking(method: str, path: str, body: object = None) -> Callable[[Office], Json]:
+def _asking(method: str, path: str, body: object = None) -> Callable[[FunctionsStack], Json]:
     """A request of the mailbox's owner, who is signed in."""
 
-    def ready(running: Office) -> Json:
+    def ready(running: FunctionsStack) -> Json:
         store = running.deployed
         _operators(running).put_domain(Domain(RECEIVER, buffer=True, signs=True))
         mailboxes = store.storage.mailboxes
@@ -178,7 +178,7 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[Office], J
     return ready
 
 
-def _operators(running: Office) -> Operators:
+def _operators(running: FunctionsStack) -> Operators:
     return running.deployed.storage.operators
 
 
@@ -236,47 +236,47 @@ def strike(service: str, status: int, code: str) -> None:
     boto3.DEFAULT_SESSION.events.register(f"before-call.{service}", refuse)
 
 
-def denied(service: str) -> Callable[[Office], None]:
+def denied(service: str) -> Callable[[FunctionsStack], None]:
     code = "AccessDenied" if service in ("s3", "sqs") else "AccessDeniedException"
     return lambda _: strike(service, 403 if service in ("s3", "sqs", "lambda") else 400, code)
 
 
-def throttled(service: str, code: str, status: int = 400) -> Callable[[Office], None]:
+def throttled(service: str, code: str, status: int = 400) -> Callable[[FunctionsStack], None]:
     return lambda _: strike(service, status, code)
 
 
-def no_table(name: str) -> Callable[[Office], None]:
+def no_table(name: str) -> Callable[[FunctionsStack], None]:
     return lambda running: running.deployed.clients.dynamodb.delete_table(TableName=name) and None
 
 
-def no_bucket(running: Office) -> None:
+def no_bucket(running: FunctionsStack) -> None:
     store = running.deployed
     for name in store.objects():
         store.clients.s3.delete_object(Bucket=store.bucket, Key=name)
     store.clients.s3.delete_bucket(Bucket=store.bucket)
 
 
-def no_queue(name: str) -> Callable[[Office], None]:
+def no_queue(name: str) -> Callable[[FunctionsStack], None]:
     return lambda running: running.deployed.clients.sqs.delete_queue(QueueUrl=running.deployed.queues[name]) and None
 
 
-def no_secret(name: str) -> Callable[[Office], None]:
-    def remove(running: Office) -> None:
+def no_secret(name: str) -> Callable[[FunctionsStack], None]:
+    def remove(running: FunctionsStack) -> None:
         store = running.deployed
         store.clients.secrets.delete_secret(SecretId=store.secrets[name], ForceDeleteWithoutRecovery=True)
 
     return remove
 
 
-def secret_in_the_bin(name: str) -> Callable[[Office], None]:
-    def remove(running: Office) -> None:
+def secret_in_the_bin(name: str) -> Callable[[FunctionsStack], None]:
+    def remove(running: FunctionsStack) -> None:
         running.deployed.clients.secrets.delete_secret(SecretId=running.deployed.secrets[name])
 
     return remove
 
 
-def bad_secret(name: str, text: str) -> Callable[[Office], None]:
-    def write(running: Office) -> None:
+def bad_secret(name: str, text: str) -> Callable[[FunctionsStack], None]:
+    def write(running: FunctionsStack) -> None:
         store = running.deployed
         store.clients.secrets.put_secret_value(SecretId=store.secrets[name], SecretString=text)
 
@@ -289,7 +289,7 @@ class Row:
 
     failure: str
     work: Work
-    befalls: Callable[[Office], None]
+    befalls: Callable[[FunctionsStack], None]
     on: str
     action: str
     then: Then
@@ -554,7 +554,7 @@ CONSEQUENCES = {"to be handed out again", "messages to be handed out again"}
 
 
 @pytest.fixture
-def ready(running: Office) -> Office:
+def ready(running: FunctionsStack) -> FunctionsStack:
     """A deployment in which all that is asked for below would be done."""
     open_service(
         running.deployed,
@@ -569,7 +569,7 @@ def ready(running: Office) -> Office:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.failure}: {row.on}: {row.work.what}")
 def test_own_fault(
-    ready: Office, row: Row, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    ready: FunctionsStack, row: Row, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     event = row.work.ready(ready)
     ready.end()
@@ -603,14 +603,16 @@ def _plain(message: str) -> str:
     return re.sub(r"(:secret:\w+)-\w{6}|( just now) \(\S+\)", r"\1\2", message)
 
 
-def _discarded(office: Office) -> int:
+def _discarded(stack: FunctionsStack) -> int:
     """How many messages were, whatever is wrong with us."""
-    rows = office.deployed.rows("PostTable")
+    rows = stack.deployed.rows("PostTable")
     return sum(row.get("why", {"S": ""})["S"].startswith("discarded") for row in rows)
 
 
 @pytest.mark.parametrize(("function", "variable", "value"), SETTINGS)
-def test_a_setting_that_is_wrong_stops_the_start(running: Office, function: str, variable: str, value: str) -> None:
+def test_a_setting_that_is_wrong_stops_the_start(
+    running: FunctionsStack, function: str, variable: str, value: str
+) -> None:
     running.settings[variable] = value
     with pytest.raises(SettingsError) as caught:
         running.start(function)
@@ -618,13 +620,13 @@ def test_a_setting_that_is_wrong_stops_the_start(running: Office, function: str,
 
 
 def test_a_deployment_that_is_no_delivery_service_is_not_at_fault_whoever_writes_to_it(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert running.handle("InboxFunction", events()["inbox-dm3.json"])["statusCode"] == 503
     assert "OwnFault" not in metrics(capsys.readouterr().out)
 
 
-def test_what_was_met_in_one_run_is_told_in_it_alone(ready: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_met_in_one_run_is_told_in_it_alone(ready: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
     url = ready.deployed.queues["ClaimsQueue"]
     ready.deployed.clients.sqs.delete_queue(QueueUrl=url)
     assert ready.handle("InboxFunction", events()["inbox-post.json"])["statusCode"] == 503
@@ -634,7 +636,9 @@ def test_what_was_met_in_one_run_is_told_in_it_alone(ready: Office, capsys: pyte
     assert metrics(capsys.readouterr().out) == {"Answered": [1]}
 
 
-def test_what_befell_many_messages_of_a_run_is_told_once(ready: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_befell_many_messages_of_a_run_is_told_once(
+    ready: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
     event = events()["worker-claims.json"]
     event["Records"] += events()["worker-retries.json"]["Records"] + events()["worker-suspects.json"]["Records"]
     no_table("DirectoryTable")(ready)
@@ -642,7 +646,9 @@ def test_what_befell_many_messages_of_a_run_is_told_once(ready: Office, capsys: 
     assert metrics(capsys.readouterr().out)["OwnFault"] == [1]
 
 
-def test_a_webhook_whose_secret_cannot_be_shown_now_is_neither_taken_in_nor_given_another(ready: Office) -> None:
+def test_a_webhook_whose_secret_cannot_be_shown_now_is_neither_taken_in_nor_given_another(
+    ready: FunctionsStack,
+) -> None:
     """Its owner would never see the secret, and be told that it exists the next time."""
     event = TARGETS.ready(ready)
     target = json.loads(ready.invoke("MailboxFunction", event)["body"])

@@ -9,8 +9,8 @@ import pytest
 from tests.aws import Deployed
 from tests.functions.delivery_service import open_service
 from tests.functions.elsewhere import Elsewhere
-from tests.functions.lambdas import Json, Office
 from tests.functions.samples import ALICE, BOB, MADE_AT, RECEIVER, events, profile_uri, service_keys, user_keys
+from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import ask, said, sign_in
 from tests.functions.test_own_faults import CHALLENGE, DM3, LETTER, NOTICE, TARGETS, Work
 
@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def ready(running: Office, clock: Clock) -> Office:
+def ready(running: FunctionsStack, clock: Clock) -> FunctionsStack:
     open_service(
         running.deployed,
         service_keys(),
@@ -53,7 +53,7 @@ def ready(running: Office, clock: Clock) -> Office:
     return running
 
 
-def reads(running: Office, work: Work, event: Json) -> list[str]:
+def reads(running: FunctionsStack, work: Work, event: Json) -> list[str]:
     """Which secrets one run reads, by how the template calls them."""
     running.invoke(work.function, event)
     arns = {arn: name for name, arn in running.deployed.secrets.items()}
@@ -72,7 +72,7 @@ def reads(running: Office, work: Work, event: Json) -> list[str]:
     ids=lambda it: it.what if isinstance(it, Work) else "",
 )
 def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_within_a_minute(
-    ready: Office, clock: Clock, work: Work, needed: list[str], needed_again: list[str]
+    ready: FunctionsStack, clock: Clock, work: Work, needed: list[str], needed_again: list[str]
 ) -> None:
     event = work.ready(ready)
     ready.end()
@@ -83,7 +83,9 @@ def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_with
     assert reads(ready, work, event) == needed_again
 
 
-def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarked(ready: Office, clock: Clock) -> None:
+def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarked(
+    ready: FunctionsStack, clock: Clock
+) -> None:
     store = ready.deployed
     keys = DeliveryServiceKeys(store.clients.secrets, store.secrets["DeliveryServiceKeys"], clock)
     keys.put(service_keys().rotated())
@@ -95,7 +97,7 @@ def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarke
     assert json.loads(json.loads(segment)["envelope"])["postmark"]
 
 
-def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: Office, clock: Clock) -> None:
+def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: FunctionsStack, clock: Clock) -> None:
     TARGETS.ready(ready)
     store, old = ready.deployed, sign_in(ready)
     keys = TokenKeys(store.clients.secrets, store.secrets["TokenKeys"], clock)
@@ -109,7 +111,7 @@ def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: Of
 
 
 def test_feedback_is_signed_by_a_domains_new_key_under_its_new_selector(
-    ready: Office, clock: Clock, elsewhere: Elsewhere
+    ready: FunctionsStack, clock: Clock, elsewhere: Elsewhere
 ) -> None:
     """Who still holds what the old key signed finds that key under the old selector, in the zone."""
     store, new = ready.deployed, PrivateKey.generate("ed25519")
@@ -125,7 +127,9 @@ def test_feedback_is_signed_by_a_domains_new_key_under_its_new_selector(
 
 
 @pytest.mark.parametrize("work", [DM3, NOTICE, CHALLENGE, TARGETS], ids=lambda it: it.what)
-def test_no_level_of_logging_writes_keys_down(ready: Office, work: Work, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_level_of_logging_writes_keys_down(
+    ready: FunctionsStack, work: Work, caplog: pytest.LogCaptureFixture
+) -> None:
     """An operator may set the level of a function's log to DEBUG, of all libraries."""
     event = work.ready(ready)
     ready.end()

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import boto3
 import pytest
-from tests.functions.lambdas import MOTO_REGION, Office
+from tests.functions.stack import MOTO_REGION, FunctionsStack
 
 from postroom.cli.admin.starting import what_stops
 from postroom.core.errors import SettingsError
@@ -28,7 +28,7 @@ EACH = pytest.mark.parametrize("function", FUNCTIONS)
 
 
 @pytest.fixture
-def imported(running: Office, function: str) -> set[str]:
+def imported(running: FunctionsStack, function: str) -> set[str]:
     """All modules that stand in memory after a cold start."""
     script = f"import json, sys; import {FUNCTIONS[function]}; print(json.dumps(sorted(sys.modules)))"
     environment = {
@@ -76,7 +76,7 @@ def test_a_start_imports_no_tools(imported: set[str], function: str) -> None:
 
 @EACH
 def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
-    running: Office, function: str, monkeypatch: pytest.MonkeyPatch
+    running: FunctionsStack, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start")
     with patch.object(boto3, "client", wraps=boto3.client) as made:
@@ -103,7 +103,7 @@ LATER = {
 @EACH
 @pytest.mark.parametrize("how", [None, "on-demand", "snap-start", "provisioned-concurrency"])
 def test_what_few_events_need_is_made_for_the_first_of_them_unless_nobody_waits_for_the_start(
-    running: Office, function: str, how: str | None, monkeypatch: pytest.MonkeyPatch
+    running: FunctionsStack, function: str, how: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how:
         monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", how)
@@ -113,11 +113,11 @@ def test_what_few_events_need_is_made_for_the_first_of_them_unless_nobody_waits_
     assert sorted(call.args[0] for call in made.call_args_list) == sorted(AT_ONCE[function] + later)
 
 
-def refusal(running: Office, function: str, wrong: dict[str, str]) -> str:
+def refusal(running: FunctionsStack, function: str, wrong: dict[str, str]) -> str:
     """What a function says that is to start with these variables."""
     right = running.environment(function)
     with (
-        patch.object(Office, "environment", lambda _self, _function: right | wrong),
+        patch.object(FunctionsStack, "environment", lambda _self, _function: right | wrong),
         pytest.raises(SettingsError) as caught,
     ):
         running.start(function)
@@ -142,7 +142,7 @@ def refusal(running: Office, function: str, wrong: dict[str, str]) -> str:
     ],
 )
 def test_a_wrong_setting_stops_the_start_and_is_named(
-    running: Office, function: str, variable: str, value: str
+    running: FunctionsStack, function: str, variable: str, value: str
 ) -> None:
     assert re.search(variable, refusal(running, function, {variable: value}))
 
@@ -156,7 +156,7 @@ def test_a_wrong_setting_stops_the_start_and_is_named(
     ],
 )
 def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
-    running: Office, variable: str, value: str, named: str
+    running: FunctionsStack, variable: str, value: str, named: str
 ) -> None:
     assert re.search(named, refusal(running, "WorkerFunction", {variable: value}))
 
@@ -176,7 +176,7 @@ def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
     ],
 )
 def test_postroom_admin_status_knows_what_stops_a_start(
-    running: Office, function: str, variable: str, value: str
+    running: FunctionsStack, function: str, variable: str, value: str
 ) -> None:
     right = running.environment(function)
     assert what_stops({**right, variable: value}) == refusal(running, function, {variable: value})

@@ -4,9 +4,9 @@ import json
 
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
-from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Json, Office
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envelope, events, forged, sqs, text_of
+from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack, Json
 
 from postroom.local.dns import DnsServer
 from postroom.pipeline.claims import QueuedClaim
@@ -25,13 +25,13 @@ def ids(event: Json, *places: int) -> list[Json]:
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"claim": 1, "tries": 0}', '{"at": "claim/nowhere"}',
                                   '{"claim": "{}", "tries": 0}', '{"claim": "[]", "tries": 0}'])  # fmt: skip
-def test_only_what_is_no_claim_of_ours_is_handed_out_again(running: Office, junk: str) -> None:
+def test_only_what_is_no_claim_of_ours_is_handed_out_again(running: FunctionsStack, junk: str) -> None:
     event = sqs("ClaimsQueue", MADE_AT, message(1), junk, message(2))
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": ids(event, 1)}
     assert len(running.deployed.rows("PostTable")) == 2
 
 
-def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(running: Office) -> None:
+def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(running: FunctionsStack) -> None:
     store, large = running.deployed, claim(1, MADE_AT, text_of(envelope(1, MADE_AT, {})))
     data = json.dumps(large.as_json()).encode()
     store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=data)
@@ -41,7 +41,7 @@ def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(
     assert row["st"]["S"] == "L"
 
 
-def test_a_claim_received_three_times_is_set_apart(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_received_three_times_is_set_apart(running: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
     event = sqs("ClaimsQueue", MADE_AT, message(1), received=3)
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
     assert [json.loads(body) for body in running.deployed.bodies("SuspectsQueue")] == [json.loads(message(1))]
@@ -49,19 +49,19 @@ def test_a_claim_received_three_times_is_set_apart(running: Office, capsys: pyte
     assert metrics(capsys.readouterr().out) == {"Suspected": [1.0]}
 
 
-def test_a_claim_set_apart_stays_in_the_group_it_came_with(running: Office) -> None:
+def test_a_claim_set_apart_stays_in_the_group_it_came_with(running: FunctionsStack) -> None:
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1), received=3, group="somebody"))
     assert running.deployed.groups("SuspectsQueue") == ["somebody"]
 
 
-def test_a_suspect_is_not_set_apart_again(running: Office) -> None:
+def test_a_suspect_is_not_set_apart_again(running: FunctionsStack) -> None:
     running.invoke("WorkerFunction", sqs("SuspectsQueue", MADE_AT, message(1), received=4))
     assert running.deployed.bodies("SuspectsQueue") == []
     assert len(running.deployed.rows("PostTable")) == 1
 
 
 def test_what_cannot_be_found_out_now_is_sent_on_its_way_and_leaves_the_queue(
-    running: Office, dns_server: DnsServer, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, dns_server: DnsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dns_server.stop()
     assert running.invoke("WorkerFunction", sqs("RetryQueue", MADE_AT, message(1))) == {"batchItemFailures": []}
@@ -73,7 +73,7 @@ def test_what_cannot_be_found_out_now_is_sent_on_its_way_and_leaves_the_queue(
     assert told["Retried"] == told["RetriedKeyLookupFailed"] == [1.0]
 
 
-def test_a_retry_that_cannot_be_sent_is_handed_out_again(running: Office, dns_server: DnsServer) -> None:
+def test_a_retry_that_cannot_be_sent_is_handed_out_again(running: FunctionsStack, dns_server: DnsServer) -> None:
     dns_server.stop()
     # A queue that throttles is a passing fault; a queue that is not there is ours, and fails the whole batch.
     worker = running.start("WorkerFunction").worker
@@ -91,7 +91,7 @@ def _throttled(**_: object) -> tuple[object, Json]:
     return answer, {"Error": {"Code": "RequestThrottled", "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
 
 
-def test_a_claim_twice_in_one_batch_is_settled_once(running: Office) -> None:
+def test_a_claim_twice_in_one_batch_is_settled_once(running: FunctionsStack) -> None:
     assert running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, message(1), message(1)))
     [row] = running.deployed.rows("PostTable")
     [segment] = running.deployed.objects().values()
@@ -99,7 +99,7 @@ def test_a_claim_twice_in_one_batch_is_settled_once(running: Office) -> None:
 
 
 def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_that_the_template_gives(
-    running: Office,
+    running: FunctionsStack,
 ) -> None:
     store = running.deployed
     url = store.clients.sqs.create_queue(QueueName="orders")["QueueUrl"]
@@ -115,7 +115,7 @@ def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_tha
 
 
 def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells_contents(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = events()["worker-claims.json"]
     filed, refused = (json.loads(record["body"])["claim"]["id"] for record in event["Records"])
@@ -133,7 +133,9 @@ def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells
             assert str(secret) not in output
 
 
-def test_the_metrics_are_the_fates_the_reasons_and_the_age(running: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_metrics_are_the_fates_the_reasons_and_the_age(
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
     running.invoke("WorkerFunction", events()["worker-claims.json"])
     told = metrics(capsys.readouterr().out)
     ages = told.pop("AgeMilliseconds")
@@ -143,7 +145,7 @@ def test_the_metrics_are_the_fates_the_reasons_and_the_age(running: Office, caps
 
 
 def test_more_claims_than_one_metrics_document_holds_are_all_counted(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The largest batch that the template asks for.
     bodies = [QueuedClaim(claim(n, MADE_AT, text_of(forged(3, MADE_AT)))).body() for n in range(1, 101)]
@@ -153,7 +155,7 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
 
 
 def test_a_full_batch_of_different_fates_ends_without_a_warning(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Powertools writes a metrics document at the hundredth value, and warns of an end with none left."""
     texts = [text_of(forged(3, MADE_AT))] * 50 + [text_of(envelope(4, MADE_AT, {}))] * 50

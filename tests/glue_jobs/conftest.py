@@ -6,7 +6,7 @@ import pytest
 from benchmarks.spark import caller_environment
 from pyspark.sql import SparkSession
 from tests.aws import deploy_on
-from tests.glue_jobs.office import Office
+from tests.glue_jobs.stack import JobStack
 from tests.sparks import small_session
 
 from postroom.local.emulator import Emulator
@@ -15,14 +15,14 @@ ACCOUNT = "000000000008"
 
 
 @pytest.fixture(scope="session")
-def emulated() -> Iterator[Office]:
+def emulated() -> Iterator[JobStack]:
     with Emulator() as emulator:
         clients = emulator.clients(ACCOUNT)
-        yield Office(deploy_on(clients), f"http://127.0.0.1:{emulator.port}", ACCOUNT)
+        yield JobStack(deploy_on(clients), f"http://127.0.0.1:{emulator.port}", ACCOUNT)
 
 
 @pytest.fixture
-def office(emulated: Office) -> Iterator[Office]:
+def stack(emulated: JobStack) -> Iterator[JobStack]:
     yield emulated
     emulated.empty()
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from benchmarks.mail import Written
 from pyspark.sql import SparkSession
-from tests.glue_jobs.office import DAY_MS, Office, now_ms, of
+from tests.glue_jobs.stack import DAY_MS, JobStack, now_ms, of
 from tests.sparks import ON_SPARK
 
 from glue_jobs import compact_chunks
@@ -22,8 +22,8 @@ pytestmark = ON_SPARK
 Shown = dict[str, list[tuple[str, str]]]
 
 
-def compact(spark: SparkSession, office: Office, *, now: int = 0, **settings: object) -> JobReport:
-    return compact_chunks.run(spark, office.settings(**settings), now=now or now_ms())
+def compact(spark: SparkSession, stack: JobStack, *, now: int = 0, **settings: object) -> JobReport:
+    return compact_chunks.run(spark, stack.settings(**settings), now=now or now_ms())
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,20 @@ class Night:
 
 
 @pytest.fixture(scope="module")
-def night(spark: SparkSession, emulated: Office) -> Night:
-    office = emulated
-    written = office.fill(messages=1_200, seed=1, corrupt=0.004, orphans=0.15)
-    before, segments, requests, stored = office.shown(), office.names("seg/"), office.requests(), office.stored()
-    left_alone = compact(spark, office, lag_hours=24 * 30)
-    untouched = [office.stored() == stored]
-    would = compact(spark, office, dry_run=True)
-    untouched.append(office.stored() == stored)
-    report = compact(spark, office)
+def night(spark: SparkSession, emulated: JobStack) -> Night:
+    stack = emulated
+    written = stack.fill(messages=1_200, seed=1, corrupt=0.004, orphans=0.15)
+    before, segments, requests, stored = stack.shown(), stack.names("seg/"), stack.requests(), stack.stored()
+    left_alone = compact(spark, stack, lag_hours=24 * 30)
+    untouched = [stack.stored() == stored]
+    would = compact(spark, stack, dry_run=True)
+    untouched.append(stack.stored() == stored)
+    report = compact(spark, stack)
     ended = Night(
-        written, frozenset(segments), before, left_alone, would, untouched, report, office.shown(),
-        (requests, office.requests()), office.deployed.objects(),
+        written, frozenset(segments), before, left_alone, would, untouched, report, stack.shown(),
+        (requests, stack.requests()), stack.deployed.objects(),
     )  # fmt: skip
-    office.empty()
+    stack.empty()
     return ended
 
 
@@ -128,59 +128,59 @@ def test_a_dry_run_says_what_it_would_do_and_changes_nothing(night: Night) -> No
     assert night.untouched[1]
 
 
-def test_long_lines_cross_spark_in_pieces_and_are_what_they_were(spark: SparkSession, office: Office) -> None:
-    written = office.fill(
+def test_long_lines_cross_spark_in_pieces_and_are_what_they_were(spark: SparkSession, stack: JobStack) -> None:
+    written = stack.fill(
         messages=120, seed=9, mailboxes=3, batch=8, median_bytes=300_000, most_bytes=3_000_000, corrupt=0
     )
-    before, sizes = office.shown(), [row.place.length for name in office.mailboxes() for row in office.rows(name)]
+    before, sizes = stack.shown(), [row.place.length for name in stack.mailboxes() for row in stack.rows(name)]
     assert min(sizes) < PIECE_BYTES < 8 * PIECE_BYTES < max(sizes)
-    report = compact(spark, office)
+    report = compact(spark, stack)
     assert report.counts["lines.swung"] == written.live
-    assert office.shown() == before
-    assert office.pointed() == set(office.names("chk/"))
+    assert stack.shown() == before
+    assert stack.pointed() == set(stack.names("chk/"))
 
 
-def test_a_second_run_finds_nothing_to_do(spark: SparkSession, office: Office) -> None:
-    office.fill(messages=200, seed=4, orphans=0, corrupt=0)
-    compact(spark, office)
-    before = office.deployed.objects()
-    report = compact(spark, office)
+def test_a_second_run_finds_nothing_to_do(spark: SparkSession, stack: JobStack) -> None:
+    stack.fill(messages=200, seed=4, orphans=0, corrupt=0)
+    compact(spark, stack)
+    before = stack.deployed.objects()
+    report = compact(spark, stack)
     assert report.counts["lines.read"] == 0
-    assert office.deployed.objects() == before
+    assert stack.deployed.objects() == before
 
 
 def test_a_large_conversation_is_spread_over_tasks_and_stays_together_in_time(
-    spark: SparkSession, office: Office, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, stack: JobStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small parts and chunks, as if there were a thousand times as much.
     monkeypatch.setattr(compact_chunks, "_PARTITION_BYTES", 128 * 1024)
-    office.fill(
+    stack.fill(
         messages=1_000, seed=7, one_conversation=900, acknowledged=0, orphans=0, corrupt=0, late=0, redelivered=0
     )
-    before = office.shown()
-    compact(spark, office)
-    assert office.shown() == before
-    chunks = [data for name, data in office.deployed.objects().items() if name.startswith("chk/")]
+    before = stack.shown()
+    compact(spark, stack)
+    assert stack.shown() == before
+    chunks = [data for name, data in stack.deployed.objects().items() if name.startswith("chk/")]
     assert sum(b"crowd.example" in data for data in chunks) >= 4
     # Read in order, it takes about as many requests as there are chunks of it, and not some of each for each page.
     crowded = max(before, key=lambda mailbox: len(before[mailbox]))
-    rows = [row for row in office.rows(crowded) if row.conversation == "crowd.example"]
+    rows = [row for row in stack.rows(crowded) if row.conversation == "crowd.example"]
     pages = [len(runs_of(rows[start : start + 300])) for start in range(0, len(rows), 300)]
     assert sum(pages) <= 4 * len(pages)
 
 
-def test_a_reader_who_polls_all_the_while_never_misses_or_doubles(spark: SparkSession, office: Office) -> None:
-    office.fill(messages=400, seed=8, corrupt=0, mailboxes=3)
-    before, over, seen = office.shown(), threading.Event(), []
+def test_a_reader_who_polls_all_the_while_never_misses_or_doubles(spark: SparkSession, stack: JobStack) -> None:
+    stack.fill(messages=400, seed=8, corrupt=0, mailboxes=3)
+    before, over, seen = stack.shown(), threading.Event(), []
 
     def poll() -> None:
         while not over.is_set():
-            seen.append(office.shown())
+            seen.append(stack.shown())
 
     polling = threading.Thread(target=poll)
     polling.start()
     try:
-        compact(spark, office)
+        compact(spark, stack)
     finally:
         over.set()
         polling.join()
@@ -189,24 +189,24 @@ def test_a_reader_who_polls_all_the_while_never_misses_or_doubles(spark: SparkSe
 
 
 @pytest.mark.proof
-def test_two_runs_at_once_end_as_one_does(spark: SparkSession, office: Office) -> None:
-    office.fill(messages=800, seed=9, corrupt=0, orphans=0)
-    before = office.shown()
+def test_two_runs_at_once_end_as_one_does(spark: SparkSession, stack: JobStack) -> None:
+    stack.fill(messages=800, seed=9, corrupt=0, orphans=0)
+    before = stack.shown()
     reports: list[JobReport] = []
-    runs = [threading.Thread(target=lambda: reports.append(compact(spark, office))) for _ in range(2)]
+    runs = [threading.Thread(target=lambda: reports.append(compact(spark, stack))) for _ in range(2)]
     for run in runs:
         run.start()
     for run in runs:
         run.join()
     assert len(reports) == 2
-    assert office.shown() == before
-    assert not office.names("seg/")
+    assert stack.shown() == before
+    assert not stack.names("seg/")
     # What one of them wrote in vain is looked at when it is a day old, and goes.
-    compact(spark, office, now=now_ms() + 2 * DAY_MS)
-    assert set(office.names("chk/")) == office.pointed()
+    compact(spark, stack, now=now_ms() + 2 * DAY_MS)
+    assert set(stack.names("chk/")) == stack.pointed()
 
 
-def test_made_up_mail_is_what_the_tests_take_it_for(office: Office) -> None:
-    written: Written = office.fill(messages=400, seed=10)
+def test_made_up_mail_is_what_the_tests_take_it_for(stack: JobStack) -> None:
+    written: Written = stack.fill(messages=400, seed=10)
     assert written.shown is not None
-    assert {sk for rows in office.shown().values() for sk, _ in rows} == {key.sk for key in written.shown}
+    assert {sk for rows in stack.shown().values() for sk, _ in rows} == {key.sk for key in written.shown}

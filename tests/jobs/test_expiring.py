@@ -32,7 +32,7 @@ SIZE = 10
 SHOP, BOB = "shop.com", "bob.eth"
 
 
-class House:
+class ExpiryStack:
     """A store with mail in it; `clients`: what a run goes by."""
 
     def __init__(self, deployed: Deployed, clients: Clients | None = None) -> None:
@@ -43,9 +43,9 @@ class House:
         self.usages = deployed.storage.usages
         self._filed = 0
 
-    def by(self, clients: Clients) -> "House":
+    def by(self, clients: Clients) -> "ExpiryStack":
         """The same, seen by a run of other clients."""
-        return House(self.deployed, clients)
+        return ExpiryStack(self.deployed, clients)
 
     def file(self, mailbox: str, *days_ago: float, shards: int = 1) -> list[RowKey]:
         """Messages that were received so many days before now; counted."""
@@ -101,8 +101,8 @@ class House:
 
 
 @pytest.fixture
-def house(deployed: Deployed) -> House:
-    return House(deployed)
+def stack(deployed: Deployed) -> ExpiryStack:
+    return ExpiryStack(deployed)
 
 
 def sks(keys: Iterable[RowKey]) -> set[str]:
@@ -112,161 +112,163 @@ def sks(keys: Iterable[RowKey]) -> set[str]:
 # --- what goes, and what stays --------------------------------------------------------------------------------------
 
 
-def test_what_had_its_time_is_gone_and_says_so(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    [old] = house.file(SHOP, 41)
-    house.file(SHOP, 39)
-    went, counts = house.run()
+def test_what_had_its_time_is_gone_and_says_so(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    [old] = stack.file(SHOP, 41)
+    stack.file(SHOP, 39)
+    went, counts = stack.run()
     assert [str(each) for each in went] == [f"{SHOP}: 1 messages expired, {SIZE} bytes"]
     assert (counts["expired.expired"], counts["bytes.expired"]) == (1, SIZE)
-    assert house.deployed.item("PostTable", pk=old.pk, sk=old.sk) == {
+    assert stack.deployed.item("PostTable", pk=old.pk, sk=old.sk) == {
         "pk": {"S": old.pk}, "sk": {"S": old.sk}, "st": {"S": "G"}, "why": {"S": "expired"},
         "ttl": {"N": str(NOW // 1000 + RETAIN)},
     }  # fmt: skip
-    assert house.gone() == {old.sk: OVER}
-    house.check_usage(SHOP)
+    assert stack.gone() == {old.sk: OVER}
+    stack.check_usage(SHOP)
 
 
-def test_what_has_no_time_stays(house: House) -> None:
+def test_what_has_no_time_stays(stack: ExpiryStack) -> None:
     for name in ("no.row", "without.end", "letters.eth", "wanted.eth"):
-        house.file(name, 4000)
-    house.mailboxes.set_ttl("without.end", 0)
-    house.mailboxes.set_keys("wanted.eth", ["key"])
-    house.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox("letters.eth"))
-    went, _ = house.run()
-    assert (went, house.gone()) == ([], {})
+        stack.file(name, 4000)
+    stack.mailboxes.set_ttl("without.end", 0)
+    stack.mailboxes.set_keys("wanted.eth", ["key"])
+    stack.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox("letters.eth"))
+    went, _ = stack.run()
+    assert (went, stack.gone()) == ([], {})
 
 
-def test_a_letter_goes_when_its_sender_was_told_and_not_before_whatever_is_set(house: House) -> None:
-    house.file(BOB, 91, 89, 50)
-    house.set_row(f"dm3#{BOB}", extension={"S": "{}"})
-    house.mailboxes.set_ttl(BOB, 40)
-    house.expire(Periods(0, FLOOR_DAYS))
-    assert house.gone() == {}
-    house.expire(Periods(90, FLOOR_DAYS))
-    assert (house.waiting(BOB), set(house.gone().values())) == (2, {OVER})
-    house.check_usage(BOB)
+def test_a_letter_goes_when_its_sender_was_told_and_not_before_whatever_is_set(stack: ExpiryStack) -> None:
+    stack.file(BOB, 91, 89, 50)
+    stack.set_row(f"dm3#{BOB}", extension={"S": "{}"})
+    stack.mailboxes.set_ttl(BOB, 40)
+    stack.expire(Periods(0, FLOOR_DAYS))
+    assert stack.gone() == {}
+    stack.expire(Periods(90, FLOOR_DAYS))
+    assert (stack.waiting(BOB), set(stack.gone().values())) == (2, {OVER})
+    stack.check_usage(BOB)
 
 
-def test_a_mailbox_that_was_taken_out_of_the_delivery_service_keeps_what_its_senders_were_told(house: House) -> None:
-    house.file(BOB, 91, 50)
-    house.set_row(f"dm3#{BOB}", removed={"BOOL": True})
-    house.expire(Periods(0, FLOOR_DAYS))
-    assert house.gone() == {}
-    house.mailboxes.close(BOB, (NOW - 400 * DAY_MS) // 1000)
-    house.expire(Periods(90, FLOOR_DAYS))
-    assert house.waiting(BOB) == 1
+def test_a_mailbox_that_was_taken_out_of_the_delivery_service_keeps_what_its_senders_were_told(
+    stack: ExpiryStack,
+) -> None:
+    stack.file(BOB, 91, 50)
+    stack.set_row(f"dm3#{BOB}", removed={"BOOL": True})
+    stack.expire(Periods(0, FLOOR_DAYS))
+    assert stack.gone() == {}
+    stack.mailboxes.close(BOB, (NOW - 400 * DAY_MS) // 1000)
+    stack.expire(Periods(90, FLOOR_DAYS))
+    assert stack.waiting(BOB) == 1
 
 
-def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_the_last_30_days(house: House) -> None:
-    house.mailboxes.close(SHOP, (NOW - 61 * DAY_MS) // 1000)
-    house.mailboxes.close("lately.com", (NOW - 59 * DAY_MS) // 1000)
-    old = house.file(SHOP, 400, 31)
-    house.file(SHOP, 29)
-    house.file("lately.com", 400)
-    went, counts = house.run(Periods(0, 60))
+def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_the_last_30_days(stack: ExpiryStack) -> None:
+    stack.mailboxes.close(SHOP, (NOW - 61 * DAY_MS) // 1000)
+    stack.mailboxes.close("lately.com", (NOW - 59 * DAY_MS) // 1000)
+    old = stack.file(SHOP, 400, 31)
+    stack.file(SHOP, 29)
+    stack.file("lately.com", 400)
+    went, counts = stack.run(Periods(0, 60))
     assert [str(each) for each in went] == [f"{SHOP}: 2 messages closed, {2 * SIZE} bytes"]
-    assert house.gone() == dict.fromkeys(sks(old), CLOSED)
+    assert stack.gone() == dict.fromkeys(sks(old), CLOSED)
     assert counts["expired.closed"] == 2
-    house.check_usage(SHOP)
+    stack.check_usage(SHOP)
 
 
-def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes_and_it_is_counted(house: House) -> None:
-    house.file(SHOP, 400)
-    house.set_row(f"mailbox#{SHOP}", closed={"BOOL": True})
-    counts = house.expire()
-    assert house.gone() == {}
+def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes_and_it_is_counted(stack: ExpiryStack) -> None:
+    stack.file(SHOP, 400)
+    stack.set_row(f"mailbox#{SHOP}", closed={"BOOL": True})
+    counts = stack.expire()
+    assert stack.gone() == {}
     assert counts["mailboxes.closed at an unknown time"] == 1
 
 
-def test_a_mailbox_whose_row_cannot_be_read_stops_nobody(house: House) -> None:
-    house.file("broken.com", 400)
-    house.set_row("mailbox#broken.com", ttl_days={"S": "some"})
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.file(SHOP, 41)
-    counts = house.expire()
-    assert (counts["mailboxes.unreadable"], counts["expired.expired"], house.waiting("broken.com")) == (1, 1, 1)
+def test_a_mailbox_whose_row_cannot_be_read_stops_nobody(stack: ExpiryStack) -> None:
+    stack.file("broken.com", 400)
+    stack.set_row("mailbox#broken.com", ttl_days={"S": "some"})
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.file(SHOP, 41)
+    counts = stack.expire()
+    assert (counts["mailboxes.unreadable"], counts["expired.expired"], stack.waiting("broken.com")) == (1, 1, 1)
 
 
-def test_of_a_mailbox_under_legal_hold_nothing_goes_until_it_is_released(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.mailboxes.close(SHOP, 1)
-    house.file(SHOP, 400)
-    house.mailboxes.hold(SHOP)
-    counts = house.expire()
-    assert (house.gone(), counts["mailboxes.held"]) == ({}, 1)
-    house.mailboxes.release(SHOP)
-    house.expire()
-    assert house.waiting(SHOP) == 0
+def test_of_a_mailbox_under_legal_hold_nothing_goes_until_it_is_released(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.mailboxes.close(SHOP, 1)
+    stack.file(SHOP, 400)
+    stack.mailboxes.hold(SHOP)
+    counts = stack.expire()
+    assert (stack.gone(), counts["mailboxes.held"]) == ({}, 1)
+    stack.mailboxes.release(SHOP)
+    stack.expire()
+    assert stack.waiting(SHOP) == 0
 
 
-def test_mailboxes_are_listed_as_long_as_they_are_held(house: House) -> None:
+def test_mailboxes_are_listed_as_long_as_they_are_held(stack: ExpiryStack) -> None:
     for name in (SHOP, "a.com", BOB):
-        house.mailboxes.set_ttl(name, 40)
-    house.mailboxes.hold(BOB)
-    house.mailboxes.hold("a.com")
-    table = Table(house.clients.dynamodb, house.deployed.tables["DirectoryTable"], Patience("read", Pace(1e9), Tally()))
+        stack.mailboxes.set_ttl(name, 40)
+    stack.mailboxes.hold(BOB)
+    stack.mailboxes.hold("a.com")
+    table = Table(stack.clients.dynamodb, stack.deployed.tables["DirectoryTable"], Patience("read", Pace(1e9), Tally()))
     assert held_mailboxes(table) == {BOB, "a.com"}
-    house.mailboxes.release(BOB)
+    stack.mailboxes.release(BOB)
     assert held_mailboxes(table) == {"a.com"}
-    assert not house.mailboxes.find(BOB).held
+    assert not stack.mailboxes.find(BOB).held
 
 
 def test_each_mailbox_that_may_have_something_is_found_once_in_whatever_parts_the_directory_is_read(
-    house: House,
+    stack: ExpiryStack,
 ) -> None:
-    operators = house.deployed.storage.operators
+    operators = stack.deployed.storage.operators
     for number in range(20):
-        house.mailboxes.set_ttl(f"{number}.eth", 40)
+        stack.mailboxes.set_ttl(f"{number}.eth", 40)
         operators.put_dm3_mailbox(Dm3Mailbox(f"{number}.eth"))
-        house.mailboxes.set_ttl(f"{number}.com", 40)
-        house.mailboxes.set_keys(f"{number}.net", ["key"])
+        stack.mailboxes.set_ttl(f"{number}.com", 40)
+        stack.mailboxes.set_keys(f"{number}.net", ["key"])
     expected = sorted(f"{number}.{end}" for number in range(20) for end in ("eth", "com"))
     for segments in (1, 4):
-        assert house.candidates(segments=segments) == expected
+        assert stack.candidates(segments=segments) == expected
 
 
 def test_all_shards_and_all_pages_are_gone_through_from_the_head_on(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 3)
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.mailboxes.raise_shards(SHOP, 3)
-    before, *old = house.file(SHOP, *(100 - number for number in range(30)), shards=3)
-    house.file(SHOP, *(number for number in range(30)), shards=3)
-    heads = Heads(house.clients.dynamodb, house.deployed.tables["PostTable"])
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.mailboxes.raise_shards(SHOP, 3)
+    before, *old = stack.file(SHOP, *(100 - number for number in range(30)), shards=3)
+    stack.file(SHOP, *(number for number in range(30)), shards=3)
+    heads = Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"])
     heads.raise_to(before.pk, Position("", 0), before.sk + "!", NOW)
-    house.expire()
+    stack.expire()
     # The head says that there are tombstones only before it: nobody looks there.
-    assert house.gone() == dict.fromkeys(sks(old), OVER)
-    house.check_usage(SHOP)
+    assert stack.gone() == dict.fromkeys(sks(old), OVER)
+    stack.check_usage(SHOP)
 
 
-def test_a_mailbox_whose_head_is_beyond_what_may_go_is_left_alone(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    [young] = house.file(SHOP, 5)
-    Heads(house.clients.dynamodb, house.deployed.tables["PostTable"]).raise_to(young.pk, Position("", 0), young.sk, NOW)
-    assert house.run()[0] == []
+def test_a_mailbox_whose_head_is_beyond_what_may_go_is_left_alone(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    [young] = stack.file(SHOP, 5)
+    Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"]).raise_to(young.pk, Position("", 0), young.sk, NOW)
+    assert stack.run()[0] == []
 
 
-def test_a_mailbox_without_a_quota_is_not_counted(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
+def test_a_mailbox_without_a_quota_is_not_counted(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
     key = row_key(SHOP, 1, NOW - 41 * DAY_MS, "f" * 32)
-    house.register.file(key, Place("seg/one", 0, SIZE), "c")
-    house.expire()
-    assert house.gone() == {key.sk: OVER}
-    assert house.deployed.rows("LimitsTable") == []
+    stack.register.file(key, Place("seg/one", 0, SIZE), "c")
+    stack.expire()
+    assert stack.gone() == {key.sk: OVER}
+    assert stack.deployed.rows("LimitsTable") == []
 
 
-def test_a_dry_run_says_what_would_go_and_changes_nothing_at_all(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.mailboxes.close("closed.com", 1)
-    house.file(SHOP, 41, 42, 39)
-    house.file("closed.com", 31)
-    before = house.deployed.dump()
-    would, would_count = house.run(dry_run=True)
-    assert house.deployed.dump() == before
-    went, counted = house.run()
+def test_a_dry_run_says_what_would_go_and_changes_nothing_at_all(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.mailboxes.close("closed.com", 1)
+    stack.file(SHOP, 41, 42, 39)
+    stack.file("closed.com", 31)
+    before = stack.deployed.dump()
+    would, would_count = stack.run(dry_run=True)
+    assert stack.deployed.dump() == before
+    went, counted = stack.run()
     assert (would, would_count["bytes.expired"]) == (went, counted["bytes.expired"])
     assert {each.where: each.count for each in went} == {SHOP: 2, "closed.com": 1}
 
@@ -274,8 +276,8 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing_at_all(house: House) -
 # --- others at work -------------------------------------------------------------------------------------------------
 
 
-def meanwhile(house: House, operation: str, do: Callable[[], object]) -> House:
-    """A house whose run does something else just before its first call of this kind."""
+def meanwhile(stack: ExpiryStack, operation: str, do: Callable[[], object]) -> ExpiryStack:
+    """A stack whose run does something else just before its first call of this kind."""
     clients, done = new_clients(), []
     lock = RLock()
 
@@ -288,68 +290,68 @@ def meanwhile(house: House, operation: str, do: Callable[[], object]) -> House:
             yield
 
     gate_calls(clients, gate)
-    return house.by(clients)
+    return stack.by(clients)
 
 
-def test_what_is_acknowledged_meanwhile_is_acknowledged_and_counted_once(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    first, second = house.file(SHOP, 41, 42)
-    counts = meanwhile(house, "UpdateItem", lambda: house.acknowledge(second)).expire()
-    assert house.gone() == {first.sk: OVER, second.sk: "acked"}
+def test_what_is_acknowledged_meanwhile_is_acknowledged_and_counted_once(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    first, second = stack.file(SHOP, 41, 42)
+    counts = meanwhile(stack, "UpdateItem", lambda: stack.acknowledge(second)).expire()
+    assert stack.gone() == {first.sk: OVER, second.sk: "acked"}
     assert counts["expired.expired"] == 1
-    house.check_usage(SHOP)
+    stack.check_usage(SHOP)
 
 
-def test_what_two_runs_let_go_at_once_is_counted_once(house: House) -> None:
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.file(SHOP, *range(41, 61))
+def test_what_two_runs_let_go_at_once_is_counted_once(stack: ExpiryStack) -> None:
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.file(SHOP, *range(41, 61))
     other: list[int] = []
-    first = meanwhile(house, "UpdateItem", lambda: other.append(house.expire()["expired.expired"])).expire()
+    first = meanwhile(stack, "UpdateItem", lambda: other.append(stack.expire()["expired.expired"])).expire()
     assert (first["expired.expired"], other) == (0, [20])
-    assert house.waiting(SHOP) == 0
-    house.check_usage(SHOP)
+    assert stack.waiting(SHOP) == 0
+    stack.check_usage(SHOP)
 
 
 def test_a_hold_that_is_set_while_a_run_is_under_way_holds_for_all_that_is_still_there(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 4)
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.file(SHOP, *range(41, 51))
-    counts = meanwhile(house, "UpdateItem", lambda: house.mailboxes.hold(SHOP)).expire()
-    assert (counts["expired.expired"], house.waiting(SHOP)) == (4, 6)
-    house.check_usage(SHOP)
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.file(SHOP, *range(41, 51))
+    counts = meanwhile(stack, "UpdateItem", lambda: stack.mailboxes.hold(SHOP)).expire()
+    assert (counts["expired.expired"], stack.waiting(SHOP)) == (4, 6)
+    stack.check_usage(SHOP)
 
 
 # --- wherever a run dies --------------------------------------------------------------------------------------------
 
 
-def mailed(deployed: Deployed) -> House:
-    house = House(deployed)
-    house.mailboxes.set_ttl(SHOP, 40)
-    house.mailboxes.close("closed.com", 1)
-    house.file(SHOP, 45, 44, 43, 42, 41, 20)
-    house.file("closed.com", 400, 10)
-    return house
+def mailed(deployed: Deployed) -> ExpiryStack:
+    stack = ExpiryStack(deployed)
+    stack.mailboxes.set_ttl(SHOP, 40)
+    stack.mailboxes.close("closed.com", 1)
+    stack.file(SHOP, 45, 44, 43, 42, 41, 20)
+    stack.file("closed.com", 400, 10)
+    return stack
 
 
-def ends(house: House) -> list[Any]:
-    return [row.get("why", row.get("st")) for row in house.deployed.rows("PostTable")]
+def ends(stack: ExpiryStack) -> list[Any]:
+    return [row.get("why", row.get("st")) for row in stack.deployed.rows("PostTable")]
 
 
 def test_wherever_a_run_dies_the_next_one_ends_what_it_began(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 2)
     victim = new_clients()
     with deployment(clients) as deployed:
-        house = mailed(deployed)
-        deaths = deaths_of(victim, house.by(victim).expire)
-        expected = ends(house)
+        stack = mailed(deployed)
+        deaths = deaths_of(victim, stack.by(victim).expire)
+        expected = ends(stack)
     assert set(deaths.calls) == {"GetItem", "Query", "Scan", "UpdateItem"}
     for death in deaths.different:
         with holding(death.state):
             # What the dead run let go and did not come to count: of one page at most.
-            owed = house.usages.read(SHOP).messages - house.waiting(SHOP)
+            owed = stack.usages.read(SHOP).messages - stack.waiting(SHOP)
             assert 0 <= owed <= 2, death.after
-            house.expire()
-            assert ends(house) == expected, death.after
-            assert house.usages.read(SHOP).messages - house.waiting(SHOP) == owed
+            stack.expire()
+            assert ends(stack) == expected, death.after
+            assert stack.usages.read(SHOP).messages - stack.waiting(SHOP) == owed

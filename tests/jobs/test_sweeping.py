@@ -41,7 +41,7 @@ RETAIN = 22 * 24 * 3600
 Sweep = Callable[[Sweeper], Iterator[Went]]
 
 
-class House:
+class SweptStack:
     """A store with something in it. `now`: when a run begins, epoch milliseconds."""
 
     def __init__(self, deployed: Deployed) -> None:
@@ -107,23 +107,23 @@ class House:
 
 
 @pytest.fixture
-def house(deployed: Deployed) -> House:
-    return House(deployed)
+def stack(deployed: Deployed) -> SweptStack:
+    return SweptStack(deployed)
 
 
 # --- claims and replies ---------------------------------------------------------------------------------------------
 
 
-def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(house: House) -> None:
+def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(stack: SweptStack) -> None:
     now = 1_795_253_400_000
     hour = hour_of(claim_name(now - 31 * DAY_MS - HOUR_MS, "any"))
-    old = {house.put(name(hour - age, "one"), b"12345") for age in (1, 9 * DAY_MS) for name in (claim_name, reply_name)}
-    young = {house.put(name(now - age, "two")) for age in (0, 31 * DAY_MS) for name in (claim_name, reply_name)}
-    odd = {house.put("claim/1999/by/hand/00/x"), house.put("seg/1999/01/01/00/x.jsonl")}
-    would, _ = house.sweep(Sweeper.handed_on, now, dry_run=True)
-    assert house.names() == old | young | odd
-    went, counts = house.sweep(Sweeper.handed_on, now)
-    assert house.names() == young | odd
+    old = {stack.put(name(hour - age, "one"), b"12345") for age in (1, 9 * DAY_MS) for name in (claim_name, reply_name)}
+    young = {stack.put(name(now - age, "two")) for age in (0, 31 * DAY_MS) for name in (claim_name, reply_name)}
+    odd = {stack.put("claim/1999/by/hand/00/x"), stack.put("seg/1999/01/01/00/x.jsonl")}
+    would, _ = stack.sweep(Sweeper.handed_on, now, dry_run=True)
+    assert stack.names() == old | young | odd
+    went, counts = stack.sweep(Sweeper.handed_on, now)
+    assert stack.names() == young | odd
     assert would == went
     assert (counts["objects.collected"], counts["bytes.collected"], counts["hours.unknown"]) == (4, 20, 1)
 
@@ -132,48 +132,48 @@ def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(house: Hous
 
 
 @pytest.mark.parametrize("segments", [1, 3])
-def test_what_lies_under_box_and_is_named_by_no_row_goes_after_a_day(house: House, segments: int) -> None:
+def test_what_lies_under_box_and_is_named_by_no_row_goes_after_a_day(stack: SweptStack, segments: int) -> None:
     for mailbox, key in ((BOB, KEY), (BOB, OTHER), (ALICE, KEY)):
-        house.storage.put(mailbox, key, None, b"sealed")
-    parts = [house.storage.add_part(ALICE, data, 4_000_000_000) for data in (b"one", b"two", b"three")]
-    house.storage.join(ALICE, OTHER, None, parts[:2])
-    garbage = {house.put(f"box/{number:032x}") for number in (0, 2**64, 2**127)}
-    elsewhere = house.put("claim/box")
-    kept = house.names() - garbage
-    later = house.a_day_later()
-    assert house.tidy(later - 60_000, segments=segments)[0] == []
-    assert house.names() == kept | garbage
-    went, counts = house.tidy(later, segments=segments)
-    assert house.names() == kept
-    assert house.named() == kept - {elsewhere}
+        stack.storage.put(mailbox, key, None, b"sealed")
+    parts = [stack.storage.add_part(ALICE, data, 4_000_000_000) for data in (b"one", b"two", b"three")]
+    stack.storage.join(ALICE, OTHER, None, parts[:2])
+    garbage = {stack.put(f"box/{number:032x}") for number in (0, 2**64, 2**127)}
+    elsewhere = stack.put("claim/box")
+    kept = stack.names() - garbage
+    later = stack.a_day_later()
+    assert stack.tidy(later - 60_000, segments=segments)[0] == []
+    assert stack.names() == kept | garbage
+    went, counts = stack.tidy(later, segments=segments)
+    assert stack.names() == kept
+    assert stack.named() == kept - {elsewhere}
     assert (counts["objects.collected"], bool(went)) == (3, True)
 
 
-def test_a_container_that_is_written_while_garbage_is_looked_for_is_never_touched(house: House) -> None:
+def test_a_container_that_is_written_while_garbage_is_looked_for_is_never_touched(stack: SweptStack) -> None:
     """Once for each call of the run: the container is written anew, and another for the first time, just before it."""
-    house.storage.put(BOB, KEY, None, b"before")
-    house.put("box/garbage")
-    calls = _calls(house, lambda clients: house.tidy(house.a_day_later(), clients=clients, dry_run=True))
+    stack.storage.put(BOB, KEY, None, b"before")
+    stack.put("box/garbage")
+    calls = _calls(stack, lambda clients: stack.tidy(stack.a_day_later(), clients=clients, dry_run=True))
     assert {"ListObjectsV2", "Scan"} <= set(calls)
     for number in range(1, len(calls) + 2):
-        house.put("box/garbage")
+        stack.put("box/garbage")
         # By their age the new objects would be garbage, too: what saves them is the order alone.
-        later = house.a_day_later() + DAY_MS
+        later = stack.a_day_later() + DAY_MS
 
         def write(key: str = f"0x{number + 9:064x}") -> None:
-            house.storage.put(BOB, KEY, house.storage.find(BOB, KEY), b"after")
-            house.storage.put(BOB, key, None, b"new")
+            stack.storage.put(BOB, KEY, stack.storage.find(BOB, KEY), b"after")
+            stack.storage.put(BOB, key, None, b"new")
 
         clients = _meanwhile(number, write)
-        house.tidy(later, clients=clients)
-        assert house.named() <= house.names(), number
-        assert "box/garbage" not in house.names()
-        found = house.storage.find(BOB, KEY)
+        stack.tidy(later, clients=clients)
+        assert stack.named() <= stack.names(), number
+        assert "box/garbage" not in stack.names()
+        found = stack.storage.find(BOB, KEY)
         assert found
-        assert house.storage.read(found, 0, found.size) in (b"before", b"after")
+        assert stack.storage.read(found, 0, found.size) in (b"before", b"after")
 
 
-def _calls(house: House, run: Callable[[Clients], object]) -> list[str]:
+def _calls(stack: SweptStack, run: Callable[[Clients], object]) -> list[str]:
     clients, calls = new_clients(), list[str]()
 
     @contextmanager
@@ -201,44 +201,44 @@ def _meanwhile(number: int, do: Callable[[], object]) -> Clients:
     return clients
 
 
-def test_nothing_goes_while_there_is_a_row_that_cannot_be_read(house: House) -> None:
-    house.put("box/garbage")
-    table = house.deployed.tables["StorageTable"]
+def test_nothing_goes_while_there_is_a_row_that_cannot_be_read(stack: SweptStack) -> None:
+    stack.put("box/garbage")
+    table = stack.deployed.tables["StorageTable"]
     odd = {"pk": {"S": BOB}, "sk": {"S": "z#from a newer release"}}
-    house.deployed.clients.dynamodb.put_item(TableName=table, Item=odd)
-    went, counts = house.tidy(house.a_day_later())
-    assert (went, house.names(), counts[UNREADABLE]) == ([], {"box/garbage"}, 1)
+    stack.deployed.clients.dynamodb.put_item(TableName=table, Item=odd)
+    went, counts = stack.tidy(stack.a_day_later())
+    assert (went, stack.names(), counts[UNREADABLE]) == ([], {"box/garbage"}, 1)
 
 
-def test_parts_that_nobody_joined_go_after_a_day_and_the_count_stays_right(house: House) -> None:
+def test_parts_that_nobody_joined_go_after_a_day_and_the_count_stays_right(stack: SweptStack) -> None:
     now = 1_795_253_400_000
     begun = (now - GARBAGE_MS) // 1000
-    house.storage.put(BOB, KEY, None, b"sealed")
+    stack.storage.put(BOB, KEY, None, b"sealed")
     for at in (begun - 1000, begun - 1, begun + 1):
-        house.storage.add_part(BOB, b"part", at)
-    before = house.deployed.dump()
-    would, _ = house.tidy(now, dry_run=True)
-    assert house.deployed.dump() == before
-    went, counts = house.tidy(now)
+        stack.storage.add_part(BOB, b"part", at)
+    before = stack.deployed.dump()
+    would, _ = stack.tidy(now, dry_run=True)
+    assert stack.deployed.dump() == before
+    went, counts = stack.tidy(now)
     assert would == went == [f"{BOB}: 1 part that nobody joined, 4 bytes"] * 2
     assert counts["parts.dropped"] == 2
-    assert house.storage.use(BOB) == Use(2, len(b"sealed") + len(b"part"))
-    assert house.names() == house.named()
+    assert stack.storage.use(BOB) == Use(2, len(b"sealed") + len(b"part"))
+    assert stack.names() == stack.named()
 
 
 # --- uploads --------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload_that_nobody_finished_is_aborted_after_a_day(house: House) -> None:
-    s3, bucket = house.deployed.clients.s3, house.deployed.bucket
+def test_an_upload_that_nobody_finished_is_aborted_after_a_day(stack: SweptStack) -> None:
+    s3, bucket = stack.deployed.clients.s3, stack.deployed.bucket
     s3.create_multipart_upload(Bucket=bucket, Key="box/large")
     [upload] = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
     s3.create_multipart_upload(Bucket=bucket, Key="of/somebody/else")
     a_day_later = round(upload["Initiated"].timestamp() * 1000) + GARBAGE_MS
     for now, dry_run in ((a_day_later, False), (a_day_later + 1, True)):
-        house.sweep(Sweeper.uploads, now, dry_run=dry_run)
+        stack.sweep(Sweeper.uploads, now, dry_run=dry_run)
         assert len(s3.list_multipart_uploads(Bucket=bucket)["Uploads"]) == 2
-    went, counts = house.sweep(Sweeper.uploads, a_day_later + 1)
+    went, counts = stack.sweep(Sweeper.uploads, a_day_later + 1)
     assert [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["of/somebody/else"]
     assert (went, counts["uploads.aborted"]) == (["box/large: 1 unfinished upload, 0 bytes"], 1)
 
@@ -246,36 +246,36 @@ def test_an_upload_that_nobody_finished_is_aborted_after_a_day(house: House) -> 
 # --- wherever a run dies --------------------------------------------------------------------------------------------
 
 
-def all_of_it(house: House, now: int, clients: Clients | None = None) -> None:
-    house.tidy(now, clients=clients)
+def all_of_it(stack: SweptStack, now: int, clients: Clients | None = None) -> None:
+    stack.tidy(now, clients=clients)
     for sweep in (Sweeper.handed_on, Sweeper.uploads):
-        house.sweep(sweep, now, clients=clients)
+        stack.sweep(sweep, now, clients=clients)
 
 
-def littered(house: House) -> int:
+def littered(stack: SweptStack) -> int:
     """A container, and of all that is swept something; when a day has gone by."""
-    house.storage.put(BOB, KEY, house.storage.find(BOB, KEY), b"sealed")
+    stack.storage.put(BOB, KEY, stack.storage.find(BOB, KEY), b"sealed")
     for name in ("box/garbage", claim_name(0, "old"), reply_name(0, "old")):
-        house.put(name)
-    house.storage.add_part(BOB, b"part", 1)
-    house.deployed.clients.s3.create_multipart_upload(Bucket=house.deployed.bucket, Key="box/large")
-    return house.a_day_later()
+        stack.put(name)
+    stack.storage.add_part(BOB, b"part", 1)
+    stack.deployed.clients.s3.create_multipart_upload(Bucket=stack.deployed.bucket, Key="box/large")
+    return stack.a_day_later()
 
 
 def test_wherever_a_run_dies_nothing_is_lost_and_the_next_one_ends_what_it_began(clients: Clients) -> None:
     victim = new_clients()
     with deployment(clients) as deployed:
-        house = House(deployed)
-        later = littered(house)
-        deaths = deaths_of(victim, lambda: all_of_it(house, later, victim))
+        stack = SweptStack(deployed)
+        later = littered(stack)
+        deaths = deaths_of(victim, lambda: all_of_it(stack, later, victim))
     assert {"DeleteObjects", "AbortMultipartUpload", "TransactWriteItems", "DeleteObject"} < set(deaths.calls)
     for death in deaths.different:
         with holding(death.state):
-            assert house.named() <= house.names()
-            all_of_it(house, later)
-            assert house.names() == house.named(), death.after
-            assert house.storage.use(BOB) == Use(1, len(b"sealed"))
-            assert "Uploads" not in house.deployed.clients.s3.list_multipart_uploads(Bucket=house.deployed.bucket)
+            assert stack.named() <= stack.names()
+            all_of_it(stack, later)
+            assert stack.names() == stack.named(), death.after
+            assert stack.storage.use(BOB) == Use(1, len(b"sealed"))
+            assert "Uploads" not in stack.deployed.clients.s3.list_multipart_uploads(Bucket=stack.deployed.bucket)
 
 
 # --- orphans --------------------------------------------------------------------------------------------------------
@@ -284,13 +284,13 @@ NOW = 1_795_253_400_000
 MOVED = "moved"
 
 
-def filed(house: House, name: str, *whys: str | None) -> list[RowKey]:
+def filed(stack: SweptStack, name: str, *whys: str | None) -> list[RowKey]:
     """An object of lines with a row each; of those with a `why` it is gone, `MOVED`: live elsewhere, "": absent."""
-    register = house.deployed.storage.register
+    register = stack.deployed.storage.register
     at = hour_of(name)
-    rows = [row_key(BOB, 1, at, f"{next(house._ids):032x}") for _ in whys]
+    rows = [row_key(BOB, 1, at, f"{next(stack._ids):032x}") for _ in whys]
     data, places = lay_out([Line(row, "alice.eth", "{}", {}) for row in rows], name)
-    house.put(name, data)
+    stack.put(name, data)
     for row, place, why in zip(rows, places, whys, strict=True):
         if why != "":
             place = type(place)("chk/2026/01/01/00/other.jsonl", 0, 5) if why == MOVED else place
@@ -300,8 +300,8 @@ def filed(house: House, name: str, *whys: str | None) -> list[RowKey]:
     return rows
 
 
-def collect(house: House, *, held: frozenset[str] = frozenset(), dry_run: bool = False) -> Counts:
-    tally, deployed = Tally(), house.deployed
+def collect(stack: SweptStack, *, held: frozenset[str] = frozenset(), dry_run: bool = False) -> Counts:
+    tally, deployed = Tally(), stack.deployed
     bucket = Bucket(deployed.clients.s3, deployed.bucket, tally)
     registers = Registers(
         deployed.clients.dynamodb, deployed.tables["PostTable"], reads=Pace(1e9), writes=Pace(1e9), tally=tally
@@ -320,23 +320,23 @@ def collect(house: House, *, held: frozenset[str] = frozenset(), dry_run: bool =
     ],
 )
 def test_an_old_object_goes_that_no_row_needs(
-    house: House, name: Callable[[int, str], str], whys: tuple[str | None, ...], stays: bool
+    stack: SweptStack, name: Callable[[int, str], str], whys: tuple[str | None, ...], stays: bool
 ) -> None:
     old = name(NOW - 31 * DAY_MS, "old")
-    filed(house, old, *whys)
+    filed(stack, old, *whys)
     young = name(NOW - 29 * DAY_MS, "young")
-    filed(house, young, ACKED)
-    collect(house, dry_run=True)
-    assert house.names() == {old, young}
-    counts = collect(house)
-    assert house.names() == ({old} if stays else set()) | {young}
+    filed(stack, young, ACKED)
+    collect(stack, dry_run=True)
+    assert stack.names() == {old, young}
+    counts = collect(stack)
+    assert stack.names() == ({old} if stays else set()) | {young}
     assert counts["objects.collected"] == (not stays)
 
 
-def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_became_of_them(house: House) -> None:
+def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_became_of_them(stack: SweptStack) -> None:
     name = segment_name(NOW - 31 * DAY_MS, "old")
-    filed(house, name, ACKED, OVER, "")
-    collect(house, held=frozenset({BOB}))
-    assert house.names() == {name}
-    collect(house)
-    assert house.names() == set()
+    filed(stack, name, ACKED, OVER, "")
+    collect(stack, held=frozenset({BOB}))
+    assert stack.names() == {name}
+    collect(stack)
+    assert stack.names() == set()

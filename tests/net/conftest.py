@@ -1,3 +1,3 @@
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.pipeline.conftest import house as house
+from tests.pipeline.conftest import stack as stack

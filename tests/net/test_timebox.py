@@ -7,9 +7,9 @@ from threading import Event, Timer
 from typing import Any
 
 import pytest
-from tests.pipeline import dm3_house
-from tests.pipeline.dm3_house import ALICE, BOB, DeliveryService
-from tests.pipeline.house import House
+from tests.pipeline import delivery_service
+from tests.pipeline.delivery_service import ALICE, BOB, DeliveryService
+from tests.pipeline.stack import PipelineStack
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
@@ -113,21 +113,21 @@ def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecu
 
 
 def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
-    house: House, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    stack: PipelineStack, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = DeliveryService(house, registry=slow)  # type: ignore[arg-type]
+    service = DeliveryService(stack, registry=slow)  # type: ignore[arg-type]
     known = service.profiles()
     monkeypatch.setattr(service, "profiles", lambda: known)
     envelope = service.envelope()
-    before = house.deployed.dump()
+    before = stack.deployed.dump()
 
     def submitted(seconds: float) -> Any:
-        monkeypatch.setattr(dm3_house, "TimeBox", lambda *_: TimeBox(pool, seconds))
+        monkeypatch.setattr(delivery_service, "TimeBox", lambda *_: TimeBox(pool, seconds))
         return service.submit(envelope)
 
     refused = submitted(SHORT)["error"]
     assert (refused["code"], refused["data"]["reason"]) == (-32002, "ProfileLookupFailed")
-    assert house.deployed.dump() == before
+    assert stack.deployed.dump() == before
     slow.let_go.set()
     assert submitted(LONG)["result"] == "accepted"
     assert slow.asked == [BOB, ALICE]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.aws import Clients, gate_calls, new_clients
-from tests.pipeline.house import DAY, INTERVAL, NOW, PAUSE, SHOP, UNKNOWN, House
+from tests.pipeline.stack import DAY, INTERVAL, NOW, PAUSE, SHOP, UNKNOWN, PipelineStack
 from tests.pipeline.stage import Choose, Died, Stage, all_schedules, gate_of
 from tests.tiers import amount
 
@@ -31,44 +31,44 @@ URL, OTHER = "https://hook.example/a", "https://hook.example/b"
 Json = Any
 
 
-def come_to_rest(house: House, *, for_seconds: float = 3 * INTERVAL) -> None:
+def come_to_rest(stack: PipelineStack, *, for_seconds: float = 3 * INTERVAL) -> None:
     """The courier works its queue off, as time goes by."""
-    until = house.clock.now + for_seconds
-    while house.clock.now < until:
-        carried = house.take_notifications()
+    until = stack.clock.now + for_seconds
+    while stack.clock.now < until:
+        carried = stack.take_notifications()
         for each in carried:
             if isinstance(each, MailWaiting):
-                house.notifier().call(each)
+                stack.notifier().call(each)
             else:
-                house.notifier().tell(each)
-        if not house.deployed.bodies("CourierQueue"):
+                stack.notifier().tell(each)
+        if not stack.deployed.bodies("CourierQueue"):
             return
-        house.clock.now += 15
+        stack.clock.now += 15
 
 
-def told(house: House, to: str = URL) -> list[Json]:
+def told(stack: PipelineStack, to: str = URL) -> list[Json]:
     """What a target was told, so far."""
-    return [json.loads(content) for where, _, content in house.carriers.told if where == to]
+    return [json.loads(content) for where, _, content in stack.carriers.told if where == to]
 
 
-def one_notification(house: House) -> Notification:
+def one_notification(stack: PipelineStack) -> Notification:
     """A notification of a target, on its way."""
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
-    [notification] = house.take_notifications()
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    [notification] = stack.take_notifications()
     assert isinstance(notification, Notification)
     return notification
 
 
-def one_follower(house: House) -> MailWaiting:
+def one_follower(stack: PipelineStack) -> MailWaiting:
     """Of a burst the first was told, the last was filed: the message for the interval's end, which is now."""
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
-    queued = house.take_notifications()
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
+    queued = stack.take_notifications()
     for each in queued:
         if isinstance(each, Notification):
-            house.notifier().tell(each)
-    house.carriers.told.clear()
-    house.clock.now += INTERVAL
+            stack.notifier().tell(each)
+    stack.carriers.told.clear()
+    stack.clock.now += INTERVAL
     [follower] = [each for each in queued if isinstance(each, MailWaiting)]
     return follower
 
@@ -76,16 +76,16 @@ def one_follower(house: House) -> MailWaiting:
 # --- the worker says that something came in ---------------------------------------------------------------------------
 
 
-def test_a_mailbox_is_announced_once_for_a_batch_that_was_filed(house: House) -> None:
-    house.target(URL)
-    house.work(*(house.queued(house.envelope(body=number)) for number in range(3)))
-    assert house.deployed.groups("CourierQueue") == [notify_group(SHOP)]
-    assert house.take_notifications() == [MailWaiting(SHOP)]
+def test_a_mailbox_is_announced_once_for_a_batch_that_was_filed(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.work(*(stack.queued(stack.envelope(body=number)) for number in range(3)))
+    assert stack.deployed.groups("CourierQueue") == [notify_group(SHOP)]
+    assert stack.take_notifications() == [MailWaiting(SHOP)]
 
 
-def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(house: House) -> None:
+def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(stack: PipelineStack) -> None:
     queries: list[object] = []
-    events = house.deployed.clients.dynamodb.meta.events
+    events = stack.deployed.clients.dynamodb.meta.events
 
     def count(params: Json, **_: object) -> None:
         queries.append(params["ExpressionAttributeValues"][":pk"])
@@ -93,59 +93,61 @@ def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(house
     events.register("before-parameter-build.dynamodb.Query", count)
     try:
         for number in range(3):
-            house.settle(house.queued(house.envelope(body=number)))
+            stack.settle(stack.queued(stack.envelope(body=number)))
     finally:
         events.unregister("before-parameter-build.dynamodb.Query", count)
     assert queries.count({"S": f"notify#{SHOP}"}) == 1
-    assert house.take_notifications() == []
+    assert stack.take_notifications() == []
 
 
 @pytest.mark.parametrize("state", ["unverified", "paused", "removed"])
-def test_a_target_that_is_not_active_is_none_to_the_worker(house: House, state: str) -> None:
-    target = house.target(URL, verified=state != "unverified")
+def test_a_target_that_is_not_active_is_none_to_the_worker(stack: PipelineStack, state: str) -> None:
+    target = stack.target(URL, verified=state != "unverified")
     if state == "paused":
-        house.targets.pause(target, "")
+        stack.targets.pause(target, "")
     if state == "removed":
-        house.targets.remove(SHOP, target.id)
-    house.settle(house.queued(house.envelope()))
-    assert house.take_notifications() == []
+        stack.targets.remove(SHOP, target.id)
+    stack.settle(stack.queued(stack.envelope()))
+    assert stack.take_notifications() == []
 
 
-def test_what_was_filed_by_a_worker_that_died_is_announced_by_the_next(house: House) -> None:
-    house.target(URL)
-    record = house.queued(house.envelope())
-    house.settle(record)
-    house.take_notifications()
-    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
-    assert house.take_notifications() == [MailWaiting(SHOP)]
+def test_what_was_filed_by_a_worker_that_died_is_announced_by_the_next(stack: PipelineStack) -> None:
+    stack.target(URL)
+    record = stack.queued(stack.envelope())
+    stack.settle(record)
+    stack.take_notifications()
+    assert stack.settle(record).fate is ClaimOutcome.DUPLICATE
+    assert stack.take_notifications() == [MailWaiting(SHOP)]
 
 
-def test_what_a_worker_filed_and_another_would_discard_is_announced_too(house: House) -> None:
-    house.target(URL)
-    record = house.queued(house.envelope())
-    house.settle(record)
-    house.take_notifications()
-    house.keys.published.clear()
-    house.keys.cached.clear()
-    assert house.settle(record).fate is ClaimOutcome.DUPLICATE
-    assert house.take_notifications() == [MailWaiting(SHOP)]
+def test_what_a_worker_filed_and_another_would_discard_is_announced_too(stack: PipelineStack) -> None:
+    stack.target(URL)
+    record = stack.queued(stack.envelope())
+    stack.settle(record)
+    stack.take_notifications()
+    stack.keys.published.clear()
+    stack.keys.cached.clear()
+    assert stack.settle(record).fate is ClaimOutcome.DUPLICATE
+    assert stack.take_notifications() == [MailWaiting(SHOP)]
 
 
-def test_neither_what_is_discarded_nor_what_was_acknowledged_is_announced(house: House) -> None:
-    house.target(URL)
-    house.settle(house.queued(house.envelope(UNKNOWN)))
-    record = house.queued(house.envelope())
-    house.settle(record)
-    house.deployed.empty("CourierQueue")
-    house.register.acknowledge(house.claim(record).row, int(NOW) + DAY)
-    house.settle(record)
-    assert house.take_notifications() == []
+def test_neither_what_is_discarded_nor_what_was_acknowledged_is_announced(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.settle(stack.queued(stack.envelope(UNKNOWN)))
+    record = stack.queued(stack.envelope())
+    stack.settle(record)
+    stack.deployed.empty("CourierQueue")
+    stack.register.acknowledge(stack.claim(record).row, int(NOW) + DAY)
+    stack.settle(record)
+    assert stack.take_notifications() == []
 
 
-def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbours_are_done(house: House) -> None:
-    house.target(URL)
-    worker = house.worker()
-    records = [house.queued(house.envelope(body=number)) for number in range(3)]
+def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbours_are_done(
+    stack: PipelineStack,
+) -> None:
+    stack.target(URL)
+    worker = stack.worker()
+    records = [stack.queued(stack.envelope(body=number)) for number in range(3)]
 
     def away(*_: object, **__: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
@@ -158,119 +160,119 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
         ClaimOutcome.ACCEPTED,
         ClaimOutcome.RETRIED,
     ]
-    [retried] = house.deployed.bodies("RetryQueue")
-    house.work(house.record(retried))
-    assert house.take_notifications() == [MailWaiting(SHOP)]
+    [retried] = stack.deployed.bodies("RetryQueue")
+    stack.work(stack.record(retried))
+    assert stack.take_notifications() == [MailWaiting(SHOP)]
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_each_active_target_is_told_that_something_waits_and_nothing_else(house: House) -> None:
-    house.target(URL), house.target(OTHER)
-    house.target("https://hook.example/unverified", verified=False)
-    house.settle(house.queued(house.envelope(body="a secret")))
-    come_to_rest(house)
+def test_each_active_target_is_told_that_something_waits_and_nothing_else(stack: PipelineStack) -> None:
+    stack.target(URL), stack.target(OTHER)
+    stack.target("https://hook.example/unverified", verified=False)
+    stack.settle(stack.queued(stack.envelope(body="a secret")))
+    come_to_rest(stack)
     waiting = {"type": "postroom.waiting", "timestamp": "2026-11-21T09:30:00.000Z", "data": {"mailbox": SHOP}}
-    assert told(house, URL) == told(house, OTHER) == [waiting]
-    assert len(house.carriers.told) == 2
-    assert len({notification for _, notification, _ in house.carriers.told}) == 2
+    assert told(stack, URL) == told(stack, OTHER) == [waiting]
+    assert len(stack.carriers.told) == 2
+    assert len({notification for _, notification, _ in stack.carriers.told}) == 2
 
 
-def test_every_try_has_the_same_id_and_content(house: House) -> None:
-    house.target(URL)
-    house.carriers.fails[URL] = "it answered 500"
-    house.settle(house.queued(house.envelope()))
-    come_to_rest(house)
-    del house.carriers.fails[URL]
-    come_to_rest(house)
-    assert len(house.carriers.told) > 2
-    assert len(set(house.carriers.told)) == 1
+def test_every_try_has_the_same_id_and_content(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 500"
+    stack.settle(stack.queued(stack.envelope()))
+    come_to_rest(stack)
+    del stack.carriers.fails[URL]
+    come_to_rest(stack)
+    assert len(stack.carriers.told) > 2
+    assert len(set(stack.carriers.told)) == 1
 
 
 # --- coalesced --------------------------------------------------------------------------------------------------------
 
 
-def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval(house: House) -> None:
-    house.target(URL)
+def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval(stack: PipelineStack) -> None:
+    stack.target(URL)
     became = []
     for _ in range(20):
-        became.append(house.notifier().call(MailWaiting(SHOP)))
-        house.clock.now += 1
+        became.append(stack.notifier().call(MailWaiting(SHOP)))
+        stack.clock.now += 1
     assert became == [NotificationOutcome.SPREAD, NotificationOutcome.LATER, *[NotificationOutcome.COVERED] * 18]
-    first, follow = house.take_notifications()
+    first, follow = stack.take_notifications()
     assert isinstance(first, Notification)
-    house.notifier().tell(first)
+    stack.notifier().tell(first)
     assert isinstance(follow, MailWaiting)
     assert follow == MailWaiting(SHOP, int(NOW * 1000), follow.mark)
-    house.clock.now = NOW + INTERVAL
-    assert house.notifier().call(follow) is NotificationOutcome.SPREAD
-    come_to_rest(house)
-    assert len(told(house)) == 2
-    assert house.deployed.bodies("CourierQueue") == [], "and then no more"
+    stack.clock.now = NOW + INTERVAL
+    assert stack.notifier().call(follow) is NotificationOutcome.SPREAD
+    come_to_rest(stack)
+    assert len(told(stack)) == 2
+    assert stack.deployed.bodies("CourierQueue") == [], "and then no more"
 
 
-def test_what_comes_within_the_interval_is_delayed_to_its_end(house: House) -> None:
-    house.target(URL)
-    one_notification(house)
-    house.clock.now += 20
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
-    assert house.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
-    [follow] = house.take_notifications()
+def test_what_comes_within_the_interval_is_delayed_to_its_end(stack: PipelineStack) -> None:
+    stack.target(URL)
+    one_notification(stack)
+    stack.clock.now += 20
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
+    assert stack.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
+    [follow] = stack.take_notifications()
     assert isinstance(follow, MailWaiting)
     assert replace(follow, mark="") == MailWaiting(SHOP, int(NOW * 1000))
 
 
-def test_a_follow_up_that_comes_early_waits_for_the_rest(house: House) -> None:
-    house.target(URL)
-    one_notification(house)
-    follow = MailWaiting(SHOP, int(NOW * 1000), house.new_id())
-    house.clock.now += INTERVAL - 2
-    assert house.notifier().call(follow) is NotificationOutcome.LATER
-    assert house.deployed.delays("CourierQueue") == [3]
-    [later] = house.take_notifications()
+def test_a_follow_up_that_comes_early_waits_for_the_rest(stack: PipelineStack) -> None:
+    stack.target(URL)
+    one_notification(stack)
+    follow = MailWaiting(SHOP, int(NOW * 1000), stack.new_id())
+    stack.clock.now += INTERVAL - 2
+    assert stack.notifier().call(follow) is NotificationOutcome.LATER
+    assert stack.deployed.delays("CourierQueue") == [3]
+    [later] = stack.take_notifications()
     assert isinstance(later, MailWaiting)
     assert (later.after_ms, later.mark != "") == (follow.after_ms, True)
 
 
-def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covered(house: House) -> None:
-    house.target(URL)
-    one_notification(house)
-    house.clock.now += INTERVAL
-    one_notification(house)
-    assert house.notifier().call(MailWaiting(SHOP, int(NOW * 1000), house.new_id())) is NotificationOutcome.COVERED
-    assert house.take_notifications() == []
+def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covered(stack: PipelineStack) -> None:
+    stack.target(URL)
+    one_notification(stack)
+    stack.clock.now += INTERVAL
+    one_notification(stack)
+    assert stack.notifier().call(MailWaiting(SHOP, int(NOW * 1000), stack.new_id())) is NotificationOutcome.COVERED
+    assert stack.take_notifications() == []
 
 
 def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house.target(URL)
-    one_notification(house)
-    notifier = house.notifier()
+    stack.target(URL)
+    one_notification(stack)
+    notifier = stack.notifier()
 
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._turns, "followed", away)
     assert [notifier.call(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
-    come_to_rest(house)
-    assert len(told(house)) == 1, "they take one turn between them"
+    come_to_rest(stack)
+    assert len(told(stack)) == 1, "they take one turn between them"
 
 
-def test_without_a_target_nobody_is_told(house: House) -> None:
-    target = house.target(URL)
-    notification = one_notification(house)
-    house.targets.remove(SHOP, target.id)
-    assert house.notifier().tell(notification) is NotificationOutcome.SILENT
-    house.clock.now += INTERVAL
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
-    assert house.carriers.told == []
+def test_without_a_target_nobody_is_told(stack: PipelineStack) -> None:
+    target = stack.target(URL)
+    notification = one_notification(stack)
+    stack.targets.remove(SHOP, target.id)
+    assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
+    stack.clock.now += INTERVAL
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
+    assert stack.carriers.told == []
 
 
-def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    house.target(URL)
-    notifier = house.notifier()
+def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.target(URL)
+    notifier = stack.notifier()
 
     def away(*_: object, **__: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
@@ -280,25 +282,25 @@ def test_while_the_store_is_away_an_announcement_waits(house: House, monkeypatch
         patch.setattr(notifier._targets, "find", away)
         assert notifier.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
         assert notifier.tell(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
-    assert house.deployed.delays("CourierQueue") == [7, 7]
-    assert house.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
+    assert stack.deployed.delays("CourierQueue") == [7, 7]
+    assert stack.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
 
 
-def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(house: House) -> None:
-    house.target(URL), house.target(OTHER)
+def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(stack: PipelineStack) -> None:
+    stack.target(URL), stack.target(OTHER)
     called: list[str] = []
 
     def count(model: Any, **_: object) -> None:
         called.append(model.name)
 
-    clients = house.deployed.clients
+    clients = stack.deployed.clients
     for client in (clients.dynamodb, clients.sqs):
         client.meta.events.register("before-call.*.*", count)
     try:
-        house.notifier().call(MailWaiting(SHOP))
-        for each in house.take_notifications():
+        stack.notifier().call(MailWaiting(SHOP))
+        for each in stack.take_notifications():
             assert isinstance(each, Notification)
-            house.notifier().tell(each)
+            stack.notifier().tell(each)
     finally:
         for client in (clients.dynamodb, clients.sqs):
             client.meta.events.unregister("before-call.*.*", count)
@@ -308,18 +310,18 @@ def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(hou
 # --- two couriers, and deaths -----------------------------------------------------------------------------------------
 
 
-def test_two_couriers_who_are_called_at_once_tell_once(house: House) -> None:
-    house.target(URL)
+def test_two_couriers_who_are_called_at_once_tell_once(stack: PipelineStack) -> None:
+    stack.target(URL)
     start = Barrier(2)
 
     def call(_: int) -> NotificationOutcome:
         start.wait()
-        return house.notifier().call(MailWaiting(SHOP))
+        return stack.notifier().call(MailWaiting(SHOP))
 
     with ThreadPoolExecutor(2) as pool:
         became = sorted(pool.map(call, range(2)))
     assert became == sorted([NotificationOutcome.SPREAD, NotificationOutcome.LATER])
-    queued = house.take_notifications()
+    queued = stack.take_notifications()
     assert sum(isinstance(each, Notification) for each in queued) == 1
 
 
@@ -330,10 +332,10 @@ def casts() -> list[Clients]:
 
 @pytest.mark.parametrize("deaths", [0, 1])
 def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_message_was_filed(
-    house: House, casts: list[Clients], deaths: int, pytestconfig: pytest.Config
+    stack: PipelineStack, casts: list[Clients], deaths: int, pytestconfig: pytest.Config
 ) -> None:
     """Whatever dies: what SQS hands out again, or the end of the interval, tells it."""
-    target, openings = house.target(URL), 6 if deaths else 2
+    target, openings = stack.target(URL), 6 if deaths else 2
 
     def play(choose: Choose) -> None:
         options: list[int] = []
@@ -346,29 +348,29 @@ def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_messa
         actors = []
         for clients in casts:
             # Each has a message in hand that was filed before.
-            notifier = house.notifier(clients)
+            notifier = stack.notifier(clients)
             actor = stage.enter("courier", lambda notifier=notifier: notifier.call(MailWaiting(SHOP)))  # type: ignore[misc]
             gate_calls(clients, gate_of(lambda actor=actor: None if actor.ended else actor))  # type: ignore[misc]
             actors.append(actor)
         stage.play(lambda: None)
-        queued = house.take_notifications()
+        queued = stack.take_notifications()
         queued += [MailWaiting(SHOP) for actor in actors if actor.died]
-        house.carriers.told.clear()
+        stack.carriers.told.clear()
         for _ in range(4):
             for each in queued:
-                house.notifier().call(each) if isinstance(each, MailWaiting) else house.notifier().tell(each)
-            queued = house.take_notifications()
-            house.clock.now += INTERVAL + 1
+                stack.notifier().call(each) if isinstance(each, MailWaiting) else stack.notifier().tell(each)
+            queued = stack.take_notifications()
+            stack.clock.now += INTERVAL + 1
         assert queued == []
-        assert 1 <= len(told(house)) <= 2 + 2 * deaths, stage.story
+        assert 1 <= len(told(stack)) <= 2 + 2 * deaths, stage.story
         assert options[0] == openings
-        house.clock.now += DAY
+        stack.clock.now += DAY
 
     every = list(range(openings))
     # The first two openings are most of it. In them one courier or the other begins, and the couriers are alike.
     one = [pytestconfig.option.rotation % 2, *every[2:]] if deaths else every
     assert sum(all_schedules(play, first) for first in amount(quick=one, all=every, proof=every)) >= 4
-    assert house.target_now(target).retry is None
+    assert stack.target_now(target).retry is None
 
 
 # --- the last of a burst ----------------------------------------------------------------------------------------------
@@ -383,7 +385,7 @@ def struck() -> Clients:
 
 
 def befall(
-    house: House, clients: Clients, follower: MailWaiting, number: int, strike: BaseException, when: str
+    stack: PipelineStack, clients: Clients, follower: MailWaiting, number: int, strike: BaseException, when: str
 ) -> None:
     """Of the calls of a courier who has `follower` in hand this one fails; what comes again lies in the queue then."""
     calls: list[str] = []
@@ -399,9 +401,9 @@ def befall(
 
     gate_calls(clients, gate)
     try:
-        house.notifier(clients).call(follower)
+        stack.notifier(clients).call(follower)
     except Died:
-        house.deployed.storage.courier_queue.send(follower.encode())
+        stack.deployed.storage.courier_queue.send(follower.encode())
     assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
 
 
@@ -410,216 +412,220 @@ def befall(
 @pytest.mark.parametrize("strike", [Died(), NotNowError(STORE_UNAVAILABLE)], ids=["death", "fault"])
 @pytest.mark.parametrize("number", range(len(CALLS_OF_A_TURN)))
 def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of_the_interval(
-    house: House, struck: Clients, number: int, strike: BaseException, when: str, late: int
+    stack: PipelineStack, struck: Clients, number: int, strike: BaseException, when: str, late: int
 ) -> None:
-    house.target(URL), house.target(OTHER)
-    befall(house, struck, one_follower(house), number, strike, when)
-    house.clock.now += late
-    come_to_rest(house)
-    assert {to for to, _, _ in house.carriers.told} == {URL, OTHER}
+    stack.target(URL), stack.target(OTHER)
+    befall(stack, struck, one_follower(stack), number, strike, when)
+    stack.clock.now += late
+    come_to_rest(stack)
+    assert {to for to, _, _ in stack.carriers.told} == {URL, OTHER}
     if late < INTERVAL:
-        assert len(set(house.carriers.told)) == 2, "who is told twice is told under one id"
+        assert len(set(stack.carriers.told)) == 2, "who is told twice is told under one id"
 
 
-def test_what_is_told_in_another_turn_has_another_id(house: House, struck: Clients) -> None:
+def test_what_is_told_in_another_turn_has_another_id(stack: PipelineStack, struck: Clients) -> None:
     """What came between the two is told by the second alone."""
-    house.target(URL)
-    befall(house, struck, one_follower(house), 2, Died(), "after")
-    house.clock.now += INTERVAL
-    come_to_rest(house)
-    assert len({notification for _, notification, _ in house.carriers.told}) == 2
+    stack.target(URL)
+    befall(stack, struck, one_follower(stack), 2, Died(), "after")
+    stack.clock.now += INTERVAL
+    come_to_rest(stack)
+    assert len({notification for _, notification, _ in stack.carriers.told}) == 2
 
 
-def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(house: House) -> None:
-    house.target(URL)
-    follower = one_follower(house)
+def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(
+    stack: PipelineStack,
+) -> None:
+    stack.target(URL)
+    follower = one_follower(stack)
     start = Barrier(2)
 
     def call(_: int) -> NotificationOutcome:
         start.wait()
-        return house.notifier().call(follower)
+        return stack.notifier().call(follower)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(call, range(2)))
-    come_to_rest(house)
-    assert len(set(house.carriers.told)) == 1
+    come_to_rest(stack)
+    assert len(set(stack.carriers.told)) == 1
 
 
 # --- tries ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(house: House) -> None:
-    target = house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    notification = one_notification(house)
+def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: PipelineStack) -> None:
+    target = stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    notification = one_notification(stack)
     delays = []
     for _ in range(9):
-        assert house.notifier().tell(notification) is NotificationOutcome.WAITING
-        delays += house.deployed.delays("CourierQueue")
-        [again] = house.take_notifications()
+        assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+        delays += stack.deployed.delays("CourierQueue")
+        [again] = stack.take_notifications()
         assert isinstance(again, Notification)
         notification = again
     assert delays == [7, 15, 30, 60, 120, 240, 480, 675, 675]
-    failing = house.target_now(target)
+    failing = stack.target_now(target)
     assert (failing.detail, failing.failing_since_ms) == ("it answered 503", int(NOW * 1000))
-    del house.carriers.fails[URL]
-    assert house.notifier().tell(notification) is NotificationOutcome.DELIVERED
-    assert house.target_now(target) == target
+    del stack.carriers.fails[URL]
+    assert stack.notifier().tell(notification) is NotificationOutcome.DELIVERED
+    assert stack.target_now(target) == target
 
 
-def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(house: House) -> None:
-    house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    first = one_notification(house)
-    house.notifier().tell(first)
-    [retry] = house.take_notifications()
+def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    first = one_notification(stack)
+    stack.notifier().tell(first)
+    [retry] = stack.take_notifications()
     for _ in range(3):
-        house.clock.now += INTERVAL
-        assert house.notifier().tell(one_notification(house)) is NotificationOutcome.COVERED
-    assert house.take_notifications() == []
-    assert len(told(house)) == 1
+        stack.clock.now += INTERVAL
+        assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.COVERED
+    assert stack.take_notifications() == []
+    assert len(told(stack)) == 1
     assert isinstance(retry, Notification)
-    house.notifier().tell(retry)
-    assert len(told(house)) == 2
+    stack.notifier().tell(retry)
+    assert len(told(stack)) == 2
 
 
-def test_what_comes_while_a_try_is_made_is_not_covered_by_it(house: House) -> None:
-    house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    house.notifier().tell(one_notification(house))
-    [retry] = house.take_notifications()
+def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    stack.notifier().tell(one_notification(stack))
+    [retry] = stack.take_notifications()
     assert isinstance(retry, Notification)
-    house.clock.now += INTERVAL
-    late = one_notification(house)
+    stack.clock.now += INTERVAL
+    late = one_notification(stack)
     became = []
-    carry = house.carriers.carry
+    carry = stack.carriers.carry
 
     def meanwhile(*arguments: Any) -> bool:
-        house.carriers.carry = carry  # type: ignore[method-assign]
-        became.append(house.notifier().tell(late))
+        stack.carriers.carry = carry  # type: ignore[method-assign]
+        became.append(stack.notifier().tell(late))
         return True
 
-    house.carriers.fails.clear()
-    house.carriers.carry = meanwhile  # type: ignore[method-assign]
-    house.notifier().tell(retry)
+    stack.carriers.fails.clear()
+    stack.carriers.carry = meanwhile  # type: ignore[method-assign]
+    stack.notifier().tell(retry)
     assert became == [NotificationOutcome.DELIVERED]
 
 
-def test_a_retry_that_got_lost_keeps_no_target_silent(house: House) -> None:
-    house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    house.notifier().tell(one_notification(house))
-    house.deployed.empty("CourierQueue")
-    house.carriers.fails.clear()
-    house.clock.now += 7 + RETRY_LATE_SECONDS + 1
-    assert house.notifier().tell(one_notification(house)) is NotificationOutcome.DELIVERED
+def test_a_retry_that_got_lost_keeps_no_target_silent(stack: PipelineStack) -> None:
+    stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    stack.notifier().tell(one_notification(stack))
+    stack.deployed.empty("CourierQueue")
+    stack.carriers.fails.clear()
+    stack.clock.now += 7 + RETRY_LATE_SECONDS + 1
+    assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.DELIVERED
 
 
-def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(house: House) -> None:
-    target = house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    notification = one_notification(house)
-    house.notifier().tell(notification)
-    house.clock.now += PAUSE
-    assert house.notifier().tell(notification) is NotificationOutcome.WAITING
-    house.clock.now += 0.001
-    assert house.notifier().tell(notification) is NotificationOutcome.PAUSED
-    paused = house.target_now(target)
+def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(stack: PipelineStack) -> None:
+    target = stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    notification = one_notification(stack)
+    stack.notifier().tell(notification)
+    stack.clock.now += PAUSE
+    assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+    stack.clock.now += 0.001
+    assert stack.notifier().tell(notification) is NotificationOutcome.PAUSED
+    paused = stack.target_now(target)
     assert (paused.state, paused.detail) == (TargetState.PAUSED, "it answered 503")
-    house.carriers.told.clear()
-    assert house.notifier().tell(notification) is NotificationOutcome.SILENT
-    assert house.carriers.told == []
+    stack.carriers.told.clear()
+    assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
+    assert stack.carriers.told == []
 
 
-def test_one_success_in_between_and_the_days_begin_anew(house: House) -> None:
-    target = house.target(URL)
+def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) -> None:
+    target = stack.target(URL)
     for trouble in ("it answered 503", True, "it answered 503"):
-        house.carriers.fails[URL] = trouble
-        house.clock.now += PAUSE - 1
-        house.notifier().tell(one_notification(house))
-        house.take_notifications()
-    assert house.target_now(target).state is TargetState.ACTIVE
+        stack.carriers.fails[URL] = trouble
+        stack.clock.now += PAUSE - 1
+        stack.notifier().tell(one_notification(stack))
+        stack.take_notifications()
+    assert stack.target_now(target).state is TargetState.ACTIVE
 
 
-def test_a_target_that_says_it_is_gone_is_told_nothing_more(house: House) -> None:
-    target = house.target(URL)
-    house.carriers.fails[URL] = False
-    assert house.notifier().tell(one_notification(house)) is NotificationOutcome.PAUSED
-    assert house.target_now(target).detail == "it answered 410 Gone"
-    assert house.take_notifications() == []
+def test_a_target_that_says_it_is_gone_is_told_nothing_more(stack: PipelineStack) -> None:
+    target = stack.target(URL)
+    stack.carriers.fails[URL] = False
+    assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.PAUSED
+    assert stack.target_now(target).detail == "it answered 410 Gone"
+    assert stack.take_notifications() == []
 
 
 def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house.target(URL)
-    house.carriers.fails[URL] = "it answered 503"
-    notification, notifier = one_notification(house), house.notifier()
+    stack.target(URL)
+    stack.carriers.fails[URL] = "it answered 503"
+    notification, notifier = one_notification(stack), stack.notifier()
 
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._targets, "failed", away)
     assert notifier.tell(notification) is NotificationOutcome.WAITING
-    assert house.take_notifications() == [notification.again()]
+    assert stack.take_notifications() == [notification.again()]
 
 
-def test_what_we_are_at_fault_for_pauses_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = house.target(URL)
-    notification = one_notification(house)
+def test_what_we_are_at_fault_for_pauses_nobody(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = stack.target(URL)
+    notification = one_notification(stack)
 
     def keyless(*_: object) -> bool:
         raise NotNowError(SIGNING_KEY_UNAVAILABLE)
 
-    monkeypatch.setattr(house.carriers, "carry", keyless)
+    monkeypatch.setattr(stack.carriers, "carry", keyless)
     for _ in range(2):
-        assert house.notifier().tell(notification) is NotificationOutcome.WAITING
-        house.clock.now += PAUSE + 1
-    assert house.target_now(target) == target
-    assert house.take_notifications() == [notification.again()] * 2
+        assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+        stack.clock.now += PAUSE + 1
+    assert stack.target_now(target) == target
+    assert stack.take_notifications() == [notification.again()] * 2
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-def challenged(house: House, number: int = 1) -> tuple[NotificationTarget, Notification]:
-    target = house.target(URL, verified=False)
-    return target, Notification(SHOP, target.id, house.new_id(), int(NOW * 1000), number)
+def challenged(stack: PipelineStack, number: int = 1) -> tuple[NotificationTarget, Notification]:
+    target = stack.target(URL, verified=False)
+    return target, Notification(SHOP, target.id, stack.new_id(), int(NOW * 1000), number)
 
 
-def test_a_target_that_is_not_verified_is_told_its_code(house: House) -> None:
-    target, challenge = challenged(house)
-    assert house.notifier().tell(challenge) is NotificationOutcome.DELIVERED
-    data = {"mailbox": SHOP, "target": target.id, "code": house.webhook_keys.code(target)}
-    assert told(house) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
+def test_a_target_that_is_not_verified_is_told_its_code(stack: PipelineStack) -> None:
+    target, challenge = challenged(stack)
+    assert stack.notifier().tell(challenge) is NotificationOutcome.DELIVERED
+    data = {"mailbox": SHOP, "target": target.id, "code": stack.webhook_keys.code(target)}
+    assert told(stack) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
 
 
-def test_a_target_that_is_not_verified_is_told_nothing_else(house: House) -> None:
-    target, challenge = challenged(house)
+def test_a_target_that_is_not_verified_is_told_nothing_else(stack: PipelineStack) -> None:
+    target, challenge = challenged(stack)
     for other in (0, 2):
-        assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
-    assert house.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
-    house.targets.challenge(target)
-    assert house.notifier().tell(challenge) is NotificationOutcome.SILENT, "another code counts by now"
-    assert house.carriers.told == []
+        assert stack.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
+    assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
+    stack.targets.challenge(target)
+    assert stack.notifier().tell(challenge) is NotificationOutcome.SILENT, "another code counts by now"
+    assert stack.carriers.told == []
 
 
-def test_a_target_that_is_verified_is_sent_no_code(house: House) -> None:
-    target = house.target(URL)
-    assert house.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
+def test_a_target_that_is_verified_is_sent_no_code(stack: PipelineStack) -> None:
+    target = stack.target(URL)
+    assert stack.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
 
 
 @pytest.mark.parametrize("trouble", ["it answered 503", False])
-def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(house: House, trouble: str | bool) -> None:
-    target, challenge = challenged(house)
-    house.carriers.fails[URL] = trouble
-    house.clock.now += CODE_SECONDS
-    assert house.notifier().tell(challenge) is (
+def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(
+    stack: PipelineStack, trouble: str | bool
+) -> None:
+    target, challenge = challenged(stack)
+    stack.carriers.fails[URL] = trouble
+    stack.clock.now += CODE_SECONDS
+    assert stack.notifier().tell(challenge) is (
         NotificationOutcome.WAITING if trouble else NotificationOutcome.GIVEN_UP
     )
-    house.clock.now += 1
-    assert house.notifier().tell(challenge) is NotificationOutcome.GIVEN_UP
-    failed = house.target_now(target)
+    stack.clock.now += 1
+    assert stack.notifier().tell(challenge) is NotificationOutcome.GIVEN_UP
+    failed = stack.target_now(target)
     assert (failed.state, failed.detail) == (TargetState.UNVERIFIED, trouble or "it answered 410 Gone")
 
 

@@ -7,7 +7,18 @@ from contextlib import contextmanager
 import pytest
 from botocore.stub import Stubber
 from tests.aws import Clients, gate_calls, new_clients
-from tests.pipeline.house import DAY, GIVE_UP, MAX_BYTES, NOW, OTHER_KEY, OUR_KEY, SENDER, SENDER_KEY, SHOP, House
+from tests.pipeline.stack import (
+    DAY,
+    GIVE_UP,
+    MAX_BYTES,
+    NOW,
+    OTHER_KEY,
+    OUR_KEY,
+    SENDER,
+    SENDER_KEY,
+    SHOP,
+    PipelineStack,
+)
 
 from postroom.api.states import State
 from postroom.core.errors import NotNowError
@@ -30,23 +41,25 @@ TO = SENDER
 """Who is written to: whose key is published, so that its Feedback is believed."""
 
 
-def queue(house: House, *, carrier: str = "one", body: JsonValue = "hello", dialect: Dialect = NLWEB) -> Outgoing:
+def queue(
+    stack: PipelineStack, *, carrier: str = "one", body: JsonValue = "hello", dialect: Dialect = NLWEB
+) -> Outgoing:
     """A message as it is when the counter has taken it in."""
-    correlation, at_ms = house.new_uuid(), int(house.clock.now * 1000)
-    forget_at = int(house.clock.now) + 30 * DAY
-    house.outbox.identify(SHOP, carrier, "", OutgoingIdentity(correlation, at_ms), now=int(NOW), forget_at=forget_at)
-    message = house.outbox.put(
+    correlation, at_ms = stack.new_uuid(), int(stack.clock.now * 1000)
+    forget_at = int(stack.clock.now) + 30 * DAY
+    stack.outbox.identify(SHOP, carrier, "", OutgoingIdentity(correlation, at_ms), now=int(NOW), forget_at=forget_at)
+    message = stack.outbox.put(
         OutboxMessage(SHOP, correlation, at_ms, TO, "Hello@Host", carrier), now=int(NOW), forget_at=forget_at
     )
     draft = Draft(SHOP, TO, "Hello@Host", correlation, at_ms, body, dialect=dialect)
     outgoing = Outgoing(draft, carrier)
-    house.deployed.storage.courier_queue.send(outgoing.encode())
-    house.outbox.told(message, carrier)
+    stack.deployed.storage.courier_queue.send(outgoing.encode())
+    stack.outbox.told(message, carrier)
     return outgoing
 
 
-def message_of(house: House, outgoing: Outgoing) -> OutboxMessage:
-    found = house.outbox.find(SHOP, outgoing.draft.correlation)
+def message_of(stack: PipelineStack, outgoing: Outgoing) -> OutboxMessage:
+    found = stack.outbox.find(SHOP, outgoing.draft.correlation)
     assert found is not None
     return found
 
@@ -54,11 +67,11 @@ def message_of(house: House, outgoing: Outgoing) -> OutboxMessage:
 # --- as it goes out ---------------------------------------------------------------------------------------------------
 
 
-def test_a_message_goes_to_the_receivers_inbox_signed_by_the_key_of_its_domain(house: House) -> None:
-    outgoing = queue(house, body={"Text": "Good morning ☀"})
-    house.clock.now += 60
-    assert house.dispatch().send(outgoing) is Delivery.DELIVERED
-    [(url, data)] = house.outbound.posts
+def test_a_message_goes_to_the_receivers_inbox_signed_by_the_key_of_its_domain(stack: PipelineStack) -> None:
+    outgoing = queue(stack, body={"Text": "Good morning ☀"})
+    stack.clock.now += 60
+    assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
+    [(url, data)] = stack.outbound.posts
     assert url == "https://nlweb.sender.com/inbox"
     envelope = read_envelope(parse(data, max_bytes=MAX_BYTES))
     assert (envelope.sender, envelope.receiver, envelope.subject) == (SHOP, TO, "Hello@Host")
@@ -66,24 +79,24 @@ def test_a_message_goes_to_the_receivers_inbox_signed_by_the_key_of_its_domain(h
     assert (envelope.selector, envelope.body) == ("pk1", {"Text": "Good morning ☀"})
     check_hash(envelope.claimed_hash, envelope.digest)
     check_signature(envelope, OUR_KEY.public)
-    end = message_of(house, outgoing).end
+    end = message_of(stack, outgoing).end
     assert end is not None
     assert (end.state, end.at_ms) == (State.DELIVERED, int(NOW * 1000) + 60_000)
 
 
-def test_the_pollyweb_dialect_goes_to_its_own_host(house: House) -> None:
-    house.dispatch().send(queue(house, dialect=POLLYWEB))
-    [(url, data)] = house.outbound.posts
+def test_the_pollyweb_dialect_goes_to_its_own_host(stack: PipelineStack) -> None:
+    stack.dispatch().send(queue(stack, dialect=POLLYWEB))
+    [(url, data)] = stack.outbound.posts
     assert url == "https://pw.sender.com/inbox"
     assert json.loads(data)["Header"]["Selector"] == "pk1"
 
 
-def test_a_message_without_a_body_has_none(house: House) -> None:
-    outgoing = queue(house)
+def test_a_message_without_a_body_has_none(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
     without = read_queue_message(Outgoing(Draft(**{**_fields(outgoing.draft), "has_body": False}), "one").encode())
     assert isinstance(without, Outgoing)
-    house.dispatch().send(without)
-    assert "Body" not in json.loads(house.outbound.posts[0][1])
+    stack.dispatch().send(without)
+    assert "Body" not in json.loads(stack.outbound.posts[0][1])
 
 
 def _fields(draft: Draft) -> dict[str, object]:
@@ -94,11 +107,11 @@ def _fields(draft: Draft) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("body", [b'{"Status":"Queued"}', b'"bare reply \xe2\x98\x80"', b"[1.0]", b"null"])
-def test_what_it_was_answered_with_is_kept(house: House, body: bytes) -> None:
-    house.outbound.body = body
-    outgoing = queue(house)
-    house.dispatch().send(outgoing)
-    end = message_of(house, outgoing).end
+def test_what_it_was_answered_with_is_kept(stack: PipelineStack, body: bytes) -> None:
+    stack.outbound.body = body
+    outgoing = queue(stack)
+    stack.dispatch().send(outgoing)
+    end = message_of(stack, outgoing).end
     assert end is not None
     assert end.reply == ("" if body == b"null" else body.decode())
 
@@ -107,12 +120,12 @@ def test_what_it_was_answered_with_is_kept(house: House, body: bytes) -> None:
     "body", [b"", b"<html>", b"\xff", b'{"a":1,"a":2}', b'"' + b"x" * MAX_REPLY_BYTES + b'"', b"[" * 99 + b"]" * 99]
 )
 def test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same(
-    house: House, body: bytes
+    stack: PipelineStack, body: bytes
 ) -> None:
-    house.outbound.body = body
-    outgoing = queue(house)
-    assert house.dispatch().send(outgoing) is Delivery.DELIVERED
-    end = message_of(house, outgoing).end
+    stack.outbound.body = body
+    outgoing = queue(stack)
+    assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
+    end = message_of(stack, outgoing).end
     assert end is not None
     assert end.reply == ""
 
@@ -130,84 +143,84 @@ def test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_th
     ],
 )  # fmt: skip
 def test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain(
-    house: House, body: bytes, reason: str, detail: str
+    stack: PipelineStack, body: bytes, reason: str, detail: str
 ) -> None:
-    house.outbound.answers, house.outbound.body = [422], body
-    outgoing = queue(house)
-    assert house.dispatch().send(outgoing) is Delivery.REFUSED
-    end = message_of(house, outgoing).end
+    stack.outbound.answers, stack.outbound.body = [422], body
+    outgoing = queue(stack)
+    assert stack.dispatch().send(outgoing) is Delivery.REFUSED
+    end = message_of(stack, outgoing).end
     assert end is not None
     assert (end.state, end.reason, end.detail, end.reply) == (State.REFUSED, reason, detail, "")
-    assert house.dispatch().send(outgoing) is Delivery.SILENT
-    assert len(house.outbound.posts) == 1
+    assert stack.dispatch().send(outgoing) is Delivery.SILENT
+    assert len(stack.outbound.posts) == 1
 
 
 # --- tries ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trouble", [None, 500, 503, 429, 408, 302])
-def test_every_try_repeats_the_same_envelope(house: House, trouble: int | None) -> None:
-    house.outbound.answers = [trouble, trouble]
-    outgoing = queue(house)
+def test_every_try_repeats_the_same_envelope(stack: PipelineStack, trouble: int | None) -> None:
+    stack.outbound.answers = [trouble, trouble]
+    outgoing = queue(stack)
     for expected in (Delivery.WAITING, Delivery.WAITING, Delivery.DELIVERED):
-        assert house.dispatch().send(outgoing) is expected
-        house.clock.now += 600
-        outgoing = house.outgoing()[-1]
-    assert len({envelope for _, envelope in house.outbound.posts}) == 1
-    assert len(house.outbound.posts) == 3
+        assert stack.dispatch().send(outgoing) is expected
+        stack.clock.now += 600
+        outgoing = stack.outgoing()[-1]
+    assert len({envelope for _, envelope in stack.outbound.posts}) == 1
+    assert len(stack.outbound.posts) == 3
 
 
-def test_the_delay_grows_and_ends_at_the_longest_of_sqs(house: House) -> None:
-    house.outbound.answers = [None] * 9
-    outgoing = queue(house)
+def test_the_delay_grows_and_ends_at_the_longest_of_sqs(stack: PipelineStack) -> None:
+    stack.outbound.answers = [None] * 9
+    outgoing = queue(stack)
     for _ in range(9):
-        house.dispatch().send(outgoing)
-        outgoing = house.outgoing()[-1]
-    assert house.deployed.delays("CourierQueue")[1:] == [7, 15, 30, 60, 120, 240, 480, 675, 675]
-    assert set(house.deployed.groups("CourierQueue")[1:]) == {outgoing_group(SHOP)}
+        stack.dispatch().send(outgoing)
+        outgoing = stack.outgoing()[-1]
+    assert stack.deployed.delays("CourierQueue")[1:] == [7, 15, 30, 60, 120, 240, 480, 675, 675]
+    assert set(stack.deployed.groups("CourierQueue")[1:]) == {outgoing_group(SHOP)}
 
 
-def test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble(house: House) -> None:
-    house.outbound.answers = [503, 503]
-    outgoing = queue(house)
-    house.clock.now += GIVE_UP
-    assert house.dispatch().send(outgoing) is Delivery.WAITING
-    house.clock.now += 0.001
-    assert house.dispatch().send(outgoing) is Delivery.GIVEN_UP
-    end = message_of(house, outgoing).end
+def test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble(stack: PipelineStack) -> None:
+    stack.outbound.answers = [503, 503]
+    outgoing = queue(stack)
+    stack.clock.now += GIVE_UP
+    assert stack.dispatch().send(outgoing) is Delivery.WAITING
+    stack.clock.now += 0.001
+    assert stack.dispatch().send(outgoing) is Delivery.GIVEN_UP
+    end = message_of(stack, outgoing).end
     assert end is not None
     assert (end.state, end.reason, end.detail) == (State.GIVEN_UP, "OutboundFailed", "sender.com answered 503")
-    assert house.dispatch().send(outgoing) is Delivery.SILENT
+    assert stack.dispatch().send(outgoing) is Delivery.SILENT
 
 
-def test_a_message_that_comes_late_is_tried_all_the_same(house: House) -> None:
-    outgoing = queue(house)
-    house.clock.now += 3 * DAY
-    assert house.dispatch().send(outgoing) is Delivery.DELIVERED
+def test_a_message_that_comes_late_is_tried_all_the_same(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.clock.now += 3 * DAY
+    assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
 
 
-def test_without_a_signing_key_a_message_waits_and_in_the_end_says_so(house: House) -> None:
-    key = house.our_keys.keys.pop(SHOP)
-    first, second = queue(house, carrier="one"), queue(house, carrier="two")
-    assert house.dispatch().send(first) is Delivery.WAITING
-    assert house.outbound.posts == []
-    house.our_keys.keys[SHOP] = key
-    assert house.dispatch().send(house.outgoing()[-1]) is Delivery.DELIVERED
-    del house.our_keys.keys[SHOP]
-    house.clock.now += GIVE_UP + 1
-    assert house.dispatch().send(second) is Delivery.GIVEN_UP
-    end = message_of(house, second).end
+def test_without_a_signing_key_a_message_waits_and_in_the_end_says_so(stack: PipelineStack) -> None:
+    key = stack.our_keys.keys.pop(SHOP)
+    first, second = queue(stack, carrier="one"), queue(stack, carrier="two")
+    assert stack.dispatch().send(first) is Delivery.WAITING
+    assert stack.outbound.posts == []
+    stack.our_keys.keys[SHOP] = key
+    assert stack.dispatch().send(stack.outgoing()[-1]) is Delivery.DELIVERED
+    del stack.our_keys.keys[SHOP]
+    stack.clock.now += GIVE_UP + 1
+    assert stack.dispatch().send(second) is Delivery.GIVEN_UP
+    end = message_of(stack, second).end
     assert end is not None
     assert end.reason == "SigningKeyUnavailable"
 
 
-def test_by_a_new_key_the_same_header_and_body_go_out_under_its_selector(house: House) -> None:
-    house.outbound.answers = [None]
-    outgoing = queue(house)
-    house.dispatch().send(outgoing)
-    house.our_keys.keys[SHOP] = type(house.our_keys.keys[SHOP])("pk2", OTHER_KEY)
-    house.dispatch().send(outgoing)
-    first, second = (json.loads(envelope) for _, envelope in house.outbound.posts)
+def test_by_a_new_key_the_same_header_and_body_go_out_under_its_selector(stack: PipelineStack) -> None:
+    stack.outbound.answers = [None]
+    outgoing = queue(stack)
+    stack.dispatch().send(outgoing)
+    stack.our_keys.keys[SHOP] = type(stack.our_keys.keys[SHOP])("pk2", OTHER_KEY)
+    stack.dispatch().send(outgoing)
+    first, second = (json.loads(envelope) for _, envelope in stack.outbound.posts)
     assert second["Header"] == {**first["Header"], "DKIM": "pk2"}
     assert second["Body"] == first["Body"]
 
@@ -215,76 +228,76 @@ def test_by_a_new_key_the_same_header_and_body_go_out_under_its_selector(house: 
 # --- at least once, and one end -------------------------------------------------------------------------------------
 
 
-def test_of_two_queue_messages_that_carry_a_message_the_one_that_is_noted_goes_on(house: House) -> None:
-    outgoing = queue(house)
+def test_of_two_queue_messages_that_carry_a_message_the_one_that_is_noted_goes_on(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
     other = Outgoing(outgoing.draft, "another")
-    assert house.dispatch().send(other) is Delivery.SILENT
-    assert house.outbound.posts == []
-    assert house.dispatch().send(outgoing) is Delivery.DELIVERED
+    assert stack.dispatch().send(other) is Delivery.SILENT
+    assert stack.outbound.posts == []
+    assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
 
 
-def test_before_one_is_noted_any_may_go_out_and_all_are_the_same(house: House) -> None:
-    outgoing = queue(house)
-    house.deployed.clients.dynamodb.update_item(
-        TableName=house.deployed.tables["OutboxTable"],
+def test_before_one_is_noted_any_may_go_out_and_all_are_the_same(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.deployed.clients.dynamodb.update_item(
+        TableName=stack.deployed.tables["OutboxTable"],
         Key={"pk": {"S": SHOP}, "sk": {"S": f"out#{outgoing.draft.correlation}"}},
         UpdateExpression="REMOVE carrier",
     )
-    house.outbound.answers = [None, None]
+    stack.outbound.answers = [None, None]
     for carrier in ("a", "b"):
-        assert house.dispatch().send(Outgoing(outgoing.draft, carrier)) is Delivery.WAITING
-    house.outbox.told(message_of(house, outgoing), "b")
-    house.outbox.told(message_of(house, outgoing), "a")
-    assert house.dispatch().send(Outgoing(outgoing.draft, "a", 1)) is Delivery.SILENT
-    assert house.dispatch().send(Outgoing(outgoing.draft, "b", 1)) is Delivery.DELIVERED
-    assert len({envelope for _, envelope in house.outbound.posts}) == 1
+        assert stack.dispatch().send(Outgoing(outgoing.draft, carrier)) is Delivery.WAITING
+    stack.outbox.told(message_of(stack, outgoing), "b")
+    stack.outbox.told(message_of(stack, outgoing), "a")
+    assert stack.dispatch().send(Outgoing(outgoing.draft, "a", 1)) is Delivery.SILENT
+    assert stack.dispatch().send(Outgoing(outgoing.draft, "b", 1)) is Delivery.DELIVERED
+    assert len({envelope for _, envelope in stack.outbound.posts}) == 1
 
 
-def test_what_became_of_a_message_stays(house: House) -> None:
-    outgoing = queue(house)
-    house.dispatch().send(outgoing)
-    before = message_of(house, outgoing)
+def test_what_became_of_a_message_stays(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.dispatch().send(outgoing)
+    before = message_of(stack, outgoing)
     clients = new_clients()
-    rows = type(house.outbox)(clients.dynamodb, house.deployed.tables["OutboxTable"])
+    rows = type(stack.outbox)(clients.dynamodb, stack.deployed.tables["OutboxTable"])
     assert before.end is not None
     rows.finish(SHOP, outgoing.draft.correlation, type(before.end)(State.REFUSED, 1, "Other", "other"))
-    assert message_of(house, outgoing) == before
+    assert message_of(stack, outgoing) == before
 
 
-def test_a_message_that_is_forgotten_is_not_sent(house: House) -> None:
-    outgoing = queue(house)
-    house.deployed.clients.dynamodb.delete_item(
-        TableName=house.deployed.tables["OutboxTable"],
+def test_a_message_that_is_forgotten_is_not_sent(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.deployed.clients.dynamodb.delete_item(
+        TableName=stack.deployed.tables["OutboxTable"],
         Key={"pk": {"S": SHOP}, "sk": {"S": f"out#{outgoing.draft.correlation}"}},
     )
-    assert house.dispatch().send(outgoing) is Delivery.SILENT
-    assert house.outbound.posts == []
+    assert stack.dispatch().send(outgoing) is Delivery.SILENT
+    assert stack.outbound.posts == []
 
 
-def test_where_not_even_waiting_is_possible_the_queue_hands_the_message_out_again(house: House) -> None:
-    house.outbound.answers = [None]
-    outgoing, clients = queue(house), new_clients()
-    dispatch = house.dispatch(clients)
+def test_where_not_even_waiting_is_possible_the_queue_hands_the_message_out_again(stack: PipelineStack) -> None:
+    stack.outbound.answers = [None]
+    outgoing, clients = queue(stack), new_clients()
+    dispatch = stack.dispatch(clients)
     with Stubber(clients.sqs) as stub:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         with pytest.raises(NotNowError):
             dispatch.send(outgoing)
 
 
-def test_what_was_delivered_and_could_not_be_noted_is_not_given_up_however_late_it_is(house: House) -> None:
-    outgoing, clients = queue(house), new_clients()
-    house.clock.now += GIVE_UP + 60
-    dispatch = house.dispatch(clients)
-    there = house.deployed.clients.dynamodb.get_item(
-        TableName=house.deployed.tables["OutboxTable"],
+def test_what_was_delivered_and_could_not_be_noted_is_not_given_up_however_late_it_is(stack: PipelineStack) -> None:
+    outgoing, clients = queue(stack), new_clients()
+    stack.clock.now += GIVE_UP + 60
+    dispatch = stack.dispatch(clients)
+    there = stack.deployed.clients.dynamodb.get_item(
+        TableName=stack.deployed.tables["OutboxTable"],
         Key={"pk": {"S": SHOP}, "sk": {"S": f"out#{outgoing.draft.correlation}"}},
     )["Item"]
     with Stubber(clients.dynamodb) as stub:
         stub.add_response("get_item", {"Item": there})
         stub.add_client_error("update_item", "ThrottlingException", http_status_code=400)
         assert dispatch.send(outgoing) is Delivery.WAITING
-    assert message_of(house, outgoing).state is State.QUEUED
-    assert house.dispatch().send(house.outgoing()[-1]) is Delivery.DELIVERED
+    assert message_of(stack, outgoing).state is State.QUEUED
+    assert stack.dispatch().send(stack.outgoing()[-1]) is Delivery.DELIVERED
 
 
 class Died(BaseException):
@@ -313,75 +326,75 @@ def dying(number: int, *, after: bool) -> Clients:
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("answer", [200, 422, None])
 def test_whatever_call_a_courier_died_at_the_next_one_brings_it_to_the_same_end(
-    house: House, answer: int | None, number: int, after: bool
+    stack: PipelineStack, answer: int | None, number: int, after: bool
 ) -> None:
-    house.outbound.answers = [answer, answer or 200]
-    outgoing = queue(house)
+    stack.outbound.answers = [answer, answer or 200]
+    outgoing = queue(stack)
     with pytest.raises(Died):
-        house.dispatch(dying(number, after=after)).send(outgoing)
+        stack.dispatch(dying(number, after=after)).send(outgoing)
     # SQS hands the same message out again, and whatever the dead one sent.
-    for each in (outgoing, *house.outgoing()):
-        house.dispatch().send(each)
-    assert message_of(house, outgoing).state is (State.REFUSED if answer == 422 else State.DELIVERED)
-    assert len({envelope for _, envelope in house.outbound.posts}) == 1
+    for each in (outgoing, *stack.outgoing()):
+        stack.dispatch().send(each)
+    assert message_of(stack, outgoing).state is (State.REFUSED if answer == 422 else State.DELIVERED)
+    assert len({envelope for _, envelope in stack.outbound.posts}) == 1
 
 
 # --- Feedback about it --------------------------------------------------------------------------------------------
 
 
-def feedback(house: House, about: object, *, sender: str = TO, key: PrivateKey = SENDER_KEY) -> bytes:
+def feedback(stack: PipelineStack, about: object, *, sender: str = TO, key: PrivateKey = SENDER_KEY) -> bytes:
     said = about if isinstance(about, dict) else {"Sender": SHOP, "Correlation": about, "Status": "Discarded"}
     body = {"Reason": "Invalid DKIM signature.", "Code": "SignatureInvalid", **said}
-    return house.envelope(FEEDBACK, body, sender=sender, key=key)
+    return stack.envelope(FEEDBACK, body, sender=sender, key=key)
 
 
-def test_a_feedback_of_the_receivers_is_noted_with_the_message_and_filed(house: House) -> None:
-    outgoing = queue(house)
-    house.dispatch().send(outgoing)
-    house.settle(house.queued(feedback(house, outgoing.draft.correlation.upper())))
-    message = message_of(house, outgoing)
+def test_a_feedback_of_the_receivers_is_noted_with_the_message_and_filed(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.dispatch().send(outgoing)
+    stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation.upper())))
+    message = message_of(stack, outgoing)
     assert message.state is State.DELIVERED
     assert message.reported is not None
     assert (message.reported.code, message.reported.reason) == ("SignatureInvalid", "Invalid DKIM signature.")
     assert message.reported.at_ms == int(NOW * 1000)
-    assert len(house.listed()) == 1
+    assert len(stack.listed()) == 1
 
 
-def test_what_another_says_of_a_message_is_filed_and_not_believed(house: House) -> None:
-    outgoing = queue(house)
-    house.keys.published["nlweb._domainkey.evil.com"] = OTHER_KEY.public
-    house.settle(house.queued(feedback(house, outgoing.draft.correlation, sender="evil.com", key=OTHER_KEY)))
-    assert message_of(house, outgoing).reported is None
-    assert len(house.listed()) == 1
+def test_what_another_says_of_a_message_is_filed_and_not_believed(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.keys.published["nlweb._domainkey.evil.com"] = OTHER_KEY.public
+    stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation, sender="evil.com", key=OTHER_KEY)))
+    assert message_of(stack, outgoing).reported is None
+    assert len(stack.listed()) == 1
 
 
-def test_a_forged_feedback_is_not_noted(house: House) -> None:
-    outgoing = queue(house)
-    house.settle(house.queued(feedback(house, outgoing.draft.correlation, key=OTHER_KEY)))
-    assert message_of(house, outgoing).reported is None
+def test_a_forged_feedback_is_not_noted(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation, key=OTHER_KEY)))
+    assert message_of(stack, outgoing).reported is None
 
 
 @pytest.mark.parametrize(
     "about", [{"Sender": SHOP, "Count": 3}, {"Sender": SHOP, "Correlation": "5f0d8f9e-0000-4000-8000-00000000000a"}]
 )
-def test_a_feedback_about_no_message_of_the_outbox_makes_no_row(house: House, about: dict[str, object]) -> None:
-    house.settle(house.queued(feedback(house, about)))
-    assert house.deployed.rows("OutboxTable") == []
-    assert len(house.listed()) == 1
+def test_a_feedback_about_no_message_of_the_outbox_makes_no_row(stack: PipelineStack, about: dict[str, object]) -> None:
+    stack.settle(stack.queued(feedback(stack, about)))
+    assert stack.deployed.rows("OutboxTable") == []
+    assert len(stack.listed()) == 1
 
 
-def test_the_words_of_a_feedback_are_made_plain(house: House) -> None:
-    outgoing = queue(house)
+def test_the_words_of_a_feedback_are_made_plain(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
     said = {"Sender": SHOP, "Correlation": outgoing.draft.correlation, "Code": ["x"], "Reason": "a\x1b\u202eb" * 999}
-    house.settle(house.queued(feedback(house, said)))
-    reported = message_of(house, outgoing).reported
+    stack.settle(stack.queued(feedback(stack, said)))
+    reported = message_of(stack, outgoing).reported
     assert reported is not None
     assert (reported.code, reported.reason) == ("", ("ab" * 999)[:300])
 
 
-def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(house: House) -> None:
-    outgoing = queue(house)
-    record = house.queued(feedback(house, outgoing.draft.correlation))
+def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    record = stack.queued(feedback(stack, outgoing.draft.correlation))
     clients = new_clients()
 
     @contextmanager
@@ -391,25 +404,25 @@ def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(h
         yield
 
     gate_calls(clients, gate)
-    [outcome] = house.worker(clients).work([record]).outcomes
+    [outcome] = stack.worker(clients).work([record]).outcomes
     assert outcome.reason is STORE_UNAVAILABLE
-    assert house.listed() == []
-    house.settle(record)
-    assert message_of(house, outgoing).reported is not None
-    assert len(house.listed()) == 1
+    assert stack.listed() == []
+    stack.settle(record)
+    assert message_of(stack, outgoing).reported is not None
+    assert len(stack.listed()) == 1
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(1, 5))
 def test_whatever_call_a_worker_died_at_the_feedback_is_noted_once_it_is_filed(
-    house: House, number: int, after: bool
+    stack: PipelineStack, number: int, after: bool
 ) -> None:
-    outgoing = queue(house)
-    record = house.queued(feedback(house, outgoing.draft.correlation))
+    outgoing = queue(stack)
+    record = stack.queued(feedback(stack, outgoing.draft.correlation))
     with pytest.raises(Died):
-        house.worker(dying(number, after=after)).work([record])
-    filed = len(house.listed())
-    assert filed <= (message_of(house, outgoing).reported is not None)
-    house.settle(record)
-    assert message_of(house, outgoing).reported is not None
-    assert len(house.listed()) == 1
+        stack.worker(dying(number, after=after)).work([record])
+    filed = len(stack.listed())
+    assert filed <= (message_of(stack, outgoing).reported is not None)
+    stack.settle(record)
+    assert message_of(stack, outgoing).reported is not None
+    assert len(stack.listed()) == 1

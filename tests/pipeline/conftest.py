@@ -2,9 +2,9 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.pipeline.house import House
+from tests.pipeline.stack import PipelineStack
 
 
 @pytest.fixture
-def house(deployed: Deployed) -> House:
-    return House(deployed)
+def stack(deployed: Deployed) -> PipelineStack:
+    return PipelineStack(deployed)

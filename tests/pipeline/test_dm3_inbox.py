@@ -10,8 +10,8 @@ import orjson
 import pytest
 from botocore.stub import Stubber
 from tests.aws import new_clients
-from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
-from tests.pipeline.house import House
+from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
+from tests.pipeline.stack import PipelineStack
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
@@ -29,8 +29,8 @@ from postroom.storage.directory.domains import Dm3Mailbox
 
 
 @pytest.fixture
-def service(house: House) -> DeliveryService:
-    return DeliveryService(house)
+def service(stack: PipelineStack) -> DeliveryService:
+    return DeliveryService(stack)
 
 
 @dataclass
@@ -43,7 +43,7 @@ def refusal(said: dict[str, Any]) -> tuple[int, str]:
 
 
 def queued(service: DeliveryService) -> int:
-    return len(service.house.deployed.bodies("ClaimsQueue"))
+    return len(service.stack.deployed.bodies("ClaimsQueue"))
 
 
 # --- what is taken -----------------------------------------------------------------------------------------------
@@ -62,13 +62,13 @@ def test_accepted_is_said_once_the_claim_is_queued(service: DeliveryService) -> 
 def test_an_envelope_may_come_as_json_text_and_is_queued_as_it_came(service: DeliveryService) -> None:
     text = json.dumps(service.envelope().as_json(), indent=1)
     assert service.call("dm3_submitMessage", text, "a token of the reference")["result"] == "accepted"
-    [record] = map(service.house.record, service.house.deployed.bodies("ClaimsQueue"))
+    [record] = map(service.stack.record, service.stack.deployed.bodies("ClaimsQueue"))
     assert service.claim(record).envelope == text
 
 
 def test_the_names_in_the_queue_are_the_receivers_only(service: DeliveryService) -> None:
     service.queued(service.envelope())
-    [body] = service.house.deployed.bodies("ClaimsQueue")
+    [body] = service.stack.deployed.bodies("ClaimsQueue")
     assert BOB in body
     assert ALICE not in body
 
@@ -126,8 +126,8 @@ def test_what_is_sealed_to_somebody_else_cannot_be_opened(service: DeliveryServi
 
 def test_a_receiver_without_a_mailbox_is_unknown(service: DeliveryService) -> None:
     assert refusal(service.submit(service.envelope(to=ALICE))) == (-32001, "ReceiverUnknown")
-    service.house.operators.remove_dm3_mailbox(BOB)
-    service.house.clock.now += 31
+    service.stack.operators.remove_dm3_mailbox(BOB)
+    service.stack.clock.now += 31
     assert refusal(service.submit(service.envelope())) == (-32001, "ReceiverUnknown")
 
 
@@ -189,12 +189,12 @@ def test_whoever_is_allowed_needs_no_balance(service: DeliveryService) -> None:
 
 def test_nothing_that_is_refused_leaves_a_trace(service: DeliveryService) -> None:
     service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(MALLORY,))))
-    before = service.house.deployed.dump()
+    before = service.stack.deployed.dump()
     service.submit(service.envelope(signer=MALLORY))
     service.submit(service.envelope(sender=MALLORY))
     service.submit(service.envelope(to=ALICE))
     service.submit("x")
-    assert service.house.deployed.dump() == before
+    assert service.stack.deployed.dump() == before
 
 
 def test_accepted_is_not_said_where_the_queue_does_not_answer(service: DeliveryService) -> None:
@@ -218,7 +218,7 @@ def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, 
     assert service.submit(service.envelope())["result"] == "accepted"
     service.registry.away = away
     service.queued(service.envelope(sender=MALLORY))
-    claim = service.claim(service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1]))
+    claim = service.claim(service.stack.record(service.stack.deployed.bodies("ClaimsQueue")[-1]))
     assert isinstance(claim.details, Dm3Details)
     assert claim.details.sender_key == ""
 
@@ -305,7 +305,7 @@ def test_a_notification_is_done_and_not_answered(service: DeliveryService) -> No
 def test_a_fault_of_ours_is_said_to_be_one_and_shows_nothing(
     service: DeliveryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service.house.directory, "dm3_mailbox", lambda _: 1 // 0)
+    monkeypatch.setattr(service.stack.directory, "dm3_mailbox", lambda _: 1 // 0)
     said = service.submit(service.envelope(), 503)
     assert said["error"] == {"code": -32603, "message": "Internal error"}
 
@@ -338,7 +338,7 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(
         {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": number}
         for number in range(10)
     ]
-    find, clock = service.house.directory.dm3_mailbox, service.house.clock
+    find, clock = service.stack.directory.dm3_mailbox, service.stack.clock
 
     def slowly(name: str) -> Dm3Mailbox | None:
         clock.now += seconds
@@ -397,7 +397,7 @@ def submitted_after_a_change_of_keys(service: DeliveryService, signer: str) -> d
     """What a door that knows Alice's keys of a moment ago says of a message in her name."""
     door = service.door()
     door._profiles.user(ALICE)
-    service.house.clock.now += 3
+    service.stack.clock.now += 3
     service.users[ALICE] = UserKeys.random()
     service.publish(ALICE)
     envelope = service.envelope(signer=signer).as_json()
@@ -427,7 +427,7 @@ def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(serv
 
     assert submitted(ALICE)["result"] == "accepted"
     assert asked == [BOB, ALICE]
-    service.house.clock.now += FRESH_SECONDS
+    service.stack.clock.now += FRESH_SECONDS
     assert submitted(ALICE)["result"] == "accepted"
     assert asked == []
     for further in ([ALICE], []):
@@ -442,7 +442,7 @@ def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: Delivery
     for _ in range(3):
         assert refusal(json.loads(door.post(forged, "192.0.2.1").body)) == (-32003, "SenderSignatureInvalid")
     assert asked.count(ALICE) == 1
-    service.house.clock.now += 2
+    service.stack.clock.now += 2
     for _ in range(3):
         door.post(forged, "192.0.2.1")
     assert asked.count(ALICE) == 2

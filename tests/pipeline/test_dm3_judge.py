@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from tests.aws import gate_calls, new_clients
-from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
-from tests.pipeline.house import DAY, HORIZON, RETAIN, House
+from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
+from tests.pipeline.stack import DAY, HORIZON, RETAIN, PipelineStack
 from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
 
 from postroom.core.errors import NotNowError
@@ -24,19 +24,19 @@ from postroom.storage.mail.reader import Filed
 
 
 @pytest.fixture
-def service(house: House) -> DeliveryService:
-    return DeliveryService(house)
+def service(stack: PipelineStack) -> DeliveryService:
+    return DeliveryService(stack)
 
 
 def filed(service: DeliveryService) -> Filed:
-    [each] = service.house.listed(BOB)
+    [each] = service.stack.listed(BOB)
     return each
 
 
 def test_bob_opens_what_alice_wrote_and_every_signature_holds(service: DeliveryService) -> None:
     submitted = service.envelope("hello Bob")
-    received_at_ms = int(service.house.clock.now * 1000)
-    assert service.house.settle(service.queued(submitted)).fate is ClaimOutcome.ACCEPTED
+    received_at_ms = int(service.stack.clock.now * 1000)
+    assert service.stack.settle(service.queued(submitted)).fate is ClaimOutcome.ACCEPTED
     envelope = read_envelope(json.loads(filed(service).line.envelope))
     assert envelope == replace(submitted, postmark=envelope.postmark)
     bob = [service.users[BOB].encryption]
@@ -52,12 +52,12 @@ def test_bob_opens_what_alice_wrote_and_every_signature_holds(service: DeliveryS
 
 
 def test_a_postmark_of_the_senders_is_replaced(service: DeliveryService) -> None:
-    service.house.settle(service.queued(replace(service.envelope(), postmark="mine")))
+    service.stack.settle(service.queued(replace(service.envelope(), postmark="mine")))
     assert read_envelope(json.loads(filed(service).line.envelope)).postmark != "mine"
 
 
 def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: DeliveryService) -> None:
-    service.house.settle(service.queued(service.envelope()))
+    service.stack.settle(service.queued(service.envelope()))
     receipt = filed(service).line.receipt
     assert receipt["protocol"] == "dm3"
     assert receipt["key_fingerprint"] == service.users[ALICE].signing.public.fingerprint
@@ -66,18 +66,18 @@ def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: Deliver
 
 
 def test_the_partners_name_stands_in_the_index_and_in_no_object(service: DeliveryService) -> None:
-    service.house.settle(service.queued(service.envelope()))
+    service.stack.settle(service.queued(service.envelope()))
     one = filed(service)
     assert one.row.conversation == ALICE
-    assert [each.row.key for each in service.house.listed(BOB, ALICE)] == [one.row.key]
+    assert [each.row.key for each in service.stack.listed(BOB, ALICE)] == [one.row.key]
     assert one.row.place
-    assert ALICE.encode() not in service.house.objects.get(one.row.place.object)
+    assert ALICE.encode() not in service.stack.objects.get(one.row.place.object)
 
 
 def test_the_same_message_again_is_accepted_and_filed_once(service: DeliveryService) -> None:
     envelope = service.envelope()
     first, second = service.queued(envelope), service.queued(envelope)
-    assert [service.house.settle(record).fate for record in (first, second)] == [
+    assert [service.stack.settle(record).fate for record in (first, second)] == [
         ClaimOutcome.ACCEPTED,
         ClaimOutcome.DUPLICATE,
     ]
@@ -91,34 +91,34 @@ def test_a_strangers_copy_does_not_suppress_the_original(service: DeliveryServic
     original = service.envelope()
     stolen = service.envelope(sender=MALLORY, sealed_message=original.message)
     for envelope in (stolen, original):
-        assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
-    assert sorted(each.row.conversation for each in service.house.listed(BOB)) == [ALICE, MALLORY]
+        assert service.stack.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
+    assert sorted(each.row.conversation for each in service.stack.listed(BOB)) == [ALICE, MALLORY]
 
 
 def test_an_unverified_copy_does_not_suppress_the_original(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     service.registry.put(ALICE, "network.dm3.profile", "ipfs://Qm")
-    service.house.clock.now += 31
+    service.stack.clock.now += 31
     envelope = service.envelope()
-    assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
+    assert service.stack.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
     service.publish(ALICE)
-    service.house.clock.now += 31
-    service.house.further_judges["dm3"] = service.judge()
-    assert service.house.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
-    assert [each.line.receipt["unverified"] for each in service.house.listed(BOB)] == ["ProfileUriUnsupported", None]
+    service.stack.clock.now += 31
+    service.stack.further_judges["dm3"] = service.judge()
+    assert service.stack.settle(service.queued(envelope)).fate is ClaimOutcome.ACCEPTED
+    assert [each.line.receipt["unverified"] for each in service.stack.listed(BOB)] == ["ProfileUriUnsupported", None]
 
 
 def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_store_remembers(
     service: DeliveryService,
 ) -> None:
     record = service.queued(service.envelope())
-    service.house.settle(record)
+    service.stack.settle(record)
     key = seen_key_dm3(BOB, ALICE, str(filed(service).line.receipt["message_hash"]), verified=True)
-    known = service.house.home(key)
+    known = service.stack.home(key)
     assert known is not None
     assert (known.hash, known.home) == (None, service.claim(record).row)
-    service.house.clock.now += RETAIN + 1
-    assert service.house.home(key) is None
+    service.stack.clock.now += RETAIN + 1
+    assert service.stack.home(key) is None
 
 
 # --- unverified senders: filed and marked (decision "Acceptance") ----------------------------------------------------
@@ -126,7 +126,7 @@ def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_s
 
 def test_who_has_no_profile_is_filed_and_marked(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
-    service.house.settle(service.queued(service.envelope(sender=MALLORY)))
+    service.stack.settle(service.queued(service.envelope(sender=MALLORY)))
     receipt = filed(service).line.receipt
     assert (receipt["key_fingerprint"], receipt["unverified"]) == (None, "ProfileUnknown")
 
@@ -136,10 +136,10 @@ def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(servic
     envelope = service.envelope(sender=MALLORY)
     record = service.queued(envelope)
     service.registry.away = True
-    service.house.clock.now += 31
-    assert service.house.settle(record).fate is ClaimOutcome.RETRIED
-    service.house.clock.now += UNVERIFIED_SECONDS
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    service.stack.clock.now += 31
+    assert service.stack.settle(record).fate is ClaimOutcome.RETRIED
+    service.stack.clock.now += UNVERIFIED_SECONDS
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["unverified"] == "ProfileLookupFailed"
 
 
@@ -147,7 +147,7 @@ def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> Non
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY))
     service.publish(MALLORY)
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
 
 
@@ -155,7 +155,7 @@ def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: Delivery
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY, signer=ALICE))
     service.publish(MALLORY)
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
     assert filed(service).line.receipt["unverified"] == "SenderSignatureInvalid"
 
 
@@ -166,10 +166,10 @@ def test_without_keys_it_waits(service: DeliveryService) -> None:
     record = service.queued(service.envelope())
     keys = service.keys.keys
     service.keys.keys = NotNowError(SIGNING_KEY_UNAVAILABLE)
-    outcome = service.house.settle(record)
+    outcome = service.stack.settle(record)
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: DeliveryService) -> None:
@@ -177,18 +177,18 @@ def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: Delivery
     record = service.queued(service.envelope())
     keys = service.keys.keys
     service.keys.keys = ServiceKeys.generate()
-    outcome = service.house.settle(record)
+    outcome = service.stack.settle(record)
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, SIGNING_KEY_UNAVAILABLE)
     service.keys.keys = keys
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
 def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliveryService) -> None:
     """Their order and the form of their numbers: the canonical text of 1e20 could not be read again."""
     text = '{"x":1e20,' + json.dumps({**service.envelope().as_json(), "a": [9007199254740994.0, 0.5]})[1:]
     assert service.submit(text)["result"] == "accepted"
-    record = service.house.record(service.house.deployed.bodies("ClaimsQueue")[-1])
-    assert service.house.settle(record).fate is ClaimOutcome.ACCEPTED
+    record = service.stack.record(service.stack.deployed.bodies("ClaimsQueue")[-1])
+    assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
     stored = filed(service).line.envelope.encode()
     value = parse(stored, max_bytes=len(stored))
     assert isinstance(value, dict)
@@ -198,26 +198,26 @@ def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliverySe
 
 def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliveryService) -> None:
     record = service.queued(service.envelope())
-    service.house.clock.now += HORIZON + 1
-    outcome = service.house.settle(record)
+    service.stack.clock.now += HORIZON + 1
+    outcome = service.stack.settle(record)
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
-    assert service.house.notices() == []
+    assert service.stack.notices() == []
 
 
 def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(service: DeliveryService) -> None:
 
     record = service.queued(service.envelope())
-    service.house.clock.now += HORIZON - DAY
-    [outcome] = service.house.keeper().keep([DeadLetter("handle", record.body)]).outcomes
+    service.stack.clock.now += HORIZON - DAY
+    [outcome] = service.stack.keeper().keep([DeadLetter("handle", record.body)]).outcomes
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, UNDELIVERABLE)
-    assert service.house.notices() == []
+    assert service.stack.notices() == []
 
 
 def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
-    mixed = [service.queued(service.envelope()), service.house.queued(service.house.envelope())]
-    report = service.house.work(*mixed)
+    mixed = [service.queued(service.envelope()), service.stack.queued(service.stack.envelope())]
+    report = service.stack.work(*mixed)
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED, ClaimOutcome.ACCEPTED]
-    [ours], [theirs] = service.house.listed(BOB), service.house.listed()
+    [ours], [theirs] = service.stack.listed(BOB), service.stack.listed()
     assert ours.row.place
     assert theirs.row.place
     assert ours.row.place.object == theirs.row.place.object
@@ -228,18 +228,18 @@ def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
 
 def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(service: DeliveryService) -> None:
     """The queue hands the claim out again; the sender's own second copy comes, too."""
-    house, clients = service.house, new_clients()
+    stack, clients = service.stack, new_clients()
 
     def play(choose: Choose) -> None:
-        envelope = service.envelope(house.new_id())
+        envelope = service.envelope(stack.new_id())
         records = [service.queued(envelope), service.queued(envelope)]
         stage = Stage(choose, deaths=1)
-        actor = stage.enter("A", lambda: house.worker(clients).work(records[:1]))
+        actor = stage.enter("A", lambda: stack.worker(clients).work(records[:1]))
         gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
         stage.play(lambda: None)
         for record in (*records, *records):
-            assert house.work(record).failed == ()
-        shown = [each.line.receipt["message_hash"] for each in house.listed(BOB)]
+            assert stack.work(record).failed == ()
+        shown = [each.line.receipt["message_hash"] for each in stack.listed(BOB)]
         assert shown.count(message_hash(envelope)) == 1
 
     assert all_schedules(play) >= 7

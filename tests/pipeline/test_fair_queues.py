@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.pipeline.dm3_house import ALICE, DeliveryService
-from tests.pipeline.house import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UNKNOWN, House
+from tests.pipeline.delivery_service import ALICE, DeliveryService
+from tests.pipeline.stack import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UNKNOWN, PipelineStack
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.courier import Delivery
@@ -18,43 +18,43 @@ from postroom.storage.keys import sender_group, told_group
 SOURCE = "192.0.2.1"
 
 
-def queued(house: House) -> Record:
+def queued(stack: PipelineStack) -> Record:
     """A claim, as SQS hands it out."""
-    return replace(house.queued(house.envelope()), group=house.deployed.groups("ClaimsQueue")[-1])
+    return replace(stack.queued(stack.envelope()), group=stack.deployed.groups("ClaimsQueue")[-1])
 
 
-def test_the_door_groups_claims_by_sender_and_source(house: House) -> None:
+def test_the_door_groups_claims_by_sender_and_source(stack: PipelineStack) -> None:
     for source in (SOURCE, "192.0.2.200", "198.51.100.1"):
-        house.door().post(Posted(house.envelope(), "application/json", "", source))
-    mine, neighbour, elsewhere = house.deployed.groups("ClaimsQueue")
+        stack.door().post(Posted(stack.envelope(), "application/json", "", source))
+    mine, neighbour, elsewhere = stack.deployed.groups("ClaimsQueue")
     assert mine == neighbour == sender_group(SENDER, SOURCE)
     assert elsewhere != mine
 
 
-def test_a_dm3_claim_is_grouped_by_the_name_sealed_in_it(house: House) -> None:
-    service = DeliveryService(house)
+def test_a_dm3_claim_is_grouped_by_the_name_sealed_in_it(stack: PipelineStack) -> None:
+    service = DeliveryService(stack)
     service.submit(service.envelope())
-    assert house.deployed.groups("ClaimsQueue") == [sender_group(ALICE, SOURCE)]
+    assert stack.deployed.groups("ClaimsQueue") == [sender_group(ALICE, SOURCE)]
 
 
-def test_a_retry_stays_in_its_group(house: House) -> None:
-    house.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
-    house.settle(queued(house))
-    assert house.deployed.groups("RetryQueue") == [sender_group(SENDER, SOURCE)]
+def test_a_retry_stays_in_its_group(stack: PipelineStack) -> None:
+    stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
+    stack.settle(queued(stack))
+    assert stack.deployed.groups("RetryQueue") == [sender_group(SENDER, SOURCE)]
 
 
-def test_a_suspect_stays_in_its_group(house: House) -> None:
-    house.work(replace(queued(house), received=SUSPECT_AFTER))
-    assert house.deployed.groups("SuspectsQueue") == [sender_group(SENDER, SOURCE)]
+def test_a_suspect_stays_in_its_group(stack: PipelineStack) -> None:
+    stack.work(replace(queued(stack), received=SUSPECT_AFTER))
+    assert stack.deployed.groups("SuspectsQueue") == [sender_group(SENDER, SOURCE)]
 
 
-def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(house: House) -> None:
-    house.settle(house.queued(house.envelope(UNKNOWN)))
-    house.settle(house.queued(house.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
-    letter = DeadLetter("handle", house.queued(house.envelope()).body)
-    house.clock.now += HORIZON
-    house.keeper().keep([letter])
-    assert house.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
+def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(stack: PipelineStack) -> None:
+    stack.settle(stack.queued(stack.envelope(UNKNOWN)))
+    stack.settle(stack.queued(stack.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
+    letter = DeadLetter("handle", stack.queued(stack.envelope()).body)
+    stack.clock.now += HORIZON
+    stack.keeper().keep([letter])
+    assert stack.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
     assert told_group(SENDER) != told_group("other.com")
 
 
@@ -63,18 +63,18 @@ def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(house: House
     [(60, DiscardNotification, Delivery.DELIVERED, 2), (0, DiscardSummaryDue, Delivery.WAITING, 3)],
 )
 def test_what_the_courier_sends_back_stays_in_its_group(
-    house: House, share: int, form: type, then: Delivery, sent: int
+    stack: PipelineStack, share: int, form: type, then: Delivery, sent: int
 ) -> None:
-    house.feedback_an_hour = share
-    house.outbound.answers = [503]
-    house.settle(house.queued(house.envelope(UNKNOWN)))
-    house.courier().deliver(house.notices()[0])
-    assert isinstance(waiting := house.notices()[1], form)
-    assert house.courier().deliver(waiting) is then
-    assert house.deployed.groups("CourierQueue") == [told_group(SENDER)] * sent
+    stack.feedback_an_hour = share
+    stack.outbound.answers = [503]
+    stack.settle(stack.queued(stack.envelope(UNKNOWN)))
+    stack.courier().deliver(stack.notices()[0])
+    assert isinstance(waiting := stack.notices()[1], form)
+    assert stack.courier().deliver(waiting) is then
+    assert stack.deployed.groups("CourierQueue") == [told_group(SENDER)] * sent
 
 
 @pytest.mark.parametrize("body", ["", "no claim"])
-def test_even_what_cannot_be_read_stays_in_its_group(house: House, body: str) -> None:
-    house.work(replace(house.record(body, SUSPECT_AFTER), group="loud"))
-    assert house.deployed.groups("SuspectsQueue") == ["loud"]
+def test_even_what_cannot_be_read_stays_in_its_group(stack: PipelineStack, body: str) -> None:
+    stack.work(replace(stack.record(body, SUSPECT_AFTER), group="loud"))
+    assert stack.deployed.groups("SuspectsQueue") == ["loud"]

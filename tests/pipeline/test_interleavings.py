@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 from tests.aws import Clients, gate_calls, new_clients
-from tests.pipeline.house import NOW, RETAIN, SENDER, SHOP, UNKNOWN, House
+from tests.pipeline.stack import NOW, RETAIN, SENDER, SHOP, UNKNOWN, PipelineStack
 from tests.pipeline.stage import Actor, Choose, Stage, all_schedules, gate_of
 from tests.tiers import amount
 
@@ -41,8 +41,8 @@ class Refusing(NlwebJudge):
 class Play:
     """One schedule: claims, who works on them, and what must be true all the time."""
 
-    def __init__(self, house: House, clients: Sequence[Clients], choose: Choose, deaths: int) -> None:
-        self.house, self.clients = house, iter(clients)
+    def __init__(self, stack: PipelineStack, clients: Sequence[Clients], choose: Choose, deaths: int) -> None:
+        self.stack, self.clients = stack, iter(clients)
         self.stage = Stage(choose, deaths=deaths)
         self.queue: dict[str, Record] = {}
         self.claims: dict[str, Claim] = {}
@@ -50,8 +50,8 @@ class Play:
         self.acknowledged: set[str] = set()
 
     def post(self, body: bytes) -> Record:
-        record = self.house.queued(body)
-        claim = self.house.claim(record)
+        record = self.stack.queued(body)
+        claim = self.stack.claim(record)
         self.queue[claim.id], self.claims[claim.id] = record, claim
         self.bytes[claim.id] = body.decode()
         return record
@@ -61,7 +61,7 @@ class Play:
         clients = next(self.clients)
 
         def run() -> None:
-            report = self.house.worker(clients, judge).work(records)
+            report = self.stack.worker(clients, judge).work(records)
             for record in records:
                 if record.message_id not in report.failed:
                     self.leaves(record)
@@ -71,7 +71,7 @@ class Play:
     def owns(self, name: str) -> None:
         """The owner picks up what is listed, and acknowledges it."""
         clients = next(self.clients)
-        register = self.house.deployed.parts(clients).storage.register
+        register = self.stack.deployed.parts(clients).storage.register
 
         def run() -> None:
             for claim in list(self.claims.values()):
@@ -90,10 +90,10 @@ class Play:
 
     def leaves(self, record: Record) -> None:
         """Q: only when the home is live, or gone and (if discarded) the courier was told."""
-        claim = self.house.claim(record)
-        known = self.house.home(seen_key_nlweb(SHOP, SENDER, self.identity(claim)))
-        row = self.house.row(known.home if known and known.home else claim.row)
-        own = self.house.row(claim.row)
+        claim = self.stack.claim(record)
+        known = self.stack.home(seen_key_nlweb(SHOP, SENDER, self.identity(claim)))
+        row = self.stack.row(known.home if known and known.home else claim.row)
+        own = self.stack.row(claim.row)
         assert row is not None or own is not None, "LOST"
         for each in (row, own):
             if each is not None and each.discarded is not None and (row is None or not row.live):
@@ -101,10 +101,10 @@ class Play:
         self.queue.pop(claim.id, None)
 
     def told(self) -> set[RowKey]:
-        return {notice.row for notice in self.house.notices() if isinstance(notice, DiscardNotification)}
+        return {notice.row for notice in self.stack.notices() if isinstance(notice, DiscardNotification)}
 
     def listed(self) -> list[Filed]:
-        filed = self.house.listed()
+        filed = self.stack.listed()
         shown = [self.identity_of(each) for each in filed]
         assert len(set(shown)) == len(shown), "DOUBLED"
         assert not self.acknowledged.intersection(shown), "RESURRECTED"
@@ -118,22 +118,22 @@ class Play:
         self.stage.play(self.listed)
         # SQS hands out again what is still there; a zombie's copy of everything else comes late as well.
         for record in (*self.queue.values(), *self.queue.values()):
-            assert self.house.work(record).failed == ()
+            assert self.stack.work(record).failed == ()
         self.queue.clear()
         shown = [self.identity_of(each) for each in self.listed()]
         for claim in self.claims.values():
             who = self.identity(claim)
             ends = [each for each in self.claims.values() if self.identity(each) == who]
-            discarded = [each for each in ends if (row := self.house.row(each.row)) is not None and row.discarded]
+            discarded = [each for each in ends if (row := self.stack.row(each.row)) is not None and row.discarded]
             assert (who in shown) + (who in self.acknowledged) + bool(discarded) == 1, "LOST or BOTH"
-            live = [each for each in ends if (row := self.house.row(each.row)) is not None and not row.discarded]
+            live = [each for each in ends if (row := self.stack.row(each.row)) is not None and not row.discarded]
             assert len(live) == (not discarded), "one row for each message"
             assert not {each.row for each in live}.intersection(self.told()), "BOTH"
         self.clear()
 
     def clear(self) -> None:
         """The next schedule starts with an empty mailbox and empty queues: moto slows down with what it holds."""
-        deployed = self.house.deployed
+        deployed = self.stack.deployed
         for claim in self.claims.values():
             key = {"pk": {"S": claim.row.pk}, "sk": {"S": claim.row.sk}}
             deployed.clients.dynamodb.delete_item(TableName=deployed.tables["PostTable"], Key=key)
@@ -145,38 +145,38 @@ Scene = Callable[[Play], None]
 
 
 def one_claim_delivered_twice(play: Play) -> None:
-    record = play.post(play.house.envelope())
+    record = play.post(play.stack.envelope())
     play.works("A", record)
     play.works("B", record)
 
 
 def a_message_and_the_senders_retry(play: Play) -> None:
-    body = play.house.envelope()
+    body = play.stack.envelope()
     play.works("A", play.post(body))
     play.works("B", play.post(body))
 
 
 def a_message_and_its_retry_in_both_batches(play: Play) -> None:
-    body = play.house.envelope()
+    body = play.stack.envelope()
     first, second = play.post(body), play.post(body)
     play.works("A", first, second)
     play.works("B", second)
 
 
 def two_messages_in_changing_batches(play: Play) -> None:
-    one, two = play.post(play.house.envelope(body=1)), play.post(play.house.envelope(body=2))
+    one, two = play.post(play.stack.envelope(body=1)), play.post(play.stack.envelope(body=2))
     play.works("A", one, two)
     play.works("B", two)
 
 
 def judgements_that_differ(play: Play) -> None:
-    record = play.post(play.house.envelope())
+    record = play.post(play.stack.envelope())
     play.works("A", record)
-    play.works("B", record, judge=Refusing(play.house.judge()))
+    play.works("B", record, judge=Refusing(play.stack.judge()))
 
 
 def two_discards(play: Play) -> None:
-    record = play.post(play.house.envelope(UNKNOWN))
+    record = play.post(play.stack.envelope(UNKNOWN))
     play.works("A", record)
     play.works("B", record)
 
@@ -208,8 +208,8 @@ def casts() -> list[Clients]:
     return [new_clients() for _ in range(3)]
 
 
-def play(house: House, casts: list[Clients], scene: Scene, choose: Choose, deaths: int = 0) -> None:
-    staged = Play(house, casts, choose, deaths)
+def play(stack: PipelineStack, casts: list[Clients], scene: Scene, choose: Choose, deaths: int = 0) -> None:
+    staged = Play(stack, casts, choose, deaths)
     scene(staged)
     try:
         staged.run()
@@ -219,34 +219,34 @@ def play(house: House, casts: list[Clients], scene: Scene, choose: Choose, death
 
 
 @pytest.mark.parametrize("scene", SMALL, ids=lambda scene: scene.__name__)
-def test_every_schedule_of_two_workers_ends_well(house: House, casts: list[Clients], scene: Scene) -> None:
-    played = all_schedules(lambda choose: play(house, casts, scene, choose))
+def test_every_schedule_of_two_workers_ends_well(stack: PipelineStack, casts: list[Clients], scene: Scene) -> None:
+    played = all_schedules(lambda choose: play(stack, casts, scene, choose))
     assert played >= 6
 
 
 @pytest.mark.parametrize("scene", [*SMALL, *LARGE], ids=lambda scene: scene.__name__)
 def test_schedules_with_a_death_in_them_end_well(
-    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+    stack: PipelineStack, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
 ) -> None:
     random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
     for _ in range(SCHEDULES):
-        play(house, casts, scene, random.randrange, deaths=1)
+        play(stack, casts, scene, random.randrange, deaths=1)
 
 
 @pytest.mark.parametrize("scene", LARGE, ids=lambda scene: scene.__name__)
 def test_larger_schedules_end_well(
-    house: House, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
+    stack: PipelineStack, casts: list[Clients], scene: Scene, pytestconfig: pytest.Config
 ) -> None:
     random = Random(f"{scene.__name__} {pytestconfig.option.rotation}")
     for _ in range(SCHEDULES):
-        play(house, casts, scene, random.randrange)
+        play(stack, casts, scene, random.randrange)
 
 
 @pytest.mark.parametrize("subject", ["Notify@Shop", UNKNOWN])
 def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(
-    house: House, casts: list[Clients], subject: str
+    stack: PipelineStack, casts: list[Clients], subject: str
 ) -> None:
     def scene(play: Play) -> None:
-        play.works("A", play.post(house.envelope(subject)))
+        play.works("A", play.post(stack.envelope(subject)))
 
-    assert all_schedules(lambda choose: play(house, casts, scene, choose, deaths=1)) >= 5
+    assert all_schedules(lambda choose: play(stack, casts, scene, choose, deaths=1)) >= 5

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 from botocore.exceptions import EndpointConnectionError
 from tests.aws import Clients, gate_calls, new_clients
-from tests.pipeline.dm3_house import BOB, DeliveryService
-from tests.pipeline.house import ASK, NOTIFY, ORDER, OTHER_KEY, SHOP, House, said
+from tests.pipeline.delivery_service import BOB, DeliveryService
+from tests.pipeline.stack import ASK, NOTIFY, ORDER, OTHER_KEY, SHOP, PipelineStack, said
 
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.outcomes import ClaimOutcome
@@ -19,12 +19,12 @@ from postroom.storage.limits.quotas import Quota, Usage
 WRITERS = 50
 
 
-def posted(house: House, subject: str = NOTIFY, body: str = "hello") -> Posted:
-    return Posted(house.envelope(subject, body), "application/json", "", "192.0.2.1")
+def posted(stack: PipelineStack, subject: str = NOTIFY, body: str = "hello") -> Posted:
+    return Posted(stack.envelope(subject, body), "application/json", "", "192.0.2.1")
 
 
-def counted(house: House, mailbox: str = SHOP) -> Usage:
-    return house.usages.read(mailbox)
+def counted(stack: PipelineStack, mailbox: str = SHOP) -> Usage:
+    return stack.usages.read(mailbox)
 
 
 def calls_of(clients: Clients) -> "Counter[str]":
@@ -43,72 +43,72 @@ def calls_of(clients: Clients) -> "Counter[str]":
 # ---- the door ------------------------------------------------------------------------------------------------------
 
 
-def test_a_full_mailbox_takes_nothing_in_and_says_so(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=2)
-    house.usages.add(SHOP, 2, 100)
-    before = house.deployed.dump()
-    answer = house.post(house.envelope())
+def test_a_full_mailbox_takes_nothing_in_and_says_so(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=2)
+    stack.usages.add(SHOP, 2, 100)
+    before = stack.deployed.dump()
+    answer = stack.post(stack.envelope())
     assert (answer.status, said(answer)["reason"]) == (507, "MailboxFull")
-    assert house.deployed.dump() == before
+    assert stack.deployed.dump() == before
 
 
-def test_a_message_for_which_the_bytes_do_not_suffice_is_not_taken_in(house: House) -> None:
-    small, large = house.envelope(body="x"), house.envelope(body="x" * 1000)
-    house.mailboxes.set_quota(SHOP, size=len(small) + 10)
-    assert house.post(large).status == 507
-    assert house.post(small).status == 200
+def test_a_message_for_which_the_bytes_do_not_suffice_is_not_taken_in(stack: PipelineStack) -> None:
+    small, large = stack.envelope(body="x"), stack.envelope(body="x" * 1000)
+    stack.mailboxes.set_quota(SHOP, size=len(small) + 10)
+    assert stack.post(large).status == 507
+    assert stack.post(small).status == 200
 
 
-def test_dm3s_sender_is_told_the_code_of_a_limit(house: House) -> None:
-    house.mailboxes.set_quota(BOB, messages=1)
-    house.usages.add(BOB, 1, 100)
-    service = DeliveryService(house)
-    house.clock.now += 31
+def test_dm3s_sender_is_told_the_code_of_a_limit(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(BOB, messages=1)
+    stack.usages.add(BOB, 1, 100)
+    service = DeliveryService(stack)
+    stack.clock.now += 31
     error = service.submit(service.envelope())["error"]
     assert (error["code"], error["data"]["reason"]) == (-32005, "MailboxFull")
 
 
 @pytest.mark.parametrize("subject", [ASK, ORDER])
-def test_what_is_not_filed_needs_no_room(house: House, subject: str) -> None:
-    house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages.add(SHOP, 1, 100)
-    house.handlers.handlers["ask"] = lambda _request: "yes"
-    assert house.post(house.envelope(subject)).status == 200
+def test_what_is_not_filed_needs_no_room(stack: PipelineStack, subject: str) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=1)
+    stack.usages.add(SHOP, 1, 100)
+    stack.handlers.handlers["ask"] = lambda _request: "yes"
+    assert stack.post(stack.envelope(subject)).status == 200
 
 
-def test_the_deployments_quota_is_that_of_mailboxes_without_their_own(house: House) -> None:
-    house.quota = Quota(messages=1)
-    house.usages.add(SHOP, 1, 1)
-    door = house.door()
-    assert door.post(posted(house)).status == 507
-    house.mailboxes.set_quota(SHOP, messages=0)
-    house.clock.now += 31
-    assert door.post(posted(house)).status == 200
+def test_the_deployments_quota_is_that_of_mailboxes_without_their_own(stack: PipelineStack) -> None:
+    stack.quota = Quota(messages=1)
+    stack.usages.add(SHOP, 1, 1)
+    door = stack.door()
+    assert door.post(posted(stack)).status == 507
+    stack.mailboxes.set_quota(SHOP, messages=0)
+    stack.clock.now += 31
+    assert door.post(posted(stack)).status == 200
 
 
-def test_a_changed_quota_is_seen_within_a_minute(house: House) -> None:
-    door = house.door()
-    assert door.post(posted(house)).status == 200
-    house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages.add(SHOP, 1, 1)
-    house.clock.now += 60
-    assert door.post(posted(house)).status == 507
+def test_a_changed_quota_is_seen_within_a_minute(stack: PipelineStack) -> None:
+    door = stack.door()
+    assert door.post(posted(stack)).status == 200
+    stack.mailboxes.set_quota(SHOP, messages=1)
+    stack.usages.add(SHOP, 1, 1)
+    stack.clock.now += 60
+    assert door.post(posted(stack)).status == 507
 
 
-def test_room_that_was_made_is_seen_within_a_minute(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=1)
-    house.usages.add(SHOP, 1, 100)
-    door = house.door()
-    assert door.post(posted(house)).status == 507
-    house.usages.add(SHOP, -1, -100)
-    house.clock.now += 60
-    assert door.post(posted(house)).status == 200
+def test_room_that_was_made_is_seen_within_a_minute(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=1)
+    stack.usages.add(SHOP, 1, 100)
+    door = stack.door()
+    assert door.post(posted(stack)).status == 507
+    stack.usages.add(SHOP, -1, -100)
+    stack.clock.now += 60
+    assert door.post(posted(stack)).status == 200
 
 
-def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=1)
-    house.directory.mailbox(SHOP)
-    house.directory.domain(SHOP)
+def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=1)
+    stack.directory.mailbox(SHOP)
+    stack.directory.domain(SHOP)
     clients = new_clients()
 
     @contextmanager
@@ -117,123 +117,123 @@ def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(house:
         yield
 
     gate_calls(clients, away)
-    answer = house.door(clients).post(posted(house))
+    answer = stack.door(clients).post(posted(stack))
     assert (answer.status, said(answer)["reason"]) == (503, "StoreUnavailable")
-    assert house.deployed.bodies("ClaimsQueue") == []
+    assert stack.deployed.bodies("ClaimsQueue") == []
 
 
 # ---- the bound -----------------------------------------------------------------------------------------------------
 
 
-def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(house: House) -> None:
+def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(stack: PipelineStack) -> None:
     """Ten at a time, by five doors; a worker files behind them."""
-    quota, doors = 20, [house.door() for _ in range(5)]
-    house.mailboxes.set_quota(SHOP, messages=quota)
-    letters = [posted(house) for _ in range(WRITERS)]
+    quota, doors = 20, [stack.door() for _ in range(5)]
+    stack.mailboxes.set_quota(SHOP, messages=quota)
+    letters = [posted(stack) for _ in range(WRITERS)]
     statuses: Counter[int] = Counter()
     on_its_way = 0
     with ThreadPoolExecutor(WRITERS) as pool:
         for begin in range(0, WRITERS, 10):
             told = list(pool.map(lambda it: doors[it % 5].post(letters[it]).status, range(begin, begin + 10)))
             statuses.update(told)
-            house.work(*(house.record(body) for body in house.deployed.bodies("ClaimsQueue")))
-            house.deployed.empty("ClaimsQueue")
+            stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
+            stack.deployed.empty("ClaimsQueue")
             on_its_way = max(on_its_way, told.count(200))
-            house.clock.now += ANEW_SECONDS
+            stack.clock.now += ANEW_SECONDS
     assert quota <= statuses[200] < quota + on_its_way
-    assert counted(house).messages == len(house.listed()) == statuses[200]
+    assert counted(stack).messages == len(stack.listed()) == statuses[200]
 
 
-def test_what_all_of_fifty_writers_bring_at_once_is_filed_and_then_nothing_more_is_let_in(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=20)
-    door, letters = house.door(), [posted(house) for _ in range(WRITERS)]
+def test_what_all_of_fifty_writers_bring_at_once_is_filed_and_then_nothing_more_is_let_in(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=20)
+    door, letters = stack.door(), [posted(stack) for _ in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as pool:
         assert {answer.status for answer in pool.map(door.post, letters)} == {200}
-    house.work(*(house.record(body) for body in house.deployed.bodies("ClaimsQueue")))
-    house.clock.now += ANEW_SECONDS
-    assert door.post(posted(house)).status == 507
-    assert counted(house).messages == len(house.listed()) == WRITERS
+    stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
+    stack.clock.now += ANEW_SECONDS
+    assert door.post(posted(stack)).status == 507
+    assert counted(stack).messages == len(stack.listed()) == WRITERS
 
 
-def test_a_door_that_takes_little_looks_again_with_the_caches_time(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=1000)
-    door = house.door()
-    assert door.post(posted(house)).status == 200
-    house.usages.add(SHOP, 1000, 1)
-    house.clock.now += 29
-    assert door.post(posted(house)).status == 200
-    house.clock.now += 1
-    assert door.post(posted(house)).status == 507
+def test_a_door_that_takes_little_looks_again_with_the_caches_time(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=1000)
+    door = stack.door()
+    assert door.post(posted(stack)).status == 200
+    stack.usages.add(SHOP, 1000, 1)
+    stack.clock.now += 29
+    assert door.post(posted(stack)).status == 200
+    stack.clock.now += 1
+    assert door.post(posted(stack)).status == 507
 
 
-def test_strangers_without_a_key_do_not_close_a_mailbox(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=20)
-    door = house.door()
-    forged = [Posted(house.envelope(key=OTHER_KEY), "application/json", "", "192.0.2.1") for _ in range(25)]
+def test_strangers_without_a_key_do_not_close_a_mailbox(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=20)
+    door = stack.door()
+    forged = [Posted(stack.envelope(key=OTHER_KEY), "application/json", "", "192.0.2.1") for _ in range(25)]
     assert {door.post(each).status for each in forged} == {200}
-    house.work(*(house.record(body) for body in house.deployed.bodies("ClaimsQueue")))
+    stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
     for _ in range(3):
-        house.clock.now += ANEW_SECONDS
-        assert door.post(posted(house)).status == 200
+        stack.clock.now += ANEW_SECONDS
+        assert door.post(posted(stack)).status == 200
 
 
-def test_however_many_come_the_usage_is_read_once_a_second(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=5)
+def test_however_many_come_the_usage_is_read_once_a_second(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=5)
     clients = new_clients()
     calls = calls_of(clients)
-    door = house.door(clients)
+    door = stack.door(clients)
     for second in range(3):
         for _ in range(4):
-            door.post(posted(house))
+            door.post(posted(stack))
         assert calls["GetItem"] == second + 1
-        house.clock.now += ANEW_SECONDS
+        stack.clock.now += ANEW_SECONDS
 
 
 # ---- the worker ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_filed_is_counted_as_long_as_its_lines(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=10)
-    house.work(*(house.queued(house.envelope(body="x" * size)) for size in (10, 1000, 30)))
-    rows = [filed.row for filed in house.listed()]
-    assert counted(house) == Usage(3, sum(row.place.length for row in rows if row.place), changes=1)
+def test_what_is_filed_is_counted_as_long_as_its_lines(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=10)
+    stack.work(*(stack.queued(stack.envelope(body="x" * size)) for size in (10, 1000, 30)))
+    rows = [filed.row for filed in stack.listed()]
+    assert counted(stack) == Usage(3, sum(row.place.length for row in rows if row.place), changes=1)
 
 
-def test_a_batch_counts_once_for_each_mailbox_and_not_at_all_where_no_quota_is(house: House) -> None:
-    records = [house.queued(house.envelope()) for _ in range(3)]
+def test_a_batch_counts_once_for_each_mailbox_and_not_at_all_where_no_quota_is(stack: PipelineStack) -> None:
+    records = [stack.queued(stack.envelope()) for _ in range(3)]
     clients = new_clients()
     calls = calls_of(clients)
-    house.worker(clients).work(records)
+    stack.worker(clients).work(records)
     assert calls["UpdateItem"] == 0
-    house.mailboxes.set_quota(SHOP, messages=10)
-    house.clock.now += 60
-    records = [house.queued(house.envelope()) for _ in range(3)]
-    house.worker(clients).work(records)
+    stack.mailboxes.set_quota(SHOP, messages=10)
+    stack.clock.now += 60
+    records = [stack.queued(stack.envelope()) for _ in range(3)]
+    stack.worker(clients).work(records)
     assert calls["UpdateItem"] == 1
-    assert counted(house).messages == 3
+    assert counted(stack).messages == 3
 
 
-def test_a_message_that_comes_twice_is_counted_once(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=10)
-    body = house.envelope()
-    first, second = house.queued(body), house.queued(body)
-    house.work(first, second)
-    house.work(second)
-    house.work(first)
-    assert counted(house).messages == len(house.listed()) == 1
+def test_a_message_that_comes_twice_is_counted_once(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=10)
+    body = stack.envelope()
+    first, second = stack.queued(body), stack.queued(body)
+    stack.work(first, second)
+    stack.work(second)
+    stack.work(first)
+    assert counted(stack).messages == len(stack.listed()) == 1
 
 
-def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(house: House) -> None:
-    house.mailboxes.set_quota(SHOP, messages=1)
-    record = house.queued(house.envelope())
-    house.usages.add(SHOP, 5, 500)
-    assert house.settle(record).fate is ClaimOutcome.ACCEPTED
-    assert len(house.listed()) == 1
+def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(stack: PipelineStack) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=1)
+    record = stack.queued(stack.envelope())
+    stack.usages.add(SHOP, 5, 500)
+    assert stack.settle(record).fate is ClaimOutcome.ACCEPTED
+    assert len(stack.listed()) == 1
 
 
-def test_what_cannot_be_counted_is_filed(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    house.mailboxes.set_quota(SHOP, messages=10)
-    record = house.queued(house.envelope())
+def test_what_cannot_be_counted_is_filed(stack: PipelineStack, caplog: pytest.LogCaptureFixture) -> None:
+    stack.mailboxes.set_quota(SHOP, messages=10)
+    record = stack.queued(stack.envelope())
     clients = new_clients()
 
     @contextmanager
@@ -243,8 +243,8 @@ def test_what_cannot_be_counted_is_filed(house: House, caplog: pytest.LogCapture
         yield
 
     gate_calls(clients, no_counting)
-    report = house.worker(clients).work([record])
+    report = stack.worker(clients).work([record])
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED]
     assert not report.failed
-    assert len(house.listed()) == 1
+    assert len(stack.listed()) == 1
     assert "1 messages were not added to the usage of shop.com" in caplog.text

@@ -11,7 +11,7 @@ from threading import Barrier, Event
 
 import pytest
 from tests.aws import Deployed, deploy_on
-from tests.pipeline.house import ASK, House
+from tests.pipeline.stack import ASK, PipelineStack
 from tests.pipeline.stage import Died
 from tests.tiers import amount
 
@@ -52,17 +52,17 @@ def senders() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def restarted(house: House) -> House:
+def restarted(stack: PipelineStack) -> PipelineStack:
     """The same deployment with nothing in memory: every cache, every client and every thread is new."""
-    return House(house.deployed, clock=house.clock, handlers=house.handlers, pool=ThreadPoolExecutor(WORKERS))
+    return PipelineStack(stack.deployed, clock=stack.clock, handlers=stack.handlers, pool=ThreadPoolExecutor(WORKERS))
 
 
-def post_at_once(house: House, body: bytes, pool: ThreadPoolExecutor) -> list[HttpResponse]:
+def post_at_once(stack: PipelineStack, body: bytes, pool: ThreadPoolExecutor) -> list[HttpResponse]:
     """Each sender has a door of its own, and all of them knock at the same moment."""
     together = Barrier(SENDERS)
 
     def post(_: int) -> HttpResponse:
-        door = house.door()
+        door = stack.door()
         together.wait()
         return door.post(Posted(body, "application/json", "", "192.0.2.1"))
 
@@ -72,10 +72,10 @@ def post_at_once(house: House, body: bytes, pool: ThreadPoolExecutor) -> list[Ht
 class Workers:
     """Some workers, each a thread that takes batches from the queue until it is stopped and the queue is empty."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, stack: PipelineStack) -> None:
         self._over = Event()
         self._pool = ThreadPoolExecutor(WORKERS)
-        self._ended = [self._pool.submit(self._work, restarted(house)) for _ in range(WORKERS)]
+        self._ended = [self._pool.submit(self._work, restarted(stack)) for _ in range(WORKERS)]
 
     def __enter__(self) -> "Workers":
         return self
@@ -86,8 +86,8 @@ class Workers:
             ended.result()
         self._pool.shutdown()
 
-    def _work(self, house: House) -> None:
-        sqs, url, worker = house.deployed.clients.sqs, house.deployed.queues["ClaimsQueue"], house.worker()
+    def _work(self, stack: PipelineStack) -> None:
+        sqs, url, worker = stack.deployed.clients.sqs, stack.deployed.queues["ClaimsQueue"], stack.worker()
         while True:
             over = self._over.is_set()
             received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
@@ -103,43 +103,45 @@ class Workers:
                 return
 
 
-def test_a_message_posted_by_many_at_once_is_filed_once(house: House, senders: ThreadPoolExecutor) -> None:
-    bodies = [house.envelope() for _ in range(ROUNDS)]
-    with Workers(house):
+def test_a_message_posted_by_many_at_once_is_filed_once(stack: PipelineStack, senders: ThreadPoolExecutor) -> None:
+    bodies = [stack.envelope() for _ in range(ROUNDS)]
+    with Workers(stack):
         for body in bodies:
-            assert {answer.status for answer in post_at_once(house, body, senders)} == {200}
-    with Workers(restarted(house)):
-        assert {answer.status for answer in post_at_once(restarted(house), bodies[0], senders)} == {200}
-    listed = house.listed()
+            assert {answer.status for answer in post_at_once(stack, body, senders)} == {200}
+    with Workers(restarted(stack)):
+        assert {answer.status for answer in post_at_once(restarted(stack), bodies[0], senders)} == {200}
+    listed = stack.listed()
     assert sorted(filed.line.envelope for filed in listed) == sorted(body.decode() for body in bodies)
-    assert len(house.deployed.rows("PostTable")) == ROUNDS
+    assert len(stack.deployed.rows("PostTable")) == ROUNDS
 
 
 def test_a_synchronous_request_posted_by_many_at_once_is_executed_once(
-    house: House, senders: ThreadPoolExecutor
+    stack: PipelineStack, senders: ThreadPoolExecutor
 ) -> None:
-    house.handlers.handlers["ask"] = lambda request: request
+    stack.handlers.handlers["ask"] = lambda request: request
     for number in range(ROUNDS):
-        body = house.envelope(ASK, {"round": number})
-        answers = post_at_once(house, body, senders)
+        body = stack.envelope(ASK, {"round": number})
+        answers = post_at_once(stack, body, senders)
         # Who comes while the first is at work is asked to come again; who comes later is told what the first was.
         assert {(answer.status, answer.reason) for answer in answers} <= {(200, None), (503, STILL_WORKING)}
         assert {answer.body for answer in answers if answer.status == 200} == {b'{"round":%d}' % number}
-        again = restarted(house).post(body)
+        again = restarted(stack).post(body)
         assert (again.status, again.body) == (200, b'{"round":%d}' % number)
-    assert [request for _, request in house.handlers.calls] == [{"round": number} for number in range(ROUNDS)]
+    assert [request for _, request in stack.handlers.calls] == [{"round": number} for number in range(ROUNDS)]
 
 
-def test_a_request_whose_door_died_is_taken_over_by_one_of_many(house: House, senders: ThreadPoolExecutor) -> None:
-    house.handlers.handlers["ask"] = died
-    body = house.envelope(ASK)
+def test_a_request_whose_door_died_is_taken_over_by_one_of_many(
+    stack: PipelineStack, senders: ThreadPoolExecutor
+) -> None:
+    stack.handlers.handlers["ask"] = died
+    body = stack.envelope(ASK)
     with pytest.raises(Died):
-        house.post(body)
-    house.handlers.handlers["ask"] = lambda request: "done"
-    assert {answer.reason for answer in post_at_once(house, body, senders)} == {STILL_WORKING}
-    house.clock.now += 31  # the lease has ended
-    assert "done" in {answer.body.decode().strip('"') for answer in post_at_once(restarted(house), body, senders)}
-    assert len(house.handlers.calls) == 2
+        stack.post(body)
+    stack.handlers.handlers["ask"] = lambda request: "done"
+    assert {answer.reason for answer in post_at_once(stack, body, senders)} == {STILL_WORKING}
+    stack.clock.now += 31  # the lease has ended
+    assert "done" in {answer.body.decode().strip('"') for answer in post_at_once(restarted(stack), body, senders)}
+    assert len(stack.handlers.calls) == 2
 
 
 def died(_: object) -> str:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Final
 
 from tests.soak.hand import BATCH
-from tests.soak.town import Town
+from tests.soak.stack import SoakStack
 
 ROOT: Final = Path(__file__).parent.parent.parent
 DOORS: Final = 2
@@ -136,14 +136,14 @@ class Crew:
 
 
 @contextmanager
-def hire(town: Town, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
+def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
     """The crew, at work until the end of the block."""
-    urls = town.deployment.outputs
+    urls = stack.deployment.outputs
     claims = [f"{urls['ClaimsQueueUrl']}={BATCH}", f"{urls['RetryQueueUrl']}={BATCH}", f"{urls['SuspectsQueueUrl']}=1"]
     notices = [f"{urls['CourierQueueUrl']}={_COURIER_BATCH}"]
 
     def hands(function: str, output: str, count: int, sources: list[str]) -> tuple[Hand, ...]:
-        environment = {**town.environment(output), "PYTHONUNBUFFERED": "1"}
+        environment = {**stack.environment(output), "PYTHONUNBUFFERED": "1"}
         command = [function, str(logs), str(tally), *sources]
         return tuple(Hand(function, command, environment, str(rng.getrandbits(64))) for _ in range(count))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.soak.ledger import Discard, Evidence
-from tests.soak.town import RECEIVER, Town
+from tests.soak.stack import RECEIVER, SoakStack
 
 from postroom.demo.names import BOB
 from postroom.storage.audit.audit import audit
@@ -29,23 +29,23 @@ _SAID: Final = frozenset({"queued", "discarded"})
 """What functions log of a claim with its Correlation: the door of every one, the worker of every discarded one."""
 
 
-def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
+def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
     """The evidence; reads only."""
     filed: dict[str, list[bytes]] = defaultdict(list)
     live = read = 0
     for mailbox in (RECEIVER, BOB):
-        for rows, messages in _pages(town, mailbox):
+        for rows, messages in _pages(stack, mailbox):
             live, read = live + rows, read + len(messages)
             for message in messages:
                 identity, digest = _known_by(message)
                 filed[identity].append(digest)
-    told = {correlation: len(feedback) for (_, correlation), feedback in town.sink.told.items()}
+    told = {correlation: len(feedback) for (_, correlation), feedback in stack.sink.told.items()}
     return Evidence(
         filed=dict(filed),
         unreadable=live - read,
-        discards=_discards(town),
+        discards=_discards(stack),
         claims=_claims(logs),
-        replies=frozenset(item["pk"]["S"] for item in _scan(town, "SeenTable") if {"reply", "reply_at"} & item.keys()),
+        replies=frozenset(item["pk"]["S"] for item in _scan(stack, "SeenTable") if {"reply", "reply_at"} & item.keys()),
         told=told,
         given_up=frozenset(_given_up(logs)),
         waiting=waiting,
@@ -54,10 +54,10 @@ def look(town: Town, logs: Path, *, waiting: int, died: int, unanswered: int) ->
     )
 
 
-def audited(town: Town, logs: Path) -> Findings:
+def audited(stack: SoakStack, logs: Path) -> Findings:
     """What `postroom audit` finds, with what the doors logged as its ledger."""
-    retain_seconds = int(town.deployment.outputs["RetainSeconds"])
-    evidence = gather(town.office.storage.premises, now=int(time.time()), retain_seconds=retain_seconds)
+    retain_seconds = int(stack.deployment.outputs["RetainSeconds"])
+    evidence = gather(stack.demo.storage.premises, now=int(time.time()), retain_seconds=retain_seconds)
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
 
 
@@ -74,9 +74,9 @@ def _lines(logs: Path, pattern: str) -> Iterator[str]:
             yield from lines
 
 
-def _pages(town: Town, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
+def _pages(stack: SoakStack, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
     """One pass over a mailbox: how many rows are live, and what can be read of them."""
-    reader = town.office.storage.reader
+    reader = stack.demo.storage.reader
     rows = list(reader.list(mailbox, 1, now=int(time.time())))
     for first in range(0, len(rows), _AT_ONCE):
         page = rows[first : first + _AT_ONCE]
@@ -91,14 +91,14 @@ def _known_by(message: Filed) -> tuple[str, bytes]:
     return json.loads(envelope)["Header"]["Correlation"], hashlib.sha256(envelope.encode()).digest()
 
 
-def _discards(town: Town) -> dict[str, Discard]:
-    rows = ((read_row(item), "sent" in item) for item in _scan(town, "PostTable") if not is_head(item))
+def _discards(stack: SoakStack) -> dict[str, Discard]:
+    rows = ((read_row(item), "sent" in item) for item in _scan(stack, "PostTable") if not is_head(item))
     return {row.key.claim_id: Discard(str(row.discarded), told) for row, told in rows if row.discarded}
 
 
-def _scan(town: Town, table: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
-    pages = town.deployment.client("dynamodb").get_paginator("scan")
-    for page in pages.paginate(TableName=town.deployment.outputs[table], ConsistentRead=True):
+def _scan(stack: SoakStack, table: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":
+    pages = stack.deployment.client("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=stack.deployment.outputs[table], ConsistentRead=True):
         yield from page["Items"]
 
 

@@ -1,4 +1,4 @@
-"""The ledger of a soak: what the door's last word was on every letter, and whether it was kept. Pure.
+"""The ledger of a soak: what the door's last word was on every message, and whether it was kept. Pure.
 
 Each thing that may be wrong is one member of `Problem`; a good run has zeros everywhere.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from tests.soak.letters import Letter
+from tests.soak.messages import SoakMessage
 from tests.soak.mix import Kind
 from tests.soak.posting import Answer
 
@@ -59,7 +59,7 @@ class Discard:
 class Evidence:
     """What stands in the deployment at the end.
 
-    `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `Letter`).
+    `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `SoakMessage`).
     `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them.
     `replies`: identities whose reply is remembered. `given_up`: those whose reply the door said it could not store.
     `told`: how many different Feedback messages there were about each identity.
@@ -89,27 +89,27 @@ class Ledger:
     examples: list[str] = field(default_factory=list)
     _taken: dict[str, tuple[Kind, bytes]] = field(default_factory=dict)
 
-    def answered(self, letter: Letter, answer: Answer) -> None:
+    def answered(self, message: SoakMessage, answer: Answer) -> None:
         """Write one answer down."""
-        kind = letter.kind
+        kind = message.kind
         self.kinds[kind] += 1
         must = _REFUSALS.get(kind)
         if answer.refused:
             if must is None:
-                self._found(Problem.WRONGLY_REFUSED, f"{kind} {letter.identity}: {answer}")
+                self._found(Problem.WRONGLY_REFUSED, f"{kind} {message.identity}: {answer}")
             elif answer.refused not in must:
-                self._found(Problem.WRONG_ANSWER, f"{kind} {letter.identity}: {answer}")
+                self._found(Problem.WRONG_ANSWER, f"{kind} {message.identity}: {answer}")
             return
         self.taken[kind] += 1
         if must is not None:
-            self._found(Problem.WRONGLY_TAKEN, f"{kind} {letter.identity}")
+            self._found(Problem.WRONGLY_TAKEN, f"{kind} {message.identity}")
         elif kind is Kind.SYNCHRONOUS and answer.body != self.reply:
-            self._found(Problem.WRONG_ANSWER, f"{kind} {letter.identity}: {answer}")
+            self._found(Problem.WRONG_ANSWER, f"{kind} {message.identity}: {answer}")
         if kind is not Kind.REPLAYED:
-            self._taken[letter.identity] = kind, letter.text
+            self._taken[message.identity] = kind, message.text
         else:
             # Its original may have had no answer yet; whichever came first, both are one message.
-            self._taken.setdefault(letter.identity, (Kind.VALID, letter.text))
+            self._taken.setdefault(message.identity, (Kind.VALID, message.text))
 
     def audit(self, evidence: Evidence) -> None:
         """Compare with what stands at the end."""

@@ -1,6 +1,6 @@
-"""The senders' side of the door: each letter is posted until there is an answer that is not "not now".
+"""The senders' side of the door: each message is posted until there is an answer that is not "not now".
 
-A door that dies with a letter in its hands leaves its sender without an answer: the same letter is posted again, as
+A door that dies with a message in its hands leaves its sender without an answer: the same message is posted again, as
 any sender does after a lost connection.
 """
 
@@ -16,7 +16,7 @@ from queue import Empty, Queue
 from typing import Any, Final
 
 from tests.soak.crew import Hand
-from tests.soak.letters import Letter
+from tests.soak.messages import SoakMessage
 from tests.soak.mix import Kind
 
 AGAIN_SECONDS: Final = 1.0
@@ -36,12 +36,12 @@ class Answer:
 class Posting:
     """A thread for each door. `answered` is told of every final answer, by any of the threads."""
 
-    def __init__(self, doors: Sequence[Hand], answered: Callable[[Letter, Answer], None]) -> None:
+    def __init__(self, doors: Sequence[Hand], answered: Callable[[SoakMessage, Answer], None]) -> None:
         self.posts = self.unanswered = self.not_now = 0
         self._answered = answered
         # Few: what is written is of now, and the doors take one at a time.
-        self._letters: Queue[Letter] = Queue(maxsize=8 * len(doors))
-        self._later: list[tuple[float, int, Letter]] = []
+        self._messages: Queue[SoakMessage] = Queue(maxsize=8 * len(doors))
+        self._later: list[tuple[float, int, SoakMessage]] = []
         self._numbers = count()
         self._lock = threading.Lock()
         self._open = 0
@@ -50,11 +50,11 @@ class Posting:
         for thread in self._threads:
             thread.start()
 
-    def post(self, letter: Letter) -> None:
-        """Hand over a letter; waits while the doors are busy."""
+    def post(self, message: SoakMessage) -> None:
+        """Hand over a message; waits while the doors are busy."""
         with self._lock:
             self._open += 1
-        self._letters.put(letter)
+        self._messages.put(message)
 
     @property
     def open(self) -> int:
@@ -69,13 +69,13 @@ class Posting:
 
     def _feed(self, door: Hand) -> None:
         while not self._over.is_set():
-            letter = self._next()
-            if letter is None:
+            message = self._next()
+            if message is None:
                 continue
             try:
-                answer = read_answer(letter.kind, json.loads(door.ask(letter.event)))
+                answer = read_answer(message.kind, json.loads(door.ask(message.event)))
             except EOFError:
-                self._put_off(letter)
+                self._put_off(message)
                 self.unanswered += 1
                 self._reopen(door)
                 continue
@@ -83,9 +83,9 @@ class Posting:
                 self.posts += 1
             if answer is None:
                 self.not_now += 1
-                self._put_off(letter)
+                self._put_off(message)
                 continue
-            self._answered(letter, answer)
+            self._answered(message, answer)
             with self._lock:
                 self._open -= 1
 
@@ -97,18 +97,18 @@ class Posting:
                 return
             door.start_again_if_dead()
 
-    def _next(self) -> Letter | None:
+    def _next(self) -> SoakMessage | None:
         with self._lock:
             if self._later and self._later[0][0] <= time.monotonic():
                 return heapq.heappop(self._later)[2]
         try:
-            return self._letters.get(timeout=0.1)
+            return self._messages.get(timeout=0.1)
         except Empty:
             return None
 
-    def _put_off(self, letter: Letter) -> None:
+    def _put_off(self, message: SoakMessage) -> None:
         with self._lock:
-            heapq.heappush(self._later, (time.monotonic() + AGAIN_SECONDS, next(self._numbers), letter))
+            heapq.heappush(self._later, (time.monotonic() + AGAIN_SECONDS, next(self._numbers), message))
 
 
 def read_answer(kind: Kind, result: dict[str, Any]) -> Answer | None:

@@ -15,7 +15,7 @@ from tests.soak.memory import MARKS
 from tests.soak.mix import ENDS, LOUD_SHARE, QUIET, Kind
 from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
-from tests.soak.town import VISIBILITY_SECONDS
+from tests.soak.stack import VISIBILITY_SECONDS
 
 from postroom.storage.audit.findings import AuditOutcome
 from postroom.storage.audit.problems import AuditProblem as StoreProblem
@@ -90,17 +90,17 @@ def _wrong(result: Result) -> list[tuple[object, ...]]:
         ("queue: not deleted after it was done", result.counts["not deleted"]),
         ("queue: dead letters redriven", result.redriven),
         ("function failed as a whole", result.counts["function failed"]),
-        ("door: died before it answered; posted again", result.unanswered),
-        ("door: said not now; posted again", result.not_now),
-        ("door: gave a reply that the store did not take", result.given_up),
+        ("inbox: died before it answered; posted again", result.unanswered),
+        ("inbox: said not now; posted again", result.not_now),
+        ("inbox: gave a reply that the store did not take", result.given_up),
         ("buffer: kept a Feedback and answered 503", result.feedback_failed),
     ]
 
 
 def _kept(result: Result) -> list[tuple[object, ...]]:
     return [
-        ("posts to the door, retries too", result.posts),
-        ("letters with a final answer", result.ledger.kinds.total()),
+        ("posts to the inbox, retries too", result.posts),
+        ("messages with a final answer", result.ledger.kinds.total()),
         ("taken", result.ledger.taken.total()),
         ("different messages to be filed", result.ledger.filed),
         ("claims discarded", result.discarded),

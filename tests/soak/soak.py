@@ -14,12 +14,12 @@ from typing import Final
 from tests.soak.crew import Crew, hire
 from tests.soak.evidence import audited, look
 from tests.soak.ledger import Ledger
-from tests.soak.letters import Writer
 from tests.soak.memory import EMULATOR, HERE, MARKS, Memory, emulator_pid, own_pid
+from tests.soak.messages import Writer
 from tests.soak.mix import deaths, plan
 from tests.soak.posting import Posting
+from tests.soak.stack import RECEIVER, SoakStack, open_stack
 from tests.soak.tally import counted
-from tests.soak.town import RECEIVER, Town, open_town
 
 from postroom.protocols.nlweb.manifest import identity_reply
 from postroom.storage.audit.findings import Findings
@@ -85,10 +85,10 @@ class Result:
 class Watch:
     """A thread that looks after the queues' depth, the dead, and the memory."""
 
-    def __init__(self, town: Town, crew: Crew, memory: Memory) -> None:
+    def __init__(self, stack: SoakStack, crew: Crew, memory: Memory) -> None:
         self.waiting = 0
         self.held: dict[str, int] = {}
-        self._town, self._crew, self._memory = town, crew, memory
+        self._stack, self._crew, self._memory = stack, crew, memory
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch")
 
@@ -102,7 +102,7 @@ class Watch:
 
     def _run(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            self.waiting = self._town.office.waiting()
+            self.waiting = self._stack.demo.waiting()
             self.held = self._memory.look()
             for hand in self._crew.pollers:
                 hand.start_again_if_dead()
@@ -114,35 +114,35 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
     with TemporaryDirectory(prefix="postroom-soak-") as name:
         folder = Path(name)
         (folder / "logs").mkdir()
-        with open_town(folder) as town, hire(town, folder / "logs", folder / "tally", rng) as crew:
+        with open_stack(folder) as stack, hire(stack, folder / "logs", folder / "tally", rng) as crew:
             pids = {function: hand.pid for function, hand in crew.eldest.items()}
             memory = Memory({EMULATOR: emulator_pid(), HERE: own_pid(), **pids})
             ledger = Ledger(json.dumps(identity_reply(RECEIVER, None), separators=(",", ":")))
             begun = time.monotonic()
-            with Watch(town, crew, memory) as watch:
+            with Watch(stack, crew, memory) as watch:
                 posting = Posting(crew.doors, ledger.answered)
-                _send(order, rng, Writer(town, rng), posting, crew, watch, memory, see)
+                _send(order, rng, Writer(stack, rng), posting, crew, watch, memory, see)
                 _until(lambda: posting.open == 0)
                 posting.close()
                 sent = time.monotonic()
-                redriven = _drain(town, watch, lambda: see(_sight(order.messages, watch, crew)))
+                redriven = _drain(stack, watch, lambda: see(_sight(order.messages, watch, crew)))
                 memory.mark(100)
             for hand in crew.all:
                 hand.stop()
             evidence = look(
-                town, folder / "logs",
-                waiting=town.office.waiting() + town.office.waiting(*_DEAD_LETTERS),
+                stack, folder / "logs",
+                waiting=stack.demo.waiting() + stack.demo.waiting(*_DEAD_LETTERS),
                 died=sum(hand.died for hand in crew.all),
                 unanswered=posting.open,
             )  # fmt: skip
             ledger.audit(evidence)
-            findings = audited(town, folder / "logs")
+            findings = audited(stack, folder / "logs")
             killed: Counter[str] = Counter()
             for hand in crew.all:
                 killed[hand.function] += hand.killed
             return Result(
                 order, ledger, findings, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
-                posting.not_now, redriven, town.sink.received, town.sink.failed, len(evidence.discards),
+                posting.not_now, redriven, stack.sink.received, stack.sink.failed, len(evidence.discards),
                 len(evidence.given_up), (sent - begun, time.monotonic() - sent),
             )  # fmt: skip
 
@@ -170,24 +170,24 @@ def _send(
             see(_sight(number + 1, watch, crew))
 
 
-def _drain(town: Town, watch: Watch, see: Callable[[], None]) -> int:
+def _drain(stack: SoakStack, watch: Watch, see: Callable[[], None]) -> int:
     """Wait until no queue holds anything, dead letters redriven as an operator would; how many were."""
     until, redriven = time.monotonic() + DRAIN_SECONDS, 0
     while time.monotonic() < until:
-        redriven += sum(_redrive(town, letters, queue) for letters, queue in _DEAD_LETTERS.items())
-        if town.office.waiting() + town.office.waiting(*_DEAD_LETTERS) == 0:
+        redriven += sum(_redrive(stack, dead_letters, queue) for dead_letters, queue in _DEAD_LETTERS.items())
+        if stack.demo.waiting() + stack.demo.waiting(*_DEAD_LETTERS) == 0:
             break
         see()
         time.sleep(LOOK_SECONDS)
     return redriven
 
 
-def _redrive(town: Town, letters: str, queue: str) -> int:
-    sqs, outputs = town.deployment.client("sqs"), town.deployment.outputs
-    messages = sqs.receive_message(QueueUrl=outputs[letters], MaxNumberOfMessages=_RECEIVE).get("Messages", [])
+def _redrive(stack: SoakStack, dead_letters: str, queue: str) -> int:
+    sqs, outputs = stack.deployment.client("sqs"), stack.deployment.outputs
+    messages = sqs.receive_message(QueueUrl=outputs[dead_letters], MaxNumberOfMessages=_RECEIVE).get("Messages", [])
     for message in messages:
         sqs.send_message(QueueUrl=outputs[queue], MessageBody=message["Body"])
-        sqs.delete_message(QueueUrl=outputs[letters], ReceiptHandle=message["ReceiptHandle"])
+        sqs.delete_message(QueueUrl=outputs[dead_letters], ReceiptHandle=message["ReceiptHandle"])
     return len(messages)
 
 

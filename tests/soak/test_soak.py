@@ -11,8 +11,8 @@ from random import Random
 import pytest
 from tests.soak.faults import Fault
 from tests.soak.ledger import Discard, Evidence, Ledger, Problem
-from tests.soak.letters import Letter
 from tests.soak.memory import emulator_pid
+from tests.soak.messages import SoakMessage
 from tests.soak.mix import Kind, deaths, plan
 from tests.soak.posting import Answer, read_answer
 from tests.soak.report import INTRODUCTION, PAGE, name_of, page
@@ -52,12 +52,12 @@ def test_the_page_shows_a_large_soak_that_was_held_against_all_that_is_looked_fo
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(INTRODUCTION)
     figures = read_rows(text)
-    assert figures["letters with a final answer"] >= 200_000
+    assert figures["messages with a final answer"] >= 200_000
     assert figures["accepted, by its end: lost"] == 0
     assert [it for it in Problem if figures[it] != 0] == []
     assert [it for it in StoreProblem if it.grave and figures[name_of(it)] != 0] == []
     no_final_answer = (
-        figures["door: died before it answered; posted again"] + figures["door: said not now; posted again"]
+        figures["inbox: died before it answered; posted again"] + figures["inbox: said not now; posted again"]
     )
     assert sum(figures[name_of(it)] for it in StoreProblem if not it.grave) <= no_final_answer
     assert [it for it in Kind if figures[it] == 0] == []
@@ -81,7 +81,7 @@ def ledger() -> Ledger:
         (Kind.STALE, "stale", Answer(400, str(TIMESTAMP_TOO_OLD))),
         (Kind.SYNCHRONOUS, "sync", Answer(200, body="reply")),
     ):
-        made.answered(Letter(kind, identity, b"text", b""), answer)
+        made.answered(SoakMessage(kind, identity, b"text", b""), answer)
     return made
 
 
@@ -141,7 +141,7 @@ def test_what_stands_otherwise_is_found(problem: Problem, evidence: Evidence) ->
 )
 def test_a_wrong_answer_is_found(kind: Kind, answer: Answer, problem: Problem) -> None:
     found = Ledger(reply="reply")
-    found.answered(Letter(kind, "it", b"text", b""), answer)
+    found.answered(SoakMessage(kind, "it", b"text", b""), answer)
     assert found.problems == Counter({problem: 1})
 
 

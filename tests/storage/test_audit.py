@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.aws import CLAIM_QUEUES, TEMPLATE, Deployed, gate_calls, new_clients, resources
-from tests.pipeline.dm3_house import ALICE, BOB, MALLORY, DeliveryService
-from tests.pipeline.house import ASK, DAY, NOTIFY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, House
+from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, DeliveryService
+from tests.pipeline.stack import ASK, DAY, NOTIFY, NOW, ORDER, OTHER_KEY, RETAIN, SENDER, SHOP, UNKNOWN, PipelineStack
 
 from postroom.core.errors import OurError
 from postroom.http.response import HttpResponse
@@ -30,38 +30,38 @@ from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
 
 
-class Office:
+class AuditedStack:
     """A post office, the ledger of its door, and a hand in its store."""
 
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
-        self.house = House(deployed)
+        self.stack = PipelineStack(deployed)
         self.register = deployed.storage.register
         self.log: list[str] = []
         self._objects = count()
 
     def post(self, body: bytes) -> Record:
         """Post a message; its claim, as it is queued."""
-        return self.note(self.house.post(body))
+        return self.note(self.stack.post(body))
 
     def note(self, answer: HttpResponse) -> Record:
         about = [part.about for part in answer.parts or (answer,)]
         assert all(about)
         self.log += [json.dumps({"message": "queued", **each}) for each in about]
-        return self.house.record(self.deployed.bodies("ClaimsQueue")[-1])
+        return self.stack.record(self.deployed.bodies("ClaimsQueue")[-1])
 
     def settle(self, record: Record) -> RowKey:
         """The worker has the claim, and the queue has it no more; the row of the claim."""
-        self.house.settle(record)
+        self.stack.settle(record)
         self.deployed.empty("ClaimsQueue")
-        return self.house.claim(record).row
+        return self.stack.claim(record).row
 
     def filed(self, **said: Any) -> RowKey:
         """A message that was accepted and filed; its row."""
-        return self.settle(self.post(self.house.envelope(**said)))
+        return self.settle(self.post(self.stack.envelope(**said)))
 
     def audit(self, *, read_bytes: bool = True, now: float = 0, at: Deployed | None = None) -> Findings:
-        now = int(now or self.house.clock.now)
+        now = int(now or self.stack.clock.now)
         evidence = gather((at or self.deployed).premises, now=now, retain_seconds=RETAIN, read_bytes=read_bytes)
         return audit(evidence, read_ledger(self.log))
 
@@ -83,10 +83,10 @@ class Office:
         row = self.register.find(key)
         assert row is not None
         assert row.place is not None
-        line = decode_line(self.house.objects.get_range(row.place))
+        line = decode_line(self.stack.objects.get_range(row.place))
         name = f"seg/rewritten/{next(self._objects)}"
         data, [place] = lay_out([replace(line, **changed)], name)
-        self.house.objects.put(name, data)
+        self.stack.objects.put(name, data)
         self.change(key, o={"S": name}, off={"N": "0"}, len={"N": f"{place.length}"})
         return line
 
@@ -109,8 +109,8 @@ class Office:
 
 
 @pytest.fixture
-def office(deployed: Deployed) -> Office:
-    return Office(deployed)
+def audited(deployed: Deployed) -> AuditedStack:
+    return AuditedStack(deployed)
 
 
 def found(findings: Findings) -> dict[AuditProblem, int]:
@@ -132,31 +132,31 @@ def correlation_of(envelope: bytes) -> str:
 # --- a post office that works -----------------------------------------------------------------------------------------
 
 
-def test_an_empty_store_is_clean(office: Office) -> None:
-    findings = office.audit()
+def test_an_empty_store_is_clean(audited: AuditedStack) -> None:
+    findings = audited.audit()
     assert findings.clean
     assert (findings.accepted, findings.rows) == (Counter(), Counter())
 
 
-def test_every_200_of_a_busy_day_has_one_end(office: Office) -> None:
-    house = office.house
-    office.filed()
-    office.filed(body="x" * 1_000_000)  # too large for the queue
-    office.register.acknowledge(office.filed(), int(NOW) + RETAIN)
-    office.filed(subject=ORDER)
-    office.filed(subject=UNKNOWN)
-    office.filed(key=OTHER_KEY)
-    for notice in house.notices():
-        house.courier().deliver(notice)
-    office.deployed.empty("CourierQueue")
-    twice = house.envelope()
+def test_every_200_of_a_busy_day_has_one_end(audited: AuditedStack) -> None:
+    stack = audited.stack
+    audited.filed()
+    audited.filed(body="x" * 1_000_000)  # too large for the queue
+    audited.register.acknowledge(audited.filed(), int(NOW) + RETAIN)
+    audited.filed(subject=ORDER)
+    audited.filed(subject=UNKNOWN)
+    audited.filed(key=OTHER_KEY)
+    for notice in stack.notices():
+        stack.courier().deliver(notice)
+    audited.deployed.empty("CourierQueue")
+    twice = stack.envelope()
     for body in (twice, twice):
-        office.settle(office.post(body))
-    office.settle(office.post(house.envelope(body="another text", correlation=correlation_of(twice))))
-    house.handlers.handlers["ask"] = lambda request: request
-    assert house.post(house.envelope(ASK)).status == 200
-    office.post(house.envelope())
-    findings = office.audit()
+        audited.settle(audited.post(body))
+    audited.settle(audited.post(stack.envelope(body="another text", correlation=correlation_of(twice))))
+    stack.handlers.handlers["ask"] = lambda request: request
+    assert stack.post(stack.envelope(ASK)).status == 200
+    audited.post(stack.envelope())
+    findings = audited.audit()
     assert findings.problems == ()
     # Both sides are counters: what is not named is zero.
     assert findings.accepted == Counter(
@@ -179,30 +179,30 @@ def test_every_200_of_a_busy_day_has_one_end(office: Office) -> None:
     assert (findings.answered, findings.unanswered, findings.told, findings.telling) == (1, 0, 2, 0)
 
 
-def test_a_sealed_letter_and_its_copies_have_one_end_each(office: Office) -> None:
-    service = DeliveryService(office.house)
+def test_a_sealed_letter_and_its_copies_have_one_end_each(audited: AuditedStack) -> None:
+    service = DeliveryService(audited.stack)
     service.open(BOB, takes_unverified=True)
     submission = submitted(service)
     # The door cannot verify the sender of these two, the worker can; of the third the door can, too.
-    records = [office.note(service.post(submission)) for _ in range(2)]
+    records = [audited.note(service.post(submission)) for _ in range(2)]
     service.publish(MALLORY)
-    records.append(office.note(service.post(submission)))
+    records.append(audited.note(service.post(submission)))
     for record in records:
-        office.settle(record)
-    findings = office.audit()
+        audited.settle(record)
+    findings = audited.audit()
     assert findings.problems == ()
     assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 2})
 
 
-def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(office: Office) -> None:
-    service = DeliveryService(office.house)
+def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(audited: AuditedStack) -> None:
+    service = DeliveryService(audited.stack)
     service.open(BOB, takes_unverified=True)
     submission = submitted(service)
-    office.settle(office.note(service.post(submission)))
+    audited.settle(audited.note(service.post(submission)))
     service.publish(MALLORY)
-    office.house.clock.now += 31
-    office.settle(office.note(service.post(submission)))
-    findings = office.audit()
+    audited.stack.clock.now += 31
+    audited.settle(audited.note(service.post(submission)))
+    findings = audited.audit()
     assert findings.problems == ()
     assert findings.accepted == Counter({AuditOutcome.FILED: 2})
 
@@ -212,124 +212,124 @@ def submitted(service: DeliveryService, sender: str = MALLORY) -> dict[str, obje
     return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
 
 
-def test_objects_that_no_row_points_to_are_counted_and_are_no_problem(office: Office) -> None:
-    office.filed()
-    office.house.objects.put("seg/2026/11/21/09/orphan.jsonl", b"1234")
-    findings = office.audit()
+def test_objects_that_no_row_points_to_are_counted_and_are_no_problem(audited: AuditedStack) -> None:
+    audited.filed()
+    audited.stack.objects.put("seg/2026/11/21/09/orphan.jsonl", b"1234")
+    findings = audited.audit()
     assert findings.clean
     assert (findings.evidence.orphans, findings.evidence.orphan_bytes) == (1, 4)
 
 
-def test_a_claim_for_a_request_that_was_answered_is_a_copy(office: Office) -> None:
-    house = office.house
-    house.handlers.handlers["ask"] = lambda request: request
-    body = house.envelope(ASK)
-    assert house.post(body).status == 200
-    house.operators.put_subject(SHOP, SubjectRule(ASK, Treatment.MAILBOX, SHOP))
-    house.clock.now += 31
-    office.settle(office.post(body))
-    findings = office.audit()
+def test_a_claim_for_a_request_that_was_answered_is_a_copy(audited: AuditedStack) -> None:
+    stack = audited.stack
+    stack.handlers.handlers["ask"] = lambda request: request
+    body = stack.envelope(ASK)
+    assert stack.post(body).status == 200
+    stack.operators.put_subject(SHOP, SubjectRule(ASK, Treatment.MAILBOX, SHOP))
+    stack.clock.now += 31
+    audited.settle(audited.post(body))
+    findings = audited.audit()
     assert findings.problems == ()
     assert findings.accepted == Counter({AuditOutcome.COPY: 1})
 
 
-def test_a_request_that_died_without_a_reply_is_told_apart(office: Office) -> None:
-    office.house.handlers.handlers["ask"] = lambda request: {}[request]
+def test_a_request_that_died_without_a_reply_is_told_apart(audited: AuditedStack) -> None:
+    audited.stack.handlers.handlers["ask"] = lambda request: {}[request]
     with pytest.raises(KeyError):
-        office.house.post(office.house.envelope(ASK))
-    findings = office.audit()
+        audited.stack.post(audited.stack.envelope(ASK))
+    findings = audited.audit()
     assert (findings.clean, findings.answered, findings.unanswered) == (True, 0, 1)
 
 
-def test_without_a_ledger_the_store_is_held_against_itself(office: Office) -> None:
-    office.filed()
-    findings = audit(gather(office.deployed.premises, now=int(NOW), retain_seconds=RETAIN))
+def test_without_a_ledger_the_store_is_held_against_itself(audited: AuditedStack) -> None:
+    audited.filed()
+    findings = audit(gather(audited.deployed.premises, now=int(NOW), retain_seconds=RETAIN))
     assert (findings.clean, findings.accepted, findings.rows) == (True, None, Counter({AuditOutcome.FILED: 1}))
 
 
 # --- lost -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_claim_without_an_end_waits_as_long_as_a_queue_holds_one(office: Office) -> None:
-    record = office.post(office.house.envelope())
-    assert office.audit().accepted == Counter({AuditOutcome.WAITING: 1})
+def test_a_claim_without_an_end_waits_as_long_as_a_queue_holds_one(audited: AuditedStack) -> None:
+    record = audited.post(audited.stack.envelope())
+    assert audited.audit().accepted == Counter({AuditOutcome.WAITING: 1})
     for queue in ("RetryQueue", "SuspectsQueue", "DeadLetterQueue"):
-        office.deployed.empty("ClaimsQueue")
-        sqs = office.deployed.clients.sqs
-        sqs.send_message(QueueUrl=office.deployed.queues[queue], MessageBody=record.body, DelaySeconds=900)
-        assert office.audit().clean
-        office.deployed.empty(queue)
-    assert found(office.audit()) == {AuditProblem.LOST: 1}
+        audited.deployed.empty("ClaimsQueue")
+        sqs = audited.deployed.clients.sqs
+        sqs.send_message(QueueUrl=audited.deployed.queues[queue], MessageBody=record.body, DelaySeconds=900)
+        assert audited.audit().clean
+        audited.deployed.empty(queue)
+    assert found(audited.audit()) == {AuditProblem.LOST: 1}
 
 
-def test_a_claim_in_flight_waits(office: Office) -> None:
-    office.post(office.house.envelope())
-    sqs = office.deployed.clients.sqs
-    assert sqs.receive_message(QueueUrl=office.deployed.queues["ClaimsQueue"], VisibilityTimeout=600)["Messages"]
-    assert office.audit().accepted == Counter({AuditOutcome.WAITING: 1})
+def test_a_claim_in_flight_waits(audited: AuditedStack) -> None:
+    audited.post(audited.stack.envelope())
+    sqs = audited.deployed.clients.sqs
+    assert sqs.receive_message(QueueUrl=audited.deployed.queues["ClaimsQueue"], VisibilityTimeout=600)["Messages"]
+    assert audited.audit().accepted == Counter({AuditOutcome.WAITING: 1})
 
 
-def test_where_some_wait_the_oldest_is_taken_to_be_lost(office: Office) -> None:
-    old = office.house.claim(office.post(office.house.envelope()))
-    office.deployed.empty("ClaimsQueue")
-    office.house.clock.now += 60
-    office.post(office.house.envelope())
-    findings = office.audit()
+def test_where_some_wait_the_oldest_is_taken_to_be_lost(audited: AuditedStack) -> None:
+    old = audited.stack.claim(audited.post(audited.stack.envelope()))
+    audited.deployed.empty("ClaimsQueue")
+    audited.stack.clock.now += 60
+    audited.post(audited.stack.envelope())
+    findings = audited.audit()
     assert found(findings) == {AuditProblem.LOST: 1}
     assert where(findings) == {f"claim {old.id}"}
     assert findings.accepted == Counter({AuditOutcome.WAITING: 1, AuditOutcome.LOST: 1})
 
 
-def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_ledger(office: Office) -> None:
-    key = office.filed()
-    office.remove(key)
-    office.log.clear()
-    findings = office.audit()
+def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_ledger(audited: AuditedStack) -> None:
+    key = audited.filed()
+    audited.remove(key)
+    audited.log.clear()
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.LOST: 1}, {f"claim {key.claim_id}"})
 
 
-def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(office: Office) -> None:
-    service = DeliveryService(office.house)
+def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(audited: AuditedStack) -> None:
+    service = DeliveryService(audited.stack)
     letter = submitted(service, ALICE)
-    office.settle(office.note(service.post(letter)))
-    office.house.clock.now += DAY
-    office.settle(office.note(service.post(letter)))
-    office.house.clock.now += RETAIN - 1
-    findings = office.audit()
+    audited.settle(audited.note(service.post(letter)))
+    audited.stack.clock.now += DAY
+    audited.settle(audited.note(service.post(letter)))
+    audited.stack.clock.now += RETAIN - 1
+    findings = audited.audit()
     assert findings.problems == ()
     assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 1})
 
 
-def test_a_copy_is_lost_with_its_message(office: Office) -> None:
-    body = office.house.envelope()
-    key = office.settle(office.post(body))
-    office.settle(office.post(body))
-    office.remove(key)
-    findings = office.audit()
+def test_a_copy_is_lost_with_its_message(audited: AuditedStack) -> None:
+    body = audited.stack.envelope()
+    key = audited.settle(audited.post(body))
+    audited.settle(audited.post(body))
+    audited.remove(key)
+    findings = audited.audit()
     assert found(findings) == {AuditProblem.LOST: 2}
     assert findings.accepted == Counter({AuditOutcome.LOST: 2})
 
 
-def test_another_text_under_the_same_correlation_is_no_copy(office: Office) -> None:
-    body = office.house.envelope()
-    office.settle(office.post(body))
-    office.post(office.house.envelope(body="another", correlation=correlation_of(body)))
-    office.deployed.empty("ClaimsQueue")
-    assert found(office.audit()) == {AuditProblem.LOST: 1}
+def test_another_text_under_the_same_correlation_is_no_copy(audited: AuditedStack) -> None:
+    body = audited.stack.envelope()
+    audited.settle(audited.post(body))
+    audited.post(audited.stack.envelope(body="another", correlation=correlation_of(body)))
+    audited.deployed.empty("ClaimsQueue")
+    assert found(audited.audit()) == {AuditProblem.LOST: 1}
 
 
-def test_a_claim_that_nobody_need_remember_is_not_lost(office: Office) -> None:
-    office.post(office.house.envelope())
-    office.deployed.empty("ClaimsQueue")
-    assert office.audit(now=NOW + RETAIN + 1).accepted == Counter({AuditOutcome.FORGOTTEN: 1})
+def test_a_claim_that_nobody_need_remember_is_not_lost(audited: AuditedStack) -> None:
+    audited.post(audited.stack.envelope())
+    audited.deployed.empty("ClaimsQueue")
+    assert audited.audit(now=NOW + RETAIN + 1).accepted == Counter({AuditOutcome.FORGOTTEN: 1})
 
 
-def test_a_home_whose_row_may_have_been_swept_is_not_missed(office: Office) -> None:
-    key = office.filed()
-    office.remove(key)
+def test_a_home_whose_row_may_have_been_swept_is_not_missed(audited: AuditedStack) -> None:
+    key = audited.filed()
+    audited.remove(key)
     # The identity is remembered for a day longer than the row.
-    assert office.audit(now=NOW + RETAIN - 1).count(AuditProblem.LOST) == 1
-    assert office.audit(now=NOW + RETAIN + 1).clean
+    assert audited.audit(now=NOW + RETAIN - 1).count(AuditProblem.LOST) == 1
+    assert audited.audit(now=NOW + RETAIN + 1).clean
 
 
 A, B = (row_key(BOB, 1, int(NOW) * 1000, claim) for claim in ("a", "b"))
@@ -348,31 +348,31 @@ def test_a_home_that_was_named_in_vain_is_no_loss_where_the_same_letter_has_its_
 # --- doubled ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_filed_in_two_rows_is_found_by_its_bytes(office: Office) -> None:
-    body = office.house.envelope()
-    first = office.settle(office.post(body))
-    office.forget()
-    second = office.settle(office.post(body))
-    findings = office.audit()
+def test_a_message_filed_in_two_rows_is_found_by_its_bytes(audited: AuditedStack) -> None:
+    body = audited.stack.envelope()
+    first = audited.settle(audited.post(body))
+    audited.forget()
+    second = audited.settle(audited.post(body))
+    findings = audited.audit()
     assert found(findings) == {AuditProblem.FILED_TWICE: 1, AuditProblem.NOT_HOME: 1}
     assert where(findings) <= {named(first), named(second)}
 
 
-def test_a_filed_message_whose_identity_is_not_remembered_is_found(office: Office) -> None:
-    live, acknowledged = office.filed(), office.filed()
-    office.register.acknowledge(acknowledged, int(NOW) + RETAIN)
-    office.forget()
-    findings = office.audit()
+def test_a_filed_message_whose_identity_is_not_remembered_is_found(audited: AuditedStack) -> None:
+    live, acknowledged = audited.filed(), audited.filed()
+    audited.register.acknowledge(acknowledged, int(NOW) + RETAIN)
+    audited.forget()
+    findings = audited.audit()
     assert found(findings) == {AuditProblem.NOT_HOME: 2}
     assert where(findings) == {named(live), named(acknowledged)}
     # Long after, nobody need remember.
-    assert office.audit(now=NOW + RETAIN + 1).clean
+    assert audited.audit(now=NOW + RETAIN + 1).clean
 
 
-def test_a_discarded_message_needs_no_home(office: Office) -> None:
-    office.filed(subject=UNKNOWN)
-    assert office.deployed.rows("SeenTable") == []
-    assert office.audit().clean
+def test_a_discarded_message_needs_no_home(audited: AuditedStack) -> None:
+    audited.filed(subject=UNKNOWN)
+    assert audited.deployed.rows("SeenTable") == []
+    assert audited.audit().clean
 
 
 @pytest.mark.parametrize(
@@ -384,11 +384,11 @@ def test_a_discarded_message_needs_no_home(office: Office) -> None:
     ],
 )
 def test_a_claim_with_two_registers_is_found(
-    office: Office, subject: str, changed: dict[str, Any], expected: AuditProblem
+    audited: AuditedStack, subject: str, changed: dict[str, Any], expected: AuditProblem
 ) -> None:
-    key = office.filed(subject=subject)
-    office.put("PostTable", {**office.item(key), "pk": {"S": f"{SHOP}#1"}, **changed})
-    findings = office.audit()
+    key = audited.filed(subject=subject)
+    audited.put("PostTable", {**audited.item(key), "pk": {"S": f"{SHOP}#1"}, **changed})
+    findings = audited.audit()
     assert f"claim {key.claim_id}" in where(findings)
     assert findings.count(expected) == 1
 
@@ -396,60 +396,60 @@ def test_a_claim_with_two_registers_is_found(
 # --- the rows, held against the ledger --------------------------------------------------------------------------------
 
 
-def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(office: Office) -> None:
-    key = office.filed()
+def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(audited: AuditedStack) -> None:
+    key = audited.filed()
     moved = RowKey(f"thief.com#{key.pk[-1]}", key.sk)
-    office.rewrite(key, row=moved)
-    office.put("PostTable", {**office.item(key), "pk": {"S": moved.pk}})
-    office.remove(key)
-    [known] = office.deployed.rows("SeenTable")
-    office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
-    findings = office.audit()
+    audited.rewrite(key, row=moved)
+    audited.put("PostTable", {**audited.item(key), "pk": {"S": moved.pk}})
+    audited.remove(key)
+    [known] = audited.deployed.rows("SeenTable")
+    audited.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.MISFILED: 1}, {named(moved)})
     assert findings.problems[0].detail == f"accepted for mailbox {SHOP}, at {key.received_at_ms} ms"
 
 
 @pytest.mark.parametrize("why", [OVER, CLOSED])
-def test_what_had_its_time_or_went_with_its_mailbox_is_an_end_of_its_own(office: Office, why: str) -> None:
+def test_what_had_its_time_or_went_with_its_mailbox_is_an_end_of_its_own(audited: AuditedStack, why: str) -> None:
     later = int(NOW) + 31 * DAY
-    office.register.expire(office.filed(), why, later + RETAIN)
-    findings = office.audit(now=later)
+    audited.register.expire(audited.filed(), why, later + RETAIN)
+    findings = audited.audit(now=later)
     assert findings.problems == ()
     assert findings.accepted == findings.rows == Counter({AuditOutcome.EXPIRED: 1})
 
 
 @pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
-def test_a_tombstone_at_another_time_is_found(office: Office, subject: str) -> None:
-    key = office.filed(subject=subject)
+def test_a_tombstone_at_another_time_is_found(audited: AuditedStack, subject: str) -> None:
+    key = audited.filed(subject=subject)
     moved = RowKey(key.pk, f"m#{key.received_at_ms - 1:013d}#{key.claim_id}")
-    office.put("PostTable", {**office.item(key), "sk": {"S": moved.sk}})
-    office.remove(key)
-    for known in office.deployed.rows("SeenTable"):
-        office.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
-    findings = office.audit()
+    audited.put("PostTable", {**audited.item(key), "sk": {"S": moved.sk}})
+    audited.remove(key)
+    for known in audited.deployed.rows("SeenTable"):
+        audited.put("SeenTable", {**known, "home": {"M": {"pk": {"S": moved.pk}, "sk": {"S": moved.sk}}}})
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.MISFILED: 1}, {named(moved)})
 
 
-def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(office: Office) -> None:
+def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audited: AuditedStack) -> None:
     keys = []
     for subject in (NOTIFY, NOTIFY, UNKNOWN, NOTIFY, NOTIFY):
-        keys.append(office.filed(subject=subject))
-        office.house.clock.now += RUN_MS / 1000
-    office.register.acknowledge(keys[1], int(NOW) + RETAIN)
-    office.log = [office.log[0], office.log[4]]
-    findings = office.audit()
+        keys.append(audited.filed(subject=subject))
+        audited.stack.clock.now += RUN_MS / 1000
+    audited.register.acknowledge(keys[1], int(NOW) + RETAIN)
+    audited.log = [audited.log[0], audited.log[4]]
+    findings = audited.audit()
     assert findings.clean
     assert (findings.untold, findings.wrong, found(findings)) == (3, 0, {AuditProblem.NOT_IN_LEDGER: 3})
     assert where(findings) == {named(key) for key in keys[1:4]}
     # What is older or newer than the ledger is counted; so is what a run of the door may have logged before or after.
-    office.log.pop()
-    findings = office.audit()
+    audited.log.pop()
+    findings = audited.audit()
     assert (findings.untold, findings.problems) == (4, ())
 
 
-def test_without_a_ledger_no_row_is_missed_in_it(office: Office) -> None:
-    office.filed()
-    assert audit(gather(office.deployed.premises, now=int(NOW), retain_seconds=RETAIN)).untold == 0
+def test_without_a_ledger_no_row_is_missed_in_it(audited: AuditedStack) -> None:
+    audited.filed()
+    assert audit(gather(audited.deployed.premises, now=int(NOW), retain_seconds=RETAIN)).untold == 0
 
 
 def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None:
@@ -460,85 +460,85 @@ def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None
 
 
 @pytest.mark.parametrize("read_bytes", [True, False])
-def test_a_live_row_whose_object_is_gone_is_found(office: Office, read_bytes: bool) -> None:
-    key = office.filed()
-    office.lose_objects("seg/")
-    findings = office.audit(read_bytes=read_bytes)
+def test_a_live_row_whose_object_is_gone_is_found(audited: AuditedStack, read_bytes: bool) -> None:
+    key = audited.filed()
+    audited.lose_objects("seg/")
+    findings = audited.audit(read_bytes=read_bytes)
     assert (found(findings), where(findings)) == ({AuditProblem.BYTES_MISSING: 1}, {named(key)})
 
 
 @pytest.mark.parametrize("read_bytes", [True, False])
-def test_a_live_row_that_points_behind_the_end_of_its_object_is_found(office: Office, read_bytes: bool) -> None:
-    key = office.filed()
-    office.change(key, off={"N": "1000000"})
-    assert found(office.audit(read_bytes=read_bytes)) == {AuditProblem.BYTES_MISSING: 1}
+def test_a_live_row_that_points_behind_the_end_of_its_object_is_found(audited: AuditedStack, read_bytes: bool) -> None:
+    key = audited.filed()
+    audited.change(key, off={"N": "1000000"})
+    assert found(audited.audit(read_bytes=read_bytes)) == {AuditProblem.BYTES_MISSING: 1}
 
 
-def test_a_live_row_that_points_to_another_ones_line_is_found(office: Office) -> None:
-    one, other = office.filed(), office.filed()
-    place = office.item(other)
-    office.change(one, o=place["o"], off=place["off"], len=place["len"])
-    findings = office.audit()
+def test_a_live_row_that_points_to_another_ones_line_is_found(audited: AuditedStack) -> None:
+    one, other = audited.filed(), audited.filed()
+    place = audited.item(other)
+    audited.change(one, o=place["o"], off=place["off"], len=place["len"])
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(one)})
 
 
 @pytest.mark.parametrize("line", [b"", b"half a li", b"5", b"{}", b'{"pk": "a", "sk": "b", "c": "", "receipt": 1}'])
-def test_a_live_row_that_points_to_no_line_is_found(office: Office, line: bytes) -> None:
-    key = office.filed()
+def test_a_live_row_that_points_to_no_line_is_found(audited: AuditedStack, line: bytes) -> None:
+    key = audited.filed()
     data = line.ljust(20)
-    office.house.objects.put("seg/made-up", data)
-    office.change(key, o={"S": "seg/made-up"}, off={"N": "0"}, len={"N": "20"})
-    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
+    audited.stack.objects.put("seg/made-up", data)
+    audited.change(key, o={"S": "seg/made-up"}, off={"N": "0"}, len={"N": "20"})
+    assert found(audited.audit()) == {AuditProblem.BYTES_WRONG: 1}
     # Only a look at the bytes can tell.
-    assert office.audit(read_bytes=False).clean
+    assert audited.audit(read_bytes=False).clean
 
 
-def test_a_live_row_has_no_end(office: Office) -> None:
-    key = office.filed()
-    office.change(key, ttl={"N": str(int(NOW) + DAY)})
+def test_a_live_row_has_no_end(audited: AuditedStack) -> None:
+    key = audited.filed()
+    audited.change(key, ttl={"N": str(int(NOW) + DAY)})
     for now, end in (
         (NOW + DAY, AuditOutcome.FILED),
         (NOW + DAY + 1, AuditOutcome.EXPIRED),
         (NOW + RETAIN + 1, AuditOutcome.EXPIRED),
     ):
-        findings = office.audit(now=now)
+        findings = audited.audit(now=now)
         assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {named(key)})
         assert findings.accepted == findings.rows == Counter({end: 1})
     # It needs its bytes like any other.
-    office.lose_objects("seg/")
-    assert found(office.audit(now=NOW + DAY + 1)) == {AuditProblem.ENDS_EARLY: 1, AuditProblem.BYTES_MISSING: 1}
+    audited.lose_objects("seg/")
+    assert found(audited.audit(now=NOW + DAY + 1)) == {AuditProblem.ENDS_EARLY: 1, AuditProblem.BYTES_MISSING: 1}
 
 
 @pytest.mark.parametrize("subject", [UNKNOWN, ORDER])
-def test_a_tombstone_stands_as_long_as_copies_may_come(office: Office, subject: str) -> None:
-    key = office.filed(subject=subject)
-    office.change(key, ttl={"N": str(int(NOW) + DAY)})
-    assert office.audit(now=NOW + DAY).clean
-    findings = office.audit(now=NOW + DAY + 1)
+def test_a_tombstone_stands_as_long_as_copies_may_come(audited: AuditedStack, subject: str) -> None:
+    key = audited.filed(subject=subject)
+    audited.change(key, ttl={"N": str(int(NOW) + DAY)})
+    assert audited.audit(now=NOW + DAY).clean
+    findings = audited.audit(now=NOW + DAY + 1)
     assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {named(key)})
-    assert office.audit(now=NOW + RETAIN).clean
+    assert audited.audit(now=NOW + RETAIN).clean
 
 
-def test_a_message_is_known_as_long_as_copies_may_come(office: Office) -> None:
-    office.filed()
-    [known] = office.deployed.rows("SeenTable")
-    office.put("SeenTable", {**known, "ttl": {"N": str(int(NOW) + DAY)}})
-    assert office.audit(now=NOW + DAY).clean
-    findings = office.audit(now=NOW + DAY + 1)
+def test_a_message_is_known_as_long_as_copies_may_come(audited: AuditedStack) -> None:
+    audited.filed()
+    [known] = audited.deployed.rows("SeenTable")
+    audited.put("SeenTable", {**known, "ttl": {"N": str(int(NOW) + DAY)}})
+    assert audited.audit(now=NOW + DAY).clean
+    findings = audited.audit(now=NOW + DAY + 1)
     assert (found(findings), where(findings)) == ({AuditProblem.ENDS_EARLY: 1}, {f"seen {known['pk']['S']}"})
-    assert office.audit(now=NOW + RETAIN).clean
+    assert audited.audit(now=NOW + RETAIN).clean
 
 
-def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(office: Office) -> None:
-    key = office.filed(body="a hundred")
-    line = office.rewrite(key)
-    assert office.audit().clean
+def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(audited: AuditedStack) -> None:
+    key = audited.filed(body="a hundred")
+    line = audited.rewrite(key)
+    assert audited.audit().clean
     for envelope in (
         line.envelope.replace("hundred", "million"), line.envelope.replace(SENDER, "render.com"),
         line.envelope.replace('"Hash": "', '"Hash": "0'), "", "[]", "{}",
     ):  # fmt: skip
-        office.rewrite(key, envelope=envelope)
-        findings = office.audit()
+        audited.rewrite(key, envelope=envelope)
+        findings = audited.audit()
         assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)}), envelope
 
 
@@ -546,42 +546,42 @@ def test_an_envelope_that_was_changed_in_its_line_is_found_by_its_hash(office: O
     "other", [{"body": "another"}, {"sender": "render.com"}, {"correlation": "3f1b0f7e-5a62-4b0a-9c7e-2f4b7c1d9e10"}]
 )
 def test_an_envelope_that_stands_in_place_of_another_is_found_by_what_is_remembered(
-    office: Office, other: dict[str, str]
+    audited: AuditedStack, other: dict[str, str]
 ) -> None:
-    body = office.house.envelope()
-    key = office.settle(office.post(body))
-    forged = office.house.envelope(**{"correlation": correlation_of(body), **other})  # type: ignore[arg-type]
-    office.rewrite(key, envelope=forged.decode())
-    office.log.clear()
-    findings = office.audit()
+    body = audited.stack.envelope()
+    key = audited.settle(audited.post(body))
+    forged = audited.stack.envelope(**{"correlation": correlation_of(body), **other})  # type: ignore[arg-type]
+    audited.rewrite(key, envelope=forged.decode())
+    audited.log.clear()
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)})
 
 
-def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(office: Office) -> None:
-    body = office.house.envelope()
-    key = office.settle(office.post(body))
-    forged = office.house.envelope(body="another", correlation=correlation_of(body)).decode()
-    office.rewrite(key, envelope=forged)
-    [known] = office.deployed.rows("SeenTable")
-    office.put("SeenTable", {**known, "hash": {"S": json.loads(forged)["Hash"]}})
-    findings = office.audit()
+def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(audited: AuditedStack) -> None:
+    body = audited.stack.envelope()
+    key = audited.settle(audited.post(body))
+    forged = audited.stack.envelope(body="another", correlation=correlation_of(body)).decode()
+    audited.rewrite(key, envelope=forged)
+    [known] = audited.deployed.rows("SeenTable")
+    audited.put("SeenTable", {**known, "hash": {"S": json.loads(forged)["Hash"]}})
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)})
     assert findings.problems[0].detail == "its line is not the message that the door accepted"
-    office.log.clear()
-    assert office.audit().clean  # nothing else tells
+    audited.log.clear()
+    assert audited.audit().clean  # nothing else tells
 
 
-def test_a_row_in_another_conversation_than_its_line_is_found(office: Office) -> None:
-    key = office.filed()
-    office.change(key, c={"S": "render.com"})
-    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
+def test_a_row_in_another_conversation_than_its_line_is_found(audited: AuditedStack) -> None:
+    key = audited.filed()
+    audited.change(key, c={"S": "render.com"})
+    assert found(audited.audit()) == {AuditProblem.BYTES_WRONG: 1}
 
 
-def test_a_sealed_letter_that_was_changed_is_found(office: Office) -> None:
-    service = DeliveryService(office.house)
-    key = office.settle(office.note(service.post(submitted(service, ALICE))))
-    line = office.rewrite(key)
-    assert office.audit().clean
+def test_a_sealed_letter_that_was_changed_is_found(audited: AuditedStack) -> None:
+    service = DeliveryService(audited.stack)
+    key = audited.settle(audited.note(service.post(submitted(service, ALICE))))
+    line = audited.rewrite(key)
+    assert audited.audit().clean
     other = json.dumps({**json.loads(line.envelope), "message": "another"})
     digest = hashlib.sha256(b"another").hexdigest()
     for changed in (
@@ -591,22 +591,22 @@ def test_a_sealed_letter_that_was_changed_is_found(office: Office) -> None:
         {"receipt": {**line.receipt, "message_hash": digest}},
         {"conversation": "another"},
     ):
-        office.rewrite(key, **{"envelope": line.envelope, "receipt": line.receipt, **changed})
-        findings = office.audit()
+        audited.rewrite(key, **{"envelope": line.envelope, "receipt": line.receipt, **changed})
+        findings = audited.audit()
         assert findings.count(AuditProblem.BYTES_WRONG) == 1, changed
         assert where(findings) == {named(key)}
-    office.rewrite(key, envelope=line.envelope, receipt=line.receipt, conversation=line.conversation)
-    office.change(key, c={"S": MALLORY})
-    assert found(office.audit()) == {AuditProblem.BYTES_WRONG: 1}
+    audited.rewrite(key, envelope=line.envelope, receipt=line.receipt, conversation=line.conversation)
+    audited.change(key, c={"S": MALLORY})
+    assert found(audited.audit()) == {AuditProblem.BYTES_WRONG: 1}
 
 
-def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
-    office.house.handlers.handlers["ask"] = lambda request: "x" * 10_000
-    assert office.house.post(office.house.envelope(ASK)).status == 200
-    assert office.audit().clean
-    office.lose_objects("reply/")
-    assert found(office.audit()) == {AuditProblem.REPLY_MISSING: 1}
-    assert office.audit(now=NOW + 2 * DAY + RETAIN).clean
+def test_a_remembered_reply_that_is_gone_is_found(audited: AuditedStack) -> None:
+    audited.stack.handlers.handlers["ask"] = lambda request: "x" * 10_000
+    assert audited.stack.post(audited.stack.envelope(ASK)).status == 200
+    assert audited.audit().clean
+    audited.lose_objects("reply/")
+    assert found(audited.audit()) == {AuditProblem.REPLY_MISSING: 1}
+    assert audited.audit(now=NOW + 2 * DAY + RETAIN).clean
 
 
 # --- what a row says --------------------------------------------------------------------------------------------------
@@ -619,13 +619,13 @@ def test_a_remembered_reply_that_is_gone_is_found(office: Office) -> None:
         "discarded:NotOurs",
     ],
 )  # fmt: skip
-def test_a_message_that_is_gone_needs_a_reason_that_discards(office: Office, why: str) -> None:
-    key = office.filed(subject=UNKNOWN)
-    office.change(key, why={"S": why})
-    findings = office.audit()
+def test_a_message_that_is_gone_needs_a_reason_that_discards(audited: AuditedStack, why: str) -> None:
+    key = audited.filed(subject=UNKNOWN)
+    audited.change(key, why={"S": why})
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.NO_REASON: 1}, {named(key)})
     # It may be swept at any moment.
-    assert office.audit(now=NOW + RETAIN + 1).clean
+    assert audited.audit(now=NOW + RETAIN + 1).clean
 
 
 TOLD = {"M": {"b": {"S": "buffer.sender.com"}, "c": {"S": "1"}, "t": {"N": "1"}}}
@@ -633,13 +633,13 @@ TOLD = {"M": {"b": {"S": "buffer.sender.com"}, "c": {"S": "1"}, "t": {"N": "1"}}
 
 @pytest.mark.parametrize("why", ["", ACKED])
 @pytest.mark.parametrize("told", [{"told": TOLD}, {"told": TOLD, "sent": {"S": "delivered"}}])
-def test_nobody_is_told_of_a_message_that_is_kept(office: Office, why: str, told: dict[str, Any]) -> None:
-    key = office.filed()
+def test_nobody_is_told_of_a_message_that_is_kept(audited: AuditedStack, why: str, told: dict[str, Any]) -> None:
+    key = audited.filed()
     if why:
-        office.register.acknowledge(key, int(NOW) + RETAIN)
-    assert office.audit().clean
-    office.change(key, **told)
-    findings = office.audit()
+        audited.register.acknowledge(key, int(NOW) + RETAIN)
+    assert audited.audit().clean
+    audited.change(key, **told)
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.TOLD_THOUGH_KEPT: 1}, {named(key)})
 
 
@@ -650,10 +650,10 @@ def test_nobody_is_told_of_a_message_that_is_kept(office: Office, why: str, told
         {"sk": {"S": "!other"}},
     ],
 )  # fmt: skip
-def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[str, Any]) -> None:
-    key = office.filed()
-    office.change(key, **changed)
-    findings = office.audit()
+def test_a_row_that_is_not_of_the_form_is_named(audited: AuditedStack, changed: dict[str, Any]) -> None:
+    key = audited.filed()
+    audited.change(key, **changed)
+    findings = audited.audit()
     assert findings.count(AuditProblem.UNREADABLE) == 1
 
 
@@ -666,16 +666,16 @@ def test_a_row_that_is_not_of_the_form_is_named(office: Office, changed: dict[st
         {"reply_at": {"N": "1"}},
     ],
 )
-def test_an_identity_that_is_not_of_the_form_is_named(office: Office, said: dict[str, Any]) -> None:
-    office.put("SeenTable", {"pk": {"S": "n#1"}, **said, "ttl": {"N": f"{int(NOW) + DAY}"}})
-    findings = office.audit()
+def test_an_identity_that_is_not_of_the_form_is_named(audited: AuditedStack, said: dict[str, Any]) -> None:
+    audited.put("SeenTable", {"pk": {"S": "n#1"}, **said, "ttl": {"N": f"{int(NOW) + DAY}"}})
+    findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.UNREADABLE: 1}, {"seen n#1"})
 
 
 # --- a store at work --------------------------------------------------------------------------------------------------
 
 
-def looked_at(office: Office, before: Callable[[str], object]) -> Deployed:
+def looked_at(audited: AuditedStack, before: Callable[[str], object]) -> Deployed:
     """The same store through clients of an auditor; `before` is called before each of its calls."""
     clients = new_clients()
 
@@ -685,7 +685,7 @@ def looked_at(office: Office, before: Callable[[str], object]) -> Deployed:
         yield
 
     gate_calls(clients, gate)
-    return replace(office.deployed, clients=clients)
+    return replace(audited.deployed, clients=clients)
 
 
 def once(operation: str, act: Callable[[], object]) -> Callable[[str], object]:
@@ -694,16 +694,16 @@ def once(operation: str, act: Callable[[], object]) -> Callable[[str], object]:
     return lambda called: acts.pop()() if called == operation and acts else None
 
 
-def test_an_audit_only_reads(office: Office) -> None:
-    office.filed()
-    office.post(office.house.envelope())
+def test_an_audit_only_reads(audited: AuditedStack) -> None:
+    audited.filed()
+    audited.post(audited.stack.envelope())
     called: set[str] = set()
-    before = office.deployed.dump()
-    assert office.audit(at=looked_at(office, called.add)).clean
+    before = audited.deployed.dump()
+    assert audited.audit(at=looked_at(audited, called.add)).clean
     assert called == {"GetQueueAttributes", "Scan", "ListObjectsV2", "GetObject"}
-    assert office.deployed.dump() == before
+    assert audited.deployed.dump() == before
     called.clear()
-    office.audit(at=looked_at(office, called.add), read_bytes=False)
+    audited.audit(at=looked_at(audited, called.add), read_bytes=False)
     assert "GetObject" not in called
 
 
@@ -716,10 +716,12 @@ def test_an_audit_only_reads(office: Office) -> None:
         ("DeadLetterQueue", "ClaimsQueue"), ("DeadLetterQueue", "RetryQueue"), ("DeadLetterQueue", "SuspectsQueue"),
     ],
 )  # fmt: skip
-def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(office: Office, old: str, new: str) -> None:
-    body = office.post(office.house.envelope()).body
-    office.deployed.empty("ClaimsQueue")
-    sqs, queues = office.deployed.clients.sqs, office.deployed.queues
+def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(
+    audited: AuditedStack, old: str, new: str
+) -> None:
+    body = audited.post(audited.stack.envelope()).body
+    audited.deployed.empty("ClaimsQueue")
+    sqs, queues = audited.deployed.clients.sqs, audited.deployed.queues
     moment, counted = 0, 0
 
     def move(operation: str) -> None:
@@ -727,57 +729,57 @@ def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(office
         if operation == "GetQueueAttributes":
             if counted == moment:
                 sqs.send_message(QueueUrl=queues[new], MessageBody=body)
-                office.deployed.empty(old)
+                audited.deployed.empty(old)
             counted += 1
 
-    at = looked_at(office, move)
+    at = looked_at(audited, move)
     while moment <= counted:
         counted = 0
         sqs.send_message(QueueUrl=queues[old], MessageBody=body)
-        assert office.audit(at=at).clean, f"it moved before count {moment}"
-        office.deployed.empty(old)
-        office.deployed.empty(new)
+        assert audited.audit(at=at).clean, f"it moved before count {moment}"
+        audited.deployed.empty(old)
+        audited.deployed.empty(new)
         moment += 1
     assert moment > len(CLAIM_QUEUES)
 
 
-def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(office: Office) -> None:
-    key = office.filed()
+def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(audited: AuditedStack) -> None:
+    key = audited.filed()
 
     def collect() -> None:
-        office.register.acknowledge(key, int(NOW) + RETAIN)
-        office.lose_objects("seg/")
+        audited.register.acknowledge(key, int(NOW) + RETAIN)
+        audited.lose_objects("seg/")
 
     for operation in ("ListObjectsV2", "GetObject"):
-        findings = office.audit(at=looked_at(office, once(operation, collect)))
+        findings = audited.audit(at=looked_at(audited, once(operation, collect)))
         assert findings.clean
         assert findings.accepted == Counter({AuditOutcome.ACKNOWLEDGED: 1})
 
 
-def test_what_is_compacted_meanwhile_is_found_where_it_moved(office: Office) -> None:
-    key = office.filed()
+def test_what_is_compacted_meanwhile_is_found_where_it_moved(audited: AuditedStack) -> None:
+    key = audited.filed()
 
     def compact() -> None:
-        item = office.item(key)
-        [data] = office.deployed.objects().values()
-        office.house.objects.put("chk/1", b" " * 7 + data)
-        office.change(key, o={"S": "chk/1"}, off={"N": str(int(item["off"]["N"]) + 7)})
-        office.lose_objects("seg/")
+        item = audited.item(key)
+        [data] = audited.deployed.objects().values()
+        audited.stack.objects.put("chk/1", b" " * 7 + data)
+        audited.change(key, o={"S": "chk/1"}, off={"N": str(int(item["off"]["N"]) + 7)})
+        audited.lose_objects("seg/")
 
-    assert office.audit(at=looked_at(office, once("GetObject", compact))).clean
+    assert audited.audit(at=looked_at(audited, once("GetObject", compact))).clean
 
 
-def test_what_is_filed_meanwhile_has_its_home(office: Office) -> None:
-    record = office.post(office.house.envelope())
+def test_what_is_filed_meanwhile_has_its_home(audited: AuditedStack) -> None:
+    record = audited.post(audited.stack.envelope())
     scans: list[str] = []
 
     def work(operation: str) -> None:
         if operation == "Scan":
             scans.append(operation)
             if len(scans) == 2:  # the registers are read, the identities are not
-                office.settle(record)
+                audited.settle(record)
 
-    findings = office.audit(at=looked_at(office, work))
+    findings = audited.audit(at=looked_at(audited, work))
     assert findings.clean
     assert findings.accepted == Counter({AuditOutcome.FILED: 1})
 
@@ -785,9 +787,9 @@ def test_what_is_filed_meanwhile_has_its_home(office: Office) -> None:
 # --- the ledger -------------------------------------------------------------------------------------------------------
 
 
-def test_the_ledger_is_read_from_the_log_whatever_else_stands_there(office: Office) -> None:
-    claim = office.house.claim(office.post(office.house.envelope()))
-    [line] = office.log
+def test_the_ledger_is_read_from_the_log_whatever_else_stands_there(audited: AuditedStack) -> None:
+    claim = audited.stack.claim(audited.post(audited.stack.envelope()))
+    [line] = audited.log
     noise = ["START RequestId: 1", "", "5", '{"message": "refused"}', '{"message": "queued"}', '{"_aws": {}}']
     assert list(read_ledger([*noise, line])) == list(read_ledger([line]))
     [accepted] = read_ledger([line])
@@ -825,11 +827,11 @@ def test_a_line_that_is_nested_too_deeply_is_told_and_what_is_no_text_is_passed_
         list(read_ledger([b"\xff\xfe\xff", "[" * 200_000 + "]" * 200_000]))
 
 
-def test_a_line_that_stands_in_the_ledger_twice_is_one_message(office: Office) -> None:
-    office.filed()
-    office.post(office.house.envelope())
-    office.log *= 2
-    findings = office.audit()
+def test_a_line_that_stands_in_the_ledger_twice_is_one_message(audited: AuditedStack) -> None:
+    audited.filed()
+    audited.post(audited.stack.envelope())
+    audited.log *= 2
+    findings = audited.audit()
     assert findings.clean
     assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.WAITING: 1})
 

@@ -14,9 +14,9 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.peers.dm3.people import Person, person, private_signing_key, unsigned
 from tests.peers.dm3.reference import Reference, RefusedError
-from tests.pipeline.conftest import house as house
-from tests.pipeline.dm3_house import ALICE, BOB, SERVICE, DeliveryService, Keys
-from tests.pipeline.house import House
+from tests.pipeline.conftest import stack as stack
+from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, DeliveryService, Keys
+from tests.pipeline.stack import PipelineStack
 from tests.protocols.dm3.known import changed
 
 from postroom.core.errors import TheirError
@@ -123,17 +123,17 @@ class Town:
         """Submit it to our door, let our worker work, and take the envelope that Bob is given."""
         said = self.service.call("dm3_submitMessage", json.dumps(envelope), TOKEN)
         assert said.get("result") == "accepted", said
-        record = self.service.house.record(self.service.house.deployed.bodies("ClaimsQueue")[-1])
-        assert self.service.house.settle(record).fate is ClaimOutcome.ACCEPTED
-        return json.loads(self.service.house.listed(BOB)[-1].line.envelope)
+        record = self.service.stack.record(self.service.stack.deployed.bodies("ClaimsQueue")[-1])
+        assert self.service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
+        return json.loads(self.service.stack.listed(BOB)[-1].line.envelope)
 
     def queued(self) -> int:
-        return len(self.service.house.deployed.bodies("ClaimsQueue"))
+        return len(self.service.stack.deployed.bodies("ClaimsQueue"))
 
 
 @pytest.fixture
-def town(house: House, reference: Reference) -> Town:
-    service = DeliveryService(house, Keys(ServiceKeys.generate("ed25519")))
+def town(stack: PipelineStack, reference: Reference) -> Town:
+    service = DeliveryService(stack, Keys(ServiceKeys.generate("ed25519")))
     alice, bob = (person(reference, who, SERVICE) for who in ("alice", "bob"))
     for each in (alice, bob):
         service.users[each.name] = each.ours
@@ -169,7 +169,7 @@ def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(to
 def test_the_postmark_that_we_give_is_read_by_their_functions(town: Town) -> None:
     """The form of the text (decision "Postmarks"), signed as theirs is signed. No function of theirs checks a
     postmark."""
-    received_at_ms = int(town.service.house.clock.now * 1000)
+    received_at_ms = int(town.service.stack.clock.now * 1000)
     filed = town.filed(town.their_envelope())
     opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
     postmark = opened["postmark"]

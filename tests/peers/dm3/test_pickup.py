@@ -14,8 +14,8 @@ from tests.aws import deployed as deployed
 from tests.http.counter import Counter, reason, said
 from tests.peers.dm3.reference import Reference
 from tests.peers.dm3.test_exchange import Town, town
-from tests.pipeline.conftest import house as house
-from tests.pipeline.dm3_house import ALICE, BOB, SERVICE
+from tests.pipeline.conftest import stack as stack
+from tests.pipeline.delivery_service import ALICE, BOB, SERVICE
 
 from postroom.api.reasons import NOT_THE_OWNER, TOKEN_INVALID
 from postroom.storage.directory.domains import Dm3Mailbox
@@ -26,7 +26,7 @@ __all__ = ["town"]
 @pytest.fixture
 def counter(town: Town) -> Counter:
     """The counter of the town's delivery service, which knows Bob by the profile that his client published."""
-    counter = Counter(town.service.house.deployed)
+    counter = Counter(town.service.stack.deployed)
     counter.users.keys = {BOB: town.bob.ours.signing}
     counter.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
     return counter
@@ -78,7 +78,7 @@ def test_somebody_elses_client_does_not_sign_in(town: Town, counter: Counter) ->
 
 def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_refused(town: Town) -> None:
     """`login` of their messenger: `_signUp` submits what it published, and `onError` signs in upon a 401."""
-    counter, name = Counter(town.service.house.deployed, service=SERVICE), "bobby.eth"
+    counter, name = Counter(town.service.stack.deployed, service=SERVICE), "bobby.eth"
     users, keys = counter.users, town.bob.ours
     users.keys, users.services, users.sealed_to = {name: keys.signing}, (SERVICE,), keys.encryption.public
     assert counter.ask("GET", f"/profile/{name}").status == 405, "which they take for: not signed up yet"

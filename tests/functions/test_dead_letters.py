@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
-from tests.functions.lambdas import Json, Office
 from tests.functions.logs import metrics
 from tests.functions.samples import MADE_AT, events
+from tests.functions.stack import FunctionsStack, Json
 
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
@@ -24,12 +24,12 @@ LONG_AGO = MADE_AT - 7 * 86_400
 
 
 @pytest.fixture
-def letters(running: Office) -> None:
+def letters(running: FunctionsStack) -> None:
     """Two dead letters whose time has come."""
     write_letters(running, 6, 7)
 
 
-def write_letters(running: Office, *numbers: int) -> None:
+def write_letters(running: FunctionsStack, *numbers: int) -> None:
     store = running.deployed
     for number in numbers:
         body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
@@ -37,7 +37,7 @@ def write_letters(running: Office, *numbers: int) -> None:
 
 
 @pytest.fixture
-def throttled(running: Office, request: pytest.FixtureRequest) -> Iterator[None]:
+def throttled(running: FunctionsStack, request: pytest.FixtureRequest) -> Iterator[None]:
     """SQS throttles this call of the keeper's."""
     calls, name = running.start("KeeperFunction").sqs.meta.events, f"before-call.sqs.{request.param}"
 
@@ -50,7 +50,7 @@ def throttled(running: Office, request: pytest.FixtureRequest) -> Iterator[None]
     calls.unregister(name, refuse)
 
 
-def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Office) -> None:
+def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: FunctionsStack) -> None:
     calls, name, asked = running.start("KeeperFunction").sqs.meta.events, "provide-client-params.sqs.ReceiveMessage", []
 
     def note(params: Json, **_: object) -> None:
@@ -66,7 +66,7 @@ def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: Offic
 
 @pytest.mark.parametrize(("passing", "receives"), [(ROUND_SECONDS - 0.001, 2), (ROUND_SECONDS, 1)])
 def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next(
-    running: Office, monkeypatch: pytest.MonkeyPatch, passing: float, receives: int
+    running: FunctionsStack, monkeypatch: pytest.MonkeyPatch, passing: float, receives: int
 ) -> None:
     keeper, now = running.start("KeeperFunction"), 0.0
     monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))
@@ -84,7 +84,7 @@ def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the
 
 @pytest.mark.parametrize("throttled", ["ReceiveMessage"], indirect=True)
 def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
-    running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {
@@ -96,7 +96,7 @@ def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
 
 @pytest.mark.parametrize("throttled", ["DeleteMessage"], indirect=True)
 def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
-    running: Office, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
     assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
@@ -107,7 +107,7 @@ def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
 
 
 def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_that_the_role_allows(
-    running: Office, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
     outbox = store.storage.outbox

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from tests.soak.mix import Kind, Planned
-from tests.soak.town import DM3_HOST, RECEIVER, SELECTOR, SUBJECT, Sender, Town
+from tests.soak.stack import DM3_HOST, RECEIVER, SELECTOR, SUBJECT, Sender, SoakStack
 
 from postroom.core.ijson import JsonValue
 from postroom.demo.names import ALICE, BOB, SERVICE
@@ -33,7 +33,7 @@ _DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "inbox")
 
 
 @dataclass(frozen=True)
-class Letter:
+class SoakMessage:
     """One message to be posted. `text`: the SHA-256 of its envelope; empty for dm3: those are filed with a postmark.
 
     `identity`: what the ledger knows it by: its Correlation, the hash of a dm3 message, the key in `seen` of a
@@ -49,29 +49,29 @@ class Letter:
 class Writer:
     """Writes what was planned, signed by whom it says."""
 
-    def __init__(self, town: Town, rng: Random) -> None:
-        self._town = town
+    def __init__(self, stack: SoakStack, rng: Random) -> None:
+        self._stack = stack
         self._rng = rng
-        self._recent: deque[Letter] = deque(maxlen=REMEMBERED)
+        self._recent: deque[SoakMessage] = deque(maxlen=REMEMBERED)
 
-    def write(self, planned: Planned) -> Letter:
-        """The next letter, of now."""
-        sender = self._town.senders[planned.sender]
+    def write(self, planned: Planned) -> SoakMessage:
+        """The next message, of now."""
+        sender = self._stack.senders[planned.sender]
         if planned.kind is Kind.DM3:
             return self._dm3()
         if planned.kind is Kind.REPLAYED and self._recent:
             return self._again(self._rng.choice(self._recent))
         # The first of a run may be a replay: there is nothing yet to be replayed.
         kind = Kind.VALID if planned.kind is Kind.REPLAYED else planned.kind
-        letter = self._nlweb(kind, sender)
+        message = self._nlweb(kind, sender)
         if kind is Kind.VALID:
-            self._recent.append(letter)
-        return letter
+            self._recent.append(message)
+        return message
 
-    def _again(self, letter: Letter) -> Letter:
-        return replace(letter, kind=Kind.REPLAYED)
+    def _again(self, message: SoakMessage) -> SoakMessage:
+        return replace(message, kind=Kind.REPLAYED)
 
-    def _nlweb(self, kind: Kind, sender: Sender) -> Letter:
+    def _nlweb(self, kind: Kind, sender: Sender) -> SoakMessage:
         now_ms = int(time.time() * 1000)
         correlation = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         at = now_ms + self._rng.choice([-2 * _DAY_MS, 600_000]) if kind is Kind.STALE else now_ms
@@ -83,7 +83,7 @@ class Writer:
         body = json.dumps(envelope, ensure_ascii=False).encode()
         event = _event(_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
         identity = seen_key_nlweb(RECEIVER, sender.domain, correlation) if kind is Kind.SYNCHRONOUS else correlation
-        return Letter(kind, identity, hashlib.sha256(body).digest(), event)
+        return SoakMessage(kind, identity, hashlib.sha256(body).digest(), event)
 
     def _body(self, kind: Kind) -> JsonValue:
         if kind is Kind.SYNCHRONOUS:
@@ -91,8 +91,8 @@ class Writer:
         text = {Kind.LARGE: _LARGE, Kind.TOO_LARGE: _TOO_LARGE}.get(kind, "x" * self._rng.randrange(20, 600))
         return {"Text": text}
 
-    def _dm3(self) -> Letter:
-        alice = self._town.names.users[ALICE]
+    def _dm3(self) -> SoakMessage:
+        alice = self._stack.names.users[ALICE]
         now_ms = int(time.time() * 1000)
         text = f"{self._rng.getrandbits(64):x}"
         envelope = write_envelope(
@@ -104,15 +104,15 @@ class Writer:
         )
         call = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage", "params": [envelope.as_json()]}
         event = _event(_DM3_ROUTE, f"https://{DM3_HOST}/dm3", json.dumps(call).encode(), "203.0.113.250")
-        return Letter(Kind.DM3, message_hash(envelope), b"", event)
+        return SoakMessage(Kind.DM3, message_hash(envelope), b"", event)
 
     @cached_property
     def _receiver_key(self) -> bytes:
-        return self._town.names.profiles.user(BOB).encryption_key
+        return self._stack.names.profiles.user(BOB).encryption_key
 
     @cached_property
     def _service_key(self) -> bytes:
-        return self._town.names.profiles.service(SERVICE).encryption_key
+        return self._stack.names.profiles.service(SERVICE).encryption_key
 
 
 def _event(route: gateway.GatewayRoute, url: str, body: bytes, source: str) -> bytes:

@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
-class Office:
+class JobStack:
     """A deployment of one account. `endpoint_url`: of the embedded AWS."""
 
     deployed: Deployed

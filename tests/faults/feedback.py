@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from tests.faults.letters import Letter, Telling
+from tests.faults.messages import Message, Telling
 
 
 @dataclass
-class Tellings:
+class ReceivedFeedback:
     """The Feedback that came in at buffers: its texts, by the Correlation or the hour (a summary) that it is about."""
 
     of_messages: dict[str, set[str]] = field(default_factory=dict)
@@ -17,9 +17,9 @@ class Tellings:
     """By hour: how many discards its summary counts."""
 
     @staticmethod
-    def read(posted: Sequence[bytes]) -> "Tellings":
+    def read(posted: Sequence[bytes]) -> "ReceivedFeedback":
         """What came in."""
-        told = Tellings()
+        told = ReceivedFeedback()
         for envelope in map(json.loads, posted):
             header, body = envelope["Header"], envelope["Body"]
             # Repeated it is the same to the bit, or the buffer takes it for another.
@@ -31,14 +31,14 @@ class Tellings:
                 told.withheld[f"{header['To']} {body['Since']}"] = body["Count"]
         return told
 
-    def faults(self, sent: Sequence[Letter], discarded: Set[str]) -> Iterator[str]:
+    def faults(self, sent: Sequence[Message], discarded: Set[str]) -> Iterator[str]:
         """At most one Feedback about a message, and none about one that is kept; those withheld are counted."""
         for about, texts in [*self.of_messages.items(), *self.of_hours.items()]:
             if len(texts) > 1:
                 yield f"{len(texts)} Feedback messages tell of {about}"
-        gone = [letter for letter in sent if letter.who in discarded]
+        gone = [message for message in sent if message.who in discarded]
         for about in self.of_messages:
-            tellings = {letter.telling for letter in gone if letter.correlation == about}
+            tellings = {message.telling for message in gone if message.correlation == about}
             if not tellings:
                 yield f"a Feedback tells of {about}, which was not discarded"
             elif tellings == {Telling.NEVER}:
@@ -46,5 +46,5 @@ class Tellings:
         silent = [each for each in gone if each.telling is Telling.DUE and each.correlation not in self.of_messages]
         # A death may have counted one twice.
         if len(silent) > sum(self.withheld.values()):
-            who = ", ".join(letter.who for letter in silent)
+            who = ", ".join(message.who for message in silent)
             yield f"{who}: discarded, told of to nobody, and the summaries count {sum(self.withheld.values())}"

@@ -66,7 +66,7 @@ NOTIFY, ASK, ORDER, UNKNOWN = "Notify@Shop", "Ask@Shop", "Order@Shop", "Nonsense
 
 
 @dataclass
-class House:
+class PipelineStack:
     """One deployment and everything around it."""
 
     deployed: Deployed

@@ -21,12 +21,12 @@ from botocore.config import Config
 from tests.aws import Clients, Deployed, deploy
 from tests.faults.clock import CLOCK
 from tests.faults.cold import Clients as ColdClients
+from tests.faults.fake_internet import SELECTOR, FakeInternet
 from tests.faults.fork import in_a_process
 from tests.faults.tap import Tap
-from tests.faults.world import SELECTOR, World
 from tests.functions.delivery_service import open_service
-from tests.functions.lambdas import ACCOUNT, MOTO_REGION, Office
 from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
+from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack
 from tests.pipeline.ports import InTurn
 from tests.sessions import share_descriptions
 
@@ -63,23 +63,23 @@ def handler(event, context):
 
 
 @dataclass
-class Town:
-    """One deployment, its operator's settings, and the world around it."""
+class FaultStack:
+    """One deployment, its operators' settings, and the DNS and hosts of other domains."""
 
-    world: World
+    internet: FakeInternet
     deployed: Deployed
     tap: Tap
     log: Path
-    """What the functions log: the door's ledger is in it."""
+    """What the functions log: the inbox's ledger is in it."""
     outside: dict[str, str] = field(default_factory=dict)
     """The URLs of the operators' queues."""
     _clients: ColdClients = field(default_factory=ColdClients)
     _http: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
-    _office: Office = field(init=False)
+    _functions: FunctionsStack = field(init=False)
     _settings: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def found(endpoint: str, world: World, log: Path) -> "Town":
+    def create(endpoint: str, internet: FakeInternet, log: Path) -> "FaultStack":
         """Deploy, set up, and load the functions."""
         share_descriptions()
         session = botocore.session.get_session()
@@ -90,24 +90,24 @@ class Town:
         assert isinstance(made, dict)
         deployed.tables, deployed.queues = made["tables"], made["queues"]
         deployed.secrets = {name: name for name in made["secrets"]}
-        town = Town(world, deployed, Tap(), log, made["outside"])
-        town.tap.watch(session)
-        town._load(session, endpoint)
+        stack = FaultStack(internet, deployed, Tap(), log, made["outside"])
+        stack.tap.watch(session)
+        stack._load(session, endpoint)
         # A fork copies every page that its garbage collection touches.
         gc.collect()
         gc.freeze()
-        return town
+        return stack
 
     def _load(self, session: botocore.session.Session, endpoint: str) -> None:
         """Every client is made here, once, and not by each start that needs it."""
         parameters = {
-            "Resolvers": self.world.resolvers,
-            "TrustAnchors": self.world.anchors,
-            "OutboundPort": str(self.world.port),
-            "OutboundCaFile": self.world.ca_file,
+            "Resolvers": self.internet.resolvers,
+            "TrustAnchors": self.internet.anchors,
+            "OutboundPort": str(self.internet.port),
+            "OutboundCaFile": self.internet.ca_file,
             "OutboundAllowPrivate": "true",
         }
-        self._office = Office(self.deployed, parameters)
+        self._functions = FunctionsStack(self.deployed, parameters)
         os.environ["AWS_ENDPOINT_URL"] = endpoint
         boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
         self._clients.install()
@@ -132,10 +132,10 @@ class Town:
         Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again. `settings`:
         those that are others until the next cold start.
         """
-        self._office.settings = {**self._settings, **settings}
+        self._functions.settings = {**self._settings, **settings}
         CLOCK.be_right()
         sys.stdout.flush()
-        self._office.end()
+        self._functions.end()
         self._clients.empty()
         self.tap.close()
         self._http.clear()
@@ -150,7 +150,7 @@ class Town:
 
     def _started(self, function: str) -> ModuleType:
         self._clients.whose = function
-        return self._office.start(function)
+        return self._functions.start(function)
 
     def wipe(self) -> None:
         """Empty whatever holds messages; what operators set stays."""

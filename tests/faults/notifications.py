@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.faults.clock import CLOCK
+from tests.faults.fake_internet import BUFFERS, BUSY, SENDER
 from tests.faults.flows import Flow, Run
 from tests.faults.judge import Judge
-from tests.faults.office import Json, Town
 from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
-from tests.faults.world import BUFFERS, BUSY, SENDER
+from tests.faults.stack import FaultStack, Json
 from tests.functions.samples import RECEIVER
 
 from postroom.api.states import TargetState
@@ -25,7 +25,7 @@ _INTERVAL_SECONDS = 61
 
 
 @dataclass(frozen=True)
-class NotifiedFlow(Flow):
+class NotificationFlow(Flow):
     """The victim is the worker, which announces; or the courier, after so many `turns` of its own.
 
     `meanwhile`: another message comes in before the victim's turn, which is about that one; `at_the_end`: about the
@@ -38,31 +38,31 @@ class NotifiedFlow(Flow):
     busy: int = 503
     """What the busy one answers when it is the victim's turn."""
 
-    def prepare(self, town: Town) -> Run:
+    def prepare(self, stack: FaultStack) -> Run:
         """The targets are verified."""
-        targets = _targets(town)
+        targets = _targets(stack)
         for number, domain in enumerate(_TOLD):
             target = targets.add(RECEIVER, TargetKind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
             assert target is not None
             targets.verify(target)
-        run = super().prepare(town)
-        queues = Queues(town, run.copies)
+        run = super().prepare(stack)
+        queues = Queues(stack, run.copies)
         for _ in range(self.turns):
-            queues.finish(self.queue, run.batch, town.call(self.function, event_of(self.queue, run.batch)))
+            queues.finish(self.queue, run.batch, stack.call(self.function, event_of(self.queue, run.batch)))
             run.batch = queues.receive(self.queue)
             queues.release(self.queue, run.batch)
         if self.meanwhile:
-            letters = self.make()
-            run.letters += letters
-            assert all(town.call("InboxFunction", letter.posted())["statusCode"] == 200 for letter in letters)
+            messages = self.make()
+            run.messages += messages
+            assert all(stack.call("InboxFunction", message.posted())["statusCode"] == 200 for message in messages)
             claims = queues.receive("ClaimsQueue")
-            queues.finish("ClaimsQueue", claims, town.call("WorkerFunction", event_of("ClaimsQueue", claims)))
+            queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
             run.batch = self._calls(queues)
         if self.at_the_end:
-            queues.finish(self.queue, run.batch, town.call(self.function, event_of(self.queue, run.batch)))
+            queues.finish(self.queue, run.batch, stack.call(self.function, event_of(self.queue, run.batch)))
             run.batch = self._calls(queues)
             run.ahead = CLOCK.ahead = _INTERVAL_SECONDS
-        town.world.buffers({BUSY: self.busy})
+        stack.internet.buffers({BUSY: self.busy})
         return run
 
     def _calls(self, queues: Queues) -> list[Json]:
@@ -71,44 +71,44 @@ class NotifiedFlow(Flow):
         queues.release(self.queue, received)
         return [each for each in received if "waiting" in json.loads(each["Body"])]
 
-    def settle(self, town: Town, run: Run, answers: list[Json]) -> list[str]:
+    def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
         """Everything comes to rest; then late copies come."""
         CLOCK.ahead = run.ahead
-        queues = Queues(town, run.copies)
+        queues = Queues(stack, run.copies)
         if answers:
             queues.finish(self.queue, run.batch, answers[0])
-        self._rest(town, queues)
-        faults = list(_faults(town, run))
+        self._rest(stack, queues)
+        faults = list(_faults(stack, run))
         queues.hand_out_copies()
-        self._rest(town, queues)
-        faults += [*_faults(town, run), *Judge(town, queues).faults_of_queues()]
-        self.leave(town)
+        self._rest(stack, queues)
+        faults += [*_faults(stack, run), *Judge(stack, queues).faults_of_queues()]
+        self.leave(stack)
         if faults:
-            town.purge()
+            stack.purge()
         return list(dict.fromkeys(faults))
 
-    def leave(self, town: Town) -> None:
+    def leave(self, stack: FaultStack) -> None:
         """Other flows have no targets."""
-        for row in town.deployed.rows("DirectoryTable"):
+        for row in stack.deployed.rows("DirectoryTable"):
             if row["pk"]["S"].startswith("notify#"):
                 key = {name: row[name] for name in ("pk", "sk")}
-                town.deployed.clients.dynamodb.delete_item(TableName=town.deployed.tables["DirectoryTable"], Key=key)
+                stack.deployed.clients.dynamodb.delete_item(TableName=stack.deployed.tables["DirectoryTable"], Key=key)
 
 
-def _faults(town: Town, run: Run) -> Iterator[str]:
+def _faults(stack: FaultStack, run: Run) -> Iterator[str]:
     """Each message is shown once, and each target was told after the last of them, of nothing but that one waits."""
-    shown = Counter(who for _, who in Owners.watched(town.deployed).shown())
-    if shown != Counter(letter.who for letter in run.letters):
-        yield f"of {len(run.letters)} messages these are shown: {shown}"
-    told = Counter(town.world.taken())
-    paused = {each.to for each in _targets(town).of(RECEIVER) if each.state is TargetState.PAUSED}
+    shown = Counter(who for _, who in Owners.watched(stack.deployed).shown())
+    if shown != Counter(message.who for message in run.messages):
+        yield f"of {len(run.messages)} messages these are shown: {shown}"
+    told = Counter(stack.internet.taken())
+    paused = {each.to for each in _targets(stack).of(RECEIVER) if each.state is TargetState.PAUSED}
     for domain in _TOLD:
-        if told[domain] < len(run.letters) and _url(domain) not in paused:
-            yield f"{domain} was told {told[domain]} times of {len(run.letters)} messages"
-    for posted in map(json.loads, town.world.posted()):
+        if told[domain] < len(run.messages) and _url(domain) not in paused:
+            yield f"{domain} was told {told[domain]} times of {len(run.messages)} messages"
+    for posted in map(json.loads, stack.internet.posted()):
         if (posted.get("type"), posted.get("data")) != ("postroom.waiting", {"mailbox": RECEIVER}):
             yield f"a target was told {posted}"
-    for target in _targets(town).of(RECEIVER):
+    for target in _targets(stack).of(RECEIVER):
         if target.to in paused and told[BUFFERS[BUSY]] == 0 and target.to == _url(BUFFERS[BUSY]):
             continue  # it said that it is gone
         if (target.state, target.failing_since_ms, target.retry) != (TargetState.ACTIVE, 0, None):
@@ -119,5 +119,5 @@ def _url(domain: str) -> str:
     return f"https://{NLWEB.host(domain)}/hook"
 
 
-def _targets(town: Town) -> NotificationTargets:
-    return town.deployed.storage.targets
+def _targets(stack: FaultStack) -> NotificationTargets:
+    return stack.deployed.storage.targets

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from tests.faults.clock import CLOCK
-from tests.faults.office import HELLO, NONSENSE, WALLET, WHO
-from tests.faults.world import BUFFERS, SELECTOR, SENDER
+from tests.faults.fake_internet import BUFFERS, SELECTOR, SENDER
+from tests.faults.stack import HELLO, NONSENSE, WALLET, WHO
 from tests.functions.samples import ALICE, BOB, RECEIVER, http, published_key, service_keys, user_keys
 
 from postroom.core.ijson import JsonValue
@@ -51,7 +51,7 @@ EITHER = (End.FILED, End.DISCARDED)
 
 
 @dataclass(frozen=True)
-class Letter:
+class Message:
     """A message. `who`: which one it is, by its envelope (`who_is`). `ends`: what may become of it.
 
     `correlation`: by what its sender is told of it. `seen`: by what table `seen` knows a request it belongs to.
@@ -79,7 +79,7 @@ def nlweb(
     key: PrivateKey | None = None,
     correlation: str = "",
     telling: Telling = Telling.DUE,
-) -> Letter:
+) -> Message:
     """An NLWeb message of now; `key`: another than its sender's."""
     correlation = correlation or str(uuid.uuid4())
     selector = SELECTOR if sender in BUFFERS else None
@@ -87,46 +87,46 @@ def nlweb(
     # The sign of its schema as it is, beyond ASCII: such a text takes four bytes of memory a character.
     text = json.dumps(sign(draft, key or published_key()), ensure_ascii=False)
     seen = seen_key_nlweb(RECEIVER, sender, correlation)
-    return Letter("/inbox", text, who_is(text), ends or (End.FILED,), telling, correlation, seen)
+    return Message("/inbox", text, who_is(text), ends or (End.FILED,), telling, correlation, seen)
 
 
-def forged(sender: str = SENDER) -> Letter:
+def forged(sender: str = SENDER) -> Message:
     return nlweb(End.DISCARDED, sender=sender, key=_FORGER)
 
 
-def and_a_forged_copy() -> list[Letter]:
+def and_a_forged_copy() -> list[Message]:
     """A message, and another by a stranger who knows its Correlation."""
     first = nlweb()
     return [first, nlweb(End.DISCARDED, key=_FORGER, correlation=first.correlation, telling=Telling.NEVER)]
 
 
-def two_texts() -> list[Letter]:
+def two_texts() -> list[Message]:
     """Two messages of one sender under one Correlation: one is filed, the other one reused it."""
     first = nlweb(*EITHER)
     return [first, nlweb(*EITHER, body="another text", correlation=first.correlation)]
 
 
-def unknown_subject() -> Letter:
+def unknown_subject() -> Message:
     return nlweb(End.DISCARDED, subject=NONSENSE)
 
 
-def not_ours() -> Letter:
+def not_ours() -> Message:
     """A request that its handler refuses, after the door has taken a lease for it."""
     return nlweb(End.REFUSED, subject=WHO, body={"Domain": "stranger.example"})
 
 
-def of_a_wallet() -> Letter:
+def of_a_wallet() -> Message:
     """A message whose sender has no domain: the operator knows its key."""
     return nlweb(sender=WALLET)
 
 
-def feedback() -> Letter:
+def feedback() -> Message:
     """What another post office tells a buffer of ours."""
     return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), SIGNATURE_INVALID))
 
 
-def dm3(*, for_others: bool = False) -> Letter:
-    """A letter of alice.eth to bob.eth; `for_others`: sealed to another delivery service than ours."""
+def dm3(*, for_others: bool = False) -> Message:
+    """A message of alice.eth to bob.eth; `for_others`: sealed to another delivery service than ours."""
     alice = user_keys(ALICE)
     envelope = write_envelope(
         sign_message("hello", MessageMetadata(to=BOB, sender=ALICE, timestamp_ms=int(CLOCK() * 1000)), alice.signing),
@@ -137,7 +137,7 @@ def dm3(*, for_others: bool = False) -> Letter:
     ).as_json()
     call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
     ends = (End.REFUSED if for_others else End.FILED,)
-    return Letter("/dm3", json.dumps(call), who_is(json.dumps(envelope)), ends)
+    return Message("/dm3", json.dumps(call), who_is(json.dumps(envelope)), ends)
 
 
 def who_is(envelope: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the soak takes place: the template deployed in the local stack, senders with signed zones, and their buffer.
+"""The deployment of a soak in a local stack, senders with signed zones, and their buffer.
 
 The functions do not run in the emulator but as `hands` of ours: its event source mappings are switched off, and the
 queues' visibility time-outs are cut to seconds, so that what a killed hand held comes again in the same run.
@@ -46,12 +46,12 @@ class Sender:
 
 
 @dataclass(frozen=True)
-class Town:
+class SoakStack:
     """Everything that stands still during a soak."""
 
-    stack: LocalStack
+    local: LocalStack
     deployment: LocalDeployment
-    office: DemoDeployment
+    demo: DemoDeployment
     names: Names
     senders: tuple[Sender, ...]
     sink: Sink
@@ -64,34 +64,34 @@ class Town:
         return {
             **configuration["Environment"]["Variables"],
             **_PATIENT,
-            "AWS_ENDPOINT_URL": self.stack.emulator.endpoint,
+            "AWS_ENDPOINT_URL": self.local.emulator.endpoint,
             "AWS_ACCESS_KEY_ID": self.deployment.account,
             "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_DEFAULT_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": self.deployment.outputs[function],
-            "HOME": str(self.stack.emulator.directory),
+            "HOME": str(self.local.emulator.directory),
             "LANG": "C.UTF-8",
         }
 
 
 @contextmanager
-def open_town(folder: Path) -> Iterator[Town]:
-    """The town, until the end of the block; `folder`: for zones, keys and logs."""
+def open_stack(folder: Path) -> Iterator[SoakStack]:
+    """The stack, until the end of the block; `folder`: for zones, keys and logs."""
     senders = tuple(_senders())
     keys = {sender.domain: sender.key for sender in senders}
     keys[RECEIVER] = PrivateKey.generate("ed25519")
-    with LocalStack(template_path(), zones_dir=_write_zones(folder / "zones", keys)) as stack:
+    with LocalStack(template_path(), zones_dir=_write_zones(folder / "zones", keys)) as local:
         hosts = [NLWEB.host(domain) for domain in (BUFFER, *(sender.domain for sender in senders))]
-        with Sink(stack.authority.server_context(*hosts), BUFFER) as sink:
+        with Sink(local.authority.server_context(*hosts), BUFFER) as sink:
             # Every discard is told of by a Feedback of its own: summaries would wait for the end of the hour.
             limits = {"OutboundPort": str(sink.port), "FeedbackPerDomainAndHour": "100000000"}
-            deployment = stack.deploy("receiver", limits)
-            office = DemoDeployment(RECEIVER, deployment)
-            office.operators.put_domain(Domain(RECEIVER))
-            office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
-            office.signing_keys.put(RECEIVER, SELECTOR, keys[RECEIVER])
+            deployment = local.deploy("receiver", limits)
+            demo = DemoDeployment(RECEIVER, deployment)
+            demo.operators.put_domain(Domain(RECEIVER))
+            demo.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+            demo.signing_keys.put(RECEIVER, SELECTOR, keys[RECEIVER])
             _take_over(deployment)
-            yield Town(stack, deployment, office, Names(office, DM3_HOST, folder / "keys"), senders, sink)
+            yield SoakStack(local, deployment, demo, Names(demo, DM3_HOST, folder / "keys"), senders, sink)
 
 
 def _senders() -> Iterator[Sender]:

@@ -1,9 +1,9 @@
 """The functions as the template runs them: real handlers, the template's environment and roles, moto behind them.
 
-    with office(deployed, Resolvers="udp://127.0.0.1:5353") as running:
+    with functions_stack(deployed, Resolvers="udp://127.0.0.1:5353") as running:
         answer = running.invoke("InboxFunction", event)
 
-A handler's module is imported anew for each office, as a cold start does it. Every call of AWS that a handler
+A handler's module is imported anew for each stack, as a cold start does it. Every call of AWS that a handler
 makes is held against the statements of its role: moto lets everything pass, AWS does not.
 """
 
@@ -54,7 +54,7 @@ class Call:
 
 
 @dataclass
-class Office:
+class FunctionsStack:
     """The functions of one deployment."""
 
     deployed: Deployed
@@ -80,7 +80,7 @@ class Office:
         return handler(event, context)
 
     def start(self, function: str) -> ModuleType:
-        """The handler's module, imported with the environment that the template gives it (once per office)."""
+        """The handler's module, imported with the environment that the template gives it (once per stack)."""
         if function not in self._modules:
             folder = sam_template()["Resources"][function]["Properties"]["CodeUri"]
             name = f"{folder.strip('/').replace('/', '.')}.{self._said(function)['Handler'].partition('.')[0]}"
@@ -138,9 +138,9 @@ def _listed(value: Any) -> list[str]:
 
 
 @contextmanager
-def office(deployed: Deployed, **parameters: str) -> Iterator[Office]:
+def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[FunctionsStack]:
     """The functions of a deployment with these template parameters; to be used where `deployed`'s moto is on."""
-    running, lock = Office(deployed, parameters), RLock()
+    running, lock = FunctionsStack(deployed, parameters), RLock()
     original: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, operation: str, request: Json) -> object:

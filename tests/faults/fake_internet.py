@@ -1,4 +1,4 @@
-"""The world around the post office, in a process of its own: DNS under DNSSEC, and the post offices of other domains.
+"""DNS under DNSSEC and the post offices of other domains, in a process of its own.
 
 A process of its own, because those who fork may have no threads, and what came in must outlive who sent it.
 """
@@ -59,17 +59,17 @@ class _Dns(DnsServer):
         return super().reply(wire, udp=udp)
 
 
-class World:
+class FakeInternet:
     """A context manager. `resolvers`, `anchors`, `port`, `ca_file`: as the settings of the functions want them."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def __enter__(self) -> "World":
+    def __enter__(self) -> "FakeInternet":
         self._line, line = Pipe()
         self._child = os.fork()
         if not self._child:
-            with suppress(EOFError):  # whoever asks is gone
+            with suppress(EOFError):  # the parent has ended
                 self._line.close()
                 _serve(self._directory, line)
             os._exit(0)

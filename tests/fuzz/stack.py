@@ -1,4 +1,4 @@
-"""A post office in memory: the real doors and judges between them, with nothing outside; every key record is KEY's."""
+"""A stack in memory: the real inboxes and judges, with nothing outside; every key record is KEY's."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -161,7 +161,7 @@ _ROOM = QuotaCheck(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
 _INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, room=_ROOM, new_id=_new_id)
 
 NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
-NLWEB_DOOR = NlwebInbox(
+NLWEB_INBOX = NlwebInbox(
     rules=InboxRules(TimestampWindow(DAY, 120), MAX_BYTES),
     directory=_DIRECTORY,
     intake=_INTAKE,
@@ -177,7 +177,7 @@ NLWEB_DOOR = NlwebInbox(
     clock=_clock,
 )
 DM3_JUDGE = Dm3Judge(keys=_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
-DM3_DOOR = Dm3Inbox(
+DM3_INBOX = Dm3Inbox(
     properties=Properties(0, 100_000),
     directory=_DIRECTORY,
     keys=_KEYS,
@@ -189,5 +189,5 @@ DM3_DOOR = Dm3Inbox(
 
 
 def queued() -> QueuedClaim:
-    """What the door queued last, as the worker reads it."""
+    """What an inbox queued last, as the worker reads it."""
     return unpack(QUEUE.body, BUCKET)

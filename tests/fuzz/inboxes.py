@@ -1,4 +1,4 @@
-"""Both doors and the inbox function, with the judges behind them: what a door takes in, the worker can file."""
+"""Both inboxes and the inbox function, with the judges behind them: what an inbox accepts, the worker can file."""
 
 import io
 import json
@@ -11,8 +11,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from tests.functions.samples import http
 from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of
 from tests.fuzz.nlweb_texts import CONTENTS
-from tests.fuzz.office import DM3_DOOR, DM3_JUDGE, NLWEB_DOOR, NLWEB_JUDGE, PROFILES, QUEUE, queued
 from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
+from tests.fuzz.stack import DM3_INBOX, DM3_JUDGE, NLWEB_INBOX, NLWEB_JUDGE, PROFILES, QUEUE, queued
 
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind
@@ -32,14 +32,14 @@ from postroom.storage.mail.segments import Line, decode_line
 
 
 def settled(answer: HttpResponse, judge: Judge) -> Accepted | None:
-    """Hold what a door's answer promises: a refusal says why; what is queued the worker can judge and file."""
+    """Hold what an inbox's answer promises: a refusal says why; what is queued the worker can judge and file."""
     if not QUEUE.body:
         return None
     claim = queued().claim
     QUEUE.body = ""
-    assert claim.id in {part.about.get("claim") for part in (answer, *answer.parts)}, "queued, and not told"
+    assert claim.id in {part.about.get("claim") for part in (answer, *answer.parts)}, "queued, and not said"
     verdict = judge.judge(claim)
-    assert isinstance(verdict, Accepted | Discarded), f"what the door took in the worker cannot judge: {verdict}"
+    assert isinstance(verdict, Accepted | Discarded), f"what the inbox accepted the worker cannot judge: {verdict}"
     if isinstance(verdict, Discarded):
         assert verdict.reason.kind is Kind.DISCARD
         return None
@@ -49,7 +49,7 @@ def settled(answer: HttpResponse, judge: Judge) -> Accepted | None:
 
 
 def post(body: bytes, content_type: str = "application/json", encoding: str = "") -> Accepted | None:
-    answer = NLWEB_DOOR.post(Posted(body, content_type, encoding, "192.0.2.1"))
+    answer = NLWEB_INBOX.post(Posted(body, content_type, encoding, "192.0.2.1"))
     said = json.loads(answer.body)
     assert (answer.reason is None) is (answer.status == 200)
     if answer.reason is not None:
@@ -67,7 +67,7 @@ POSTED = tuple(b"application/json\0\0" + message for message in ENVELOPES)
     seeds=(*POSTED, b'application/json; charset="utf-8"\0identity\0{}', b"text/plain\0gzip\0\x1f\x8b"),
     max_bytes=LONG,
 )  # fmt: skip
-def nlweb_door(data: bytes) -> None:
+def nlweb_inbox(data: bytes) -> None:
     """Any headers and body: an answer with a reason, or a claim that the worker judges and files as it was posted."""
     content_type, encoding, body = (*data.split(b"\0", 2), b"", b"")[:3]
     accepted = post(body, content_type.decode("latin-1"), encoding.decode("latin-1"))
@@ -82,7 +82,7 @@ def nlweb_door(data: bytes) -> None:
     seeds=CONTENTS,
     is_json=True,
 )
-def signed_at_the_door(data: bytes) -> None:
+def signed_messages(data: bytes) -> None:
     """The same for any Header and Body that are rightly signed: what is taken in is judged; nothing is our fault."""
     content = json_of(data)
     if isinstance(content, dict) and isinstance(content.get("Header"), dict):
@@ -100,14 +100,14 @@ CALLS = (
 
 
 @fuzzed("protocols.dm3.jsonrpc", "pipeline.dm3_inbox", seeds=CALLS, is_json=True, max_bytes=LONG)
-def dm3_door(data: bytes) -> None:
+def dm3_inbox(data: bytes) -> None:
     """Any body: an answer to each call that waits for one, by its id, never an internal error; claims are judged."""
     calls = read_calls(data, max_bytes=len(data) + 1)
     assert 1 <= len(calls.items) <= MAX_BATCH
     for item in calls.items:
         if isinstance(item, RpcRequest) and isinstance(item.params, list) and item.params:
             assert first_param(item) == item.params[0]
-    answer = DM3_DOOR.post(data, "192.0.2.1")
+    answer = DM3_INBOX.post(data, "192.0.2.1")
     settled(answer, DM3_JUDGE)
     waiting = [item.id for item in calls.items if not (isinstance(item, RpcRequest) and item.is_notification)]
     if answer.status == 204:
@@ -120,7 +120,7 @@ def dm3_door(data: bytes) -> None:
     assert all(each.get("error", {}).get("code") != INTERNAL_ERROR for each in answers), answer.body
 
 
-LETTERS = tuple(
+DM3_MESSAGES = tuple(
     compact({"delivery": {"to": to, "from": "alice.eth"}, "message": {
         "message": "Good morning", "signature": "none", "metadata": {
             "to": to, "from": "alice.eth", "timestamp": 1, "type": "NEW",
@@ -131,15 +131,15 @@ LETTERS = tuple(
 
 @fuzzed(
     "pipeline.dm3_inbox", "pipeline.judges.dm3", "protocols.dm3.explain", "protocols.dm3.envelope",
-    "protocols.dm3.postmark", seeds=LETTERS, is_json=True,
+    "protocols.dm3.postmark", seeds=DM3_MESSAGES, is_json=True,
 )  # fmt: skip
-def letters(data: bytes) -> None:
+def dm3_messages(data: bytes) -> None:
     """Whatever alice seals and signs: refused, or filed with a postmark that its receiver can open and finds true."""
     plan = json_of(data)
     if not isinstance(plan, dict):
         return
     envelope = _envelope(plan)
-    answer = DM3_DOOR.post(
+    answer = DM3_INBOX.post(
         compact({"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}), ""
     )
     assert json.loads(answer.body).get("error", {}).get("code") != INTERNAL_ERROR, answer.body
@@ -170,7 +170,7 @@ def _envelope(plan: dict[str, JsonValue]) -> JsonValue:
 
 
 def _inbox() -> Any:
-    """The function as the template starts it, but for its doors, which are those of the office in memory."""
+    """The function as the template starts it, but for its two inboxes, which are those of the stack in memory."""
     environment = {
         "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
         "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz",
@@ -179,7 +179,7 @@ def _inbox() -> Any:
     }  # fmt: skip
     with patch.dict(os.environ, environment):
         from functions.inbox import app
-    app.router = inbox_router(NLWEB_DOOR, DM3_DOOR, Cors("https://a.example", "DM3_CORS_ORIGINS"))
+    app.router = inbox_router(NLWEB_INBOX, DM3_INBOX, Cors("https://a.example", "DM3_CORS_ORIGINS"))
     return app
 
 
@@ -220,4 +220,4 @@ INBOX = _inbox()
 CONTEXT = LambdaContext()
 CONTEXT._aws_request_id = "fuzz"
 
-ENTRIES: tuple[Entry, ...] = (nlweb_door, signed_at_the_door, dm3_door, letters, inbox_function)
+ENTRIES: tuple[Entry, ...] = (nlweb_inbox, signed_messages, dm3_inbox, dm3_messages, inbox_function)

@@ -1,4 +1,4 @@
-"""The delivery service ds.eth over the house: alice.eth writes, bob.eth has a mailbox; profiles are in memory."""
+"""The delivery service ds.eth over the stack: alice.eth writes, bob.eth has a mailbox; profiles are in memory."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.aws import Clients
-from tests.pipeline.house import TIMES, House
+from tests.pipeline.stack import TIMES, PipelineStack
 
 from postroom.core.errors import NotNowError
 from postroom.http.response import HttpResponse
@@ -63,9 +63,9 @@ class Registry(MemoryRegistry):
 
 @dataclass
 class DeliveryService:
-    """One delivery service in a house, and the users who know it."""
+    """One delivery service in a stack, and the users who know it."""
 
-    house: House
+    stack: PipelineStack
     keys: Keys = field(default_factory=Keys)
     registry: Registry = field(default_factory=Registry)
 
@@ -74,7 +74,7 @@ class DeliveryService:
         for name in (ALICE, BOB):
             self.publish(name)
         self.open(BOB)
-        self.house.further_judges["dm3"] = self.judge()
+        self.stack.further_judges["dm3"] = self.judge()
 
     # ---- users -----------------------------------------------------------------------------------------------
     def publish(self, name: str) -> None:
@@ -84,11 +84,11 @@ class DeliveryService:
 
     def open(self, name: str, **settings: Any) -> None:
         """A mailbox with other settings, seen at once."""
-        self.house.operators.put_dm3_mailbox(replace(Dm3Mailbox(name), **settings))
-        self.house.clock.now += 31
+        self.stack.operators.put_dm3_mailbox(replace(Dm3Mailbox(name), **settings))
+        self.stack.clock.now += 31
 
     def message(self, text: str = "hello", sender: str = ALICE, to: str = BOB) -> Dm3Message:
-        metadata = MessageMetadata(to=to, sender=sender, timestamp_ms=int(self.house.clock.now * 1000), type_name="NEW")
+        metadata = MessageMetadata(to=to, sender=sender, timestamp_ms=int(self.stack.clock.now * 1000), type_name="NEW")
         return sign_message(text, metadata, self.users[sender].signing)
 
     def envelope(
@@ -117,17 +117,17 @@ class DeliveryService:
 
     # ---- the door --------------------------------------------------------------------------------------------
     def profiles(self) -> Profiles:
-        return Profiles(self.registry, self.house.clock, keep_seconds=30, keep_none_seconds=30)
+        return Profiles(self.registry, self.stack.clock, keep_seconds=30, keep_none_seconds=30)
 
     def door(self, clients: Clients | None = None) -> Dm3Inbox:
         return Dm3Inbox(
             properties=Properties(0, SIZE_LIMIT),
-            directory=self.house.directory,
+            directory=self.stack.directory,
             keys=self.keys,
             profiles=self.profiles(),
             timebox=TimeBox(POOL, 1.0),
-            intake=self.house.parts(clients).pipeline.intake,
-            clock=self.house.clock,
+            intake=self.stack.parts(clients).pipeline.intake,
+            clock=self.stack.clock,
         )
 
     def post(self, body: object, clients: Clients | None = None) -> HttpResponse:
@@ -150,17 +150,17 @@ class DeliveryService:
         """Submit an envelope and take its claim from the queue."""
         said = self.submit(envelope)
         assert said.get("result") == "accepted", said
-        return self.house.record(self.house.deployed.bodies("ClaimsQueue")[-1])
+        return self.stack.record(self.stack.deployed.bodies("ClaimsQueue")[-1])
 
     def claim(self, record: Record) -> Claim:
-        return self.house.claim(record)
+        return self.stack.claim(record)
 
     # ---- the worker ------------------------------------------------------------------------------------------
     def judge(self) -> Dm3Judge:
         return Dm3Judge(
             keys=self.keys,
             profiles=self.profiles(),
-            clock=self.house.clock,
+            clock=self.stack.clock,
             times=TIMES,
             unverified_seconds=UNVERIFIED_SECONDS,
         )
