@@ -1,4 +1,4 @@
-"""What an owner who picks mail up asks of AWS and of the network, and what the counter adds to the bytes it reads."""
+"""Reading mail: the requests to AWS and the network, and what the mailbox API adds to the bytes it reads."""
 
 import json
 import math
@@ -18,8 +18,8 @@ from moto import mock_aws
 from tests.aws import deploy, deploy_on, new_clients
 from tests.cost.items import item_bytes
 from tests.functions.samples import http
+from tests.http.api_stack import HOST, SHOP, ApiStack, Owner
 from tests.http.compaction import compact
-from tests.http.counter import HOST, SHOP, Counter, Owner
 from tests.pipeline.ports import Clock
 from tests.pipeline.stack import NOTIFY, PipelineStack
 
@@ -92,27 +92,27 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def _passes(messages: int) -> Iterator[tuple[str, ...]]:
-    counter = Counter(deploy(new_clients()))
-    text, receipt = _envelope(counter), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
+    api = ApiStack(deploy(new_clients()))
+    text, receipt = _envelope(api), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
     ids: list[str] = []
     for number in range(0, messages, SEGMENT):
-        ids += counter.file(*[text] * SEGMENT, at=number / 10, receipt=receipt)
-    owner = Owner(counter)
-    yield f"segments of {SEGMENT}", *_pass(counter, owner)
-    compact(counter)
-    yield "a chunk", *_pass(counter, owner)
-    with _asked(counter) as asked:
+        ids += api.file(*[text] * SEGMENT, at=number / 10, receipt=receipt)
+    owner = Owner(api)
+    yield f"segments of {SEGMENT}", *_pass(api, owner)
+    compact(api)
+    yield "a chunk", *_pass(api, owner)
+    with _asked(api) as asked:
         for start in range(0, len(ids), 100):
             owner.acknowledge(*ids[start : start + 100])
     yield "acknowledging", "0", "0", "0", f"{asked.calls['UpdateItem'] / len(ids):.2f}"
 
 
-def _pass(counter: Counter, owner: Owner) -> tuple[str, ...]:
-    filed = sum(int(row["len"]["N"]) for row in counter.deployed.rows("PostTable") if "len" in row)
+def _pass(api: ApiStack, owner: Owner) -> tuple[str, ...]:
+    filed = sum(int(row["len"]["N"]) for row in api.deployed.rows("PostTable") if "len" in row)
     sent, after, more = 0, "", True
-    with _asked(counter) as asked:
+    with _asked(api) as asked:
         while more:
-            counter.clock.now += 1
+            api.clock.now += 1
             reply = owner.ask("GET", "/messages", query={"limit": "100", "after": after})
             sent += len(reply.body)
             page = json.loads(reply.body)
@@ -123,12 +123,12 @@ def _pass(counter: Counter, owner: Owner) -> tuple[str, ...]:
 def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """`units`: of a whole pass, by where the messages lie."""
     with Emulator() as emulator, unheard():
-        counter = Counter(deploy_on(emulator.clients(_ACCOUNT)), Clock(time.time()))
+        api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), Clock(time.time()))
         text, receipt = _envelope_of(_BODY), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
         ids: list[str] = []
         for _ in range(0, messages, SEGMENT):
-            ids += counter.file(*[text] * SEGMENT, receipt=receipt)
-        store = counter.deployed
+            ids += api.file(*[text] * SEGMENT, receipt=receipt)
+        store = api.deployed
         variables = {
             **ENVIRONMENT,
             "AWS_ENDPOINT_URL": emulator.endpoint,
@@ -143,11 +143,11 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
         }
         session = boto3.Session(_ACCOUNT, "local", region_name=REGION)
         counter_function = start("mailbox", variables, lambda: clients_of(session))
-        token = counter.sign_in()
+        token = api.sign_in()
         for where, of_a_pass in units:
             seconds = min(_pass_of(counter_function, token, messages) for _ in range(passes))
             yield f"out of {where}", f"{int(of_a_pass) * 1000 / messages:.0f}", f"{seconds * 1000 / messages:.2f}"
-            compact(counter)
+            compact(api)
 
 
 def _pass_of(counter_function: ModuleType, token: str, messages: int) -> float:
@@ -167,34 +167,34 @@ def _pass_of(counter_function: ModuleType, token: str, messages: int) -> float:
 
 
 def _looks(tombstones: int) -> Iterator[tuple[str, ...]]:
-    counter = Counter(deploy(new_clients()))
-    [key] = counter.file("{}")
+    api = ApiStack(deploy(new_clients()))
+    [key] = api.file("{}")
     row = row_of(key, "shop.com")
     assert row is not None
     for number in range(tombstones):
-        at_ms = int((counter.clock.now - 21 * _DAY + number * 21 * _DAY / tombstones - 3600) * 1000)
-        counter.deployed.clients.dynamodb.put_item(
-            TableName=counter.deployed.tables["PostTable"],
+        at_ms = int((api.clock.now - 21 * _DAY + number * 21 * _DAY / tombstones - 3600) * 1000)
+        api.deployed.clients.dynamodb.put_item(
+            TableName=api.deployed.tables["PostTable"],
             Item={
                 "pk": {"S": row.pk}, "sk": {"S": f"m#{at_ms:013d}#{number:032x}"}, "st": {"S": GONE},
-                "why": {"S": ACKED}, "ttl": {"N": str(int(counter.clock.now) + _DAY)},
+                "why": {"S": ACKED}, "ttl": {"N": str(int(api.clock.now) + _DAY)},
             },
         )  # fmt: skip
-    owner = Owner(counter)
+    owner = Owner(api)
     owner.acknowledge(key)
     for name in ("without the head", "with it"):
-        with _asked(counter) as asked:
+        with _asked(api) as asked:
             owner.page()
         yield name, str(asked.calls["Query"]), f"{asked.read_units:.2f}"
     assert tombstones > head.WORTH_RAISING
 
 
 @contextmanager
-def _asked(counter: Counter) -> Iterator[Asked]:
+def _asked(api: ApiStack) -> Iterator[Asked]:
     """What is asked of DynamoDB and S3 meanwhile."""
     asked, originals = Asked(), {}
-    clients = counter.deployed.clients
-    rows = counter.deployed.rows("PostTable")
+    clients = api.deployed.clients
+    rows = api.deployed.rows("PostTable")
     row_bytes = sum(map(item_bytes, rows)) / len(rows)
 
     def watch(client: Any) -> None:
@@ -203,7 +203,7 @@ def _asked(counter: Counter) -> Iterator[Asked]:
         def call(operation: str, request: dict[str, Any]) -> Any:
             asked.calls[operation] += 1
             answer = original(operation, request)
-            if request.get("TableName") == counter.deployed.tables["PostTable"]:
+            if request.get("TableName") == api.deployed.tables["PostTable"]:
                 asked.read_units += _read_units(operation, answer, row_bytes)
             return answer
 
@@ -223,8 +223,8 @@ def _read_units(operation: str, answer: dict[str, Any], row_bytes: float) -> int
     return max(1, math.ceil(answer["ScannedCount"] * row_bytes / READ_UNIT_BYTES)) if operation == "Query" else 0
 
 
-def _envelope(counter: Counter) -> str:
-    return PipelineStack(counter.deployed).envelope(NOTIFY, _BODY).decode()
+def _envelope(api: ApiStack) -> str:
+    return PipelineStack(api.deployed).envelope(NOTIFY, _BODY).decode()
 
 
 def _envelope_of(body: str) -> str:

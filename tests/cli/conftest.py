@@ -34,7 +34,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     fixtures = item.fixturenames  # type: ignore[attr-defined]
     if "emulator" in fixtures:
         item.add_marker(pytest.mark.stack(tier="quick"))
-    elif {"offices", "running", "two"} & set(fixtures):
+    elif {"deployments", "running", "two"} & set(fixtures):
         item.add_marker(pytest.mark.stack)
 
 
@@ -67,7 +67,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True)
-class World:
+class FakeDns:
     """Zones on a loopback resolver: a sender's; one without signatures; one whose signatures are broken."""
 
     key: PrivateKey
@@ -83,8 +83,8 @@ class World:
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("world")
+def fake_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDns]:
+    folder = tmp_path_factory.mktemp("dns")
     key = PrivateKey.generate("rsa")
     (folder / "key.pem").write_bytes(key.to_pem())
     tree = ZoneTree()
@@ -97,16 +97,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with DnsServer(tree) as server, socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         silent = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
-        yield World(key, folder / "key.pem", server.address, silent, folder / "anchor", tree)
+        yield FakeDns(key, folder / "key.pem", server.address, silent, folder / "anchor", tree)
 
 
 @pytest.fixture
-def envelope(postroom: Postroom, world: World) -> Callable[..., str]:
+def envelope(postroom: Postroom, fake_dns: FakeDns) -> Callable[..., str]:
     """A signed envelope as `postroom sign` prints it; further options go before the usual ones."""
 
     def make(*options: str, sender: str = "sender.example", body: str = '{"Say": "hi 🤝"}') -> str:
         result = postroom(
-            "sign", "-", "--key", str(world.key_file), "--from", sender, "--to", "receiver.example",
+            "sign", "-", "--key", str(fake_dns.key_file), "--from", sender, "--to", "receiver.example",
             "--subject", "Hello@Host", *options, input=body,
         )  # fmt: skip
         assert result.exit_code == 0, result.output
@@ -116,7 +116,7 @@ def envelope(postroom: Postroom, world: World) -> Callable[..., str]:
 
 
 @dataclass(frozen=True)
-class Rooms:
+class StorageStack:
     """A deployment's tables, bucket and secret in the embedded AWS: options that name it, and clients."""
 
     options: tuple[str, ...]
@@ -139,12 +139,12 @@ def emulator() -> Iterator[Emulator]:
 
 
 @pytest.fixture(scope="session")
-def rooms(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Rooms:
+def storage_stack(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> StorageStack:
     """The template's store, without its functions: what operators and readers touch."""
-    return build_rooms(emulator, "700000000001", tmp_path_factory.mktemp("stack"))
+    return create_storage_stack(emulator, "700000000001", tmp_path_factory.mktemp("stack"))
 
 
-def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
+def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> StorageStack:
     document = read(template_path())
     kept = {
         name: resource
@@ -162,9 +162,9 @@ def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
     body = json.dumps({"Parameters": parameters, "Resources": kept, "Outputs": outputs})
     clients = emulator.clients(account)
     cloudformation = clients("cloudformation")
-    cloudformation.create_stack(StackName="rooms", TemplateBody=body)
-    cloudformation.get_waiter("stack_create_complete").wait(StackName="rooms", WaiterConfig={"Delay": 1})
-    [stack] = cloudformation.describe_stacks(StackName="rooms")["Stacks"]
+    cloudformation.create_stack(StackName="storage", TemplateBody=body)
+    cloudformation.get_waiter("stack_create_complete").wait(StackName="storage", WaiterConfig={"Delay": 1})
+    [stack] = cloudformation.describe_stacks(StackName="storage")["Stacks"]
     found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     # The functions are not there; their logs are named by this.
     found["InboxFunction"] = "inbox"
@@ -178,4 +178,4 @@ def build_rooms(emulator: Emulator, account: str, folder: Path) -> Rooms:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
-    return Rooms(("--local", str(file)), aws, "rooms", clients, found, file)
+    return StorageStack(("--local", str(file)), aws, "storage", clients, found, file)

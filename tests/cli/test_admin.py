@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from tests.aws import resources, template
-from tests.cli.conftest import Postroom, World
+from tests.cli.conftest import FakeDns, Postroom
 
 from postroom.cli.admin import running, setting_up
 from postroom.cli.admin.asking import ask
@@ -63,7 +63,7 @@ Ask = Callable[..., tuple[int, Checks]]
 
 
 @dataclass(frozen=True)
-class Offices:
+class TwoDeployments:
     """A local stack with a deployment that is as it was deployed, and one that has all it needs."""
 
     stack: LocalStack
@@ -90,21 +90,21 @@ class Offices:
 
 
 @pytest.fixture(scope="module")
-def offices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offices]:
-    folder = tmp_path_factory.mktemp("offices")
+def deployments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDeployments]:
+    folder = tmp_path_factory.mktemp("deployments")
     with LocalStack(template_path()) as stack:
         stack.deploy("fresh")
-        found = Offices(stack, stack.deploy("complete"), folder)
+        found = TwoDeployments(stack, stack.deploy("complete"), folder)
         describe_stack(stack).write(folder / "local.json")
         _fill(found)
         yield found
 
 
-def _fill(offices: Offices) -> None:
+def _fill(deployments: TwoDeployments) -> None:
     """What an operator does after a deployment; that the commands which are shown do it, a test shows."""
     from postroom.cli.opened import open_deployment
 
-    opened = open_deployment(None, offices.folder, "complete")
+    opened = open_deployment(None, deployments.folder, "complete")
     opened.storage.signing_keys.put(SHOP, "pk1", PrivateKey.generate("ed25519"))
     opened.storage.operators.put_domain(Domain(SHOP, signs=True))
     opened.storage.operators.put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
@@ -112,11 +112,11 @@ def _fill(offices: Offices) -> None:
 
 
 @pytest.fixture
-def status(postroom: Postroom, offices: Offices) -> Ask:
+def status(postroom: Postroom, deployments: TwoDeployments) -> Ask:
     """The exit code, and the checks by name, of a look at a deployment of the local stack."""
 
     def status(name: str, *options: str, where: tuple[str, ...] | None = None) -> tuple[int, Checks]:
-        place = where or ("--local", str(offices.folder), "--deployment", name)
+        place = where or ("--local", str(deployments.folder), "--deployment", name)
         result = postroom("admin", "status", "--json", *place, *options)
         told = json.loads(result.stdout)
         assert told["stack"] == name
@@ -135,11 +135,11 @@ def status(postroom: Postroom, offices: Offices) -> Ask:
 
 
 @pytest.fixture
-def on_aws(offices: Offices, monkeypatch: pytest.MonkeyPatch) -> Offices:
+def on_aws(deployments: TwoDeployments, monkeypatch: pytest.MonkeyPatch) -> TwoDeployments:
     """The account of the complete deployment passes for AWS."""
-    for name, value in offices.aws().items():
+    for name, value in deployments.aws().items():
         monkeypatch.setenv(name, value)
-    return offices
+    return deployments
 
 
 def ill(checks: Checks, status: str = "bad") -> list[str]:
@@ -149,11 +149,11 @@ def ill(checks: Checks, status: str = "bad") -> list[str]:
 # --- a local stack -----------------------------------------------------------------------------------------------
 
 
-def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, offices: Offices) -> None:
+def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, deployments: TwoDeployments) -> None:
     code, checks = status("fresh")
     assert (code, ill(checks), ill(checks, "warning")) == (1, ["domains"], ["jobs library"])
     assert checks["domains"]["next"] == (
-        f"`postroom domain add your.domain --local {offices.folder} --deployment fresh`"
+        f"`postroom domain add your.domain --local {deployments.folder} --deployment fresh`"
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
@@ -165,10 +165,10 @@ def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, offices: Offices)
 
 
 def test_what_it_says_to_do_leads_to_one_that_has_all_it_needs(
-    status: Ask, postroom: Postroom, offices: Offices
+    status: Ask, postroom: Postroom, deployments: TwoDeployments
 ) -> None:
-    offices.stack.deploy("pasted")
-    describe_stack(offices.stack).write(offices.folder / "local.json")
+    deployments.stack.deploy("pasted")
+    describe_stack(deployments.stack).write(deployments.folder / "local.json")
     done = []
     while commands := [
         command
@@ -184,15 +184,15 @@ def test_what_it_says_to_do_leads_to_one_that_has_all_it_needs(
     code, checks = status("pasted")
     assert (code, ill(checks, "good")) == (0, list(checks))
     assert checks[f"domain {SHOP}"]["found"] == "it takes in messages of 1 subject"
-    doctor = f"`postroom doctor {SHOP} --selector pk1 --local {offices.folder}`"
+    doctor = f"`postroom doctor {SHOP} --selector pk1 --local {deployments.folder}`"
     assert (
         checks[f"key of {SHOP}"]["found"] == f"stored under the selector pk1; {doctor} looks at the domain from outside"
     )
     assert checks["jobs library"]["found"] == f"{LIBRARY} is published"
 
 
-def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, offices: Offices) -> None:
-    result = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "fresh")
+def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, deployments: TwoDeployments) -> None:
+    result = postroom("admin", "status", "--local", str(deployments.folder), "--deployment", "fresh")
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
     assert lines[0].startswith("✓ stack: fresh is CREATE_COMPLETE, since 20")
@@ -202,8 +202,8 @@ def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, off
     assert lines[-1] == "fresh: bad"
 
 
-def test_a_function_that_may_not_run_is_bad(status: Ask, offices: Offices) -> None:
-    client, door = offices.client("lambda"), offices.output("InboxFunction")
+def test_a_function_that_may_not_run_is_bad(status: Ask, deployments: TwoDeployments) -> None:
+    client, door = deployments.client("lambda"), deployments.output("InboxFunction")
     client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=0)
     code, checks = status("complete")
     client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=200)
@@ -214,9 +214,11 @@ def test_a_function_that_may_not_run_is_bad(status: Ask, offices: Offices) -> No
     assert ill(status("complete")[1]) == []
 
 
-def test_a_queue_that_nobody_works_off_is_bad(status: Ask, offices: Offices) -> None:
-    client = offices.client("lambda")
-    [source] = client.list_event_source_mappings(FunctionName=offices.output("CourierFunction"))["EventSourceMappings"]
+def test_a_queue_that_nobody_works_off_is_bad(status: Ask, deployments: TwoDeployments) -> None:
+    client = deployments.client("lambda")
+    [source] = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))[
+        "EventSourceMappings"
+    ]
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=False)
     code, checks = status("complete")
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=True)
@@ -225,8 +227,8 @@ def test_a_queue_that_nobody_works_off_is_bad(status: Ask, offices: Offices) -> 
 
 
 @pytest.mark.parametrize("queue", list(running.DEAD_LETTERS))
-def test_a_dead_letter_is_bad_and_stays(status: Ask, offices: Offices, queue: str) -> None:
-    sqs, url = offices.client("sqs"), offices.output(f"{queue}Url")
+def test_a_dead_letter_is_bad_and_stays(status: Ask, deployments: TwoDeployments, queue: str) -> None:
+    sqs, url = deployments.client("sqs"), deployments.output(f"{queue}Url")
     sqs.send_message(QueueUrl=url, MessageBody="{}")
     codes = [status("complete") for _ in range(2)]
     sqs.purge_queue(QueueUrl=url)
@@ -234,8 +236,8 @@ def test_a_dead_letter_is_bad_and_stays(status: Ask, offices: Offices, queue: st
     assert str(codes[0][1][f"queue {queue}"]["found"]).startswith("1 dead letter: ")
 
 
-def test_a_last_run_is_told(status: Ask, offices: Offices) -> None:
-    s3, bucket, name = offices.client("s3"), offices.output("Bucket"), "jobs/reports/compact/latest.json"
+def test_a_last_run_is_told(status: Ask, deployments: TwoDeployments) -> None:
+    s3, bucket, name = deployments.client("s3"), deployments.output("Bucket"), "jobs/reports/compact/latest.json"
     assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has come to its end yet")
     s3.put_object(Bucket=bucket, Key=name, Body=json.dumps({"began_ms": 1}).encode())
     told = status("complete")[1]["job compact"]["found"]
@@ -250,35 +252,35 @@ def test_a_last_run_is_told(status: Ask, offices: Offices) -> None:
     "text", ["no JSON, but s3cr3t", '["s3cr3t"]', '{"0": {"no text": "s3cr3t"}}', '{"s3cr3t": {"pem": "s3cr3t"}}']
 )
 def test_a_secret_that_cannot_be_read_is_bad_and_is_not_shown(
-    postroom: Postroom, status: Ask, offices: Offices, text: str
+    postroom: Postroom, status: Ask, deployments: TwoDeployments, text: str
 ) -> None:
-    secrets = offices.client("secretsmanager")
+    secrets = deployments.client("secretsmanager")
     names = ("SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret")
-    before = {name: secrets.get_secret_value(SecretId=offices.output(name))["SecretString"] for name in names}
+    before = {name: secrets.get_secret_value(SecretId=deployments.output(name))["SecretString"] for name in names}
     for name in names:
-        secrets.put_secret_value(SecretId=offices.output(name), SecretString=text)
+        secrets.put_secret_value(SecretId=deployments.output(name), SecretString=text)
     code, checks = status("complete")
-    shown = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "complete").output
+    shown = postroom("admin", "status", "--local", str(deployments.folder), "--deployment", "complete").output
     for name in names:
-        secrets.put_secret_value(SecretId=offices.output(name), SecretString=before[name])
+        secrets.put_secret_value(SecretId=deployments.output(name), SecretString=before[name])
     assert code == 1
     assert {"signing keys", "delivery service keys", "token keys", "webhook keys"} <= set(ill(checks))
     assert "s3cr3t" not in shown + json.dumps(checks)
 
 
-def test_no_key_is_shown(postroom: Postroom, offices: Offices) -> None:
-    secrets = offices.client("secretsmanager")
+def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> None:
+    secrets = deployments.client("secretsmanager")
     texts = [
-        json.loads(secrets.get_secret_value(SecretId=offices.output(name))["SecretString"])
+        json.loads(secrets.get_secret_value(SecretId=deployments.output(name))["SecretString"])
         for name in ("TokenKeysSecret", "WebhookKeysSecret")
     ]
-    shown = postroom("admin", "status", "--local", str(offices.folder), "--deployment", "complete").output
+    shown = postroom("admin", "status", "--local", str(deployments.folder), "--deployment", "complete").output
     assert "PRIVATE KEY" not in shown
     assert all(len(text) == 64 and text not in shown for secret in texts for text in secret.values())
 
 
-def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, offices: Offices, tmp_path: Path) -> None:
-    told = json.loads((offices.folder / "local.json").read_text())
+def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
+    told = json.loads((deployments.folder / "local.json").read_text())
     for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "KeeperFunction"):
         del told["deployments"]["complete"]["outputs"][name]
     (tmp_path / "local.json").write_text(json.dumps(told))
@@ -290,8 +292,8 @@ def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, offices: Office
     assert ill(checks, "not checked") == ["token keys", "function KeeperFunction", "queue CourierDeadLetterQueue"]
 
 
-def test_what_is_not_there_any_more_is_bad(status: Ask, offices: Offices, tmp_path: Path) -> None:
-    told = json.loads((offices.folder / "local.json").read_text())
+def test_what_is_not_there_any_more_is_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
+    told = json.loads((deployments.folder / "local.json").read_text())
     outputs = told["deployments"]["complete"]["outputs"]
     outputs |= {
         "KeeperFunction": "gone",
@@ -311,8 +313,10 @@ def test_what_is_not_there_any_more_is_bad(status: Ask, offices: Offices, tmp_pa
 # --- a deployment on AWS -----------------------------------------------------------------------------------------
 
 
-def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(status: Ask, on_aws: Offices, world: World) -> None:
-    where = ("--stack-name", "complete", *world.options)
+def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
+) -> None:
+    where = ("--stack-name", "complete", *fake_dns.options)
     code, checks = status("complete", where=where)
     assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}", RECORDS_OF_KEYS[0]])
     assert checks[f"host nlweb.{SHOP}"]["found"] == f"there is no host nlweb.{SHOP}"
@@ -329,9 +333,9 @@ def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(status: Ask, o
 
 
 def test_the_record_that_it_says_to_publish_is_the_one_that_is_missing(
-    status: Ask, on_aws: Offices, world: World, postroom: Postroom, tmp_path: Path
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns, postroom: Postroom, tmp_path: Path
 ) -> None:
-    where = ("--stack-name", "complete", *world.options)
+    where = ("--stack-name", "complete", *fake_dns.options)
     entry = json.loads(
         on_aws.client("secretsmanager").get_secret_value(SecretId=on_aws.output("SigningKeysSecret"))["SecretString"]
     )
@@ -343,14 +347,16 @@ def test_the_record_that_it_says_to_publish_is_the_one_that_is_missing(
             assert check["status"] == expected
             [command] = re.findall("`(postroom keygen [^`]*)`", check["next"] or "")
             lines.append(postroom(*shlex.split(command)[1:]).stdout.splitlines()[-1])
-            world.tree.put(SHOP, "\n".join(lines) + "\n")
+            fake_dns.tree.put(SHOP, "\n".join(lines) + "\n")
             assert status("complete", where=where)[1][record]["status"] == "good"
     finally:
         # Others find it as it was: without hosts, without keys.
-        world.tree.put(SHOP, "")
+        fake_dns.tree.put(SHOP, "")
 
 
-def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, on_aws: Offices, world: World) -> None:
+def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
+) -> None:
     # The stack of hosts is not made here: one that says the same of itself, and has some.
     records = f"nlweb.{SHOP}. CNAME d-1.example. pw.{SHOP}. CNAME d-2.example."
     outputs = {name: {"Value": value} for name, value in {**on_aws.complete.outputs, "Hosts": records}.items()}
@@ -358,7 +364,7 @@ def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, o
     cloudformation = on_aws.client("cloudformation")
     cloudformation.create_stack(StackName="hosted", TemplateBody=json.dumps(body))
     cloudformation.get_waiter("stack_create_complete").wait(StackName="hosted", WaiterConfig={"Delay": 1})
-    _, checks = status("hosted", "--resolver", world.resolver, where=("--stack-name", "hosted"))
+    _, checks = status("hosted", "--resolver", fake_dns.resolver, where=("--stack-name", "hosted"))
     assert checks["hosts"]["found"] == f"the stack serves nlweb.{SHOP} and pw.{SHOP}"
     assert [name for name in checks if name.startswith("host ")] == [f"host nlweb.{SHOP}", f"host pw.{SHOP}"]
     assert checks[f"host pw.{SHOP}"]["next"] == (
@@ -366,7 +372,7 @@ def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(status: Ask, o
     )
 
 
-def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: Offices, world: World) -> None:
+def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns) -> None:
     cloudwatch = on_aws.client("cloudwatch")
     alarms = cloudwatch.describe_alarms(AlarmNamePrefix="complete-DeadLettersAlarm")["MetricAlarms"]
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="ALARM", StateReason="a test")
@@ -376,19 +382,19 @@ def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: Offices, wo
         EvaluationPeriods=1, Threshold=1, ComparisonOperator="GreaterThanThreshold",
     )  # fmt: skip
     cloudwatch.set_alarm_state(AlarmName="complete-other-DoorAlarm-1", StateValue="ALARM", StateReason="a test")
-    _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    _, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="OK", StateReason="a test")
     cloudwatch.delete_alarms(AlarmNames=["complete-other-DoorAlarm-1"])
     assert [name for name in ill(checks) if name.startswith("alarm ")] == ["alarm DeadLettersAlarm"]
     assert "Messages could not be processed" in str(checks["alarm DeadLettersAlarm"]["found"])
-    _, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    _, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     assert re.fullmatch(r"none of \d+ is on", str(checks["alarms"]["found"]))
 
 
 def test_where_nothing_is_bad_but_hosts_cannot_be_looked_up_it_is_not_known(
-    status: Ask, on_aws: Offices, world: World
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
-    code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    code, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     assert (code, ill(checks)) == (3, [])
     assert ill(checks, "not checked") == [f"host nlweb.{SHOP}", f"host pw.{SHOP}", *RECORDS_OF_KEYS]
 
@@ -411,7 +417,7 @@ DENIED = {
 
 @pytest.mark.parametrize("permission", DENIED)
 def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
-    status: Ask, on_aws: Offices, world: World, monkeypatch: pytest.MonkeyPatch, permission: str
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns, monkeypatch: pytest.MonkeyPatch, permission: str
 ) -> None:
     iam, user = on_aws.client("iam"), "operator-" + permission.replace(":", "-")
     iam.create_user(UserName=user)
@@ -424,7 +430,7 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
     made = iam.create_access_key(UserName=user)["AccessKey"]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", made["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", made["SecretAccessKey"])
-    code, checks = status("complete", "--resolver", world.silent_resolver, where=("--stack-name", "complete"))
+    code, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     unknown = [name for name in ill(checks, "not checked") if not name.startswith(("host ", "key record of "))]
     assert (code, ill(checks), unknown) == (3, [], DENIED[permission])
     lacking = [name for name in unknown if permission in str(checks[name]["found"])]
@@ -436,13 +442,13 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
     )
 
 
-def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Offices) -> None:
+def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: TwoDeployments) -> None:
     result = postroom("admin", "status", "--stack-name", "nowhere")
     assert (result.exit_code, result.stdout) == (5, "")
     assert f"there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION)" in result.stderr
 
 
-def test_a_stack_of_something_else_is_not_to_be_deployed_over(status: Ask, on_aws: Offices) -> None:
+def test_a_stack_of_something_else_is_not_to_be_deployed_over(status: Ask, on_aws: TwoDeployments) -> None:
     body = {
         "Resources": {"Any": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {"ApiUrl": {"Value": "https://other.example"}},
@@ -480,7 +486,7 @@ def test_the_outputs_of_a_stack(status: str, outputs: set[str], expected: str) -
     ],
 )
 def test_who_has_not_said_who_or_where_is_told_how(
-    postroom: Postroom, on_aws: Offices, monkeypatch: pytest.MonkeyPatch, unset: str, said: str
+    postroom: Postroom, on_aws: TwoDeployments, monkeypatch: pytest.MonkeyPatch, unset: str, said: str
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.delenv(unset)
@@ -490,7 +496,7 @@ def test_who_has_not_said_who_or_where_is_told_how(
 
 
 def test_whose_session_is_over_is_told_what_must_work_first(
-    postroom: Postroom, on_aws: Offices, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, on_aws: TwoDeployments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise ClientError({"Error": {"Code": "ExpiredToken", "Message": "it is over"}}, "DescribeStacks")
@@ -524,7 +530,7 @@ def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, f
 # --- the rules ---------------------------------------------------------------------------------------------------
 
 AWS = NamedDeployment("prod", "--stack-name prod", is_local=False)
-LOCAL = NamedDeployment("office", "--local .postroom --deployment office", is_local=True)
+LOCAL = NamedDeployment("receiver", "--local .postroom --deployment receiver", is_local=True)
 YOUNG = Stack(
     "CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"InboxReservedConcurrency": "200", "MailboxApiReservedConcurrency": "0"}
 )
@@ -577,7 +583,9 @@ def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
     assert (check.status, todo in check.next) == (expected, True)
 
 
-def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(status: Ask, on_aws: Offices, world: World) -> None:
+def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(
+    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
+) -> None:
     from postroom.cli.opened import open_deployment
 
     long = ".".join(["a" * 60] * 3 + ["b" * 52, SHOP])
@@ -585,7 +593,7 @@ def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(status: Ask, 
     opened.storage.signing_keys.put(long, "pk1", PrivateKey.generate("ed25519"))
     opened.storage.operators.put_domain(Domain(long, signs=True))
     try:
-        _, checks = status("complete", where=("--stack-name", "complete", *world.options))
+        _, checks = status("complete", where=("--stack-name", "complete", *fake_dns.options))
     finally:
         opened.storage.operators.remove_domain(long)
         keys = json.loads(
@@ -826,8 +834,8 @@ def test_a_library_is_the_same_however_it_is_compressed() -> None:
     assert not is_packed(taken[:at] + b"\xff\x00" + taken[at + 2 :])
 
 
-def test_a_library_of_before_an_upgrade_is_told(status: Ask, offices: Offices) -> None:
-    s3, place = offices.client("s3"), {"Bucket": offices.output("Bucket"), "Key": f"jobs/lib/{LIBRARY}"}
+def test_a_library_of_before_an_upgrade_is_told(status: Ask, deployments: TwoDeployments) -> None:
+    s3, place = deployments.client("s3"), {"Bucket": deployments.output("Bucket"), "Key": f"jobs/lib/{LIBRARY}"}
     s3.put_object(**place, Body=b"an older one")
     try:
         _, checks = status("complete")

@@ -14,10 +14,10 @@ from moto import mock_aws
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
-from tests.cli.counters import URL, Served, serve
+from tests.cli.served_api import URL, ServedApi, serve
 from tests.client.archive.mail import SERVICE, SERVICE_NAME, SERVICE_SEALS, STRANGER, USERS, sealed
-from tests.http.conftest import counter as counter
-from tests.http.counter import SHOP, SHOP_KEY, Counter
+from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
+from tests.http.conftest import api as api
 from tests.protocols.dm3.stored_mail import BOB
 from typer.testing import Result
 
@@ -38,10 +38,10 @@ AT = 1_795_253_400_000
 
 
 @dataclass
-class Desk:
-    """Bob at his computer: his keys, a registry, an archive in the folder `mail`."""
+class ArchiveCommands:
+    """Bob's commands: his keys, a registry, an archive in the folder `mail`."""
 
-    served: Served
+    served: ServedApi
     postroom: Postroom
     folder: Path
 
@@ -60,26 +60,28 @@ class Desk:
         return json.loads(done.stdout)
 
     def file(self, text: str, at: int = 0, sender: str = "alice.eth", **more: Any) -> str:
-        """A letter waits."""
+        """A message waits."""
         letter = sealed(text, at, sender, **more)
-        self.served.counter.file(letter, mailbox=BOB, conversation=sender, receipt={"protocol": "dm3"})
+        self.served.api.file(letter, mailbox=BOB, conversation=sender, receipt={"protocol": "dm3"})
         return letter
 
     def waiting(self, name: str = BOB) -> int:
-        counter = self.served.counter
-        return len(list(counter.mail._shelves.all_filed(name, counter.clock() + 10)))
+        api = self.served.api
+        return len(list(api.mail._shelves.all_filed(name, api.clock() + 10)))
 
 
 @pytest.fixture
-def bob(counter: Counter, postroom: Postroom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    counter.users.keys[BOB] = USERS[BOB].signing
+def bob(
+    api: ApiStack, postroom: Postroom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ArchiveCommands]:
+    api.users.keys[BOB] = USERS[BOB].signing
     for name, keys in {"bob": USERS[BOB], "other": UserKeys.random()}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(keys.as_json()))
     (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
     (tmp_path / "names.json").write_text(json.dumps(names()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with serve(counter, tmp_path) as served:
-        yield Desk(served, postroom, tmp_path)
+    with serve(api, tmp_path) as served:
+        yield ArchiveCommands(served, postroom, tmp_path)
 
 
 def names() -> dict[str, dict[str, str]]:
@@ -93,21 +95,21 @@ def names() -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture
-def filled(bob: Desk) -> Desk:
-    """Three letters of two, one of which was deleted, and something that is no letter, at home."""
+def filled(bob: ArchiveCommands) -> ArchiveCommands:
+    """An archive of three messages by two senders, one of them deleted, and of something that is not a message."""
     bob.file("Good morning, Bob", 1)
     gone = bob.file("regretted", 2)
     bob.file("", 3, kind=MessageType.DELETE_REQUEST, about=message_hash(read_envelope(json.loads(gone))))
     bob.file("from carol", 4, "carol.eth")
-    bob.served.counter.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
+    bob.served.api.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
     assert bob.pull().exit_code == 0
     return bob
 
 
 # ---- pull ------------------------------------------------------------------------------------------------------------
-def test_mail_comes_home_and_is_acknowledged(bob: Desk) -> None:
+def test_mail_comes_home_and_is_acknowledged(bob: ArchiveCommands) -> None:
     bob.file("hello")
-    bob.served.counter.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
+    bob.served.api.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
     result = bob.pull()
     assert result.exit_code == 0, result.output
     assert result.stdout == "2 messages came home\n  1 of them set aside: NotJson\n"
@@ -121,9 +123,9 @@ def test_mail_comes_home_and_is_acknowledged(bob: Desk) -> None:
     }
 
 
-def test_mail_of_a_domain_comes_home_too(bob: Desk) -> None:
+def test_mail_of_a_domain_comes_home_too(bob: ArchiveCommands) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
-    bob.served.counter.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
+    bob.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
     assert bob.pull(name=SHOP, key="shop.pem", home="shop").stdout == "1 messages came home\n"
     shown = bob("show", "b.com", key="shop.pem", home="shop").stdout
     assert "b.com  Hello@Host" in shown
@@ -134,7 +136,7 @@ def test_mail_of_a_domain_comes_home_too(bob: Desk) -> None:
     assert (told["messages"], told["unproven"], told["flaws"]) == (1, 1, [])
 
 
-def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: Desk) -> None:
+def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: ArchiveCommands) -> None:
     archive_of_bob = open_archive(FolderHome(filled.folder / "mail"), filled.folder / "bob.json")
     conversation = filled.folder / "mail" / conversation_key(archive_of_bob.filing.root, "alice.eth")
     conversation.write_bytes(conversation.read_bytes()[:-1])
@@ -147,7 +149,7 @@ def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: Desk) -> N
 
 
 def test_letters_of_before_a_change_of_keys_come_home_with_the_old_key_file(
-    bob: Desk, monkeypatch: pytest.MonkeyPatch
+    bob: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob.file("before")
     new = UserKeys(USERS[BOB].signing, UserKeys.random().encryption)
@@ -190,7 +192,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_done_is_said_and_changes_nothing(bob: Desk, fault: str) -> None:
+def test_what_cannot_be_done_is_said_and_changes_nothing(bob: ArchiveCommands, fault: str) -> None:
     given, code, why = REFUSED[fault]
     bob.file("hello")
     result = bob.pull(**given)
@@ -199,7 +201,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(bob: Desk, fault: str) 
     assert bob.waiting() == 1
 
 
-def test_letters_are_not_pulled_without_the_profiles(bob: Desk) -> None:
+def test_letters_are_not_pulled_without_the_profiles(bob: ArchiveCommands) -> None:
     bob.file("hello")
     ca = ("--ca-file", str(bob.served.ca_file), "--local", str(bob.served.local))
     (bob.folder / "names.json").write_text("{}")
@@ -210,7 +212,7 @@ def test_letters_are_not_pulled_without_the_profiles(bob: Desk) -> None:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def test_list_tells_with_whom_how_many_and_the_newest(filled: Desk) -> None:
+def test_list_tells_with_whom_how_many_and_the_newest(filled: ArchiveCommands) -> None:
     assert [line.split() for line in filled("list").stdout.splitlines()] == [
         ["partner", "messages", "newest"],
         ["alice.eth", "2", "2026-11-21T09:30:00.003Z"],
@@ -234,7 +236,7 @@ def test_list_tells_with_whom_how_many_and_the_newest(filled: Desk) -> None:
     assert [it["partner"] for it in told["conversations"]] == ["alice.eth", "carol.eth", "postroom:set-aside"]
 
 
-def test_show_tells_a_conversation(filled: Desk) -> None:
+def test_show_tells_a_conversation(filled: ArchiveCommands) -> None:
     lines = filled("show", "Alice.eth").stdout.splitlines()
     assert lines == [
         "2026-11-21T09:30:00.001Z  alice.eth",
@@ -249,7 +251,9 @@ def test_show_tells_a_conversation(filled: Desk) -> None:
     assert (result.exit_code, "no conversation with nobody.eth" in result.output) == (5, True)
 
 
-def test_to_show_a_conversation_reads_its_chunks_and_no_other(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_show_a_conversation_reads_its_chunks_and_no_other(
+    filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[str] = []
     get = FolderHome.get
     monkeypatch.setattr(FolderHome, "get", lambda self, key: read.append(key) or get(self, key))  # type: ignore[func-returns-value]
@@ -259,7 +263,7 @@ def test_to_show_a_conversation_reads_its_chunks_and_no_other(filled: Desk, monk
     assert len(set(read)) == 3
 
 
-def test_what_strangers_write_steers_no_terminal(bob: Desk) -> None:
+def test_what_strangers_write_steers_no_terminal(bob: ArchiveCommands) -> None:
     bob.file("\x1b[2Jboo\u202e", 1)
     bob.pull()
     for command in (("show", "alice.eth"), ("search", "boo")):
@@ -268,14 +272,14 @@ def test_what_strangers_write_steers_no_terminal(bob: Desk) -> None:
         assert not {"\x1b", "\u202e"} & set(out)
 
 
-def test_an_archive_that_is_not_there_is_told(bob: Desk) -> None:
+def test_an_archive_that_is_not_there_is_told(bob: ArchiveCommands) -> None:
     for command in (["list"], ["show", "x.eth"], ["search", "x"], ["index"], ["export", "x"], ["verify"]):
         result = bob(*command)
         assert (result.exit_code, "no archive in this home yet" in result.output) == (5, True)
     assert not (bob.folder / "mail").exists()
 
 
-def test_the_home_of_another_key_is_told(filled: Desk) -> None:
+def test_the_home_of_another_key_is_told(filled: ArchiveCommands) -> None:
     for command in (["list"], ["show", "x.eth"], ["search", "x"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
         result = filled(*command, key="other.json")
         assert (result.exit_code, "another key" in result.output) == (2, True)
@@ -283,7 +287,7 @@ def test_the_home_of_another_key_is_told(filled: Desk) -> None:
 
 # ---- searching -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("more", [[], ["--no-index"]])
-def test_search_finds_messages(filled: Desk, more: list[str]) -> None:
+def test_search_finds_messages(filled: ArchiveCommands, more: list[str]) -> None:
     assert filled("search", "MORNING", *more).stdout == "2026-11-21T09:30:00.001Z  alice.eth\n    Good morning, Bob\n"
     assert filled("search", "regretted", *more).stdout == "nothing is found\n"
     [found] = filled.said("search", "carol", *more)
@@ -291,7 +295,7 @@ def test_search_finds_messages(filled: Desk, more: list[str]) -> None:
     assert filled("search", " ", *more).exit_code == 2
 
 
-def test_the_index_follows_the_archive_and_may_be_removed(filled: Desk) -> None:
+def test_the_index_follows_the_archive_and_may_be_removed(filled: ArchiveCommands) -> None:
     filled("search", "morning")
     [index] = (filled.folder / "cache" / "postroom" / "archive").iterdir()
     filled.file("another morning", 9)
@@ -305,7 +309,7 @@ def test_the_index_follows_the_archive_and_may_be_removed(filled: Desk) -> None:
     assert index.exists()
 
 
-def test_an_index_that_cannot_be_used_is_told(filled: Desk) -> None:
+def test_an_index_that_cannot_be_used_is_told(filled: ArchiveCommands) -> None:
     filled("index")
     [index] = (filled.folder / "cache" / "postroom" / "archive").iterdir()
     index.unlink()
@@ -316,7 +320,7 @@ def test_an_index_that_cannot_be_used_is_told(filled: Desk) -> None:
 
 
 # ---- carrying --------------------------------------------------------------------------------------------------------
-def test_an_export_is_imported_elsewhere_and_merged(filled: Desk) -> None:
+def test_an_export_is_imported_elsewhere_and_merged(filled: ArchiveCommands) -> None:
     assert filled("export", "mail.json").exit_code == 0
     assert filled("export", "mail.json").exit_code == 2
     assert filled("export", "mail.json", "--force").exit_code == 0
@@ -328,7 +332,7 @@ def test_an_export_is_imported_elsewhere_and_merged(filled: Desk) -> None:
 
 
 @pytest.mark.parametrize("damage", ["short", "foreign", "none"])
-def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: Desk, damage: str) -> None:
+def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: ArchiveCommands, damage: str) -> None:
     filled("export", "mail.json")
     file = filled.folder / "mail.json"
     if damage == "short":
@@ -341,7 +345,7 @@ def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: Desk, dam
     assert not (filled.folder / "new").exists()
 
 
-def test_an_archive_moves_and_the_old_home_says_where(filled: Desk) -> None:
+def test_an_archive_moves_and_the_old_home_says_where(filled: ArchiveCommands) -> None:
     before = filled.said("list")
     assert filled("move", "--to", "new").exit_code == 0
     result = filled("list")
@@ -356,7 +360,7 @@ def test_an_archive_moves_and_the_old_home_says_where(filled: Desk) -> None:
     assert filled.pull(home="new").exit_code == 0
 
 
-def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled: Desk) -> None:
+def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled: ArchiveCommands) -> None:
     assert filled("move", "--to", "new").exit_code == 0
     assert filled("move", "--to", "newer", home="new").exit_code == 0
     result = filled("move", "--to", "new")
@@ -365,14 +369,16 @@ def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled
     assert len(list((filled.folder / "mail").glob("0x*"))) == 1
 
 
-def test_an_archive_does_not_move_to_where_it_is(filled: Desk) -> None:
+def test_an_archive_does_not_move_to_where_it_is(filled: ArchiveCommands) -> None:
     (filled.folder / "link").symlink_to(filled.folder / "mail")
     result = filled("move", "--to", "link")
     assert (result.exit_code, "are the same" in result.output) == (2, True)
     assert filled("list").exit_code == 0
 
 
-def test_an_archive_moves_into_a_bucket_and_is_read_there(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_moves_into_a_bucket_and_is_read_there(
+    filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -392,170 +398,170 @@ def test_an_archive_moves_into_a_bucket_and_is_read_there(filled: Desk, monkeypa
 THERE = f"{URL}/{BOB}"
 
 
-class AtPostOffice:
-    """Bob's commands, with what is needed to come to his post office."""
+class ServiceArchive:
+    """Bob's commands on an archive at his post office."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, commands: ArchiveCommands) -> None:
+        self.commands = commands
 
     def __call__(self, *arguments: str, home: str = THERE, key: str = "bob.json") -> Result:
-        served = self.desk.served
+        served = self.commands.served
         way = ("--local", str(served.local), "--ca-file", str(served.ca_file))
-        return self.desk(*arguments, *way, home=home, key=key)
+        return self.commands(*arguments, *way, home=home, key=key)
 
     def said(self, *arguments: str, home: str = THERE) -> Any:
         done = self(*arguments, "--json", home=home)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
-    def keeps(self, containers: int, size: int) -> None:
-        """The post office has room for no more."""
-        counter = self.desk.served.counter
-        counter.containers._storing = counter.storing(counter.deployed.clients, Use(containers, size))
+    def set_quota(self, containers: int, size: int) -> None:
+        """The post office stores no more than this."""
+        api = self.commands.served.api
+        api.containers._storing = api.storing(api.deployed.clients, Use(containers, size))
 
-    def kept(self) -> int:
+    def container_count(self) -> int:
         """How many containers of Bob are there."""
-        counter = self.desk.served.counter
-        return counter.storage(counter.deployed.clients).use(BOB).containers
+        api = self.commands.served.api
+        return api.storage(api.deployed.clients).use(BOB).containers
 
 
 @pytest.fixture
-def office(filled: Desk) -> AtPostOffice:
-    # The clock of this counter stands still, so its bucket would never leak.
-    filled.served.counter.bearers._rate = Rate(1_000_000, filled.served.counter.clock)
-    return AtPostOffice(filled)
+def at_service(filled: ArchiveCommands) -> ServiceArchive:
+    # The clock of this API stands still, so its rate limit would never recover.
+    filled.served.api.bearers._rate = Rate(1_000_000, filled.served.api.clock)
+    return ServiceArchive(filled)
 
 
 @pytest.mark.parametrize("to", [("--to", THERE), ("--to", f"{THERE}/"), ("--to", "service", "--at", URL)])
-def test_an_archive_moves_to_the_post_office_and_back(office: AtPostOffice, to: tuple[str, ...]) -> None:
-    before = office.said("list", home="mail")
-    assert office("move", *to, home="mail").exit_code == 0
-    result = office("list", home="mail")
+def test_an_archive_moves_to_the_post_office_and_back(at_service: ServiceArchive, to: tuple[str, ...]) -> None:
+    before = at_service.said("list", home="mail")
+    assert at_service("move", *to, home="mail").exit_code == 0
+    result = at_service("list", home="mail")
     assert (result.exit_code, f"say --home {THERE}\n" in result.output) == (2, True)
-    assert office.said("list") == before
-    assert office("move", *to, "--remove", home="mail").exit_code == 0
-    assert len(list((office.desk.folder / "mail").glob("0x*"))) == 1
-    assert office.said("list") == before
-    assert office("move", "--to", "mail", "--remove").exit_code == 0
-    assert office.kept() == 1
-    result = office("list")
-    assert (result.exit_code, f"say --home {office.desk.folder / 'mail'}" in result.output) == (2, True)
-    assert office.said("list", home="mail") == before
+    assert at_service.said("list") == before
+    assert at_service("move", *to, "--remove", home="mail").exit_code == 0
+    assert len(list((at_service.commands.folder / "mail").glob("0x*"))) == 1
+    assert at_service.said("list") == before
+    assert at_service("move", "--to", "mail", "--remove").exit_code == 0
+    assert at_service.container_count() == 1
+    result = at_service("list")
+    assert (result.exit_code, f"say --home {at_service.commands.folder / 'mail'}" in result.output) == (2, True)
+    assert at_service.said("list", home="mail") == before
 
 
-def test_every_command_takes_a_home_at_the_post_office(office: AtPostOffice) -> None:
+def test_every_command_takes_a_home_at_the_post_office(at_service: ServiceArchive) -> None:
     commands = {
         "list": ["list"],
         "show": ["show", "alice.eth"],
         "search": ["search", "morning"],
         "scan": ["search", "morning", "--no-index"],
     }
-    before = {name: office.said(*command, home="mail") for name, command in commands.items()}
-    assert office("export", "mail.json", home="mail").exit_code == 0
-    assert office("import", "mail.json", "--name", BOB).exit_code == 0
-    assert {name: office.said(*command) for name, command in commands.items()} == before
-    assert office("index").exit_code == 0
-    assert office("export", "there.json").exit_code == 0
-    assert office("import", "there.json", "--name", BOB, home="new").exit_code == 0
-    assert office.said("list", home="new") == before["list"]
+    before = {name: at_service.said(*command, home="mail") for name, command in commands.items()}
+    assert at_service("export", "mail.json", home="mail").exit_code == 0
+    assert at_service("import", "mail.json", "--name", BOB).exit_code == 0
+    assert {name: at_service.said(*command) for name, command in commands.items()} == before
+    assert at_service("index").exit_code == 0
+    assert at_service("export", "there.json").exit_code == 0
+    assert at_service("import", "there.json", "--name", BOB, home="new").exit_code == 0
+    assert at_service.said("list", home="new") == before["list"]
 
 
 def test_an_archive_is_verified_at_the_post_office_as_at_home(
-    office: AtPostOffice, monkeypatch: pytest.MonkeyPatch
+    at_service: ServiceArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert office("move", "--to", THERE, home="mail").exit_code == 0
+    assert at_service("move", "--to", THERE, home="mail").exit_code == 0
     # Not by a local stack: `verify` would look for a registry in it.
-    served, look_up = office.desk.served, socket.getaddrinfo
+    served, look_up = at_service.commands.served, socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda _host, *more, **given: look_up("127.0.0.1", *more, **given))
-    told = office.desk.said(
+    told = at_service.commands.said(
         "verify", "--registry", "names.json", "--ca-file", str(served.ca_file), home=f"{URL}:{served.port}/{BOB}"
     )
     assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
 
 
 @pytest.mark.parametrize("home", [THERE, "service"])
-def test_mail_comes_home_to_the_post_office(office: AtPostOffice, home: str) -> None:
-    office.desk.file("to be kept there", 9)
-    assert office.desk.pull(home=home).stdout == "1 messages came home\n"
-    assert office.desk.waiting() == 0
-    assert "    to be kept there\n" in office("show", "alice.eth").stdout
+def test_mail_comes_home_to_the_post_office(at_service: ServiceArchive, home: str) -> None:
+    at_service.commands.file("to be kept there", 9)
+    assert at_service.commands.pull(home=home).stdout == "1 messages came home\n"
+    assert at_service.commands.waiting() == 0
+    assert "    to be kept there\n" in at_service("show", "alice.eth").stdout
 
 
-def test_a_domain_keeps_its_archive_at_the_post_office(office: AtPostOffice) -> None:
+def test_a_domain_keeps_its_archive_at_the_post_office(at_service: ServiceArchive) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
-    office.desk.served.counter.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
-    assert office.desk.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages came home\n"
-    assert "Rechnung" in office("show", "b.com", key="shop.pem", home=f"{URL}/{SHOP}").stdout
+    at_service.commands.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
+    assert at_service.commands.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages came home\n"
+    assert "Rechnung" in at_service("show", "b.com", key="shop.pem", home=f"{URL}/{SHOP}").stdout
 
 
-def test_service_is_understood_only_where_a_post_office_is_told(office: AtPostOffice) -> None:
+def test_service_is_understood_only_where_a_post_office_is_told(at_service: ServiceArchive) -> None:
     for command in (["list"], ["verify"], ["move", "--to", "new"]):
-        result = office(*command, home="service")
+        result = at_service(*command, home="service")
         assert (result.exit_code, "say https://HOST/NAME" in result.output) == (2, True)
-    assert office("move", "--to", "service", home="mail").exit_code == 2
-    office("list", home="mail")
+    assert at_service("move", "--to", "service", home="mail").exit_code == 2
+    at_service("list", home="mail")
 
 
-def test_an_archive_does_not_move_to_the_mailbox_where_it_is(office: AtPostOffice) -> None:
-    assert office("move", "--to", THERE, home="mail").exit_code == 0
-    result = office("move", "--to", "https://NLWEB.shop.com:443/Bob.eth/")
+def test_an_archive_does_not_move_to_the_mailbox_where_it_is(at_service: ServiceArchive) -> None:
+    assert at_service("move", "--to", THERE, home="mail").exit_code == 0
+    result = at_service("move", "--to", "https://NLWEB.shop.com:443/Bob.eth/")
     assert (result.exit_code, "are the same" in result.output) == (2, True)
-    assert office("list").exit_code == 0
+    assert at_service("list").exit_code == 0
 
 
-def test_a_post_office_without_room_says_so_and_nothing_is_lost(office: AtPostOffice) -> None:
-    office.keeps(3, 100_000)
-    result = office("move", "--to", THERE, home="mail")
+def test_a_post_office_without_room_says_so_and_nothing_is_lost(at_service: ServiceArchive) -> None:
+    at_service.set_quota(3, 100_000)
+    result = at_service("move", "--to", THERE, home="mail")
     assert (result.exit_code, "StorageFull" in result.output) == (1, True)
-    assert office("list", home="mail").exit_code == 0
-    office.desk.file("late", 9)
-    result = office.desk.pull(home="service")
+    assert at_service("list", home="mail").exit_code == 0
+    at_service.commands.file("late", 9)
+    result = at_service.commands.pull(home="service")
     assert (result.exit_code, "StorageFull" in result.output) == (1, True)
-    assert office.desk.waiting() == 1
-    office.keeps(100, 100_000)
-    assert office("move", "--to", THERE, home="mail").exit_code == 0
-    assert office.desk.pull(home="service").stdout == "1 messages came home\n"
+    assert at_service.commands.waiting() == 1
+    at_service.set_quota(100, 100_000)
+    assert at_service("move", "--to", THERE, home="mail").exit_code == 0
+    assert at_service.commands.pull(home="service").stdout == "1 messages came home\n"
 
 
-def test_another_key_opens_nothing_at_the_post_office(office: AtPostOffice) -> None:
-    assert office("move", "--to", THERE, home="mail").exit_code == 0
+def test_another_key_opens_nothing_at_the_post_office(at_service: ServiceArchive) -> None:
+    assert at_service("move", "--to", THERE, home="mail").exit_code == 0
     for command in (["list"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
-        result = office(*command, key="other.json")
+        result = at_service(*command, key="other.json")
         assert (result.exit_code, "NotTheOwner" in result.output) == (1, True)
 
 
-def test_the_mailbox_of_two_names_keeps_the_archive_of_one(office: AtPostOffice) -> None:
+def test_the_mailbox_of_two_names_keeps_the_archive_of_one(at_service: ServiceArchive) -> None:
     """Both names have one key, so that it is not the post office that says no."""
-    users = office.desk.served.counter.users
+    users = at_service.commands.served.api.users
     users.keys["second.eth"] = users.keys[BOB]
-    assert office("move", "--to", THERE, home="mail").exit_code == 0
-    office.desk.file("to the second", 9)
-    result = office.desk.pull(name="second.eth", home=THERE)
+    assert at_service("move", "--to", THERE, home="mail").exit_code == 0
+    at_service.commands.file("to the second", 9)
+    result = at_service.commands.pull(name="second.eth", home=THERE)
     assert (result.exit_code, f"holds the archive of {BOB}" in result.output.replace("\n", " ")) == (2, True)
-    assert office.desk.waiting() == 1
+    assert at_service.commands.waiting() == 1
 
 
 @pytest.mark.usefixtures("no_pauses")
-def test_a_post_office_that_is_away_is_exit_code_3_and_nothing_is_acknowledged(office: AtPostOffice) -> None:
-    office.desk.file("late", 9)
-    office.desk.served.before = lambda asked: 503 if "/storage/" in asked else None
-    result = office.desk.pull(home="service")
+def test_a_post_office_that_is_away_is_exit_code_3_and_nothing_is_acknowledged(at_service: ServiceArchive) -> None:
+    at_service.commands.file("late", 9)
+    at_service.commands.served.before = lambda asked: 503 if "/storage/" in asked else None
+    result = at_service.commands.pull(home="service")
     assert (result.exit_code, "StoreUnavailable" in result.output) == (3, True)
-    assert office.desk.waiting() == 1
-    result = office("move", "--to", THERE, home="mail")
+    assert at_service.commands.waiting() == 1
+    result = at_service("move", "--to", THERE, home="mail")
     assert (result.exit_code, "StoreUnavailable" in result.output) == (3, True)
-    office.desk.served.before = lambda _: None
-    assert office("list", home="mail").exit_code == 0
+    at_service.commands.served.before = lambda _: None
+    assert at_service("list", home="mail").exit_code == 0
 
 
 # ---- verifying -------------------------------------------------------------------------------------------------------
-def test_a_whole_archive_is_verified(filled: Desk) -> None:
+def test_a_whole_archive_is_verified(filled: ArchiveCommands) -> None:
     told = filled.said("verify", "--registry", "names.json")
     assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
     assert filled.said("verify")["unproven"] == 3
 
 
-def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: Desk) -> None:
+def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: ArchiveCommands) -> None:
     for path in (filled.folder / "mail").glob("0x*"):
         if path.stat().st_size > 1000:
             path.write_bytes(path.read_bytes()[:-1])
@@ -566,7 +572,9 @@ def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: Desk) -> Non
     assert json.loads(filled("verify", "--json").stdout)["flaws"]
 
 
-def test_who_changed_keys_is_proven_by_older_registries(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_changed_keys_is_proven_by_older_registries(
+    filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(USERS, "alice.eth", STRANGER)
     (filled.folder / "newer.json").write_text(json.dumps(names()))
     assert filled("verify", "--registry", "newer.json").exit_code == 4
@@ -574,13 +582,13 @@ def test_who_changed_keys_is_proven_by_older_registries(filled: Desk, monkeypatc
 
 
 # ---- keys, and who looks ---------------------------------------------------------------------------------------------
-def test_no_key_is_ever_shown(filled: Desk) -> None:
+def test_no_key_is_ever_shown(filled: ArchiveCommands) -> None:
     secrets = [it.split(":")[-1] for it in USERS[BOB].as_json().values() if isinstance(it, str)]
     for command in (["list"], ["verify"], ["export", "x"], ["show", "alice.eth"], ["list", "--json"]):
         assert not any(secret in filled(*command).output for secret in secrets)
 
 
-def test_a_bar_is_shown_on_a_terminal_only(filled: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_is_shown_on_a_terminal_only(filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch) -> None:
     with progress("reading", lambda: pytest.fail("nobody looks")) as met:
         met(1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

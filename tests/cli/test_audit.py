@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms, build_rooms, code_of
+from tests.cli.conftest import Postroom, StorageStack, code_of, create_storage_stack
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -21,7 +21,7 @@ from postroom.storage.keys import RowKey, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.ledger import LedgerEntry, text_of
 from postroom.storage.mail.segments import Line, lay_out
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 DAY = 86_400
 KEY = PrivateKey.generate("ed25519")
@@ -31,11 +31,11 @@ _accounts = count(700_000_000_100)
 class Store:
     """A deployment of its own, and what stands in it."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.register = rooms.storage.register
-        self.seen = rooms.storage.seen
-        self.objects = rooms.storage.objects
+    def __init__(self, storage_stack: StorageStack) -> None:
+        self.storage_stack = storage_stack
+        self.register = storage_stack.storage.register
+        self.seen = storage_stack.storage.seen
+        self.objects = storage_stack.storage.objects
         self.now = int(time.time())
 
     def accepted(self, claim: str) -> LedgerEntry:
@@ -72,12 +72,12 @@ def log(*accepted: LedgerEntry) -> list[str]:
 
 @pytest.fixture
 def store(emulator: Emulator, tmp_path: Path) -> Store:
-    return Store(build_rooms(emulator, str(next(_accounts)), tmp_path))
+    return Store(create_storage_stack(emulator, str(next(_accounts)), tmp_path))
 
 
 @pytest.fixture
 def audited(postroom: Postroom, store: Store) -> Callable[..., Result]:
-    return lambda *options, **more: postroom("audit", *options, *store.rooms.options, **more)
+    return lambda *options, **more: postroom("audit", *options, *store.storage_stack.options, **more)
 
 
 def described(result: Result) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_a_note_is_told_and_all_is_well_in_spite_of_it(store: Store, audited: Ca
 
 
 def test_what_the_door_accepted_is_read_from_its_log(store: Store, audited: Callable[..., Result]) -> None:
-    logs, group = store.rooms.clients("logs"), "/aws/lambda/inbox"
+    logs, group = store.storage_stack.clients("logs"), "/aws/lambda/inbox"
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="1")
     told = log(store.file("a"), store.accepted("b"))
@@ -142,8 +142,10 @@ def test_what_is_wrong_is_told_with_where_and_what_to_do(
 ) -> None:
     lines = log(store.file("a"), store.accepted("b"))
     (tmp_path / "door.log").write_text("\n".join(lines))
-    for entry in store.rooms.clients("s3").list_objects_v2(Bucket=store.rooms.outputs["Bucket"])["Contents"]:
-        store.rooms.clients("s3").delete_object(Bucket=store.rooms.outputs["Bucket"], Key=entry["Key"])
+    for entry in store.storage_stack.clients("s3").list_objects_v2(Bucket=store.storage_stack.outputs["Bucket"])[
+        "Contents"
+    ]:
+        store.storage_stack.clients("s3").delete_object(Bucket=store.storage_stack.outputs["Bucket"], Key=entry["Key"])
     shown = audited("--ledger", "door.log")
     assert shown.exit_code == 4
     key = store.row("a")
@@ -183,9 +185,9 @@ def test_of_many_findings_some_are_shown_and_the_rest_is_counted(store: Store, a
     ],
 )
 def test_what_cannot_be_asked_that_way_is_a_usage_error(
-    postroom: Postroom, rooms: Rooms, options: tuple[str, ...], sentence: str
+    postroom: Postroom, storage_stack: StorageStack, options: tuple[str, ...], sentence: str
 ) -> None:
-    result = postroom("audit", *options, *rooms.options)
+    result = postroom("audit", *options, *storage_stack.options)
     assert (result.exit_code, sentence in result.stderr) == (code_of(sentence), True), result.stderr
 
 
@@ -197,8 +199,8 @@ def test_a_ledger_that_tells_of_no_message_is_said_so(store: Store, audited: Cal
 
 
 def test_a_ledger_of_another_release_could_not_be_found_out_about(
-    postroom: Postroom, rooms: Rooms, tmp_path: Path
+    postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
 ) -> None:
     (tmp_path / "door.log").write_text('{"message": "queued", "claim": "a"}')
-    result = postroom("audit", "--ledger", "door.log", *rooms.options)
+    result = postroom("audit", "--ledger", "door.log", *storage_stack.options)
     assert (result.exit_code, "line 1 of the ledger" in result.stderr) == (3, True)

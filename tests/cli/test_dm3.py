@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms
+from tests.cli.conftest import Postroom, StorageStack
 from tests.protocols.dm3.known import BUILDS
 from typer.testing import Result
 
@@ -29,15 +29,15 @@ from postroom.storage.directory.domains import Directory, Dm3Mailbox
 from postroom.storage.mail.segments import Objects
 from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 BOB = BUILDS["npm-1.7.1"]["profiles"]["bob"]
 Operate = Callable[..., Result]
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms) -> Operate:
-    return lambda *arguments: postroom("dm3", *arguments, *rooms.options)
+def operate(postroom: Postroom, storage_stack: StorageStack) -> Operate:
+    return lambda *arguments: postroom("dm3", *arguments, *storage_stack.options)
 
 
 # ---- keys of a user ----------------------------------------------------------------------------------------------
@@ -134,16 +134,16 @@ def test_an_address_that_is_mistyped_is_a_sentence(postroom: Postroom) -> None:
 
 # ---- keys of the delivery service --------------------------------------------------------------------------------
 @pytest.fixture
-def no_service_keys(rooms: Rooms) -> Iterator[None]:
-    client, secret = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+def no_service_keys(storage_stack: StorageStack) -> Iterator[None]:
+    client, secret = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]
     client.put_secret_value(SecretId=secret, SecretString="{}")
     yield
     client.put_secret_value(SecretId=secret, SecretString="{}")
 
 
-def service_keys(rooms: Rooms) -> ServiceKeys:
+def service_keys(storage_stack: StorageStack) -> ServiceKeys:
     """As the functions read them."""
-    client, secret = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+    client, secret = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]
     return DeliveryServiceKeys(client, secret, time.monotonic).get()
 
 
@@ -153,16 +153,16 @@ def service_profile(result: Result) -> ServiceProfile:
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_go_into_its_secret(operate: Operate, rooms: Rooms) -> None:
+def test_the_services_keys_go_into_its_secret(operate: Operate, storage_stack: StorageStack) -> None:
     profile = service_profile(operate("keygen", *SERVICE_OPTIONS))
-    assert profile == service_keys(rooms).profile("https://ds.example")
+    assert profile == service_keys(storage_stack).profile("https://ds.example")
     assert profile.signing_key.algorithm == "secp256k1"
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, rooms: Rooms) -> None:
+def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, storage_stack: StorageStack) -> None:
     made = json.loads(operate("keygen", *SERVICE_OPTIONS, "--algorithm", "ed25519", "--json").stdout)
-    assert made["fingerprint"] == service_keys(rooms).signing.public.fingerprint
+    assert made["fingerprint"] == service_keys(storage_stack).signing.public.fingerprint
     assert {name: made[name] for name in ("algorithm", "record", "url", "rpc_url", "encryption_keys")} == {
         "algorithm": "ed25519",
         "record": "network.dm3.deliveryService",
@@ -173,42 +173,46 @@ def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, rooms
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_a_new_encryption_key_is_told_and_the_older_ones_still_open(operate: Operate, rooms: Rooms) -> None:
+def test_a_new_encryption_key_is_told_and_the_older_ones_still_open(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
     operate("keygen", *SERVICE_OPTIONS)
-    before = service_keys(rooms)
+    before = service_keys(storage_stack)
     profile = service_profile(operate("keygen", *SERVICE_OPTIONS, "--rotate"))
-    after = service_keys(rooms)
+    after = service_keys(storage_stack)
     assert after.signing.encode() == before.signing.encode()
     assert (after.encryption[1:], len(after.encryption)) == (before.encryption, 2)
     assert profile.encryption_key == after.encryption[0].public != before.encryption[0].public
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, rooms: Rooms) -> None:
+def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, storage_stack: StorageStack) -> None:
     operate("keygen", *SERVICE_OPTIONS)
-    before = service_keys(rooms).as_json()
+    before = service_keys(storage_stack).as_json()
     for options, sentence in (
         (("--algorithm", "ed25519"), "its signing key stays"),
         (("--rotate", "--algorithm", "ed25519"), "the signing key stays"),
     ):
         result = operate("keygen", *SERVICE_OPTIONS, *options)
-        assert (result.exit_code, service_keys(rooms).as_json()) == (2, before)
+        assert (result.exit_code, service_keys(storage_stack).as_json()) == (2, before)
         assert sentence in result.stderr
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_profile_of_keys_that_are_there_is_told_again_under_any_url(operate: Operate, rooms: Rooms) -> None:
+def test_the_profile_of_keys_that_are_there_is_told_again_under_any_url(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
     operate("keygen", *SERVICE_OPTIONS)
-    before = service_keys(rooms).as_json()
+    before = service_keys(storage_stack).as_json()
     again = operate("keygen", "--service", "--url", "https://right.example", "--json")
-    assert service_keys(rooms).as_json() == before
-    assert json.loads(again.stdout)["profile"] == service_keys(rooms).profile("https://right.example").as_json()
+    assert service_keys(storage_stack).as_json() == before
+    assert json.loads(again.stdout)["profile"] == service_keys(storage_stack).profile("https://right.example").as_json()
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, rooms: Rooms) -> None:
+def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, storage_stack: StorageStack) -> None:
     operate("keygen", *SERVICE_OPTIONS)
-    secrets, name = rooms.clients("secretsmanager"), rooms.outputs["DeliveryServiceKeysSecret"]
+    secrets, name = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]
     secrets.put_secret_value(SecretId=name, SecretString='{"signing": "x"}')
     result = operate("keygen", *SERVICE_OPTIONS, "--rotate")
     assert (result.exit_code, "holds something else" in result.stderr) == (2, True)
@@ -228,25 +232,30 @@ def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, r
     ],
 )
 def test_a_url_that_nobody_could_post_to_is_not_published(
-    operate: Operate, rooms: Rooms, options: tuple[str, ...], sentence: str
+    operate: Operate, storage_stack: StorageStack, options: tuple[str, ...], sentence: str
 ) -> None:
     result = operate("keygen", "--service", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
-    secret = rooms.outputs["DeliveryServiceKeysSecret"]
-    assert rooms.clients("secretsmanager").get_secret_value(SecretId=secret)["SecretString"] == "{}"
+    secret = storage_stack.outputs["DeliveryServiceKeysSecret"]
+    assert storage_stack.clients("secretsmanager").get_secret_value(SecretId=secret)["SecretString"] == "{}"
 
 
 # ---- mailboxes ---------------------------------------------------------------------------------------------------
 @pytest.fixture
-def directory(rooms: Rooms) -> Directory:
+def directory(storage_stack: StorageStack) -> Directory:
     """As the functions read it."""
-    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=time.monotonic, cache_seconds=0)
+    return Directory(
+        storage_stack.clients("dynamodb"),
+        storage_stack.outputs["DirectoryTable"],
+        clock=time.monotonic,
+        cache_seconds=0,
+    )
 
 
-def test_a_name_has_one_protocol(operate: Operate, postroom: Postroom, rooms: Rooms) -> None:
+def test_a_name_has_one_protocol(operate: Operate, postroom: Postroom, storage_stack: StorageStack) -> None:
     def domain(*arguments: str) -> Result:
-        return postroom("domain", *arguments, *rooms.options)
+        return postroom("domain", *arguments, *storage_stack.options)
 
     assert domain("add", "both.example").exit_code == 0
     refused = operate("mailbox", "add", "both.example")
@@ -336,9 +345,13 @@ REGISTRY: dict[str, Any] = {
 
 
 @pytest.fixture
-def objects(rooms: Rooms) -> Iterator[Objects]:
+def objects(storage_stack: StorageStack) -> Iterator[Objects]:
     """The bucket, without a registry."""
-    client, bucket, name = rooms.clients("s3"), rooms.outputs["Bucket"], DeploymentSettings().dm3_registry
+    client, bucket, name = (
+        storage_stack.clients("s3"),
+        storage_stack.outputs["Bucket"],
+        DeploymentSettings().dm3_registry,
+    )
     client.delete_object(Bucket=bucket, Key=name)
     yield Objects(client, bucket)
     client.delete_object(Bucket=bucket, Key=name)

@@ -10,7 +10,7 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cli.conftest import Postroom, Rooms, World, code_of
+from tests.cli.conftest import FakeDns, Postroom, StorageStack, code_of
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SERVICE, DeliveryService
 from tests.pipeline.stack import PipelineStack
@@ -31,7 +31,7 @@ ANY_TYPE = ProfileExtension(message_types=tuple(MessageType))
 
 
 @dataclass
-class Shell:
+class Dm3Commands:
     """A folder with the keys of alice.eth and bob.eth, a registry, and what it takes to reach the net."""
 
     net: Net
@@ -69,23 +69,24 @@ class Shell:
 
 
 @pytest.fixture
-def shell(deployed: Deployed, world: World, postroom: Postroom, tmp_path: Path) -> Iterator[Shell]:
+def shell(deployed: Deployed, fake_dns: FakeDns, postroom: Postroom, tmp_path: Path) -> Iterator[Dm3Commands]:
     net = Net(DeliveryService(PipelineStack(deployed)))
     net.service.open(BOB, extension=ANY_TYPE)
     for host in (HOST, SECOND_HOST):
-        world.tree.put(host, "@ IN A 127.0.0.1\n")
+        fake_dns.tree.put(host, "@ IN A 127.0.0.1\n")
     authority = Authority(tmp_path / "ca")
     context = authority.server_context(HOST, SECOND_HOST)
     context.set_alpn_protocols(["http/1.1"])
     with served(net, context):
         options = (
-            "--resolver", world.resolver, "--ca-file", str(authority.pem), "--port", str(net.port), "--allow-private",
+            "--resolver", fake_dns.resolver, "--ca-file", str(authority.pem), "--port", str(net.port),
+            "--allow-private",
         )  # fmt: skip
-        yield Shell(net, postroom, tmp_path, options)
+        yield Dm3Commands(net, postroom, tmp_path, options)
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------
-def test_a_letter_is_taken_and_named_by_its_hash(shell: Shell) -> None:
+def test_a_letter_is_taken_and_named_by_its_hash(shell: Dm3Commands) -> None:
     result = shell.send("hello 🤝")
     opened = shell.net.opened()
     assert (result.exit_code, result.stdout) == (
@@ -95,12 +96,12 @@ def test_a_letter_is_taken_and_named_by_its_hash(shell: Shell) -> None:
     assert (opened.verdict, opened.message.message, opened.message.metadata.type) == ("accepted", "hello 🤝", "NEW")
 
 
-def test_the_text_may_come_from_standard_input(shell: Shell) -> None:
+def test_the_text_may_come_from_standard_input(shell: Dm3Commands) -> None:
     assert shell.send("-", stdin="two\nlines 🤝\n").exit_code == 0
     assert shell.arrived().message == "two\nlines 🤝"
 
 
-def test_files_go_along_as_data_uris(shell: Shell) -> None:
+def test_files_go_along_as_data_uris(shell: Dm3Commands) -> None:
     (shell.folder / "dot.png").write_bytes(b"\x00\xff")
     (shell.folder / "what").write_bytes(b"")
     assert shell.send("see", "--attach", "dot.png", "--attach", "what").exit_code == 0
@@ -110,13 +111,13 @@ def test_files_go_along_as_data_uris(shell: Shell) -> None:
     )
 
 
-def test_what_a_letter_is_for_and_about(shell: Shell) -> None:
+def test_what_a_letter_is_for_and_about(shell: Dm3Commands) -> None:
     assert shell.send("better", "--type", "edit", "--ref", "ab" * 32).exit_code == 0
     metadata = shell.arrived().metadata
     assert (metadata.type, metadata.reference_message_hash) == (MessageType.EDIT, "ab" * 32)
 
 
-def test_some_types_need_no_text(shell: Shell) -> None:
+def test_some_types_need_no_text(shell: Dm3Commands) -> None:
     assert shell.send("--type", "READ_RECEIPT").exit_code == 0
     message = shell.arrived()
     assert (message.metadata.type, message.message) == (MessageType.READ_RECEIPT, None)
@@ -135,7 +136,7 @@ def from_bob(net: Net) -> str:
     return replace(envelope, postmark=stamp).encode()
 
 
-def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: Shell) -> None:
+def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: Dm3Commands) -> None:
     (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
     assert shell.send("this", "--reply-to", "from-bob.json").exit_code == 0
     envelope = read_envelope(json.loads(shell.net.filed()))
@@ -148,7 +149,7 @@ def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: 
     assert asked["message"]["metadata"]["replyDeliveryInstruction"] == "topic 7"
 
 
-def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Shell) -> None:
+def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Dm3Commands) -> None:
     shell.net.service.stack.operators.remove_dm3_mailbox(BOB)
     shell.net.service.stack.clock.now += 31
     result = shell.send("hello")
@@ -159,7 +160,7 @@ def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Shell) -> No
     )
 
 
-def test_what_the_receiver_does_not_take_is_not_sent(shell: Shell) -> None:
+def test_what_the_receiver_does_not_take_is_not_sent(shell: Dm3Commands) -> None:
     shell.net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(ALICE,))))
     result = shell.send("hello", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (1, {
@@ -173,7 +174,7 @@ def test_what_the_receiver_does_not_take_is_not_sent(shell: Shell) -> None:
     assert "dm3_submitMessage" not in [method for _, _, method in shell.net.came]
 
 
-def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Shell) -> None:
+def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Dm3Commands) -> None:
     shell.net.publish_second()
     shell.net.instead[HOST] = (503, b"")
     result = shell.send("hello")
@@ -183,20 +184,20 @@ def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Shel
     assert second == "taken: second.eth at https://second.example/rpc"
 
 
-def test_where_all_are_unavailable_it_may_be_sent_again(shell: Shell) -> None:
+def test_where_all_are_unavailable_it_may_be_sent_again(shell: Dm3Commands) -> None:
     shell.net.instead[HOST] = (503, b"")
     result = shell.send("hello", "--json")
     told = json.loads(result.stdout)
     assert (result.exit_code, told["fate"], [each["fate"] for each in told["attempts"]]) == (3, "not now", ["not now"])
 
 
-def test_a_services_words_cannot_steer_the_terminal(shell: Shell) -> None:
+def test_a_services_words_cannot_steer_the_terminal(shell: Dm3Commands) -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32010, "message": "no\x9b2J"}}
     shell.net.instead[HOST] = (200, json.dumps(error, ensure_ascii=False).encode())
     assert shell.send("hello").stdout.endswith(": -32010: no\\x9b2J\n")
 
 
-def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Shell) -> None:
+def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom(
         "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--registry", "names.yaml", *shell.options
@@ -220,7 +221,7 @@ def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Shell) -> None:
     ],
 )
 def test_what_is_given_wrongly_is_a_sentence(
-    shell: Shell, arguments: tuple[str, ...], stdin: bytes | None, sentence: str
+    shell: Dm3Commands, arguments: tuple[str, ...], stdin: bytes | None, sentence: str
 ) -> None:
     (shell.folder / "broken").write_text("[")
     shell.write()
@@ -233,7 +234,7 @@ def test_what_is_given_wrongly_is_a_sentence(
     assert shell.net.came == []
 
 
-def test_an_answer_goes_to_who_wrote(shell: Shell) -> None:
+def test_an_answer_goes_to_who_wrote(shell: Dm3Commands) -> None:
     (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
     shell.write()
     result = shell.postroom(
@@ -244,14 +245,14 @@ def test_an_answer_goes_to_who_wrote(shell: Shell) -> None:
     assert "from-bob.json is from bob.eth, not from carol.eth" in result.stderr
 
 
-def test_a_letter_without_what_its_type_needs_is_a_bad_message(shell: Shell) -> None:
+def test_a_letter_without_what_its_type_needs_is_a_bad_message(shell: Dm3Commands) -> None:
     for arguments in ((), ("hello", "--type", "REPLY")):
         result = shell.send(*arguments)
         assert result.exit_code == 1
         assert result.stderr.startswith("postroom: MessageInvalid: ")
 
 
-def test_somebody_has_to_know_the_names(shell: Shell) -> None:
+def test_somebody_has_to_know_the_names(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
     assert result.exit_code == 2
@@ -260,14 +261,14 @@ def test_somebody_has_to_know_the_names(shell: Shell) -> None:
 
 # ---- opening -----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def filed(shell: Shell) -> str:
+def filed(shell: Dm3Commands) -> str:
     """A letter as Bob finds it."""
     (shell.folder / "a.txt").write_text("a")
     assert shell.send("hello\n🤝", "--attach", "a.txt").exit_code == 0
     return shell.net.filed()
 
 
-def test_a_letter_is_shown_with_every_check_of_it(shell: Shell, filed: str) -> None:
+def test_a_letter_is_shown_with_every_check_of_it(shell: Dm3Commands, filed: str) -> None:
     result = shell.open(filed)
     head, text, checks = result.stdout.split("\n\n")
     assert result.exit_code == 0
@@ -280,14 +281,14 @@ def test_a_letter_is_shown_with_every_check_of_it(shell: Shell, filed: str) -> N
     assert any(line.startswith("ok    postmark signature: by ds.eth, of what came in at ") for line in lines)
 
 
-def test_programs_get_the_same(shell: Shell, filed: str) -> None:
+def test_programs_get_the_same(shell: Dm3Commands, filed: str) -> None:
     told = json.loads(shell.open(filed, "--json").stdout)
     assert (told["verdict"], told["reason"], len(told["checks"])) == ("accepted", None, 11)
     assert told["message"]["message"] == "hello\n🤝"
     assert told["postmark"]["messageHash"] == told["message_hash"]
 
 
-def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Shell, filed: str) -> None:
+def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Dm3Commands, filed: str) -> None:
     value: dict[str, Any] = json.loads(filed)
     value["metadata"]["version"] = "v1"
     result = shell.open(json.dumps(value))
@@ -299,34 +300,34 @@ def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Shell, f
     assert result.stdout.splitlines()[-1].startswith("refused: SenderSignatureInvalid. ")
 
 
-def test_with_anothers_key_it_stays_shut(shell: Shell, filed: str) -> None:
+def test_with_anothers_key_it_stays_shut(shell: Dm3Commands, filed: str) -> None:
     result = shell.open(filed, "--json", key=MALLORY)
     told = json.loads(result.stdout)
     assert (result.exit_code, told["reason"], told["message"]) == (1, "SealedValueInvalid", None)
 
 
-def test_without_a_registry_it_is_opened_and_nobody_is_proven(shell: Shell, filed: str) -> None:
+def test_without_a_registry_it_is_opened_and_nobody_is_proven(shell: Dm3Commands, filed: str) -> None:
     result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
     assert result.exit_code == 3
     assert "  hello\n  🤝" in result.stdout
     assert "no registry is named that has network.dm3.profile of alice.eth: --registry" in result.stdout
 
 
-def test_what_is_no_envelope_is_a_bad_message(shell: Shell) -> None:
+def test_what_is_no_envelope_is_a_bad_message(shell: Dm3Commands) -> None:
     shell.write()
     for junk, reason in ((b"", "NotJson"), (b"{}", "EnvelopeInvalid"), (b"\xff", "NotJson")):
         result = shell.postroom("dm3", "open", "-", "--key", BOB, "--registry", "names.yaml", "--json", input=junk)
         assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, reason)
 
 
-def test_a_senders_text_cannot_steer_the_terminal(shell: Shell) -> None:
+def test_a_senders_text_cannot_steer_the_terminal(shell: Dm3Commands) -> None:
     shell.send("\x9b2J\u202e\tx")
     assert "\n  \\x9b2J\\u202e\\tx\n" in shell.open(shell.net.filed()).stdout
 
 
 # ---- a local stack -----------------------------------------------------------------------------------------------
 @dataclass
-class Willing:
+class AcceptingService:
     """A delivery service that takes all, and what came."""
 
     port: int = 0
@@ -339,18 +340,18 @@ class Willing:
 
 
 @dataclass
-class LocalStack:
+class StackWithOtherService:
     """The embedded AWS of a local stack, with a delivery service that is none of its own."""
 
-    service: Willing
+    service: AcceptingService
     path: Path
     names: dict[str, dict[str, str]]
 
 
 @pytest.fixture
-def stack(rooms: Rooms, world: World, tmp_path: Path) -> Iterator[LocalStack]:
-    world.tree.put(HOST, "@ IN A 127.0.0.1\n")
-    authority, service, keys = Authority(tmp_path / "ca"), Willing(), UserKeys.random()
+def stack(storage_stack: StorageStack, fake_dns: FakeDns, tmp_path: Path) -> Iterator[StackWithOtherService]:
+    fake_dns.tree.put(HOST, "@ IN A 127.0.0.1\n")
+    authority, service, keys = Authority(tmp_path / "ca"), AcceptingService(), UserKeys.random()
     (tmp_path / "key").write_text(json.dumps(keys.as_json()))
     names = {
         ALICE: {PROFILE_KEY: data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())},
@@ -360,16 +361,16 @@ def stack(rooms: Rooms, world: World, tmp_path: Path) -> Iterator[LocalStack]:
     context.set_alpn_protocols(["http/1.1"])
     with served(service, context):
         descriptor = replace(
-            read_descriptor(rooms.descriptor), resolvers=world.resolver, trust_anchors=world.tree.anchor_text,
-            ca_file=str(authority.pem), port=service.port,
+            read_descriptor(storage_stack.descriptor), resolvers=fake_dns.resolver,
+            trust_anchors=fake_dns.tree.anchor_text, ca_file=str(authority.pem), port=service.port,
         )  # fmt: skip
         descriptor.write(tmp_path / "elsewhere" / "local.json")
-        yield LocalStack(service, tmp_path / "elsewhere", names)
+        yield StackWithOtherService(service, tmp_path / "elsewhere", names)
 
 
-@pytest.mark.xdist_group("cli-rooms")
+@pytest.mark.xdist_group("cli-storage")
 def test_a_local_stack_has_a_registry_and_says_how_to_get_there(
-    stack: LocalStack, postroom: Postroom, tmp_path: Path
+    stack: StackWithOtherService, postroom: Postroom, tmp_path: Path
 ) -> None:
     (tmp_path / "names.json").write_text(json.dumps(stack.names))
     local = ("--local", str(stack.path))
@@ -382,9 +383,9 @@ def test_a_local_stack_has_a_registry_and_says_how_to_get_there(
     assert told["message"]["message"] == "note to self"
 
 
-@pytest.mark.xdist_group("cli-rooms")
+@pytest.mark.xdist_group("cli-storage")
 def test_the_local_stack_of_this_folder_is_used_and_named(
-    stack: LocalStack, postroom: Postroom, tmp_path: Path
+    stack: StackWithOtherService, postroom: Postroom, tmp_path: Path
 ) -> None:
     (stack.path).rename(tmp_path / DEFAULT_PATH.parent)
     (tmp_path / "names.json").write_text(json.dumps(stack.names))

@@ -39,7 +39,7 @@ Visit = Callable[..., tuple[int, dict[str, Told]]]
 
 
 @dataclass
-class Web:
+class FakeWeb:
     """What hosts answer here; `came`: messages posted, by host."""
 
     port: int
@@ -48,7 +48,7 @@ class Web:
 
 
 @contextmanager
-def serving(context: ssl.SSLContext) -> Iterator[Web]:
+def serving(context: ssl.SSLContext) -> Iterator[FakeWeb]:
     """Hosts on loopback, all with the certificate of `context`."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -73,7 +73,7 @@ def serving(context: ssl.SSLContext) -> Iterator[Web]:
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        web = Web(server.server_port)
+        web = FakeWeb(server.server_port)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield web
@@ -82,7 +82,7 @@ def serving(context: ssl.SSLContext) -> Iterator[Web]:
 
 
 @dataclass(frozen=True)
-class World:
+class FakeDomain:
     tree: ZoneTree
     dns: DnsServer
     silent_resolver: str
@@ -110,7 +110,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def fake_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDomain]:
     folder, tree, authority = tmp_path_factory.mktemp("doctor"), ZoneTree(), trustme.CA()
     key = PrivateKey.generate("ed25519")
     (folder / "key.pem").write_bytes(key.to_pem())
@@ -121,20 +121,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         # Bound and not listening: it refuses everybody, and nobody else is given its port meanwhile.
         deaf.bind(("127.0.0.1", 0))
         silent = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
-        yield World(tree, server, silent, folder, key, authority)
+        yield FakeDomain(tree, server, silent, folder, key, authority)
 
 
 @pytest.fixture(scope="module")
-def server(world: World) -> Iterator[Web]:
-    with serving(world.certificate(HOST, BUFFER_HOST)) as web:
+def server(fake_domain: FakeDomain) -> Iterator[FakeWeb]:
+    with serving(fake_domain.certificate(HOST, BUFFER_HOST)) as web:
         yield web
 
 
 @pytest.fixture
-def web(world: World, server: Web) -> Web:
+def web(fake_domain: FakeDomain, server: FakeWeb) -> FakeWeb:
     """A domain that has all it needs: zone, key, host, inbox, manifest, buffer."""
-    world.tree.put("example", "")
-    world.tree.put(DOMAIN, HERE + world.record())
+    fake_domain.tree.put("example", "")
+    fake_domain.tree.put(DOMAIN, HERE + fake_domain.record())
     server.pages = {
         f"GET {HOST}/inbox": (200, b"a post office"),
         f"POST {HOST}/inbox": (200, json.dumps({"Domain": DOMAIN}).encode()),
@@ -146,12 +146,12 @@ def web(world: World, server: Web) -> Web:
 
 
 @pytest.fixture
-def visit(postroom: Postroom, world: World) -> Visit:
+def visit(postroom: Postroom, fake_domain: FakeDomain) -> Visit:
     """The exit code, and the checks by name, of a visit to a port."""
 
     def visit(port: int, *options: str, private: bool = True, domain: str = DOMAIN) -> tuple[int, dict[str, Told]]:
         allowed = ("--allow-private",) if private else ()
-        result = postroom("doctor", domain, "--json", "--port", str(port), *allowed, *world.options, *options)
+        result = postroom("doctor", domain, "--json", "--port", str(port), *allowed, *fake_domain.options, *options)
         told = json.loads(result.stdout)
         assert told["domain"] == domain
         assert all(set(check) == {"name", "status", "found", "next", "reason"} for check in told["checks"])
@@ -168,7 +168,7 @@ def ill(checks: dict[str, Told], status: str = "bad") -> list[str]:
     return [name for name, check in checks.items() if check["status"] == status]
 
 
-def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: Web) -> None:
+def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port)
     assert (code, ill(checks, "good")) == (0, ALL)
     assert all((check["next"], check["reason"]) == (None, None) for check in checks.values())
@@ -176,12 +176,14 @@ def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: Web) -> None:
     assert web.came == []
 
 
-def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, world: World, web: Web) -> None:
+def test_people_read_a_line_for_each_and_what_to_do_next(
+    postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb
+) -> None:
     web.pages[f"GET {HOST}/manifest"] = (200, b"About: {Name: shop.example}")
     web.pages[f"GET {HOST}/inbox"] = (404, b"")
     result = postroom(
-        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *world.options, "--sign-with",
-        str(world.folder / "key.pem"),
+        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *fake_domain.options, "--sign-with",
+        str(fake_domain.folder / "key.pem"),
     )  # fmt: skip
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
@@ -197,25 +199,25 @@ def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, wor
     ]
 
 
-def test_no_key_and_no_delegation_is_asked_for_twice(visit: Visit, world: World, web: Web) -> None:
-    world.dns.asked.clear()
+def test_no_key_and_no_delegation_is_asked_for_twice(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.dns.asked.clear()
     visit(web.port, "--selector", "nlweb", "--selector", "pk1")
-    asked = {question: times for question, times in world.dns.asked.items() if question[1] in ("DS", "DNSKEY")}
+    asked = {question: times for question, times in fake_domain.dns.asked.items() if question[1] in ("DS", "DNSKEY")}
     assert set(asked.values()) == {1}
 
 
 # --- zone and keys ----------------------------------------------------------------------------------------------
 
 
-def test_a_domain_that_is_not_there(visit: Visit, web: Web) -> None:
+def test_a_domain_that_is_not_there(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port, domain="nothing.example")
     assert (code, ill(checks), ill(checks, "good")) == (1, ["delegation", "host"], [])
     assert checks["delegation"]["reason"] == "KeyNotFound"
     assert "and that is proven" in str(checks["delegation"]["found"])
 
 
-def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, "a.b IN A 127.0.0.1")
+def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put(DOMAIN, "a.b IN A 127.0.0.1")
     _, checks = visit(web.port, domain=f"b.{DOMAIN}")
     assert checks["delegation"]["found"] == (
         "b.shop.example is in the zone shop.example., which is signed: proven by . → example. → shop.example."
@@ -223,24 +225,24 @@ def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, world: World, we
     assert ill(checks, "good")[:3] == ["delegation", "ds", "signatures"]
 
 
-def test_a_zone_that_is_not_signed(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, HERE + world.record(), Mode.UNSIGNED)
+def test_a_zone_that_is_not_signed(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.UNSIGNED)
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["delegation"], ALL[1:5])
     assert (checks["delegation"]["reason"], checks["ds"]["reason"]) == ("SenderNotSigned", None)
     assert checks["delegation"]["found"] == "shop.example. has no DS record in the zone above it"
 
 
-def test_a_zone_whose_signatures_do_not_hold(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, HERE + world.record(), Mode.BOGUS)
+def test_a_zone_whose_signatures_do_not_hold(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.BOGUS)
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["signatures"], ALL[3:5])
     assert checks["signatures"]["reason"] == "DnssecBogus"
     assert "does not hold" in str(checks["signatures"]["found"])
 
 
-def test_a_ds_that_is_of_no_key(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put("example", f"shop IN DS 1 13 2 {'00' * 32}")
+def test_a_ds_that_is_of_no_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put("example", f"shop IN DS 1 13 2 {'00' * 32}")
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["ds"], ALL[2:5])
     assert checks["ds"]["found"] == "no DNSKEY of shop.example. matches its DS"
@@ -248,15 +250,15 @@ def test_a_ds_that_is_of_no_key(visit: Visit, world: World, web: Web) -> None:
 
 @pytest.mark.parametrize(("days", "status"), [(26, "good"), (28, "warning")])
 def test_signatures_that_end_soon(
-    postroom: Postroom, world: World, web: Web, tmp_path: Path, days: int, status: str
+    postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb, tmp_path: Path, days: int, status: str
 ) -> None:
     # Signed so many days ago, for thirty days.
     tree = ZoneTree(clock=lambda: time.time() - days * DAY)
-    tree.put(DOMAIN, HERE + world.record())
+    tree.put(DOMAIN, HERE + fake_domain.record())
     (tmp_path / "old").write_text(tree.anchor_text)
     with DnsServer(tree) as dns:
         result = postroom(
-            "doctor", DOMAIN, "--json", "--port", str(web.port), "--allow-private", *world.options,
+            "doctor", DOMAIN, "--json", "--port", str(web.port), "--allow-private", *fake_domain.options,
             "--resolver", dns.address, "--trust-anchor", "old",
         )  # fmt: skip
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
@@ -264,7 +266,7 @@ def test_signatures_that_end_soon(
     assert checks["key nlweb"]["status"] == "good"
 
 
-def test_no_key_record(visit: Visit, world: World, web: Web) -> None:
+def test_no_key_record(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     code, checks = visit(web.port, "--selector", "pk1")
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["key record pk1"], ["key pk1"])
     assert checks["key record pk1"]["reason"] == "KeyNotFound"
@@ -279,28 +281,30 @@ def test_no_key_record(visit: Visit, world: World, web: Web) -> None:
         ("v=spf1 -all", "KeyNotFound"),
     ],
 )
-def test_a_key_record_that_cannot_be_read(visit: Visit, world: World, web: Web, text: str, reason: str) -> None:
-    world.tree.put(DOMAIN, HERE + zone_line(f"nlweb._domainkey.{DOMAIN}", text) + "\n")
+def test_a_key_record_that_cannot_be_read(
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, text: str, reason: str
+) -> None:
+    fake_domain.tree.put(DOMAIN, HERE + zone_line(f"nlweb._domainkey.{DOMAIN}", text) + "\n")
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["key record nlweb"], ["key nlweb"])
     assert checks["key record nlweb"]["reason"] == reason
 
 
-def test_a_weak_key(visit: Visit, world: World, web: Web) -> None:
+def test_a_weak_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     weak = generate_private_key(65537, 1024).public_key()
     spki = b64encode(weak.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
     record = zone_line(f"nlweb._domainkey.{DOMAIN}", f"v=DKIM1; k=rsa; p={spki}")
-    world.tree.put(DOMAIN, f"{HERE}{record}\n")
+    fake_domain.tree.put(DOMAIN, f"{HERE}{record}\n")
     code, checks = visit(web.port)
     assert (code, ill(checks)) == (1, ["key nlweb"])
     assert checks["key nlweb"]["reason"] == "KeyUnusable"
     assert "1024 bits" in str(checks["key nlweb"]["found"])
 
 
-def test_the_dialect_of_2026_has_other_places(visit: Visit, world: World, web: Web) -> None:
-    key = zone_line(f"pw1._domainkey.pw.{DOMAIN}", record_text(world.key.public))
-    world.tree.put(DOMAIN, f"pw IN A 127.0.0.1\n{key}\n")
-    with serving(world.certificate(f"pw.{DOMAIN}")) as pw:
+def test_the_dialect_of_2026_has_other_places(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    key = zone_line(f"pw1._domainkey.pw.{DOMAIN}", record_text(fake_domain.key.public))
+    fake_domain.tree.put(DOMAIN, f"pw IN A 127.0.0.1\n{key}\n")
+    with serving(fake_domain.certificate(f"pw.{DOMAIN}")) as pw:
         pw.pages = {f"GET pw.{DOMAIN}/inbox": (200, b""), f"GET pw.{DOMAIN}/manifest": (200, b"About: {}")}
         code, checks = visit(pw.port, "--dialect", "pollyweb")
     assert (code, ill(checks, "warning")) == (0, ["manifest"])
@@ -310,14 +314,14 @@ def test_the_dialect_of_2026_has_other_places(visit: Visit, world: World, web: W
 # --- host and certificate ---------------------------------------------------------------------------------------
 
 
-def test_no_host(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, world.record())
+def test_no_host(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put(DOMAIN, fake_domain.record())
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["host"], ALL[6:])
     assert checks["host"]["next"] == "give nlweb.shop.example an A or AAAA record"
 
 
-def test_an_address_that_is_not_public(visit: Visit, web: Web) -> None:
+def test_an_address_that_is_not_public(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port, private=False)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["addresses"], ALL[7:])
     assert checks["addresses"]["found"] == "none is public: 127.0.0.1"
@@ -332,16 +336,16 @@ def test_an_address_that_is_not_public(visit: Visit, web: Web) -> None:
     ],
 )
 def test_a_certificate_that_is_not_believed(
-    visit: Visit, world: World, web: Web, name: str, begins: float, ends: float, found: str, todo: str
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, name: str, begins: float, ends: float, found: str, todo: str
 ) -> None:
-    with serving(world.certificate(name, begins=begins, ends=ends)) as ailing:
+    with serving(fake_domain.certificate(name, begins=begins, ends=ends)) as ailing:
         code, checks = visit(ailing.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["certificate"], ALL[8:])
     assert found in str(checks["certificate"]["found"])
     assert str(checks["certificate"]["next"]).startswith(todo)
 
 
-def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, world: World, web: Web) -> None:
+def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert(HOST).configure_cert(context)
     with serving(context) as ailing:
@@ -350,15 +354,15 @@ def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, world: Wo
     assert "an authority that everybody trusts" in str(checks["certificate"]["next"])
 
 
-def test_a_certificate_that_ends_soon(visit: Visit, world: World, web: Web) -> None:
-    with serving(world.certificate(HOST, BUFFER_HOST, begins=-80 * DAY, ends=10.5 * DAY)) as ailing:
+def test_a_certificate_that_ends_soon(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    with serving(fake_domain.certificate(HOST, BUFFER_HOST, begins=-80 * DAY, ends=10.5 * DAY)) as ailing:
         ailing.pages = web.pages
         code, checks = visit(ailing.port)
     assert (code, ill(checks, "warning")) == (0, ["certificate"])
     assert checks["certificate"]["found"] == "it names nlweb.shop.example, and ends in 10 days"
 
 
-def test_nobody_listens(visit: Visit, web: Web) -> None:
+def test_nobody_listens(visit: Visit, web: FakeWeb) -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         port = deaf.getsockname()[1]
@@ -387,14 +391,14 @@ def listening(say: bytes) -> Iterator[int]:
         thread.join()
 
 
-def test_no_tls(visit: Visit, web: Web) -> None:
+def test_no_tls(visit: Visit, web: FakeWeb) -> None:
     with listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         code, checks = visit(port)
     assert (code, ill(checks)) == (1, ["certificate"])
     assert str(checks["certificate"]["found"]).startswith(f"no TLS with 127.0.0.1, port {port}: ")
 
 
-def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: Web) -> None:
+def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: FakeWeb) -> None:
     with listening(b"") as port:
         code, checks = visit(port)
     assert (code, ill(checks)) == (3, [])
@@ -411,7 +415,9 @@ def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: W
     ("status", "code", "told"),
     [(404, 1, "bad"), (403, 1, "bad"), (301, 1, "bad"), (405, 0, "warning"), (503, 3, "not checked")],
 )
-def test_an_inbox_that_does_not_answer_as_it_should(visit: Visit, web: Web, status: int, code: int, told: str) -> None:
+def test_an_inbox_that_does_not_answer_as_it_should(
+    visit: Visit, web: FakeWeb, status: int, code: int, told: str
+) -> None:
     web.pages[f"GET {HOST}/inbox"] = (status, b"")
     ended, checks = visit(web.port)
     assert (ended, ill(checks, told)) == (code, ["inbox"])
@@ -430,7 +436,7 @@ def test_an_inbox_that_does_not_answer_as_it_should(visit: Visit, web: Web, stat
     ],
 )
 def test_a_manifest_that_names_no_buffer(
-    visit: Visit, web: Web, answer: Answer, code: int, told: str, found: str
+    visit: Visit, web: FakeWeb, answer: Answer, code: int, told: str, found: str
 ) -> None:
     web.pages[f"GET {HOST}/manifest"] = answer
     ended, checks = visit(web.port)
@@ -440,14 +446,14 @@ def test_a_manifest_that_names_no_buffer(
     assert ("feedback buffer" in ill(checks, "not checked")) == (told != "warning")
 
 
-def test_a_buffer_without_a_host(visit: Visit, web: Web) -> None:
+def test_a_buffer_without_a_host(visit: Visit, web: FakeWeb) -> None:
     web.pages[f"GET {HOST}/manifest"] = (200, b"About: {Feedback: nobody.example}")
     code, checks = visit(web.port)
     assert (code, ill(checks)) == (1, ["feedback buffer"])
     assert checks["feedback buffer"]["found"] == "there is no host nlweb.nobody.example"
 
 
-def test_a_buffer_whose_inbox_is_not_there(visit: Visit, web: Web) -> None:
+def test_a_buffer_whose_inbox_is_not_there(visit: Visit, web: FakeWeb) -> None:
     del web.pages[f"GET {BUFFER_HOST}/inbox"]
     code, checks = visit(web.port)
     assert (code, ill(checks)) == (1, ["feedback buffer"])
@@ -457,30 +463,34 @@ def test_a_buffer_whose_inbox_is_not_there(visit: Visit, web: Web) -> None:
 # --- round trip -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_to_itself_is_signed_and_posted(visit: Visit, world: World, web: Web) -> None:
-    code, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+def test_a_message_to_itself_is_signed_and_posted(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    code, checks = visit(web.port, "--sign-with", str(fake_domain.folder / "key.pem"))
     assert (code, checks["round trip"]["status"]) == (0, "good")
     [(host, body)] = web.came
     header = json.loads(body)["Header"]
     assert (host, header["From"], header["To"], header["Subject"]) == (HOST, DOMAIN, DOMAIN, "Identity@Graph")
 
 
-def test_a_message_to_itself_is_signed_under_the_selector_of_its_key(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, HERE + world.record("pk1") + world.record("pk2", PrivateKey.generate("ed25519")))
-    visit(web.port, "--selector", "pk2", "--selector", "pk1", "--sign-with", str(world.folder / "key.pem"))
+def test_a_message_to_itself_is_signed_under_the_selector_of_its_key(
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb
+) -> None:
+    fake_domain.tree.put(
+        DOMAIN, HERE + fake_domain.record("pk1") + fake_domain.record("pk2", PrivateKey.generate("ed25519"))
+    )
+    visit(web.port, "--selector", "pk2", "--selector", "pk1", "--sign-with", str(fake_domain.folder / "key.pem"))
     assert json.loads(web.came[0][1])["Header"]["DKIM"] == "pk1"
 
 
-def test_a_message_that_nobody_could_believe_is_not_posted(visit: Visit, web: Web, tmp_path: Path) -> None:
+def test_a_message_that_nobody_could_believe_is_not_posted(visit: Visit, web: FakeWeb, tmp_path: Path) -> None:
     (tmp_path / "wrong.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
     code, checks = visit(web.port, "--sign-with", "wrong.pem")
     assert (code, ill(checks), checks["round trip"]["reason"]) == (1, ["round trip"], "SignatureInvalid")
     assert web.came == []
 
 
-def test_without_a_good_key_there_is_no_round_trip(visit: Visit, world: World, web: Web) -> None:
-    world.tree.put(DOMAIN, HERE, Mode.UNSIGNED)
-    _, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+def test_without_a_good_key_there_is_no_round_trip(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put(DOMAIN, HERE, Mode.UNSIGNED)
+    _, checks = visit(web.port, "--sign-with", str(fake_domain.folder / "key.pem"))
     assert checks["round trip"]["status"] == "not checked"
     assert web.came == []
 
@@ -496,18 +506,18 @@ def test_without_a_good_key_there_is_no_round_trip(visit: Visit, world: World, w
     ],
 )
 def test_a_message_that_is_not_answered(
-    visit: Visit, world: World, web: Web, answer: Answer, code: int, status: str, reason: str | None
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, answer: Answer, code: int, status: str, reason: str | None
 ) -> None:
     web.pages[f"POST {HOST}/inbox"] = answer
-    ended, checks = visit(web.port, "--sign-with", str(world.folder / "key.pem"))
+    ended, checks = visit(web.port, "--sign-with", str(fake_domain.folder / "key.pem"))
     assert (ended, ill(checks, status), checks["round trip"]["reason"]) == (code, ["round trip"], reason)
 
 
-def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, world: World, web: Web) -> None:
+def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb) -> None:
     web.pages[f"POST {HOST}/inbox"] = (400, json.dumps({"detail": "\x1b[2J\u202e" + "x" * 999}).encode())
     result = postroom(
-        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *world.options,
-        "--sign-with", str(world.folder / "key.pem"),
+        "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *fake_domain.options,
+        "--sign-with", str(fake_domain.folder / "key.pem"),
     )  # fmt: skip
     assert "\\x1b[2J\\u202exxx" in result.stdout
     assert not {"\x1b", "\u202e"} & set(result.stdout)
@@ -517,8 +527,8 @@ def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, world: W
 # --- what cannot be found out -----------------------------------------------------------------------------------
 
 
-def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, world: World) -> None:
-    result = postroom("doctor", DOMAIN, "--json", "--resolver", world.silent_resolver)
+def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, fake_domain: FakeDomain) -> None:
+    result = postroom("doctor", DOMAIN, "--json", "--resolver", fake_domain.silent_resolver)
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert result.exit_code == 3
     assert {check["status"] for check in checks.values()} == {"not checked"}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms
+from tests.cli.conftest import Postroom, StorageStack
 from tests.sparks import ON_SPARK, run_job_here
 from typer.testing import Result
 
@@ -19,27 +19,29 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms) -> Callable[..., Result]:
-    return lambda *arguments: postroom("jobs", *arguments, *rooms.options)
+def operate(postroom: Postroom, storage_stack: StorageStack) -> Callable[..., Result]:
+    return lambda *arguments: postroom("jobs", *arguments, *storage_stack.options)
 
 
 def test_a_dry_run_says_what_would_go_and_a_run_what_went(
-    operate: Callable[..., Result], rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+    operate: Callable[..., Result], storage_stack: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_runs, "run_job", run_job_here)
-    a_dry_run_and_a_run(operate, rooms, "expiring.example")
+    a_dry_run_and_a_run(operate, storage_stack, "expiring.example")
 
 
 @pytest.mark.proof
-def test_each_run_of_the_command_starts_a_process_of_its_own(operate: Callable[..., Result], rooms: Rooms) -> None:
-    a_dry_run_and_a_run(operate, rooms, "another.example")
+def test_each_run_of_the_command_starts_a_process_of_its_own(
+    operate: Callable[..., Result], storage_stack: StorageStack
+) -> None:
+    a_dry_run_and_a_run(operate, storage_stack, "another.example")
 
 
-def a_dry_run_and_a_run(operate: Callable[..., Result], rooms: Rooms, mailbox: str) -> None:
-    register = rooms.storage.register
+def a_dry_run_and_a_run(operate: Callable[..., Result], storage_stack: StorageStack, mailbox: str) -> None:
+    register = storage_stack.storage.register
     key = row_key(mailbox, 1, round(time.time() * 1000) - 41 * DAY_MS, "f" * 32)
     register.file(key, Place("seg/one", 0, 7), "c")
-    rooms.storage.mailboxes.set_ttl(mailbox, 40)
+    storage_stack.storage.mailboxes.set_ttl(mailbox, 40)
     would = operate("expire", "--dry-run")
     assert would.exit_code == 0, would.output
     assert f"would go: {mailbox}: 1 messages expired, 7 bytes\n" in would.stdout

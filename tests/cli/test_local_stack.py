@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cli.conftest import Postroom, World
-from tests.cli.counters import URL, Served, serve
-from tests.http.conftest import counter as counter
-from tests.http.counter import SHOP, SHOP_KEY, Counter
+from tests.cli.conftest import FakeDns, Postroom
+from tests.cli.served_api import URL, ServedApi, serve
+from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
+from tests.http.conftest import api as api
 
 from postroom.cli.descriptor import DEFAULT_PATH, Descriptor
 from postroom.cli.local_stack import LocalOptions
@@ -23,11 +23,11 @@ KEY_NAME = "nlweb._domainkey.sender.example"
 
 
 @pytest.fixture
-def here(world: World, tmp_path: Path) -> Iterator[Descriptor]:
-    """A stack runs in this folder: its DNS is the world's, and somebody listens where its AWS is."""
+def here(fake_dns: FakeDns, tmp_path: Path) -> Iterator[Descriptor]:
+    """A stack runs in this folder: its DNS is the fake DNS, and its AWS is a port where somebody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        descriptor = Descriptor(world.resolver, world.tree.anchor_text, "", 1, endpoint, {})
+        descriptor = Descriptor(fake_dns.resolver, fake_dns.tree.anchor_text, "", 1, endpoint, {})
         descriptor.write(tmp_path / DEFAULT_PATH)
         yield descriptor
 
@@ -44,8 +44,8 @@ def test_the_doctor_asks_it(postroom: Postroom, here: Descriptor) -> None:
     assert next(check for check in checks if check["name"].startswith("key"))["status"] == "good"
 
 
-def test_another_resolver_leads_elsewhere(postroom: Postroom, world: World, here: Descriptor) -> None:
-    result = postroom("dns", "lookup", KEY_NAME, "--resolver", world.silent_resolver)
+def test_another_resolver_leads_elsewhere(postroom: Postroom, fake_dns: FakeDns, here: Descriptor) -> None:
+    result = postroom("dns", "lookup", KEY_NAME, "--resolver", fake_dns.silent_resolver)
     assert (result.exit_code, NOTE in result.stderr) == (3, False)
 
 
@@ -78,9 +78,9 @@ def test_it_is_named_once_however_often_it_is_asked_for(
 
 
 @pytest.fixture
-def served(counter: Counter, tmp_path: Path) -> Iterator[Served]:
+def served(api: ApiStack, tmp_path: Path) -> Iterator[ServedApi]:
     """A post office that the stack of this folder leads to."""
-    with serve(counter, tmp_path) as served:
+    with serve(api, tmp_path) as served:
         told = json.loads(served.local.read_text()) | {"endpoint": f"http://127.0.0.1:{served.port}"}
         (tmp_path / DEFAULT_PATH).parent.mkdir()
         (tmp_path / DEFAULT_PATH).write_text(json.dumps(told))
@@ -89,7 +89,7 @@ def served(counter: Counter, tmp_path: Path) -> Iterator[Served]:
 
 
 def test_owners_name_their_post_office_key_and_archive_by_the_environment(
-    postroom: Postroom, served: Served, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"AT": URL, "KEY": "owner.pem", "HOME": "mail"}.items():
         monkeypatch.setenv(f"POSTROOM_{name}", value)
@@ -104,7 +104,7 @@ def test_owners_name_their_post_office_key_and_archive_by_the_environment(
 
 
 def test_an_operator_who_names_a_stack_is_no_owner_though_the_environment_names_a_post_office(
-    postroom: Postroom, served: Served, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_AT", URL)
     monkeypatch.setenv("POSTROOM_KEY", "owner.pem")

@@ -4,16 +4,16 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.cli.conftest import Postroom, World
+from tests.cli.conftest import FakeDns, Postroom
 
 NAME = "nlweb._domainkey.sender.example"
 LookUp = Callable[..., tuple[int, dict[str, object]]]
 
 
 @pytest.fixture
-def look_up(postroom: Postroom, world: World) -> LookUp:
+def look_up(postroom: Postroom, fake_dns: FakeDns) -> LookUp:
     def look_up(*arguments: str) -> tuple[int, dict[str, object]]:
-        result = postroom("dns", "lookup", *arguments, "--json", *world.options)
+        result = postroom("dns", "lookup", *arguments, "--json", *fake_dns.options)
         return result.exit_code, json.loads(result.stdout)
 
     return look_up
@@ -67,24 +67,26 @@ def test_what_is_bogus_is_not_shown(look_up: LookUp) -> None:
 
 
 def test_what_is_bogus_is_told_with_the_chain_as_far_as_it_holds(
-    postroom: Postroom, world: World, look_up: LookUp
+    postroom: Postroom, fake_dns: FakeDns, look_up: LookUp
 ) -> None:
     _, told = look_up("nlweb._domainkey.bogus.example")
     assert [link["zone"] for link in told["chain"]] == [".", "example.", "bogus.example."]  # type: ignore[attr-defined]
-    lines = postroom("dns", "lookup", "nlweb._domainkey.bogus.example", "--explain", *world.options).stdout.splitlines()
+    lines = postroom(
+        "dns", "lookup", "nlweb._domainkey.bogus.example", "--explain", *fake_dns.options
+    ).stdout.splitlines()
     assert lines[-1].startswith("      here it breaks: nlweb._domainkey.bogus.example. TXT: the signature by key ")
 
 
-def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, world: World) -> None:
-    result = postroom("dns", "lookup", NAME, "--json", "--resolver", world.silent_resolver)
+def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, fake_dns: FakeDns) -> None:
+    result = postroom("dns", "lookup", NAME, "--json", "--resolver", fake_dns.silent_resolver)
     assert result.exit_code == 3
     told = json.loads(result.stdout)
     assert (told["status"], told["rcode"], told["records"]) == ("indeterminate", None, [])
     assert told["reason"].startswith("KeyLookupFailed: no resolver answered")
 
 
-def test_another_anchor_makes_it_bogus(postroom: Postroom, world: World) -> None:
-    result = postroom("dns", "lookup", NAME, "--resolver", world.resolver)
+def test_another_anchor_makes_it_bogus(postroom: Postroom, fake_dns: FakeDns) -> None:
+    result = postroom("dns", "lookup", NAME, "--resolver", fake_dns.resolver)
     assert (result.exit_code, result.stdout) == (1, "bogus: no DNSKEY of . matches its DS\n")
 
 
@@ -101,8 +103,8 @@ def test_signatures_are_held_against_the_time_that_is_given(look_up: LookUp) -> 
     assert "not valid before" in str(told["reason"])
 
 
-def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, world: World) -> None:
-    result = postroom("dns", "lookup", "nothing.sender.example", "--explain", *world.options)
+def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, fake_dns: FakeDns) -> None:
+    result = postroom("dns", "lookup", "nothing.sender.example", "--explain", *fake_dns.options)
     lines = result.stdout.splitlines()
     assert lines[:2] == ["secure, for 60 s: nothing.sender.example.: no such name", "6 questions were asked"]
     assert [line for line in lines if line.strip() in (".", "example.", "sender.example.")] == [
@@ -111,9 +113,9 @@ def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, world: World) 
     assert lines[-1].startswith("        NSEC at ")
 
 
-def test_an_alias_is_told_on_the_way(postroom: Postroom, world: World) -> None:
-    world.tree.put("alias.example", f"here CNAME {NAME}.")
-    result = postroom("dns", "lookup", "here.alias.example", "--explain", *world.options)
+def test_an_alias_is_told_on_the_way(postroom: Postroom, fake_dns: FakeDns) -> None:
+    fake_dns.tree.put("alias.example", f"here CNAME {NAME}.")
+    result = postroom("dns", "lookup", "here.alias.example", "--explain", *fake_dns.options)
     assert result.exit_code == 0
     assert f"here.alias.example. leads to {NAME}." in result.stdout
 

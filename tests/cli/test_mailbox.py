@@ -7,26 +7,28 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
-from tests.cli.conftest import Postroom, Rooms, code_of
+from tests.cli.conftest import Postroom, StorageStack, code_of
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.directory.domains import Directory
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 Operate = Callable[..., Result]
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms) -> Operate:
-    return lambda *arguments: postroom("mailbox", *arguments, *rooms.options)
+def operate(postroom: Postroom, storage_stack: StorageStack) -> Operate:
+    return lambda *arguments: postroom("mailbox", *arguments, *storage_stack.options)
 
 
 @pytest.fixture
-def directory(rooms: Rooms) -> Directory:
-    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=lambda: 0.0, cache_seconds=-1)
+def directory(storage_stack: StorageStack) -> Directory:
+    return Directory(
+        storage_stack.clients("dynamodb"), storage_stack.outputs["DirectoryTable"], clock=lambda: 0.0, cache_seconds=-1
+    )
 
 
 def base64(key: PublicKey) -> str:
@@ -73,25 +75,27 @@ def test_a_mailbox_of_dm3_needs_no_key_but_that_of_its_profile(operate: Operate,
 
 
 def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_once_it_is_removed(
-    operate: Operate, postroom: Postroom, rooms: Rooms
+    operate: Operate, postroom: Postroom, storage_stack: StorageStack
 ) -> None:
-    mailboxes = rooms.storage.mailboxes
+    mailboxes = storage_stack.storage.mailboxes
     assert mailboxes.open_letters("own.eth")
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("own.eth")]
     assert line.split("  ")[-1].strip() == "open, its owner opened it"
     assert operate("show", "own.eth").stdout.startswith("own.eth: dm3, open, its owner opened it\n")
     operate("close", "own.eth")
     assert json.loads(operate("show", "own.eth", "--json").stdout)["closed"] is True
-    assert postroom("dm3", "mailbox", "remove", "own.eth", *rooms.options).exit_code == 0
+    assert postroom("dm3", "mailbox", "remove", "own.eth", *storage_stack.options).exit_code == 0
     assert not mailboxes.open_letters("own.eth")
     assert operate("open", "own.eth", "--dm3").exit_code == 0
     assert json.loads(operate("show", "own.eth", "--json").stdout)["by_owner"] is False
 
 
-def test_keys_are_replaced_and_what_else_was_set_stays(operate: Operate, directory: Directory, rooms: Rooms) -> None:
+def test_keys_are_replaced_and_what_else_was_set_stays(
+    operate: Operate, directory: Directory, storage_stack: StorageStack
+) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
     operate("open", "two.example", "--public-key-base64", base64(one))
-    rooms.storage.mailboxes.raise_shards("two.example", 3)
+    storage_stack.storage.mailboxes.raise_shards("two.example", 3)
     assert operate("set", "two.example", "--public-key-base64", base64(two), "--sign-out").exit_code == 0
     mailbox = directory.mailbox("two.example")
     assert (mailbox.keys, mailbox.shards, mailbox.sign_outs) == ((base64(two),), 3, 1)
@@ -107,9 +111,9 @@ def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) 
 
 
 def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
-    operate: Operate, directory: Directory, rooms: Rooms
+    operate: Operate, directory: Directory, storage_stack: StorageStack
 ) -> None:
-    usages = rooms.storage.usages
+    usages = storage_stack.storage.usages
     usages.add("six.example", 5, 500)
     told = operate("set", "six.example", "--max-messages", "10", "--max-bytes", "1000")
     assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
@@ -172,9 +176,11 @@ def test_a_mailbox_is_held_and_released(operate: Operate, directory: Directory) 
     assert not directory.mailbox("nine.example").held
 
 
-def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, rooms: Rooms) -> None:
+def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, storage_stack: StorageStack) -> None:
     begins = json.loads(operate("rotate-keys", "--json").stdout)["begins_at"]
-    text = rooms.clients("secretsmanager").get_secret_value(SecretId=rooms.outputs["TokenKeysSecret"])["SecretString"]
+    text = storage_stack.clients("secretsmanager").get_secret_value(SecretId=storage_stack.outputs["TokenKeysSecret"])[
+        "SecretString"
+    ]
     assert {"0", str(begins)} <= set(json.loads(text))
     assert len(json.loads(text)["0"]) == 64
 

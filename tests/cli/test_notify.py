@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms
+from tests.cli.conftest import Postroom, StorageStack
 from typer.testing import Result
 
 from postroom.outbound.notifications import Notification
@@ -13,20 +13,20 @@ from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 SHOP, URL = "notified.example", "https://hook.example/mail"
 Operate = Callable[..., Result]
 
 
 @pytest.fixture
-def targets(rooms: Rooms) -> NotificationTargets:
-    return rooms.storage.targets
+def targets(storage_stack: StorageStack) -> NotificationTargets:
+    return storage_stack.storage.targets
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms, targets: NotificationTargets) -> Iterator[Operate]:
-    yield lambda *arguments: postroom("mailbox", "notify", *arguments, *rooms.options)
+def operate(postroom: Postroom, storage_stack: StorageStack, targets: NotificationTargets) -> Iterator[Operate]:
+    yield lambda *arguments: postroom("mailbox", "notify", *arguments, *storage_stack.options)
     for target in targets.of(SHOP):
         targets.remove(SHOP, target.id)
 
@@ -37,17 +37,17 @@ def told(result: Result) -> Any:
 
 
 def test_a_target_is_added_verified_rotated_listed_and_removed(
-    operate: Operate, rooms: Rooms, targets: NotificationTargets
+    operate: Operate, storage_stack: StorageStack, targets: NotificationTargets
 ) -> None:
     made = told(operate("add", SHOP, URL, "--json"))
     assert (made["kind"], made["to"], made["state"]) == ("webhook", URL, "unverified")
     assert made["secret"].startswith("whsec_")
-    sqs, url = rooms.clients("sqs"), rooms.outputs["CourierQueueUrl"]
+    sqs, url = storage_stack.clients("sqs"), storage_stack.outputs["CourierQueueUrl"]
     queued = [read_queue_message(each["Body"]) for each in sqs.receive_message(QueueUrl=url).get("Messages", [])]
     assert [(each.target, each.challenge) for each in queued if isinstance(each, Notification)] == [(made["id"], 1)]
     target = targets.find(SHOP, made["id"])
     assert target is not None
-    keys = WebhookKeys(rooms.clients("secretsmanager"), rooms.outputs["WebhookKeysSecret"], lambda: 0.0)
+    keys = WebhookKeys(storage_stack.clients("secretsmanager"), storage_stack.outputs["WebhookKeysSecret"], lambda: 0.0)
     assert keys.secret(target) == made["secret"]
     assert "it is notified from now on" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
     rotated = operate("rotate", SHOP, made["id"]).stdout

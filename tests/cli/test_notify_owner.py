@@ -10,8 +10,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
-from tests.cli.counters import URL, Served, serve
-from tests.http.counter import SHOP, SHOP_KEY, Counter
+from tests.cli.served_api import URL, ServedApi, serve
+from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -21,15 +21,15 @@ Notify = Callable[..., Result]
 
 
 @pytest.fixture
-def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[ServedApi]:
     (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
     (tmp_path / "eve.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
-    with serve(Counter(deployed), tmp_path) as running:
+    with serve(ApiStack(deployed), tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def notify(postroom: Postroom, served: Served) -> Notify:
+def notify(postroom: Postroom, served: ServedApi) -> Notify:
     """`postroom mailbox notify` of shop.com's owner."""
     there = ("--at", URL, "--local", str(served.local))
     return lambda *arguments, key="shop.pem": postroom("mailbox", "notify", *arguments, *there, "--key", key)
@@ -40,17 +40,17 @@ def told(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: Notify, served: Served) -> None:
-    targets = served.counter.targets
+def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: Notify, served: ServedApi) -> None:
+    targets = served.api.targets
     made = told(notify("add", SHOP, HOOK, "--json"))
     assert (made["kind"], made["to"], made["state"]) == ("webhook", HOOK, "unverified")
     target = targets.find(SHOP, made["id"])
     assert target is not None
-    assert served.counter.webhook_keys.secret(target) == made["secret"]
+    assert served.api.webhook_keys.secret(target) == made["secret"]
     assert notify("verify", SHOP, made["id"]).stdout.endswith(", another code is on its way there\n")
     target = targets.find(SHOP, made["id"])
     assert target is not None
-    code = served.counter.webhook_keys.code(target)
+    code = served.api.webhook_keys.code(target)
     assert notify("verify", SHOP, made["id"], code).stdout == (
         f"{made['id']}: webhook {HOOK}, it is notified from now on\n"
     )  # fmt: skip
@@ -94,12 +94,12 @@ def test_what_is_refused_is_a_sentence(notify: Notify, arguments: tuple[str, ...
     assert sentence in result.stderr
 
 
-def test_nobody_else_says_who_is_told(notify: Notify, served: Served) -> None:
+def test_nobody_else_says_who_is_told(notify: Notify, served: ServedApi) -> None:
     for arguments in (("list", SHOP), ("add", SHOP, HOOK)):
         refused = notify(*arguments, key="eve.pem")
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert refused.stderr.startswith("postroom: NotTheOwner: ")
-    assert served.counter.targets.of(SHOP) == []
+    assert served.api.targets.of(SHOP) == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,9 @@ def test_nobody_else_says_who_is_told(notify: Notify, served: Served) -> None:
         (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
     ],
 )
-def test_half_a_way_is_a_wrong_use(postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str) -> None:
+def test_half_a_way_is_a_wrong_use(
+    postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
+) -> None:
     result = postroom("mailbox", "notify", "list", SHOP, *options)
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
     assert served.asked == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
-from tests.cli.conftest import Postroom, Rooms, code_of
+from tests.cli.conftest import Postroom, StorageStack, code_of
 from typer.testing import Result
 
 from postroom.cli.descriptor import read_descriptor
@@ -20,21 +20,26 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Directory, Domain
 from postroom.storage.directory.mailboxes import OwnSettings
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 WALLET = "0f8fad5b-d9cb-469f-a165-70867728950e"
 Operate = Callable[..., Result]
 
 
 @pytest.fixture
-def operate(postroom: Postroom, rooms: Rooms) -> Operate:
-    return lambda *arguments: postroom(*arguments, *rooms.options)
+def operate(postroom: Postroom, storage_stack: StorageStack) -> Operate:
+    return lambda *arguments: postroom(*arguments, *storage_stack.options)
 
 
 @pytest.fixture
-def directory(rooms: Rooms) -> Directory:
+def directory(storage_stack: StorageStack) -> Directory:
     """As the functions read it."""
-    return Directory(rooms.clients("dynamodb"), rooms.outputs["DirectoryTable"], clock=time.monotonic, cache_seconds=0)
+    return Directory(
+        storage_stack.clients("dynamodb"),
+        storage_stack.outputs["DirectoryTable"],
+        clock=time.monotonic,
+        cache_seconds=0,
+    )
 
 
 def test_a_domain_is_served_once_it_is_added(operate: Operate, directory: Directory) -> None:
@@ -59,11 +64,11 @@ def test_a_domains_buffer_is_cleared_by_no_name(operate: Operate, directory: Dir
     assert directory.domain("cleared.example") == Domain("cleared.example", feedback=None)
 
 
-def test_a_domains_key_goes_into_the_secret(operate: Operate, rooms: Rooms, tmp_path: Path) -> None:
+def test_a_domains_key_goes_into_the_secret(operate: Operate, storage_stack: StorageStack, tmp_path: Path) -> None:
     key = PrivateKey.generate("ed25519")
     (tmp_path / "key.pem").write_bytes(key.to_pem())
     assert operate("domain", "add", "three.example", "--key", "key.pem", "--selector", "s1").exit_code == 0
-    keys = rooms.storage.signing_keys
+    keys = storage_stack.storage.signing_keys
     stored = keys.of("three.example")
     assert stored is not None
     assert (stored.selector, stored.key.public) == ("s1", key.public)
@@ -124,14 +129,16 @@ def test_a_subject_has_one_treatment(
     assert rule in found.subjects
 
 
-def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(operate: Operate, rooms: Rooms) -> None:
+def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
     domain = ("--domain", "seven.example")
     operate("domain", "add", "seven.example")
     for pattern, target in (("Identity@Graph", "m"), ("A@B", "m"), ("C@D", "m")):
         operate("subject", "add", pattern, *domain, "--mailbox", target)
     operate("subject", "add", "E@F", *domain, "--sync", "identity")
     own = {"A@B": "seven.example", "E@F": "seven.example", "*": "o.seven.example"}
-    mailboxes = rooms.storage.mailboxes
+    mailboxes = storage_stack.storage.mailboxes
     assert mailboxes.change_own_settings("seven.example", "", OwnSettings(subjects=own))
     listed = json.loads(operate("subject", "list", *domain, "--json").stdout)
     assert {rule["pattern"]: (rule["target"], rule["built_in"], rule["by_owner"]) for rule in listed} == {
@@ -280,12 +287,12 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
     ],
 )
 def test_what_is_wrong_writes_nothing(
-    operate: Operate, rooms: Rooms, tmp_path: Path, command: tuple[str, ...], sentence: str
+    operate: Operate, storage_stack: StorageStack, tmp_path: Path, command: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "private.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
 
     def dump() -> object:
-        items = rooms.clients("dynamodb").scan(TableName=rooms.outputs["DirectoryTable"])["Items"]
+        items = storage_stack.clients("dynamodb").scan(TableName=storage_stack.outputs["DirectoryTable"])["Items"]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
     before = dump()
@@ -296,24 +303,26 @@ def test_what_is_wrong_writes_nothing(
 
 
 @pytest.fixture
-def on_aws(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> Rooms:
-    for name, value in rooms.aws.items():
+def on_aws(storage_stack: StorageStack, monkeypatch: pytest.MonkeyPatch) -> StorageStack:
+    for name, value in storage_stack.aws.items():
         monkeypatch.setenv(name, value)
-    return rooms
+    return storage_stack
 
 
-def test_a_deployment_on_aws_is_named_by_its_stack(postroom: Postroom, on_aws: Rooms, directory: Directory) -> None:
+def test_a_deployment_on_aws_is_named_by_its_stack(
+    postroom: Postroom, on_aws: StorageStack, directory: Directory
+) -> None:
     assert postroom("domain", "add", "ten.example", "--stack-name", on_aws.stack_name).exit_code == 0
     assert directory.domain("ten.example") == Domain("ten.example")
 
 
-def test_the_environment_may_name_it(postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_may_name_it(postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
     assert postroom("domain", "list").exit_code == 0
 
 
 def test_an_option_goes_before_the_environment(
-    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_STACK", "nowhere")
     assert postroom("domain", "list", *on_aws.options).exit_code == 0
@@ -322,7 +331,7 @@ def test_an_option_goes_before_the_environment(
 
 
 def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
-    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = postroom("domain", "list", "--stack-name", on_aws.stack_name, *on_aws.options)
     monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
@@ -332,7 +341,7 @@ def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
 
 
 def test_the_environment_goes_before_the_folder(
-    postroom: Postroom, on_aws: Rooms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, on_aws: StorageStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".postroom").mkdir()
     (tmp_path / ".postroom" / "local.json").write_text("{}")
@@ -340,7 +349,7 @@ def test_the_environment_goes_before_the_folder(
     assert postroom("domain", "list").exit_code == 0
 
 
-def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Rooms) -> None:
+def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: StorageStack) -> None:
     result = postroom("domain", "list", "--stack-name", "nowhere")
     assert result.exit_code == 5
     assert result.stderr == (
@@ -350,7 +359,7 @@ def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Roo
 
 
 def test_without_credentials_nothing_can_be_found_out(
-    postroom: Postroom, on_aws: Rooms, monkeypatch: pytest.MonkeyPatch
+    postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -363,9 +372,11 @@ def test_without_credentials_nothing_can_be_found_out(
     )
 
 
-def test_the_local_stack_of_this_folder_needs_no_name(postroom: Postroom, rooms: Rooms, tmp_path: Path) -> None:
+def test_the_local_stack_of_this_folder_needs_no_name(
+    postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
+) -> None:
     (tmp_path / ".postroom").mkdir()
-    (tmp_path / ".postroom" / "local.json").write_bytes(rooms.descriptor.read_bytes())
+    (tmp_path / ".postroom" / "local.json").write_bytes(storage_stack.descriptor.read_bytes())
     assert postroom("domain", "list").exit_code == 0
     other = postroom("domain", "list", "--deployment", "other")
     assert (other.exit_code, other.stderr) == (
@@ -374,8 +385,10 @@ def test_the_local_stack_of_this_folder_needs_no_name(postroom: Postroom, rooms:
     )
 
 
-def test_a_local_stack_that_ended_is_a_sentence(postroom: Postroom, rooms: Rooms, tmp_path: Path) -> None:
-    told = json.loads(rooms.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
+def test_a_local_stack_that_ended_is_a_sentence(
+    postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
+) -> None:
+    told = json.loads(storage_stack.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
     (tmp_path / "local.json").write_text(json.dumps(told))
     result = postroom("domain", "list", "--local", ".")
     assert (result.exit_code, result.stderr) == (
@@ -402,9 +415,9 @@ def test_nowhere_is_a_sentence(postroom: Postroom) -> None:
     ],
 )
 def test_a_stack_of_something_else_is_said_to_be_none_of_ours(
-    postroom: Postroom, rooms: Rooms, tmp_path: Path, command: tuple[str, ...], output: str
+    postroom: Postroom, storage_stack: StorageStack, tmp_path: Path, command: tuple[str, ...], output: str
 ) -> None:
-    file, described = tmp_path / "local.json", read_descriptor(rooms.descriptor)
+    file, described = tmp_path / "local.json", read_descriptor(storage_stack.descriptor)
     replace(described, deployments={"only": replace(described.deployments["only"], outputs={})}).write(file)
     result = postroom(*command, "--local", str(file))
     assert (result.exit_code, result.stdout) == (Exit.USAGE, "")

@@ -1,4 +1,4 @@
-"""`postroom send --via`: to a counter over HTTPS, with a key of the mailbox's owner."""
+"""`postroom send --via`: to a mailbox API over HTTPS, with a key of the mailbox's owner."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.cli.conftest import Postroom, World
-from tests.cli.counters import HOST, URL, serve
-from tests.http.counter import NOW, SHOP, SHOP_KEY, Counter
+from tests.cli.conftest import FakeDns, Postroom
+from tests.cli.served_api import HOST, URL, serve
+from tests.http.api_stack import NOW, SHOP, SHOP_KEY, ApiStack
 
 from postroom.api.challenges import Purpose
 from postroom.api.states import State
@@ -24,81 +24,84 @@ pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @dataclass
-class Office:
-    """A counter, how to reach it, and what happens before it is asked what became of a message. `away`: it does not
-    take any."""
+class OutboxStack:
+    """A mailbox API, how to reach it, and what happens before each look at a message's state. `away`: it accepts
+    no message."""
 
-    counter: Counter
+    api: ApiStack
     options: tuple[str, ...] = ()
     before_looks: list[Callable[[str], None]] = field(default_factory=list)
     away: bool = False
 
     @property
     def queued(self) -> list[Outgoing]:
-        found = [read_queue_message(body) for body in self.counter.deployed.bodies("CourierQueue")]
+        found = [read_queue_message(body) for body in self.api.deployed.bodies("CourierQueue")]
         return [each for each in found if isinstance(each, Outgoing)]
 
     def ends(self, end: DeliveryEnd) -> Callable[[str], None]:
-        rows = self.counter.deployed.storage.outbox
+        rows = self.api.deployed.storage.outbox
         return lambda correlation: rows.finish(SHOP, correlation, end)
 
 
 @pytest.fixture
-def office(world: World, deployed: Deployed, tmp_path: Path) -> Iterator[Office]:
-    found = Office(Counter(deployed))
-    world.tree.put("shop.com", "nlweb IN A 127.0.0.1\n")
+def outbox_stack(fake_dns: FakeDns, deployed: Deployed, tmp_path: Path) -> Iterator[OutboxStack]:
+    found = OutboxStack(ApiStack(deployed))
+    fake_dns.tree.put("shop.com", "nlweb IN A 127.0.0.1\n")
     (tmp_path / "owner.pem").write_bytes(SHOP_KEY.to_pem())
-    (tmp_path / "other.pem").write_bytes(world.key.to_pem())
+    (tmp_path / "other.pem").write_bytes(fake_dns.key.to_pem())
 
     def before(asked: str) -> int | None:
         if "/outbox/" in asked and found.before_looks:
             found.before_looks.pop(0)(asked.rpartition("/")[2])
         return 503 if found.away and asked.startswith("POST") else None
 
-    with serve(found.counter, tmp_path) as served:
+    with serve(found.api, tmp_path) as served:
         served.before = before
         found.options = (
             "--via", URL, "--as", SHOP, "--key", "owner.pem", "--to", "receiver.example", "--subject", "Hello@Host",
-            "--resolver", world.resolver, "--ca-file", str(served.ca_file), "--port", str(served.port),
+            "--resolver", fake_dns.resolver, "--ca-file", str(served.ca_file), "--port", str(served.port),
         )  # fmt: skip
         yield found
 
 
-def test_a_body_goes_into_the_outbox_of_who_signs_in(postroom: Postroom, office: Office) -> None:
-    result = postroom("send", "-", "--json", *office.options, input='{"Say": "hi 🤝"}')
+def test_a_body_goes_into_the_outbox_of_who_signs_in(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+    result = postroom("send", "-", "--json", *outbox_stack.options, input='{"Say": "hi 🤝"}')
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    [outgoing] = office.queued
+    [outgoing] = outbox_stack.queued
     assert (told["state"], told["correlation"]) == ("queued", outgoing.draft.correlation)
     assert (outgoing.draft.sender, outgoing.draft.receiver) == (SHOP, "receiver.example")
     assert (outgoing.draft.subject, outgoing.draft.body) == ("Hello@Host", {"Say": "hi 🤝"})
 
 
-def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, office: Office) -> None:
+def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     first, second = (
-        postroom("send", "-", "--json", "--token", "t1", *office.options, input="1").stdout for _ in range(2)
+        postroom("send", "-", "--json", "--token", "t1", *outbox_stack.options, input="1").stdout for _ in range(2)
     )
     assert first == second
-    assert len(office.queued) == 1
-    other = postroom("send", "-", "--json", "--token", "t1", *office.options, input="2")
+    assert len(outbox_stack.queued) == 1
+    other = postroom("send", "-", "--json", "--token", "t1", *outbox_stack.options, input="2")
     assert (other.exit_code, other.stdout) == (1, "")
     assert json.loads(other.stderr)["error"]["reason"] == "TokenReused"
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.DELIVERED, 0), (State.REFUSED, 1), (State.GIVEN_UP, 3)])
 def test_what_becomes_of_it_is_waited_for_and_is_the_exit_code(
-    postroom: Postroom, office: Office, state: State, code: int
+    postroom: Postroom, outbox_stack: OutboxStack, state: State, code: int
 ) -> None:
-    office.before_looks = [lambda _: None, office.ends(DeliveryEnd(state, int(NOW * 1000), "Why", "Because\x1b.", ""))]
-    result = postroom("send", "-", "--wait", "60", *office.options, input="1")
+    outbox_stack.before_looks = [
+        lambda _: None,
+        outbox_stack.ends(DeliveryEnd(state, int(NOW * 1000), "Why", "Because\x1b.", "")),
+    ]
+    result = postroom("send", "-", "--wait", "60", *outbox_stack.options, input="1")
     assert result.exit_code == code, result.output
     assert result.stdout.splitlines()[0] == str(state)
     assert "  reason: Why\n  detail: Because\\x1b.\n" in result.stdout
 
 
-def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, office: Office) -> None:
-    result = postroom("send", "-", *office.options, "--key", "other.pem", input="1")
-    assert (result.exit_code, result.stdout, office.queued) == (1, "", [])
+def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+    result = postroom("send", "-", *outbox_stack.options, "--key", "other.pem", input="1")
+    assert (result.exit_code, result.stdout, outbox_stack.queued) == (1, "", [])
     assert result.stderr.startswith("postroom: NotTheOwner: ")
 
 
@@ -111,28 +114,30 @@ def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, office: Offi
     ids=["no challenge", "an envelope", "another host's", "another mailbox's", "for opening", "a token"],
 )  # fmt: skip
 def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
-    postroom: Postroom, office: Office, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]
+    postroom: Postroom, outbox_stack: OutboxStack, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]
 ) -> None:
-    asked = other(office.counter.tokens)
-    monkeypatch.setattr(office.counter.signing_in._sign_in, "challenge", lambda *_: asked)
-    result = postroom("send", "-", *office.options, input="1")
+    asked = other(outbox_stack.api.tokens)
+    monkeypatch.setattr(outbox_stack.api.signing_in._sign_in, "challenge", lambda *_: asked)
+    result = postroom("send", "-", *outbox_stack.options, input="1")
     assert result.exit_code == 3
     assert "something else than its challenge to shop.com; none was made" in result.stderr
-    assert office.queued == []
+    assert outbox_stack.queued == []
 
 
-def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(postroom: Postroom, office: Office) -> None:
-    office.away = True
-    result = postroom("send", "-", "--token", "t1", *office.options, input="1")
+def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(
+    postroom: Postroom, outbox_stack: OutboxStack
+) -> None:
+    outbox_stack.away = True
+    result = postroom("send", "-", "--token", "t1", *outbox_stack.options, input="1")
     assert result.exit_code == 3
     assert "repeat it with --token t1, and it is sent once" in result.stderr
-    office.away = False
-    assert postroom("send", "-", "--token", "t1", *office.options, input="1").exit_code == 0
-    assert len(office.queued) == 1
+    outbox_stack.away = False
+    assert postroom("send", "-", "--token", "t1", *outbox_stack.options, input="1").exit_code == 0
+    assert len(outbox_stack.queued) == 1
 
 
-def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, office: Office) -> None:
-    result = postroom("send", "-", *office.options, "--via", "https://nowhere.example", input="1")
+def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+    result = postroom("send", "-", *outbox_stack.options, "--via", "https://nowhere.example", input="1")
     assert (result.exit_code, result.stderr) == (
         5,
         "postroom: there is no host nowhere.example, by the resolver's answer\n",
@@ -140,15 +145,15 @@ def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, office:
 
 
 @pytest.mark.parametrize("left_out", ["--as", "--key", "--to", "--subject"])
-def test_what_is_needed_is_asked_for(postroom: Postroom, office: Office, left_out: str) -> None:
-    at = office.options.index(left_out)
-    result = postroom("send", "-", *office.options[:at], *office.options[at + 2 :], input="1")
+def test_what_is_needed_is_asked_for(postroom: Postroom, outbox_stack: OutboxStack, left_out: str) -> None:
+    at = outbox_stack.options.index(left_out)
+    result = postroom("send", "-", *outbox_stack.options[:at], *outbox_stack.options[at + 2 :], input="1")
     assert result.exit_code == 2
     assert f"say {left_out}, too" in result.stderr
-    assert office.queued == []
+    assert outbox_stack.queued == []
 
 
-def test_options_of_an_outbox_do_not_go_with_an_envelope(postroom: Postroom, office: Office) -> None:
+def test_options_of_an_outbox_do_not_go_with_an_envelope(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     result = postroom("send", "-", "--subject", "Hello@Host", input="{}")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--via URL" in result.stderr

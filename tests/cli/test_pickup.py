@@ -14,8 +14,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, code_of
-from tests.cli.counters import URL, Served, serve
-from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
+from tests.cli.served_api import URL, ServedApi, serve
+from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
 from typer.testing import Result
 
 from postroom.client.dm3 import attach
@@ -37,24 +37,24 @@ LETTER = {"protocol": "dm3", "message_hash": "ab12", "key_fingerprint": "SHA256:
 
 
 @pytest.fixture
-def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[ServedApi]:
     (tmp_path / "owner.pem").write_bytes(SHOP_KEY.to_pem())
     (tmp_path / "other.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
-    with serve(Counter(deployed), tmp_path) as running:
+    with serve(ApiStack(deployed), tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def read(postroom: Postroom, served: Served) -> Read:
+def read(postroom: Postroom, served: ServedApi) -> Read:
     local = ("--at", URL, "--local", str(served.local))
     return lambda *options, name=SHOP, key="owner.pem": postroom("read", name, *local, "--key", str(key), *options)
 
 
 @pytest.fixture
-def envelope(postroom: Postroom, world: Any) -> Callable[..., str]:
+def envelope(postroom: Postroom, fake_dns: Any) -> Callable[..., str]:
     def signed(body: str = '{"Say": "hi 🤝"}') -> str:
         result = postroom(
-            "sign", "-", "--key", str(world.key_file), "--from", "sender.example", "--to", SHOP,
+            "sign", "-", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", SHOP,
             "--subject", "Hello@Host", "--correlation", ABOUT, "--timestamp", "2026-11-21T09:00:00Z", input=body,
         )  # fmt: skip
         return result.stdout
@@ -63,21 +63,19 @@ def envelope(postroom: Postroom, world: Any) -> Callable[..., str]:
 
 
 @pytest.fixture
-def file(served: Served, envelope: Callable[..., str]) -> Callable[..., str]:
+def file(served: ServedApi, envelope: Callable[..., str]) -> Callable[..., str]:
     """File a message; its id."""
 
     def file(text: str = "", **more: Any) -> str:
-        [one] = served.counter.file(
-            text or envelope(), **{"receipt": RECEIPT, "conversation": "sender.example", **more}
-        )
+        [one] = served.api.file(text or envelope(), **{"receipt": RECEIPT, "conversation": "sender.example", **more})
         return one
 
     return file
 
 
-def waiting(served: Served, name: str = SHOP) -> list[str]:
-    counter = served.counter
-    return [id_of(filed.row.key) for filed in counter.mail._shelves.all_filed(name, counter.clock() + 10)]
+def waiting(served: ServedApi, name: str = SHOP) -> list[str]:
+    api = served.api
+    return [id_of(filed.row.key) for filed in api.mail._shelves.all_filed(name, api.clock() + 10)]
 
 
 def lines(result: Result) -> list[Any]:
@@ -150,11 +148,11 @@ def test_a_senders_text_cannot_steer_the_terminal(read: Read, file: Callable[...
 
 
 def test_a_message_that_the_post_office_cannot_read_is_told_and_holds_nothing_up(
-    read: Read, file: Callable[..., str], served: Served
+    read: Read, file: Callable[..., str], served: ServedApi
 ) -> None:
     one, two = (file(at=at) for at in range(2))
-    lies_at, *_ = sorted(served.counter.deployed.objects())
-    served.counter.deployed.clients.s3.delete_object(Bucket=served.counter.deployed.bucket, Key=lies_at)
+    lies_at, *_ = sorted(served.api.deployed.objects())
+    served.api.deployed.clients.s3.delete_object(Bucket=served.api.deployed.bucket, Key=lies_at)
     result = read("--json")
     assert (result.exit_code, [each["id"] for each in lines(result)]) == (0, [two])
     [note] = map(json.loads, result.stderr.splitlines())
@@ -215,13 +213,15 @@ def test_a_letter_that_does_not_open_is_shown_sealed(read: Read, file: Callable[
 # --- what is acknowledged ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_acknowledged_unless_it_is_said(read: Read, file: Callable[..., str], served: Served) -> None:
+def test_nothing_is_acknowledged_unless_it_is_said(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     ids = [file(at=at) for at in range(2)]
     read(), read("--json"), read("--raw", "--id", ids[0])
     assert waiting(served) == ids
 
 
-def test_what_was_shown_is_acknowledged_and_nothing_else(read: Read, file: Callable[..., str], served: Served) -> None:
+def test_what_was_shown_is_acknowledged_and_nothing_else(
+    read: Read, file: Callable[..., str], served: ServedApi
+) -> None:
     ids = [file(at=at) for at in range(3)]
     assert read("--limit", "2", "--ack-shown").stdout.splitlines()[-2] == "acknowledged 2"
     assert waiting(served) == ids[2:]
@@ -233,7 +233,7 @@ LONG = json.dumps({"Text": "x" * 400})
 
 
 def test_what_was_not_shown_whole_is_not_acknowledged_but_where_all_of_it_is_written(
-    read: Read, file: Callable[..., str], served: Served, envelope: Any, bob: UserKeys
+    read: Read, file: Callable[..., str], served: ServedApi, envelope: Any, bob: UserKeys
 ) -> None:
     long, short = file(envelope(LONG)), file(at=1)
     shown = read("--ack-shown").stdout
@@ -259,14 +259,14 @@ def test_what_was_not_shown_whole_is_not_acknowledged_but_where_all_of_it_is_wri
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--raw",)])
 def test_one_that_is_named_is_acknowledged_alone(
-    read: Read, file: Callable[..., str], served: Served, form: tuple[str, ...]
+    read: Read, file: Callable[..., str], served: ServedApi, form: tuple[str, ...]
 ) -> None:
     one, other = (file(at=at) for at in range(2))
     assert read("--id", one, "--ack-shown", *form).exit_code == 0
     assert waiting(served) == [other]
 
 
-def test_many_are_acknowledged_in_few_requests(read: Read, served: Served, file: Callable[..., str]) -> None:
+def test_many_are_acknowledged_in_few_requests(read: Read, served: ServedApi, file: Callable[..., str]) -> None:
     for at in range(25):
         file(at=at)
     read("--ack-shown", "--limit", "25")
@@ -274,7 +274,7 @@ def test_many_are_acknowledged_in_few_requests(read: Read, served: Served, file:
     assert waiting(served) == []
 
 
-def test_messages_are_acknowledged_by_their_ids(read: Read, file: Callable[..., str], served: Served) -> None:
+def test_messages_are_acknowledged_by_their_ids(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     one, two, three = (file(at=at) for at in range(3))
     assert read("--ack", one, "--ack", three).stdout == f"acknowledged {one}\nacknowledged {three}\n"
     assert waiting(served) == [two]
@@ -284,7 +284,7 @@ def test_messages_are_acknowledged_by_their_ids(read: Read, file: Callable[..., 
 
 
 @pytest.fixture
-def program(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def program(served: ServedApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """The command line of a process of its own, which writes when it must."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     return lambda *options: [
@@ -296,7 +296,7 @@ def program(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full stands there on Linux only")
 @pytest.mark.parametrize("form", [(), ("--json",), ("--raw",)])
 def test_what_could_not_be_written_is_not_acknowledged(
-    program: Callable[..., list[str]], file: Callable[..., str], served: Served, form: tuple[str, ...]
+    program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi, form: tuple[str, ...]
 ) -> None:
     one = file()
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
@@ -308,7 +308,7 @@ def test_what_could_not_be_written_is_not_acknowledged(
 
 
 def test_what_nobody_reads_any_more_is_not_acknowledged(
-    program: Callable[..., list[str]], file: Callable[..., str], served: Served
+    program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi
 ) -> None:
     one = file()
     reader, writer = os.pipe()
@@ -320,7 +320,7 @@ def test_what_nobody_reads_any_more_is_not_acknowledged(
 
 
 def test_who_dies_between_fetching_and_acknowledging_is_shown_it_again(
-    program: Callable[..., list[str]], file: Callable[..., str], served: Served, read: Read
+    program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi, read: Read
 ) -> None:
     one = file()
     dying: list[subprocess.Popen[bytes]] = []
@@ -347,7 +347,7 @@ def test_who_dies_between_fetching_and_acknowledging_is_shown_it_again(
 
 
 def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
-    program: Callable[..., list[str]], file: Callable[..., str], served: Served
+    program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi
 ) -> None:
     first = file()
     with subprocess.Popen(
@@ -366,7 +366,7 @@ def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
 
 
 def test_who_waits_goes_on_when_the_post_office_is_back(
-    read: Read, file: Callable[..., str], served: Served, monkeypatch: pytest.MonkeyPatch
+    read: Read, file: Callable[..., str], served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.cli.pickup._ATTEMPTS_OF_WHO_WAITS", 1)
     ids = [file(at=at) for at in range(2)]
@@ -405,14 +405,14 @@ def test_a_message_that_is_gone_is_said_to_be(read: Read, file: Callable[..., st
     assert result.stderr.startswith("postroom: MessageUnknown: ")
 
 
-def test_a_token_whose_hour_is_over_is_renewed(read: Read, file: Callable[..., str], served: Served) -> None:
+def test_a_token_whose_hour_is_over_is_renewed(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     ids = [file(at=at) for at in range(2)]
     signed_in: list[str] = []
 
     def age(asked: str) -> None:
         if asked.endswith("/acknowledgements") and not signed_in:
             signed_in.append(asked)
-            served.counter.clock.now += 3601
+            served.api.clock.now += 3601
 
     served.before = age
     assert [each["id"] for each in lines(read("--json", "--ack-shown"))] == ids
@@ -420,14 +420,14 @@ def test_a_token_whose_hour_is_over_is_renewed(read: Read, file: Callable[..., s
     assert waiting(served) == []
 
 
-def test_a_post_office_that_is_away_is_said_to_be(postroom: Postroom, served: Served) -> None:
+def test_a_post_office_that_is_away_is_said_to_be(postroom: Postroom, served: ServedApi) -> None:
     served.before = lambda _: 503
     result = postroom("read", SHOP, "--at", URL, "--local", str(served.local), "--key", "owner.pem")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == "postroom: The host answers with HTTP 503.\n"
 
 
-def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, served: Served) -> None:
+def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, served: ServedApi) -> None:
     there = ("--at", "https://nlweb.other.com", "--local", str(served.local))
     result = postroom("read", SHOP, *there, "--key", "owner.pem")
     assert (result.exit_code, served.asked) == (3, [])
@@ -449,7 +449,9 @@ def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, 
         (("--at", URL, "--key", "owner.pem", "--ca-file", "owner.pem"), "owner.pem holds no certificates"),
     ],
 )
-def test_a_wrong_use_is_a_sentence(postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str) -> None:
+def test_a_wrong_use_is_a_sentence(
+    postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
+) -> None:
     result = postroom("read", SHOP, *options)
     assert (result.exit_code, sentence in result.stderr) == (code_of(sentence), True), result.stderr
     assert served.asked == []

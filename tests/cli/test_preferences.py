@@ -10,8 +10,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
-from tests.cli.counters import URL, Served, serve
-from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter
+from tests.cli.served_api import URL, ServedApi, serve
+from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
 from typer.testing import Result
 
 from postroom.api.schemas import SettingsChange
@@ -28,17 +28,17 @@ BLOCK = "extension.spamFilterRules.block"
 
 
 @pytest.fixture
-def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[ServedApi]:
     (tmp_path / "shop.pem").write_bytes(SHOP_KEY.to_pem())
     (tmp_path / "bob.json").write_text(json.dumps(UserKeys(BOB_KEY, EncryptionKey.generate()).as_json()))
-    with serve(Counter(deployed), tmp_path) as running:
+    with serve(ApiStack(deployed), tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def settings(postroom: Postroom, served: Served) -> Settings:
+def settings(postroom: Postroom, served: ServedApi) -> Settings:
     """`postroom mailbox settings` of bob.eth."""
-    served.counter.operators.put_dm3_mailbox(
+    served.api.operators.put_dm3_mailbox(
         Dm3Mailbox(BOB, ProfileExtension(message_types=("NEW", "REPLY"), rules=FilterRules(block=("eve.eth",))))
     )
     there = ("--at", URL, "--local", str(served.local))
@@ -51,9 +51,9 @@ def shops(settings: Settings) -> Settings:
     return lambda *more: settings(*more, name=SHOP, key="shop.pem")
 
 
-def stored(served: Served) -> Dm3Mailbox:
-    served.counter.clock.now += 60
-    found = served.counter.directory.dm3_mailbox(BOB)
+def stored(served: ServedApi) -> Dm3Mailbox:
+    served.api.clock.now += 60
+    found = served.api.directory.dm3_mailbox(BOB)
     assert found
     return found
 
@@ -72,7 +72,7 @@ def test_programs_get_json(settings: Settings) -> None:
     assert told["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
 
 
-def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served: Served) -> None:
+def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served: ServedApi) -> None:
     result = settings(
         "--set", f'{BLOCK}=["mallory.eth"]', "--set", "extension.spamFilterRules.minNonce=3", "--set", "unverified=true"
     )
@@ -83,15 +83,15 @@ def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served:
     assert (found.takes_unverified, found.extension.message_types) == (True, ("NEW", "REPLY"))
 
 
-def test_null_takes_away(settings: Settings, served: Served) -> None:
+def test_null_takes_away(settings: Settings, served: ServedApi) -> None:
     assert BLOCK not in settings("--set", f"{BLOCK}=null").stdout
     assert stored(served).extension.rules.block == ()
 
 
-def test_a_change_of_somebody_else_in_between_is_not_written_over(settings: Settings, served: Served) -> None:
+def test_a_change_of_somebody_else_in_between_is_not_written_over(settings: Settings, served: ServedApi) -> None:
     def meanwhile(asked: str) -> None:
         if asked.startswith("PATCH"):
-            served.counter.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
+            served.api.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
 
     served.before = meanwhile
     result = settings("--set", "unverified=false")
@@ -107,8 +107,8 @@ def test_settings_of_another_protocol_are_refused(settings: Settings, shops: Set
     assert (refused.exit_code, "set for mailboxes of NLWeb messages" in refused.stderr) == (1, True)
 
 
-def test_a_domain_sets_blocks_and_subjects_and_sees_what_its_operator_set(shops: Settings, served: Served) -> None:
-    served.counter.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
+def test_a_domain_sets_blocks_and_subjects_and_sees_what_its_operator_set(shops: Settings, served: ServedApi) -> None:
+    served.api.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
     before = shops().stdout.splitlines()
     assert before[:2] == ["blocks=[]", "subjects={}"]
     assert f'# operators_subjects.Order@Shop.mailbox="{SHOP}"' in before[2:]
@@ -119,7 +119,7 @@ def test_a_domain_sets_blocks_and_subjects_and_sees_what_its_operator_set(shops:
     mine = changed.stdout.splitlines()[: -len(before[2:])]
     assert mine == ['blocks=["eve.com"]', f'subjects.Order@Shop="{SHOP}"', f'subjects.Hi="{SHOP}"']
     assert shops("--set", "subjects.Hi=null").stdout.splitlines()[:2] == mine[:2]
-    own = read_own_settings(served.counter.mailboxes.own_settings(SHOP))
+    own = read_own_settings(served.api.mailboxes.own_settings(SHOP))
     assert own == OwnSettings(("eve.com",), {"Order@Shop": SHOP})
     assert json.loads(shops("--json").stdout)["operators_subjects"]["Order@Shop"] == {
         "treatment": "mailbox", "mailbox": SHOP,
@@ -135,7 +135,7 @@ def test_a_subject_of_any_name_is_shown_as_it_is_set(shops: Settings, pattern: s
         assert shops(*(part for line in lines for part in ("--set", line))).stdout == shown
 
 
-def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, served: Served) -> None:
+def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, served: ServedApi) -> None:
     before = stored(served)
     result = settings("--set", f'{BLOCK}=["not a name"]')
     assert (result.exit_code, result.stdout) == (1, "")
@@ -164,7 +164,7 @@ def test_nobody_else_sees_or_changes_them(settings: Settings) -> None:
     ],
 )
 def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
-    settings: Settings, served: Served, options: tuple[str, ...], sentence: str
+    settings: Settings, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = settings(*(part for each in options for part in ("--set", each)))
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from tests.cli.conftest import Postroom, Rooms
+from tests.cli.conftest import Postroom, StorageStack
 from typer.testing import Result
 
 from postroom.names.dnssec import Evidence, Link
@@ -15,7 +15,7 @@ from postroom.storage.keys import row_key, segment_name
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.segments import Line, lay_out
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 RECEIVED_AT_MS = 1_795_000_000_000
 ABOUT = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
@@ -30,8 +30,8 @@ def mailbox() -> str:
 
 
 @pytest.fixture
-def read(postroom: Postroom, rooms: Rooms, mailbox: str) -> Read:
-    return lambda *arguments: postroom("read", mailbox, *arguments, *rooms.options)
+def read(postroom: Postroom, storage_stack: StorageStack, mailbox: str) -> Read:
+    return lambda *arguments: postroom("read", mailbox, *arguments, *storage_stack.options)
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def messages(read: Read) -> Callable[..., list[dict[str, object]]]:
 
 
 @pytest.fixture
-def file(rooms: Rooms, mailbox: str, envelope: Envelope) -> File:
+def file(storage_stack: StorageStack, mailbox: str, envelope: Envelope) -> File:
     """File a message as the worker does; its id, as `postroom read` prints it."""
-    register = rooms.storage.register
-    objects = rooms.storage.objects
+    register = storage_stack.storage.register
+    objects = storage_stack.storage.objects
 
     def file(
         text: str = "",
@@ -185,7 +185,7 @@ def test_raw_is_bit_for_bit(read: Read, file: File, envelope: Envelope) -> None:
 
 
 def test_an_acknowledged_message_is_gone_for_good(
-    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
+    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, storage_stack: StorageStack, mailbox: str
 ) -> None:
     one, two, three = (file(at_ms=RECEIVED_AT_MS + n) for n in range(3))
     assert read("--ack", one, "--ack", three).stdout == f"acknowledged {one}\nacknowledged {three}\n"
@@ -193,16 +193,16 @@ def test_an_acknowledged_message_is_gone_for_good(
     assert json.loads(read("--ack", one, "--json").stdout) == {"acknowledged": [one]}
     key = row_of(one, mailbox)
     assert key is not None
-    row = rooms.storage.register.find(key)
+    row = storage_stack.storage.register.find(key)
     assert row is not None
     assert row.why == "acked"
 
 
 def test_every_shard_is_read_and_acknowledged(
-    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, rooms: Rooms, mailbox: str
+    read: Read, messages: Callable[..., list[dict[str, object]]], file: File, storage_stack: StorageStack, mailbox: str
 ) -> None:
     early = [file(at_ms=RECEIVED_AT_MS + n) for n in range(3)]
-    rooms.storage.mailboxes.raise_shards(mailbox, 4)
+    storage_stack.storage.mailboxes.raise_shards(mailbox, 4)
     late = [file(at_ms=RECEIVED_AT_MS + 10 + n, shards=4) for n in range(6)]
     assert [m["id"] for m in messages()] == early + late
     for told in early + late:

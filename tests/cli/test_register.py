@@ -9,8 +9,8 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
-from tests.cli.counters import URL, Served, serve
-from tests.http.counter import BOB_KEY, Counter
+from tests.cli.served_api import URL, ServedApi, serve
+from tests.http.api_stack import BOB_KEY, ApiStack
 from typer.testing import Result
 
 from postroom.client.mailbox import Retries
@@ -22,28 +22,28 @@ Register = Callable[..., Result]
 
 
 @pytest.fixture
-def served(deployed: Deployed, tmp_path: Path) -> Iterator[Served]:
-    """The counter of ds.eth, which opens mailboxes; Carol has a profile that names it, and no mailbox."""
+def served(deployed: Deployed, tmp_path: Path) -> Iterator[ServedApi]:
+    """The mailbox API of ds.eth, which opens mailboxes; Carol has a profile that names it, and no mailbox."""
     keys = UserKeys.random()
-    counter = Counter(deployed, service="ds.eth")
-    counter.users.keys[CAROL] = keys.signing
+    api = ApiStack(deployed, service="ds.eth")
+    api.users.keys[CAROL] = keys.signing
     for name, its in (("carol.json", keys), ("bob.json", UserKeys(BOB_KEY, EncryptionKey.generate()))):
         (tmp_path / name).write_text(json.dumps(its.as_json()))
-    with serve(counter, tmp_path) as running:
+    with serve(api, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def register(postroom: Postroom, served: Served) -> Register:
+def register(postroom: Postroom, served: ServedApi) -> Register:
     there = ("--at", URL, "--local", str(served.local))
     return lambda *more, key="carol.json": postroom("mailbox", "register", CAROL, *there, "--key", key, *more)
 
 
-def is_open(served: Served) -> bool:
-    return CAROL in {mailbox.name for mailbox in served.counter.operators.dm3_mailboxes()}
+def is_open(served: ServedApi) -> bool:
+    return CAROL in {mailbox.name for mailbox in served.api.operators.dm3_mailboxes()}
 
 
-def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: Served, postroom: Postroom) -> None:
+def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: ServedApi, postroom: Postroom) -> None:
     assert not is_open(served)
     opened = register()
     assert (opened.exit_code, opened.stdout, opened.stderr) == (0, f"{CAROL}: open\n", "")
@@ -52,21 +52,21 @@ def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: S
     assert (read.exit_code, read.stdout) == (0, f"nothing waits in {CAROL}\n")
 
 
-def test_one_that_is_open_stays_as_it_is(register: Register, served: Served) -> None:
+def test_one_that_is_open_stays_as_it_is(register: Register, served: ServedApi) -> None:
     register()
-    before = served.counter.deployed.rows("DirectoryTable")
+    before = served.api.deployed.rows("DirectoryTable")
     assert json.loads(register("--json").stdout) == {"name": CAROL, "open": True}
-    assert served.counter.deployed.rows("DirectoryTable") == before
+    assert served.api.deployed.rows("DirectoryTable") == before
 
 
-def test_who_signs_by_another_key_opens_nothing(register: Register, served: Served) -> None:
+def test_who_signs_by_another_key_opens_nothing(register: Register, served: ServedApi) -> None:
     refused = register(key="bob.json")
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
     assert refused.stderr.startswith("postroom: NotTheOwner: ")
 
 
-def test_a_profile_that_names_another_service_opens_nothing(register: Register, served: Served) -> None:
-    served.counter.users.services = ("other.eth",)
+def test_a_profile_that_names_another_service_opens_nothing(register: Register, served: ServedApi) -> None:
+    served.api.users.services = ("other.eth",)
     refused = register()
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
     assert refused.stderr.startswith("postroom: OpeningRefused: ")
@@ -74,10 +74,10 @@ def test_a_profile_that_names_another_service_opens_nothing(register: Register, 
 
 
 def test_while_the_registry_is_away_nothing_is_opened(
-    register: Register, served: Served, monkeypatch: pytest.MonkeyPatch
+    register: Register, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Retries, "pause", lambda *_: 0.0)
-    served.counter.users.away = True
+    served.api.users.away = True
     late = register()
     assert (late.exit_code, late.stdout, is_open(served)) == (3, "", False)
     assert late.stderr.startswith("postroom: ProfileLookupFailed: ")
@@ -94,7 +94,7 @@ def test_while_the_registry_is_away_nothing_is_opened(
     ],
 )
 def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
-    postroom: Postroom, served: Served, options: tuple[str, ...], sentence: str
+    postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("mailbox", "register", *options)
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Postroom, World
+from tests.cli.conftest import FakeDns, Postroom
 
 from postroom.cli.descriptor import Descriptor
 from postroom.local.authority import Authority
@@ -19,7 +19,7 @@ PROBLEM = b'{"title":"No","status":422,"detail":"The Hash is wrong.","reason":"H
 
 
 @dataclass
-class PostOffice:
+class FakeInboxes:
     """Where receiver.example's post offices answer in this test, and what they answer."""
 
     options: tuple[str, ...] = ()
@@ -31,19 +31,19 @@ class PostOffice:
 
 
 @pytest.fixture
-def office(world: World, tmp_path: Path) -> Iterator[PostOffice]:
-    office = PostOffice()
-    world.tree.put("receiver.example", "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n")
+def fake_inboxes(fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeInboxes]:
+    fake_inboxes = FakeInboxes()
+    fake_dns.tree.put("receiver.example", "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n")
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            office.came.append(
+            fake_inboxes.came.append(
                 (self.headers["Host"].partition(":")[0], self.rfile.read(int(self.headers["Content-Length"])))
             )
-            self.send_response(office.status)
-            self.send_header("Content-Length", str(len(office.body)))
+            self.send_response(fake_inboxes.status)
+            self.send_header("Content-Length", str(len(fake_inboxes.body)))
             self.end_headers()
-            self.wfile.write(office.body)
+            self.wfile.write(fake_inboxes.body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
             """Say nothing."""
@@ -53,36 +53,38 @@ def office(world: World, tmp_path: Path) -> Iterator[PostOffice]:
     context.set_alpn_protocols(["http/1.1"])
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        office.port = server.server_port
-        office.options = (
-            "--resolver", world.resolver, "--ca-file", str(authority.pem),
-            "--port", str(office.port), "--allow-private",
+        fake_inboxes.port = server.server_port
+        fake_inboxes.options = (
+            "--resolver", fake_dns.resolver, "--ca-file", str(authority.pem),
+            "--port", str(fake_inboxes.port), "--allow-private",
         )  # fmt: skip
-        here = f"http://127.0.0.1:{office.port}"
-        office.descriptor = Descriptor(
-            world.resolver, world.tree.anchor_text, str(authority.pem), office.port, here, {}
+        here = f"http://127.0.0.1:{fake_inboxes.port}"
+        fake_inboxes.descriptor = Descriptor(
+            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), fake_inboxes.port, here, {}
         )
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield office
+        yield fake_inboxes
         server.shutdown()
         thread.join()
 
 
-def test_the_receiver_and_the_dialect_say_where_to(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
+def test_the_receiver_and_the_dialect_say_where_to(
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes
+) -> None:
     ours, theirs = envelope(), envelope("--dialect", "pollyweb", "--selector", "pk1")
-    assert postroom("send", "-", *office.options, input=ours).exit_code == 0
-    assert postroom("send", "-", *office.options, input=theirs).exit_code == 0
-    assert office.came == [("nlweb.receiver.example", ours.encode()), ("pw.receiver.example", theirs.encode())]
+    assert postroom("send", "-", *fake_inboxes.options, input=ours).exit_code == 0
+    assert postroom("send", "-", *fake_inboxes.options, input=theirs).exit_code == 0
+    assert fake_inboxes.came == [("nlweb.receiver.example", ours.encode()), ("pw.receiver.example", theirs.encode())]
 
 
 def test_the_bytes_go_out_as_they_are(
-    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
     data = envelope().encode() + b"\r\n \t"
     (tmp_path / "message.json").write_bytes(data)
-    postroom("send", "message.json", *office.options)
-    assert office.came[0][1] == data
+    postroom("send", "message.json", *fake_inboxes.options)
+    assert fake_inboxes.came[0][1] == data
 
 
 @pytest.mark.parametrize(
@@ -90,16 +92,16 @@ def test_the_bytes_go_out_as_they_are(
     [(200, 0, "taken"), (422, 1, "refused"), (421, 1, "refused"), (429, 3, "not now"), (503, 3, "not now")],
 )
 def test_the_answer_is_an_exit_code(
-    postroom: Postroom, envelope: Envelope, office: PostOffice, status: int, code: int, fate: str
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, status: int, code: int, fate: str
 ) -> None:
-    office.status = status
-    result = postroom("send", "-", "--json", *office.options, input=envelope())
+    fake_inboxes.status = status
+    result = postroom("send", "-", "--json", *fake_inboxes.options, input=envelope())
     assert (result.exit_code, json.loads(result.stdout)["fate"]) == (code, fate)
 
 
-def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
-    office.status, office.body = 422, PROBLEM
-    told = json.loads(postroom("send", "-", "--json", *office.options, input=envelope()).stdout)
+def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
+    fake_inboxes.status, fake_inboxes.body = 422, PROBLEM
+    told = json.loads(postroom("send", "-", "--json", *fake_inboxes.options, input=envelope()).stdout)
     assert told == {
         "url": "https://nlweb.receiver.example/inbox",
         "fate": "refused",
@@ -110,49 +112,53 @@ def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, off
     }
 
 
-def test_people_see_the_answer(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
-    office.status, office.body = 422, PROBLEM.replace(b"wrong", b"\\u009bwrong")
-    result = postroom("send", "-", *office.options, input=envelope())
+def test_people_see_the_answer(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
+    fake_inboxes.status, fake_inboxes.body = 422, PROBLEM.replace(b"wrong", b"\\u009bwrong")
+    result = postroom("send", "-", *fake_inboxes.options, input=envelope())
     assert result.stdout.splitlines()[0] == "refused: 422 from https://nlweb.receiver.example/inbox"
     assert "  reason: HashMismatch\n" in result.stdout
     assert "\\x9bwrong" in result.stdout
 
 
-def test_a_given_url_takes_anything(postroom: Postroom, office: PostOffice) -> None:
-    url = f"https://127.0.0.1:{office.port}/inbox"
-    result = postroom("send", "-", "--to-url", url, *office.options[2:4], "--allow-private", input=b"\xff no envelope")
+def test_a_given_url_takes_anything(postroom: Postroom, fake_inboxes: FakeInboxes) -> None:
+    url = f"https://127.0.0.1:{fake_inboxes.port}/inbox"
+    result = postroom(
+        "send", "-", "--to-url", url, *fake_inboxes.options[2:4], "--allow-private", input=b"\xff no envelope"
+    )
     assert result.exit_code == 0
-    assert office.came == [("127.0.0.1", b"\xff no envelope")]
+    assert fake_inboxes.came == [("127.0.0.1", b"\xff no envelope")]
 
 
 def test_a_local_stack_says_all_that(
-    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
-    assert office.descriptor
-    office.descriptor.write(tmp_path / "elsewhere" / "local.json")
+    assert fake_inboxes.descriptor
+    fake_inboxes.descriptor.write(tmp_path / "elsewhere" / "local.json")
     assert postroom("send", "-", "--local", "elsewhere", input=envelope()).exit_code == 0
     assert postroom("verify", "-", "--local", "elsewhere/local.json", input=envelope()).exit_code == 0
 
 
-def test_a_private_address_is_not_posted_to_unasked(postroom: Postroom, envelope: Envelope, office: PostOffice) -> None:
-    result = postroom("send", "-", *office.options[:-1], input=envelope())
+def test_a_private_address_is_not_posted_to_unasked(
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes
+) -> None:
+    result = postroom("send", "-", *fake_inboxes.options[:-1], input=envelope())
     assert result.exit_code == 3
     assert result.stderr == "postroom: OutboundFailed: nlweb.receiver.example has no public address\n"
-    assert office.came == []
+    assert fake_inboxes.came == []
 
 
 def test_a_stranger_with_no_certificate_is_not_posted_to(
-    postroom: Postroom, envelope: Envelope, office: PostOffice, tmp_path: Path
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
     other = Authority(tmp_path / "other").pem
-    result = postroom("send", "-", *office.options, "--ca-file", str(other), input=envelope())
+    result = postroom("send", "-", *fake_inboxes.options, "--ca-file", str(other), input=envelope())
     assert result.exit_code == 3
     assert "the certificate of nlweb.receiver.example was not accepted" in result.stderr
-    assert office.came == []
+    assert fake_inboxes.came == []
 
 
-def test_no_resolver_no_delivery(postroom: Postroom, world: World, envelope: Envelope) -> None:
-    result = postroom("send", "-", "--resolver", world.silent_resolver, input=envelope())
+def test_no_resolver_no_delivery(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+    result = postroom("send", "-", "--resolver", fake_dns.silent_resolver, input=envelope())
     assert result.exit_code == 3
     assert "nlweb.receiver.example could not be looked up" in result.stderr
 
@@ -166,12 +172,12 @@ def test_no_resolver_no_delivery(postroom: Postroom, world: World, envelope: Env
     ],
 )
 def test_what_names_no_receiver_is_a_bad_message(
-    postroom: Postroom, office: PostOffice, text: str, reason: str
+    postroom: Postroom, fake_inboxes: FakeInboxes, text: str, reason: str
 ) -> None:
-    result = postroom("send", "-", *office.options, input=text)
+    result = postroom("send", "-", *fake_inboxes.options, input=text)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"postroom: {reason}")
-    assert office.came == []
+    assert fake_inboxes.came == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Postroom, World, code_of
+from tests.cli.conftest import FakeDns, Postroom, code_of
 
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.verify import check_signature
@@ -24,10 +24,10 @@ Envelope = Callable[..., str]
         (WALLET, ("--dialect", "pollyweb")),
     ],
 )
-def test_the_envelope_holds(envelope: Envelope, world: World, sender: str, options: tuple[str, ...]) -> None:
+def test_the_envelope_holds(envelope: Envelope, fake_dns: FakeDns, sender: str, options: tuple[str, ...]) -> None:
     signed = read_envelope(json.loads(envelope(*options, sender=sender)))
     check_hash(signed.claimed_hash, signed.digest)
-    check_signature(signed, world.key.public)
+    check_signature(signed, fake_dns.key.public)
     assert (signed.sender, signed.receiver, signed.subject) == (sender, "receiver.example", "Hello@Host")
     assert signed.body == {"Say": "hi 🤝"}
 
@@ -50,10 +50,10 @@ def test_any_json_is_a_body(envelope: Envelope, body: str) -> None:
     assert json.loads(envelope(body=body))["Body"] == json.loads(body)
 
 
-def test_a_file_is_read_like_standard_input(postroom: Postroom, world: World, tmp_path: Path) -> None:
+def test_a_file_is_read_like_standard_input(postroom: Postroom, fake_dns: FakeDns, tmp_path: Path) -> None:
     (tmp_path / "body.json").write_text('{"a": 1}')
     result = postroom(
-        "sign", "body.json", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "sign", "body.json", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", "receiver.example",
         "--subject", "Hello@Host",
     )  # fmt: skip
     assert json.loads(result.stdout)["Body"] == {"a": 1}
@@ -62,9 +62,11 @@ def test_a_file_is_read_like_standard_input(postroom: Postroom, world: World, tm
 @pytest.mark.parametrize(
     ("body", "reason"), [("", "NotJson"), ('{"a":1,"a":2}', "NotIJson"), ("9007199254740993", "NotIJson")]
 )
-def test_a_body_that_is_no_i_json_is_a_bad_message(postroom: Postroom, world: World, body: str, reason: str) -> None:
+def test_a_body_that_is_no_i_json_is_a_bad_message(
+    postroom: Postroom, fake_dns: FakeDns, body: str, reason: str
+) -> None:
     result = postroom(
-        "sign", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "sign", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", "receiver.example",
         "--subject", "Hello@Host", input=body,
     )  # fmt: skip
     assert (result.exit_code, result.stdout) == (1, "")
@@ -87,11 +89,11 @@ def test_a_body_that_is_no_i_json_is_a_bad_message(postroom: Postroom, world: Wo
     ],
 )
 def test_what_receivers_would_refuse_is_not_signed(
-    postroom: Postroom, world: World, tmp_path: Path, options: tuple[str, ...], sentence: str
+    postroom: Postroom, fake_dns: FakeDns, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "junk").write_text("junk")
     result = postroom(
-        "sign", "--key", str(world.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "sign", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", "receiver.example",
         "--subject", "Hello@Host", *options, input="{}",
     )  # fmt: skip
     assert (result.exit_code, result.stdout) == (code_of(sentence), "")

@@ -136,7 +136,7 @@ def test_the_doctor_lets_a_domain_write_to_itself(running: Running, key: str, st
     checks = {check["name"]: (check["status"], check["found"]) for check in json.loads(ended.stdout)["checks"]}
     trip, found = checks.pop("round trip")
     assert (ended.returncode, trip) == (1 if status == "bad" else 0, status), found
-    # Of discarded messages nobody is told, in that town.
+    # Nobody is notified of discarded messages in that stack.
     assert checks.pop("manifest")[0] == "warning"
     assert {other for other, _ in checks.values()} == {"good"}
 

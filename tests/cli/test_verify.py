@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
-from tests.cli.conftest import Postroom, Rooms, World, code_of
+from tests.cli.conftest import FakeDns, Postroom, StorageStack, code_of
 from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 
-pytestmark = pytest.mark.xdist_group("cli-rooms")
+pytestmark = pytest.mark.xdist_group("cli-storage")
 
 CHECKS = [
     "json", "frame", "schema", "From", "To", "Subject", "Correlation", "Timestamp", "Hash form", "DKIM",
@@ -28,9 +28,9 @@ Judge = Callable[..., tuple[int, dict[str, object]]]
 
 
 @pytest.fixture
-def judge(postroom: Postroom, world: World) -> Judge:
+def judge(postroom: Postroom, fake_dns: FakeDns) -> Judge:
     def judge(envelope: str, *options: str) -> tuple[int, dict[str, object]]:
-        result = postroom("verify", "-", "--json", *world.options, *options, input=envelope)
+        result = postroom("verify", "-", "--json", *fake_dns.options, *options, input=envelope)
         return result.exit_code, json.loads(result.stdout)
 
     return judge
@@ -98,8 +98,10 @@ def test_a_key_that_cannot_be_proven_is_no_key(judge: Judge, envelope: Envelope,
     assert (code, told["verdict"], told["reason"]) == (1, "discarded", reason)
 
 
-def test_the_worlds_root_does_not_vouch_for_this_tree(postroom: Postroom, world: World, envelope: Envelope) -> None:
-    result = postroom("verify", "-", "--json", "--resolver", world.resolver, input=envelope())
+def test_the_worlds_root_does_not_vouch_for_this_tree(
+    postroom: Postroom, fake_dns: FakeDns, envelope: Envelope
+) -> None:
+    result = postroom("verify", "-", "--json", "--resolver", fake_dns.resolver, input=envelope())
     assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, "DnssecBogus")
 
 
@@ -127,14 +129,16 @@ def test_a_message_to_somebody_else_is_refused_and_the_rest_is_still_looked_at(
     assert names(told) == CHECKS
 
 
-def test_no_resolver_is_no_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
-    result = postroom("verify", "-", "--json", "--resolver", world.silent_resolver, input=envelope())
+def test_no_resolver_is_no_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+    result = postroom("verify", "-", "--json", "--resolver", fake_dns.silent_resolver, input=envelope())
     told = json.loads(result.stdout)
     assert (result.exit_code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
 
 
-def test_a_second_resolver_answers_where_the_first_does_not(judge: Judge, world: World, envelope: Envelope) -> None:
-    code, _ = judge(envelope(), "--resolver", world.silent_resolver)
+def test_a_second_resolver_answers_where_the_first_does_not(
+    judge: Judge, fake_dns: FakeDns, envelope: Envelope
+) -> None:
+    code, _ = judge(envelope(), "--resolver", fake_dns.silent_resolver)
     assert code == 0
 
 
@@ -157,8 +161,10 @@ def pem_of(key: PrivateKey) -> bytes:
     return load_der_public_key(key.public.spki()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def test_a_wallet_is_verified_by_the_key_given(judge: Judge, world: World, envelope: Envelope, tmp_path: Path) -> None:
-    (tmp_path / "wallet.pem").write_bytes(pem_of(world.key))
+def test_a_wallet_is_verified_by_the_key_given(
+    judge: Judge, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
+) -> None:
+    (tmp_path / "wallet.pem").write_bytes(pem_of(fake_dns.key))
     code, told = judge(envelope(sender=WALLET), "--public-key", str(tmp_path / "wallet.pem"))
     assert (code, told["verdict"]) == (0, "accepted")
     assert "dnssec" not in names(told)
@@ -170,9 +176,9 @@ def test_a_wallet_without_a_key_is_no_verdict(judge: Judge, envelope: Envelope) 
     assert "give the wallet's registered key with --public-key" in str(told["checks"])
 
 
-def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, world: World, envelope: Envelope) -> None:
+def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     def show(text: str) -> Result:
-        return postroom("verify", "-", *world.options, input=text)
+        return postroom("verify", "-", *fake_dns.options, input=text)
 
     good, bad = show(envelope()), show(envelope().replace("hi", "ho"))
     assert good.stdout.rstrip().endswith("accepted")
@@ -183,9 +189,9 @@ def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, world: Wo
 
 
 def test_a_program_gets_one_line_for_each_check_without_padding(
-    postroom: Postroom, world: World, envelope: Envelope
+    postroom: Postroom, fake_dns: FakeDns, envelope: Envelope
 ) -> None:
-    lines = postroom("verify", "-", *world.options, input=envelope().replace("hi", "ho")).stdout.splitlines()
+    lines = postroom("verify", "-", *fake_dns.options, input=envelope().replace("hi", "ho")).stdout.splitlines()
     assert len(lines) == len(CHECKS) + 1
     [subject_line] = [line for line in lines if line.startswith("ok    Subject: ")]
     assert subject_line.startswith('ok    Subject: "Hello@Host"; expected 1 to 256 printable characters; what is')
@@ -197,13 +203,15 @@ def test_a_program_gets_one_line_for_each_check_without_padding(
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_a_person_gets_every_check_whole_in_a_narrow_terminal(tmp_path: Path, world: World, envelope: Envelope) -> None:
+def test_a_person_gets_every_check_whole_in_a_narrow_terminal(
+    tmp_path: Path, fake_dns: FakeDns, envelope: Envelope
+) -> None:
     (tmp_path / "message.json").write_text(envelope())
     terminal, end = os.openpty()
     with os.fdopen(terminal, "rb", buffering=0) as person:
         command = [str(Path(sys.executable).parent / "postroom"), "verify", "message.json", "--to", "other.example"]
         with subprocess.Popen(
-            [*command, *world.options], stdout=end, cwd=tmp_path, env={"TERM": "dumb", "COLUMNS": "80"}
+            [*command, *fake_dns.options], stdout=end, cwd=tmp_path, env={"TERM": "dumb", "COLUMNS": "80"}
         ) as ran:
             os.close(end)
             shown = b""
@@ -227,33 +235,33 @@ def test_a_person_gets_every_check_whole_in_a_narrow_terminal(tmp_path: Path, wo
 
 
 def test_a_local_stacks_wallets_are_looked_up_in_it(
-    postroom: Postroom, rooms: Rooms, world: World, envelope: Envelope, tmp_path: Path
+    postroom: Postroom, storage_stack: StorageStack, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
 ) -> None:
-    (tmp_path / "wallet.pem").write_bytes(pem_of(world.key))
+    (tmp_path / "wallet.pem").write_bytes(pem_of(fake_dns.key))
     (tmp_path / "message.json").write_text(envelope(sender=OTHER_WALLET))
 
     def verify() -> tuple[int, object]:
-        result = postroom("verify", "message.json", "--json", *rooms.options, *world.options)
+        result = postroom("verify", "message.json", "--json", *storage_stack.options, *fake_dns.options)
         return result.exit_code, json.loads(result.stdout)["reason"]
 
     assert verify() == (1, "WalletUnknown")
-    assert postroom("wallet", "add", OTHER_WALLET, "--public-key", "wallet.pem", *rooms.options).exit_code == 0
+    assert postroom("wallet", "add", OTHER_WALLET, "--public-key", "wallet.pem", *storage_stack.options).exit_code == 0
     assert verify() == (0, None)
 
 
-def test_a_senders_text_cannot_steer_the_terminal(postroom: Postroom, world: World, envelope: Envelope) -> None:
+def test_a_senders_text_cannot_steer_the_terminal(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     nasty = json.loads(envelope())
     nasty["Header"]["Subject"] = "[red]\x9b2J\u202egnp.exe[/red]"
-    shown = postroom("verify", "-", *world.options, input=json.dumps(nasty)).stdout
+    shown = postroom("verify", "-", *fake_dns.options, input=json.dumps(nasty)).stdout
     assert "[red]\\x9b2J\\u202egnp.exe[/red]" in shown
     assert not {"\x9b", "\u202e"} & set(shown)
 
 
 def test_a_file_is_read_like_standard_input(
-    postroom: Postroom, world: World, envelope: Envelope, tmp_path: Path
+    postroom: Postroom, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
 ) -> None:
     (tmp_path / "message.json").write_text(envelope())
-    assert postroom("verify", "message.json", *world.options).exit_code == 0
+    assert postroom("verify", "message.json", *fake_dns.options).exit_code == 0
 
 
 @pytest.mark.parametrize(

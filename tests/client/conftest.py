@@ -5,13 +5,13 @@ import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.client.mailbox_net import Host, Open
-from tests.http.conftest import counter as counter
-from tests.http.counter import Counter
+from tests.http.api_stack import ApiStack
+from tests.http.conftest import api as api
 
 
 @pytest.fixture
-def host(counter: Counter) -> Host:
-    return Host(counter)
+def host(api: ApiStack) -> Host:
+    return Host(api)
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -1,4 +1,4 @@
-"""The counter of tests/http/counter.py as a host that httpx asks, and both clients of it under one set of names."""
+"""The API of tests/http/api_stack.py as a host that httpx asks, and both clients of it under one set of names."""
 
 import asyncio
 import inspect
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from tests.http.counter import HOST, SHOP, SHOP_KEY, Counter
+from tests.http.api_stack import HOST, SHOP, SHOP_KEY, ApiStack
 
 from postroom.client import AsyncMailbox, Mailbox
 from postroom.client.mailbox.aio import AsyncMailboxMessage
@@ -39,7 +39,7 @@ class Host:
     """`asked`: what reached it. `faults`: what befalls the next requests. `watch`: is shown what was answered.
     `page_size`: so many messages are on a page."""
 
-    counter: Counter
+    api: ApiStack
     asked: list[httpx.Request] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Host:
         return self.faults.pop(0)(request, self.answer) if self.faults else self.answer(request)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        reply = self.counter.router.respond(
+        reply = self.api.router.respond(
             HttpRequest(
                 request.method,
                 request.url.path,
@@ -68,7 +68,7 @@ class Host:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.counter.clock.now += seconds
+        self.api.clock.now += seconds
 
     async def sleep_async(self, seconds: float) -> None:
         self.sleep(seconds)
@@ -78,12 +78,12 @@ class Host:
         return [f"{request.method} {request.url.path.removeprefix(f'/mailboxes/{SHOP}')}" for request in self.asked]
 
     def open(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> Mailbox:
-        transport, clock = httpx.MockTransport(self), self.counter.clock
+        transport, clock = httpx.MockTransport(self), self.api.clock
         given = {"sleep": self.sleep, "chance": lambda: 1.0, **options}
         return Mailbox(url, name, key, transport=transport, clock=clock, **given)
 
     def open_async(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> "Awaited":
-        transport, clock = httpx.MockTransport(self), self.counter.clock
+        transport, clock = httpx.MockTransport(self), self.api.clock
         given = {"sleep": self.sleep_async, "chance": lambda: 1.0, **options}
         return Awaited(AsyncMailbox(url, name, key, transport=transport, clock=clock, **given), asyncio.Runner())
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trustme
 from tests.client.mailbox_net import Host, busy
-from tests.http.counter import BOB, BOB_KEY, Counter
+from tests.http.api_stack import BOB, BOB_KEY, ApiStack
 
 from postroom.client import Mailbox
 from postroom.client.mailbox import __all__ as public
@@ -28,13 +28,13 @@ NAME = "receiver.example"
 
 
 @pytest.fixture(autouse=True)
-def at_home(tmp_path: Path, counter: Counter, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with the keys that the page speaks of; the mailboxes are theirs, and httpx reaches the counter."""
+def at_home(tmp_path: Path, api: ApiStack, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the page's keys, which own the mailboxes; httpx reaches the API."""
     monkeypatch.chdir(tmp_path)
     key = PrivateKey.generate("rsa")
     Path(f"{NAME}.pem").write_bytes(key.to_pem())
     Path("bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
-    counter.mailboxes.set_keys(NAME, [b64encode(key.public.spki()).decode()])
+    api.mailboxes.set_keys(NAME, [b64encode(key.public.spki()).decode()])
 
     async def answered(_: object, request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(0)
@@ -45,9 +45,9 @@ def at_home(tmp_path: Path, counter: Counter, host: Host, monkeypatch: pytest.Mo
 
 
 @pytest.fixture
-def filed(counter: Counter) -> list[str]:
+def filed(api: ApiStack) -> list[str]:
     """Three messages wait."""
-    return [counter.file(f'{{"Body":{number}}}', mailbox=NAME, at=number)[0] for number in range(3)]
+    return [api.file(f'{{"Body":{number}}}', mailbox=NAME, at=number)[0] for number in range(3)]
 
 
 def run(code: str) -> dict[str, object]:
@@ -58,8 +58,8 @@ def run(code: str) -> dict[str, object]:
     return names
 
 
-def waiting(counter: Counter) -> int:
-    return len(list(counter.mail._shelves.all_filed(NAME, counter.clock() + 10)))
+def waiting(api: ApiStack) -> int:
+    return len(list(api.mail._shelves.all_filed(NAME, api.clock() + 10)))
 
 
 READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
@@ -67,11 +67,11 @@ READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
 
 @pytest.mark.parametrize("code", [FIVE_LINES, ASYNC], ids=["sync", "async"])
 def test_mail_is_read_and_acknowledged(
-    code: str, counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str]
+    code: str, api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(code)
     assert capsys.readouterr().out == READ
-    assert waiting(counter) == 0
+    assert waiting(api) == 0
 
 
 def test_the_first_example_has_five_lines() -> None:
@@ -79,44 +79,44 @@ def test_the_first_example_has_five_lines() -> None:
 
 
 def test_who_waits_goes_on_until_it_is_stopped(
-    counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str]
+    api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     late: list[str] = []
 
     def sleep(seconds: float) -> None:
-        counter.clock.now += seconds
+        api.clock.now += seconds
         if late:
             raise KeyboardInterrupt
-        late.extend(counter.file("{}", mailbox=NAME, at=-1000))
+        late.extend(api.file("{}", mailbox=NAME, at=-1000))
 
-    counter.mail._sleep = sleep
+    api.mail._sleep = sleep
     with pytest.raises(KeyboardInterrupt):
         run(WAITING)
     assert capsys.readouterr().out == "".join(f"new: {each}\n" for each in [*filed, *late])
-    assert waiting(counter) == 0
+    assert waiting(api) == 0
 
 
-def test_many_are_kept_before_they_are_acknowledged_in_one_go(host: Host, counter: Counter, filed: list[str]) -> None:
+def test_many_are_kept_before_they_are_acknowledged_in_one_go(host: Host, api: ApiStack, filed: list[str]) -> None:
     run(MANY)
     assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
     assert len([it for it in host.asked if it.url.path.endswith("/acknowledgements")]) == 1
-    assert waiting(counter) == 0
+    assert waiting(api) == 0
 
 
-def test_an_owner_blocks_a_sender(counter: Counter) -> None:
+def test_an_owner_blocks_a_sender(api: ApiStack) -> None:
     run(SETTING)
-    assert read_own_settings(counter.mailboxes.own_settings(NAME)).blocks == ("spam.example",)
+    assert read_own_settings(api.mailboxes.own_settings(NAME)).blocks == ("spam.example",)
 
 
-def test_a_domain_sends_and_sees_what_became_of_it(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:
-    counter.operators.put_domain(Domain(NAME, signs=True))
+def test_a_domain_sends_and_sees_what_became_of_it(api: ApiStack, capsys: pytest.CaptureFixture[str]) -> None:
+    api.operators.put_domain(Domain(NAME, signs=True))
     for _ in range(2):
         run(SENDING)
         assert capsys.readouterr().out == "shop.example Order@Shop queued\n"
 
 
 def test_who_is_told_to_come_later_goes_on_with_the_same_iterator(
-    host: Host, counter: Counter, filed: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
     really, here = time.sleep, threading.get_ident()
@@ -132,7 +132,7 @@ def test_who_is_told_to_come_later_goes_on_with_the_same_iterator(
     assert len(slept) == 6
     assert slept[-1] == 40
     assert capsys.readouterr().out == "".join(f"kept: {each}\n" for each in filed)
-    assert waiting(counter) == 0
+    assert waiting(api) == 0
 
 
 def test_keys_are_objects_or_files(filed: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The client of a mailbox against the real counter, whichever way a program waits for it."""
+"""The mailbox client, synchronous and asynchronous, with the real mailbox API."""
 
 import json
 from base64 import b64encode
@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.aws import Deployed
 from tests.client.mailbox_net import URL, Host, Open, busy, lost_after, lost_before
-from tests.http.counter import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, Counter, Owner
+from tests.http.api_stack import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, ApiStack, Owner
 
 from postroom.api.schemas import OperatorsSubject
 from postroom.api.states import TargetState
@@ -41,8 +41,8 @@ def ids(messages: Any) -> list[str]:
 # --- the main job ----------------------------------------------------------------------------------------------------
 
 
-def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(counter: Counter, mailbox: Any) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
+def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(api: ApiStack, mailbox: Any) -> None:
+    filed = [api.file(TEXT, at=at)[0] for at in range(3)]
     read = []
     for message in mailbox.unread():
         read.append((message.id, message.envelope))
@@ -51,13 +51,13 @@ def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(counter: Co
     assert ids(mailbox.unread()) == []
 
 
-def test_what_is_not_acknowledged_is_shown_to_who_comes_next(counter: Counter, mailbox: Any) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
+def test_what_is_not_acknowledged_is_shown_to_who_comes_next(api: ApiStack, mailbox: Any) -> None:
+    filed = [api.file(TEXT, at=at)[0] for at in range(3)]
     assert ids(mailbox.unread()) == ids(mailbox.unread()) == filed
 
 
-def test_a_message_says_what_is_known_of_it(counter: Counter, mailbox: Any) -> None:
-    [one] = counter.file(TEXT, at=-3)
+def test_a_message_says_what_is_known_of_it(api: ApiStack, mailbox: Any) -> None:
+    [one] = api.file(TEXT, at=-3)
     [message] = mailbox.unread()
     assert (message.id, message.partner) == (one, "b.com")
     assert message.received_at == datetime(2026, 11, 21, 9, 29, 57, tzinfo=UTC)
@@ -65,19 +65,19 @@ def test_a_message_says_what_is_known_of_it(counter: Counter, mailbox: Any) -> N
     assert message.json == json.loads(TEXT)
 
 
-def test_pages_follow_each_other(host: Host, counter: Counter, mailbox: Any) -> None:
-    filed = [one for at in range(3) for one in sorted(counter.file(*[TEXT] * 70, at=at))]
+def test_pages_follow_each_other(host: Host, api: ApiStack, mailbox: Any) -> None:
+    filed = [one for at in range(3) for one in sorted(api.file(*[TEXT] * 70, at=at))]
     assert ids(mailbox.unread()) == filed
     assert host.paths().count("GET /messages") == 3
 
 
-def test_one_conversation_may_be_chosen(counter: Counter, mailbox: Any) -> None:
-    [_], [his] = counter.file(TEXT), counter.file(TEXT, conversation="c.com")
+def test_one_conversation_may_be_chosen(api: ApiStack, mailbox: Any) -> None:
+    [_], [his] = api.file(TEXT), api.file(TEXT, conversation="c.com")
     assert ids(mailbox.unread(conversation="c.com")) == [his]
 
 
-def test_a_message_is_found_by_its_id(counter: Counter, mailbox: Any) -> None:
-    [one] = counter.file(TEXT)
+def test_a_message_is_found_by_its_id(api: ApiStack, mailbox: Any) -> None:
+    [one] = api.file(TEXT)
     assert mailbox.message(one).envelope == TEXT
     mailbox.message(one).acknowledge()
     with pytest.raises(MessageGoneError) as gone:
@@ -92,12 +92,12 @@ def test_what_is_no_id_is_no_other_address(mailbox: Any, wrong: str) -> None:
 
 
 def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looked_at(
-    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("message_listing", "handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1001)
     text = json.dumps({"n": ["€🤝"] * 700}, ensure_ascii=False)  # a part ends within a character
-    counter.file(text)
+    api.file(text)
     [message] = mailbox.unread()
     assert not [path for path in host.paths() if path.endswith("/envelope")]
     assert message.envelope == text
@@ -107,12 +107,12 @@ def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looke
 
 
 def test_an_envelope_of_what_was_acknowledged_elsewhere_is_gone(
-    counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.message_listing.MAX_MESSAGE_BYTES", 10)
-    [one] = counter.file(TEXT)
+    [one] = api.file(TEXT)
     [message] = mailbox.unread()
-    Owner(counter).acknowledge(one)
+    Owner(api).acknowledge(one)
     with pytest.raises(MessageGoneError):
         _ = message.envelope
 
@@ -120,7 +120,7 @@ def test_an_envelope_of_what_was_acknowledged_elsewhere_is_gone(
 # --- signing in ------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_an_object_or_a_file(counter: Counter, opened: Open, tmp_path: Path) -> None:
+def test_a_key_is_an_object_or_a_file(api: ApiStack, opened: Open, tmp_path: Path) -> None:
     bob = UserKeys(BOB_KEY, UserKeys.random().encryption)
     pem, keys = tmp_path / "shop.pem", tmp_path / "bob.json"
     pem.write_bytes(SHOP_KEY.to_pem())
@@ -130,9 +130,9 @@ def test_a_key_is_an_object_or_a_file(counter: Counter, opened: Open, tmp_path: 
 
 
 @pytest.mark.parametrize("size", ["rsa", "ed25519"])
-def test_every_kind_of_key_that_is_set_signs_in(counter: Counter, opened: Open, size: Any) -> None:
+def test_every_kind_of_key_that_is_set_signs_in(api: ApiStack, opened: Open, size: Any) -> None:
     key = PrivateKey.generate(size)
-    counter.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
+    api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
     assert opened(key=key).status().waiting == 0
 
 
@@ -176,26 +176,26 @@ def test_a_name_that_is_none_is_refused_before_anybody_is_asked(host: Host, open
     assert host.asked == []
 
 
-def test_a_pass_goes_on_when_the_token_ends_in_its_midst(host: Host, counter: Counter, mailbox: Any) -> None:
-    filed = sorted(counter.file(*[TEXT] * 150))
+def test_a_pass_goes_on_when_the_token_ends_in_its_midst(host: Host, api: ApiStack, mailbox: Any) -> None:
+    filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
     first = [next(unread).id for _ in range(100)]
-    counter.clock.now += 3601
+    api.clock.now += 3601
     assert first + ids(unread) == filed
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
 
-def test_who_was_signed_out_by_another_device_signs_in_again(counter: Counter, mailbox: Any, opened: Open) -> None:
+def test_who_was_signed_out_by_another_device_signs_in_again(api: ApiStack, mailbox: Any, opened: Open) -> None:
     assert mailbox.status().waiting == 0
-    counter.clock.now += 1
+    api.clock.now += 1
     opened().sign_out()
-    counter.clock.now += 60
+    api.clock.now += 60
     assert mailbox.status().waiting == 0
 
 
-def test_who_signs_out_signs_in_anew(host: Host, counter: Counter, mailbox: Any) -> None:
+def test_who_signs_out_signs_in_anew(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.sign_out()
-    counter.clock.now += 1
+    api.clock.now += 1
     assert mailbox.status().waiting == 0
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
@@ -235,7 +235,7 @@ def test_the_host_says_when_to_come_again_within_reason(host: Host, mailbox: Any
     assert host.slept == [pause]
 
 
-def test_a_mailbox_that_was_asked_too_often_is_asked_later(host: Host, counter: Counter, mailbox: Any) -> None:
+def test_a_mailbox_that_was_asked_too_often_is_asked_later(host: Host, api: ApiStack, mailbox: Any) -> None:
     for _ in range(130):
         mailbox.status()
     assert host.slept
@@ -254,21 +254,21 @@ def test_who_has_tried_often_enough_is_told_why_it_did_not_work(host: Host, open
     assert host.slept == [1.0, 2.0, 8.0, 9.0]
 
 
-def test_the_reason_of_the_mailbox_is_told(counter: Counter, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_the_mailbox_is_told(api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
     mailbox = opened(retries=Retries(1))
-    counter.file(TEXT)
-    monkeypatch.setattr(counter.objects, "get_range", away)
+    api.file(TEXT)
+    monkeypatch.setattr(api.objects, "get_range", away)
     with pytest.raises(UnavailableError, match="The store did not take") as later:
         list(mailbox.unread())
     assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
 
 
-def test_an_iterator_that_failed_goes_on_and_misses_nothing(host: Host, counter: Counter, opened: Open) -> None:
+def test_an_iterator_that_failed_goes_on_and_misses_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
-    filed = sorted(counter.file(*[TEXT] * 250))
+    filed = sorted(api.file(*[TEXT] * 250))
     unread = mailbox.unread()
     shown: list[str] = []
     failed = 0
@@ -302,10 +302,10 @@ def test_an_answer_that_never_ends_is_not_read_to_its_end(host: Host, mailbox: A
 
 
 def test_many_are_acknowledged_in_as_many_requests_as_it_takes(
-    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.client.mailbox.core.MAX_ACKNOWLEDGED", 10)
-    filed = counter.file(*[TEXT] * 25)
+    filed = api.file(*[TEXT] * 25)
     messages = list(mailbox.unread())
     done = mailbox.acknowledge([*messages, messages[0], "x", filed[0]])
     assert (sorted(done.acknowledged), done.unknown, done.again) == (sorted(filed), ["x"], [])
@@ -313,8 +313,8 @@ def test_many_are_acknowledged_in_as_many_requests_as_it_takes(
     assert ids(mailbox.unread()) == []
 
 
-def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, counter: Counter, mailbox: Any) -> None:
-    [one] = counter.file(TEXT)
+def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, api: ApiStack, mailbox: Any) -> None:
+    [one] = api.file(TEXT)
     [message] = mailbox.unread()
     host.faults = [lost_after]
     message.acknowledge()
@@ -323,10 +323,10 @@ def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, counte
 
 
 def test_what_could_not_be_acknowledged_is_said_again_and_no_other(
-    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filed = sorted(counter.file(TEXT, TEXT, TEXT))
-    throttle(counter, monkeypatch, filed[1], times=2)
+    filed = sorted(api.file(TEXT, TEXT, TEXT))
+    throttle(api, monkeypatch, filed[1], times=2)
     assert sorted(mailbox.acknowledge(filed).acknowledged) == filed
     said = [json.loads(it.content)["ids"] for it in host.asked if it.url.path.endswith("/acknowledgements")]
     assert said == [filed, filed[1:2], filed[1:2]]
@@ -334,18 +334,18 @@ def test_what_could_not_be_acknowledged_is_said_again_and_no_other(
 
 
 def test_what_can_not_be_acknowledged_now_is_an_error_and_stays(
-    counter: Counter, opened: Open, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mailbox = opened(retries=Retries(2))
-    filed = sorted(counter.file(TEXT, TEXT))
-    throttle(counter, monkeypatch, filed[0], times=2)
+    filed = sorted(api.file(TEXT, TEXT))
+    throttle(api, monkeypatch, filed[0], times=2)
     with pytest.raises(UnavailableError, match="1 messages could not be acknowledged"):
         mailbox.acknowledge(filed)
     assert ids(mailbox.unread()) == filed[:1]
 
 
-def throttle(counter: Counter, monkeypatch: pytest.MonkeyPatch, message_id: str, times: int) -> None:
-    acknowledge, left = counter.register.acknowledge, [None] * times
+def throttle(api: ApiStack, monkeypatch: pytest.MonkeyPatch, message_id: str, times: int) -> None:
+    acknowledge, left = api.register.acknowledge, [None] * times
 
     def throttled(key: Any, forget_at: int) -> bool:
         if f"-{key.claim_id}-" in message_id and left:
@@ -353,15 +353,15 @@ def throttle(counter: Counter, monkeypatch: pytest.MonkeyPatch, message_id: str,
             raise NotNowError(STORE_UNAVAILABLE)
         return acknowledge(key, forget_at)
 
-    monkeypatch.setattr(counter.register, "acknowledge", throttled)
+    monkeypatch.setattr(api.register, "acknowledge", throttled)
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
-def test_how_much_waits_and_from_whom_is_told(counter: Counter, mailbox: Any) -> None:
-    counter.file(TEXT, TEXT)
-    counter.file(TEXT, conversation="c.com", at=1)
+def test_how_much_waits_and_from_whom_is_told(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT, TEXT)
+    api.file(TEXT, conversation="c.com", at=1)
     assert mailbox.status().waiting == 3
     assert [(it.partner, it.waiting) for it in mailbox.conversations().conversations] == [("b.com", 2), ("c.com", 1)]
 
@@ -385,8 +385,8 @@ def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
         mailbox.change_settings(settings, unverified=True)
 
 
-def test_who_waits_for_a_message_is_answered_late(host: Host, counter: Counter, opened: Open) -> None:
-    counter.clock.now += 1
+def test_who_waits_for_a_message_is_answered_late(host: Host, api: ApiStack, opened: Open) -> None:
+    api.clock.now += 1
     assert ids(opened(timeout=7.0).unread(wait=15)) == []
     read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.asked}
     assert read == {"": 7.0, "15.0": 22.0}
@@ -434,15 +434,15 @@ def test_an_owner_of_a_domain_blocks_senders_and_says_where_subjects_go(mailbox:
     assert mailbox.settings() == changed
 
 
-def test_an_owner_of_a_domain_is_shown_what_its_operator_set(counter: Counter, mailbox: Any) -> None:
-    counter.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
+def test_an_owner_of_a_domain_is_shown_what_its_operator_set(api: ApiStack, mailbox: Any) -> None:
+    api.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
     assert mailbox.settings().operators_subjects["Order@Shop"] == OperatorsSubject(Treatment.MAILBOX, SHOP)
 
 
 def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> None:
-    counter = Counter(deployed, service="ds.eth")
-    counter.users.keys["carol.eth"] = carol = PrivateSigningKey.generate()
-    host = Host(counter)
+    api = ApiStack(deployed, service="ds.eth")
+    api.users.keys["carol.eth"] = carol = PrivateSigningKey.generate()
+    host = Host(api)
     with host.open("carol.eth", carol) as mailbox:
         with pytest.raises(NotTheOwnerError):
             mailbox.status()
@@ -450,17 +450,17 @@ def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> Non
         host.asked.clear()
         assert mailbox.status().waiting == 0
         assert len(host.asked) == 1, "the token of who opens it lets in"
-    with Host(Counter(deployed)).open("dave.eth", carol) as mailbox, pytest.raises(RefusedError) as refused:
+    with Host(ApiStack(deployed)).open("dave.eth", carol) as mailbox, pytest.raises(RefusedError) as refused:
         mailbox.open()
     assert refused.value.reason == "OpeningNotOffered"
 
 
-def test_an_owner_says_who_is_told_that_something_waits(counter: Counter, mailbox: Any) -> None:
+def test_an_owner_says_who_is_told_that_something_waits(api: ApiStack, mailbox: Any) -> None:
     made = mailbox.add_target("webhook", "https://hooks.example/mail")
     assert (made.kind, made.to, made.state) == ("webhook", "https://hooks.example/mail", TargetState.UNVERIFIED)
-    kept = counter.targets.find(SHOP, made.id)
+    kept = api.targets.find(SHOP, made.id)
     assert kept is not None
-    active = mailbox.verify_target(made.id, counter.webhook_keys.code(kept))
+    active = mailbox.verify_target(made.id, api.webhook_keys.code(kept))
     assert (active.id, active.state) == (made.id, TargetState.ACTIVE)
     assert mailbox.rotate_target(made.id).secret != made.secret
     assert mailbox.resume_target(made.id).state == TargetState.ACTIVE
@@ -473,12 +473,12 @@ def test_an_owner_says_who_is_told_that_something_waits(counter: Counter, mailbo
         assert refused.value.reason == "TargetUnknown"
 
 
-def test_a_secret_is_rotated_once_where_the_answer_is_lost(host: Host, counter: Counter, mailbox: Any) -> None:
+def test_a_secret_is_rotated_once_where_the_answer_is_lost(host: Host, api: ApiStack, mailbox: Any) -> None:
     made = mailbox.add_target("webhook", "https://hooks.example/mail")
     host.faults = [lost_after]
     with pytest.raises(UnavailableError):
         mailbox.rotate_target(made.id)
-    [target] = counter.targets.of(SHOP)
+    [target] = api.targets.of(SHOP)
     assert target.generation == 2, "the secret that the receiver has still signs, beside the new one"
 
 
@@ -496,12 +496,12 @@ def test_a_target_whose_answer_is_lost_is_there_and_gets_a_secret(host: Host, ma
 
 
 def test_what_is_shown_tells_whom_from_and_when_and_no_secret(
-    host: Host, counter: Counter, opened: Open, tmp_path: Path
+    host: Host, api: ApiStack, opened: Open, tmp_path: Path
 ) -> None:
     pem = tmp_path / "shop.pem"
     pem.write_bytes(SHOP_KEY.to_pem())
     mailbox = opened(key=pem)
-    [one] = counter.file(json.dumps({"text": "x" * 1000}), conversation="<b>&.com", at=-3)
+    [one] = api.file(json.dumps({"text": "x" * 1000}), conversation="<b>&.com", at=-3)
     [message] = mailbox.unread()
     assert repr(message).endswith(f"Message {one} from <b>&.com, 2026-11-21 09:29:57 UTC>")
     told = message._repr_html_()
@@ -516,8 +516,8 @@ def test_what_is_shown_tells_whom_from_and_when_and_no_secret(
         assert not [secret for secret in secrets if secret in text]
 
 
-def test_a_sender_who_could_not_be_verified_is_shown_to_be_none(counter: Counter, opened: Open) -> None:
-    counter.file("{}", mailbox=BOB, conversation="alice.eth", receipt={"unverified": "SenderSignatureInvalid"})
+def test_a_sender_who_could_not_be_verified_is_shown_to_be_none(api: ApiStack, opened: Open) -> None:
+    api.file("{}", mailbox=BOB, conversation="alice.eth", receipt={"unverified": "SenderSignatureInvalid"})
     [message] = opened(BOB, BOB_KEY).unread()
     assert message.unverified == "SenderSignatureInvalid"
     assert "from alice.eth, not verified: SenderSignatureInvalid" in repr(message)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.http.counter import BOB, BOB_KEY, NOW, SHOP, Counter
+from tests.http.api_stack import BOB, BOB_KEY, NOW, SHOP, ApiStack
 
 from postroom.api.states import State
 from postroom.client.mailbox import (
@@ -21,8 +21,8 @@ from postroom.storage.outbox import DeliveryEnd
 UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
 
-def queued(counter: Counter) -> list[Outgoing]:
-    found = [read_queue_message(body) for body in counter.deployed.bodies("CourierQueue")]
+def queued(api: ApiStack) -> list[Outgoing]:
+    found = [read_queue_message(body) for body in api.deployed.bodies("CourierQueue")]
     return [each for each in found if isinstance(each, Outgoing)]
 
 
@@ -30,9 +30,9 @@ def send(mailbox: Any, token: str = "t1", **more: Any) -> Any:
     return mailbox.send("receiver.example", "Hello@Host", {"Say": "hi 🤝"}, token=token, **more)
 
 
-def test_a_message_goes_out_in_the_name_of_the_mailbox(counter: Counter, mailbox: Any) -> None:
+def test_a_message_goes_out_in_the_name_of_the_mailbox(api: ApiStack, mailbox: Any) -> None:
     sent = send(mailbox, correlation=UUID.upper(), dialect="pollyweb")
-    [outgoing] = queued(counter)
+    [outgoing] = queued(api)
     draft = outgoing.draft
     assert (sent.state, sent.correlation, draft.correlation) == (State.QUEUED, UUID, UUID)
     assert (draft.sender, draft.receiver, draft.subject) == (SHOP, "receiver.example", "Hello@Host")
@@ -40,21 +40,21 @@ def test_a_message_goes_out_in_the_name_of_the_mailbox(counter: Counter, mailbox
 
 
 @pytest.mark.parametrize("body", [None, False, 0, -0.0, 1e21, "", [], {"": [None]}, "\x00\u2028 ￾"])
-def test_any_json_is_sent_as_it_is(counter: Counter, mailbox: Any, body: Any) -> None:
+def test_any_json_is_sent_as_it_is(api: ApiStack, mailbox: Any, body: Any) -> None:
     mailbox.send("receiver.example", "Hello@Host", body, token="t1")
-    [outgoing] = queued(counter)
+    [outgoing] = queued(api)
     assert (repr(outgoing.draft.body), outgoing.draft.has_body) == (repr(body), True)
 
 
-def test_a_message_may_have_no_body(counter: Counter, mailbox: Any) -> None:
+def test_a_message_may_have_no_body(api: ApiStack, mailbox: Any) -> None:
     mailbox.send("receiver.example", "Hello@Host", token="t1")
-    assert not queued(counter)[0].draft.has_body
+    assert not queued(api)[0].draft.has_body
 
 
-def test_what_a_receiver_would_refuse_is_refused_in_its_words(counter: Counter, mailbox: Any) -> None:
+def test_what_a_receiver_would_refuse_is_refused_in_its_words(api: ApiStack, mailbox: Any) -> None:
     with pytest.raises(RefusedError) as refused:
         mailbox.send("receiver.example", "Hello@Host", 10**400, token="t1")
-    assert (refused.value.reason, queued(counter)) == ("NotIJson", [])
+    assert (refused.value.reason, queued(api)) == ("NotIJson", [])
 
 
 @pytest.mark.parametrize("body", [float("nan"), float("inf"), {1, 2}, b"x", {"x": object()}])
@@ -64,31 +64,31 @@ def test_what_is_no_json_is_said_to_be_none_and_nobody_is_asked(host: Host, mail
     assert host.asked == []
 
 
-def test_said_again_after_its_answer_was_lost_it_is_sent_once(host: Host, counter: Counter, mailbox: Any) -> None:
+def test_said_again_after_its_answer_was_lost_it_is_sent_once(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.status()
     host.faults = [lost_after, busy(503), lost_before]
     first = send(mailbox)
     assert host.paths().count("POST /outbox") == 4
     assert send(mailbox) == first
-    assert [each.draft.correlation for each in queued(counter)] == [first.correlation]
+    assert [each.draft.correlation for each in queued(api)] == [first.correlation]
 
 
-def test_who_could_not_send_now_is_told_so_and_says_it_again(host: Host, counter: Counter, opened: Open) -> None:
+def test_who_could_not_send_now_is_told_so_and_says_it_again(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(2))
     mailbox.status()
     host.faults = [lost_before, lost_after]
     with pytest.raises(UnavailableError):
         send(mailbox)
     send(mailbox)
-    assert len(queued(counter)) == 1
+    assert len(queued(api)) == 1
 
 
-def test_a_token_that_was_used_for_another_message_sends_nothing(counter: Counter, mailbox: Any) -> None:
+def test_a_token_that_was_used_for_another_message_sends_nothing(api: ApiStack, mailbox: Any) -> None:
     send(mailbox)
     with pytest.raises(TokenReusedError, match="Each message needs a token of its own") as refused:
         mailbox.send("receiver.example", "Hello@Host", "other", token="t1")
     assert refused.value.reason == "TokenReused"
-    assert len(queued(counter)) == 1
+    assert len(queued(api)) == 1
 
 
 def test_who_may_not_send_is_told_who_can_change_that(opened: Open) -> None:
@@ -97,10 +97,10 @@ def test_who_may_not_send_is_told_who_can_change_that(opened: Open) -> None:
     assert refused.value.reason == "NotASender"
 
 
-def test_what_became_of_a_message_is_shown(counter: Counter, mailbox: Any) -> None:
+def test_what_became_of_a_message_is_shown(api: ApiStack, mailbox: Any) -> None:
     correlation = send(mailbox).correlation
     assert mailbox.sent_one(correlation).state == State.QUEUED
-    rows = counter.deployed.storage.outbox
+    rows = api.deployed.storage.outbox
     rows.finish(SHOP, correlation, DeliveryEnd(State.REFUSED, int(NOW * 1000), "Why", "Because.", ""))
     told = mailbox.sent_one(correlation.upper())
     assert (told.state, told.reason, told.detail, told.to) == (State.REFUSED, "Why", "Because.", "receiver.example")
@@ -115,13 +115,13 @@ def test_what_was_not_sent_is_not_found_and_no_other_address(host: Host, mailbox
 
 
 def test_what_was_sent_is_listed_newest_first_over_all_pages_and_on_after_a_fault(
-    host: Host, counter: Counter, opened: Open
+    host: Host, api: ApiStack, opened: Open
 ) -> None:
     mailbox = opened(retries=Retries(1))
     host.page_size = 2
     sent = []
     for number in range(5):
-        counter.clock.now += 1
+        api.clock.now += 1
         sent.append(send(mailbox, f"t{number}").correlation)
     listed = mailbox.sent()
     found = [next(listed).correlation for _ in range(2)]

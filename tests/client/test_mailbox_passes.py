@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 from tests.aws import Clients, deployment
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.http.counter import NOW, SHOP_KEY, Counter, Owner
+from tests.http.api_stack import NOW, SHOP_KEY, ApiStack, Owner
 from tests.tiers import amount
 
 from postroom.client.mailbox import MessageUnreadableError, Retries, UnavailableError, UnreadableMessageWarning
@@ -27,83 +27,83 @@ from postroom.client.mailbox.passes import REST_SECONDS, Passes
 TEXT = '{"Header":{}}'
 
 
-def while_waiting(counter: Counter, at: dict[float, Callable[[], object]]) -> None:
-    """Do something when the clock, on which somebody waits at the counter, is so many seconds after NOW."""
+def while_waiting(api: ApiStack, at: dict[float, Callable[[], object]]) -> None:
+    """Do something when the clock, on which somebody waits for messages, is so many seconds after NOW."""
 
     def sleep(seconds: float) -> None:
-        counter.clock.now += seconds
-        for due in [each for each in at if NOW + each <= counter.clock.now]:
+        api.clock.now += seconds
+        for due in [each for each in at if NOW + each <= api.clock.now]:
             at.pop(due)()
 
-    counter.mail._sleep = sleep
+    api.mail._sleep = sleep
 
 
-def test_who_does_not_wait_makes_one_pass(host: Host, counter: Counter, mailbox: Any) -> None:
-    filed = sorted(counter.file(*[TEXT] * 150))
+def test_who_does_not_wait_makes_one_pass(host: Host, api: ApiStack, mailbox: Any) -> None:
+    filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
     assert [message.id for message in unread] == filed
-    counter.file(TEXT, at=9)
+    api.file(TEXT, at=9)
     assert list(unread) == []
     assert host.paths().count("GET /messages") == 2
 
 
-def test_who_waits_is_shown_what_comes_as_soon_as_it_is_there(counter: Counter, mailbox: Any) -> None:
-    while_waiting(counter, {30: lambda: counter.file(TEXT, at=30), 45: lambda: counter.file(TEXT, at=45)})
+def test_who_waits_is_shown_what_comes_as_soon_as_it_is_there(api: ApiStack, mailbox: Any) -> None:
+    while_waiting(api, {30: lambda: api.file(TEXT, at=30), 45: lambda: api.file(TEXT, at=45)})
     seen = []
     for message in mailbox.unread(wait=50):
-        seen.append(counter.clock.now - NOW)
+        seen.append(api.clock.now - NOW)
         message.acknowledge()
     assert seen == [30, 45]
-    assert counter.clock.now == NOW + 45 + 50
+    assert api.clock.now == NOW + 45 + 50
 
 
-def test_the_time_that_is_waited_begins_when_the_last_message_is_done_with(counter: Counter, mailbox: Any) -> None:
-    counter.file(TEXT)
+def test_the_time_that_is_waited_begins_when_the_last_message_is_done_with(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT)
     for message in mailbox.unread(wait=10):
-        counter.clock.now += 1000
+        api.clock.now += 1000
         message.acknowledge()
-    assert counter.clock.now == NOW + 1000 + 10
+    assert api.clock.now == NOW + 1000 + 10
 
 
-def test_who_waits_for_ever_does(counter: Counter, mailbox: Any) -> None:
-    while_waiting(counter, {100: lambda: counter.file(TEXT, at=100)})
+def test_who_waits_for_ever_does(api: ApiStack, mailbox: Any) -> None:
+    while_waiting(api, {100: lambda: api.file(TEXT, at=100)})
     assert next(mailbox.unread(wait=True)).received_at.timestamp() == NOW + 100
 
 
-def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(counter: Counter, mailbox: Any) -> None:
-    counter.file(TEXT, at=-1)
-    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT, at=-1)
+    while_waiting(api, {7: lambda: api.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=30)
     next(unread).acknowledge()
     assert next(unread).received_at.timestamp() == NOW - 1000
-    assert counter.clock.now == NOW + 7
+    assert api.clock.now == NOW + 7
 
 
-def test_a_late_message_is_shown_at_once_where_others_stay(counter: Counter, mailbox: Any) -> None:
-    counter.file(*[TEXT] * 3, at=-1)
-    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+def test_a_late_message_is_shown_at_once_where_others_stay(api: ApiStack, mailbox: Any) -> None:
+    api.file(*[TEXT] * 3, at=-1)
+    while_waiting(api, {7: lambda: api.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=300)
     assert [next(unread).received_at.timestamp() for _ in range(4)] == [NOW - 1] * 3 + [NOW - 1000]
-    assert counter.clock.now == NOW + 7
+    assert api.clock.now == NOW + 7
 
 
 def test_a_late_message_is_shown_soon_where_so_many_stay_that_none_is_watched(
-    counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.message_listing.MOST_WATCHED", 2)
-    counter.file(*[TEXT] * 3, at=-1)
-    while_waiting(counter, {7: lambda: counter.file(TEXT, at=-1000)})
+    api.file(*[TEXT] * 3, at=-1)
+    while_waiting(api, {7: lambda: api.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=300)
     assert [next(unread).received_at.timestamp() for _ in range(4)] == [NOW - 1] * 3 + [NOW - 1000]
-    assert counter.clock.now == NOW + REST_SECONDS
+    assert api.clock.now == NOW + REST_SECONDS
 
 
 def test_of_a_message_that_cannot_be_read_is_warned_once_and_nothing_is_held_up(
-    host: Host, counter: Counter, mailbox: Any
+    host: Host, api: ApiStack, mailbox: Any
 ) -> None:
-    one, two, three = (counter.file(TEXT, at=at)[0] for at in range(-3, 0))
-    lie_at = sorted(counter.deployed.objects())
-    counter.deployed.clients.s3.delete_object(Bucket=counter.deployed.bucket, Key=lie_at[1])
+    one, two, three = (api.file(TEXT, at=at)[0] for at in range(-3, 0))
+    lie_at = sorted(api.deployed.objects())
+    api.deployed.clients.s3.delete_object(Bucket=api.deployed.bucket, Key=lie_at[1])
     unread = mailbox.unread(wait=50)
     # As an error, too: it takes nothing along.
     with pytest.raises(UnreadableMessageWarning, match=two):
@@ -114,55 +114,53 @@ def test_of_a_message_that_cannot_be_read_is_warned_once_and_nothing_is_held_up(
         mailbox.message(two)
 
 
-def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(counter: Counter, mailbox: Any) -> None:
-    counter.file(TEXT, at=-1)
-    while_waiting(counter, {2: lambda: counter.file(TEXT, at=-1000)})
+def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT, at=-1)
+    while_waiting(api, {2: lambda: api.file(TEXT, at=-1000)})
     assert len(list(mailbox.unread(wait=5))) == 2
     # After it more may come for as long.
-    assert counter.clock.now == NOW + 2 + 5
+    assert api.clock.now == NOW + 2 + 5
 
 
-def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(counter: Counter, mailbox: Any) -> None:
-    counter.file(TEXT, at=-1)
-    stream = {float(at): lambda at=at: counter.file(TEXT, at=at) for at in range(1, 60)}
-    while_waiting(counter, {**stream, 5.5: lambda: counter.file(TEXT, at=-1000)})
+def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT, at=-1)
+    stream = {float(at): lambda at=at: api.file(TEXT, at=at) for at in range(1, 60)}
+    while_waiting(api, {**stream, 5.5: lambda: api.file(TEXT, at=-1000)})
     for message in mailbox.unread(wait=30):
         if message.received_at.timestamp() == NOW - 1000:
             break
     else:
         pytest.fail("it was not shown")
-    assert counter.clock.now <= NOW + 5.5 + REST_SECONDS + 1
+    assert api.clock.now <= NOW + 5.5 + REST_SECONDS + 1
 
 
 def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
-    host: Host, counter: Counter, mailbox: Any, monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
-    filed = sorted(counter.file(*[TEXT] * 5))
+    filed = sorted(api.file(*[TEXT] * 5))
     assert [message.id for message in mailbox.unread(wait=60)] == filed
-    assert counter.clock.now == NOW + 60
+    assert api.clock.now == NOW + 60
     # A pass, and who waits at its end: every 20 seconds.
     assert host.paths().count("GET /messages") <= 2 * 60 / REST_SECONDS + 3
 
 
-def test_no_more_is_remembered_than_what_is_there(
-    host: Host, counter: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_is_remembered_than_what_is_there(host: Host, api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
-    [stays] = counter.file(TEXT, at=-1)
+    [stays] = api.file(TEXT, at=-1)
     with host.open() as mailbox:
-        passes = Passes(mailbox._core, True, "", counter.clock)
+        passes = Passes(mailbox._core, True, "", api.clock)
         pages = filter(None, (mailbox._make(passes.next_page()).messages for _ in itertools.count()))
         assert [it.id for it in next(pages)] == [stays]
         for at in range(1, 30):
-            while_waiting(counter, {at * 10: lambda at=at: counter.file(TEXT, at=at * 10)})
+            while_waiting(api, {at * 10: lambda at=at: api.file(TEXT, at=at * 10)})
             mailbox.acknowledge([it.id for it in next(pages)])
             assert len(passes._known | passes._met) <= 6
 
 
-def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, counter: Counter, opened: Open) -> None:
+def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
-    filed = sorted(counter.file(TEXT, TEXT))
+    filed = sorted(api.file(TEXT, TEXT))
     unread = mailbox.unread(wait=50)
     assert [next(unread).id, next(unread).id] == filed
     for _ in range(3):
@@ -172,16 +170,16 @@ def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, counter: Counte
     assert list(unread) == []
 
 
-def test_who_waits_is_not_sent_away_by_an_outage(host: Host, counter: Counter, opened: Open) -> None:
+def test_who_waits_is_not_sent_away_by_an_outage(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     unread = mailbox.unread(wait=10)
-    while_waiting(counter, {10: lambda: host.faults.append(lost_before)})
-    counter.file(TEXT)
+    while_waiting(api, {10: lambda: host.faults.append(lost_before)})
+    api.file(TEXT)
     next(unread)
     with pytest.raises(UnavailableError):
         next(unread)
-    counter.clock.now += 1000
-    counter.file(TEXT, at=100)
+    api.clock.now += 1000
+    api.file(TEXT, at=100)
     assert len(list(unread)) == 1
 
 
@@ -194,9 +192,9 @@ class Pickup(RuleBasedStateMachine):
         super().__init__()
         # moto's queries read all that earlier examples left.
         self.deployment = deployment(clients)
-        self.counter = Counter(self.deployment.__enter__())
-        self.counter.mailboxes.set_keys(self.name, [b64encode(SHOP_KEY.public.spki()).decode()])
-        self.host = Host(self.counter, page_size=3)
+        self.api = ApiStack(self.deployment.__enter__())
+        self.api.mailboxes.set_keys(self.name, [b64encode(SHOP_KEY.public.spki()).decode()])
+        self.host = Host(self.api, page_size=3)
         self.mailbox: Any = getattr(self.host, opening)(self.name, retries=Retries(2))
         self.filed: set[str] = set()
         self.pages: list[set[str]] = []
@@ -223,23 +221,23 @@ class Pickup(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def file(self, count: int) -> None:
-        self.counter.clock.now += 1
-        self._file(count, self.counter.clock.now)
+        self.api.clock.now += 1
+        self._file(count, self.api.clock.now)
 
     @rule(count=st.integers(1, 4))
     def file_behind_what_was_shown(self, count: int) -> None:
         came = [int(each[:13]) / 1000 for each in self.shown]
-        self._file(count, min(came, default=self.counter.clock.now) - 1)
+        self._file(count, min(came, default=self.api.clock.now) - 1)
 
     def _file(self, count: int, at: float) -> None:
-        self.filed |= set(self.counter.file(*[TEXT] * count, mailbox=self.name, at=at - NOW))
+        self.filed |= set(self.api.file(*[TEXT] * count, mailbox=self.name, at=at - NOW))
 
     @rule(data=st.data())
     def acknowledge_by_another_device(self, data: st.DataObject) -> None:
         chosen = data.draw(st.sampled_from(sorted(self.filed)))
         if self.other is None:
-            self.other = Owner(self.counter, self.name)
-        self.other.token = self.counter.sign_in(self.name)
+            self.other = Owner(self.api, self.name)
+        self.other.token = self.api.sign_in(self.name)
         self.other.acknowledge(chosen)
         self.acknowledged.setdefault(chosen, len(self.pages))
 
@@ -251,12 +249,12 @@ class Pickup(RuleBasedStateMachine):
 
     @rule()
     def end_the_token(self) -> None:
-        self.counter.clock.now += 3601
+        self.api.clock.now += 3601
 
     @rule()
     def sign_out(self) -> None:
-        self.counter.mailboxes.revoke_tokens(self.name)
-        self.counter.clock.now += 61
+        self.api.mailboxes.revoke_tokens(self.name)
+        self.api.clock.now += 61
 
     @rule(count=st.integers(1, 5), acknowledge=st.booleans())
     def read(self, count: int, acknowledge: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whatever the counter answers, a method of the client asks for; or it is said here why none does."""
+"""Each operation of the mailbox API has a method of the client, or a reason why there is none."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.aws import Deployed
 from tests.client.mailbox_net import Host, Open
-from tests.http.counter import BOB, BOB_KEY, Counter
+from tests.http.api_stack import BOB, BOB_KEY, ApiStack
 
 from postroom.api.operations import OPERATIONS
 from postroom.api.schemas import MAX_PART_BYTES
@@ -67,21 +67,19 @@ BEFORE: dict[str, Callable[[Any], object]] = {"sent": CALLS["send"]}
 
 
 @pytest.fixture
-def counter(deployed: Deployed) -> Counter:
+def api(deployed: Deployed) -> ApiStack:
     """One at which names of dm3 may open their mailboxes."""
-    return Counter(deployed, service="ds.eth")
+    return ApiStack(deployed, service="ds.eth")
 
 
 @pytest.mark.parametrize("does", [operation.id for operation in OPERATIONS])
-def test_an_operation_has_a_method_or_a_reason_to_have_none(
-    does: str, counter: Counter, host: Host, opened: Open
-) -> None:
+def test_an_operation_has_a_method_or_a_reason_to_have_none(does: str, api: ApiStack, host: Host, opened: Open) -> None:
     assert (does in NO_METHOD) != (does in CALLS), f"{does}: name a call of its method, or why there is none"
     if does in NO_METHOD:
         return
     name, key = (BOB, BOB_KEY) if does in OF_DM3 else (None, None)
     mailbox = opened(name, key) if name else opened()
-    counter.file("{}")
+    api.file("{}")
     if does in BEFORE:
         BEFORE[does](mailbox)
     host.asked.clear()

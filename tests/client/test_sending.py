@@ -27,7 +27,7 @@ QUEUED = b'{"Correlation":"0f8fad5b-d9cb-469f-a165-70867728950e","Status":"Queue
 
 
 @dataclass
-class PostOffice:
+class FakeInbox:
     """What came in, and what is answered to it."""
 
     port: int = 0
@@ -41,17 +41,17 @@ class PostOffice:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[PostOffice]:
-    office = PostOffice()
+def fake_inbox(tmp_path: Path) -> Iterator[FakeInbox]:
+    fake_inbox = FakeInbox()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            office.came.append((self.headers["Host"], self.path, self.headers["Content-Type"], data))
-            self.send_response(office.status)
-            self.send_header("Content-Length", str(len(office.body)))
+            fake_inbox.came.append((self.headers["Host"], self.path, self.headers["Content-Type"], data))
+            self.send_response(fake_inbox.status)
+            self.send_header("Content-Length", str(len(fake_inbox.body)))
             self.end_headers()
-            self.wfile.write(office.body)
+            self.wfile.write(fake_inbox.body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
             """Say nothing."""
@@ -62,10 +62,10 @@ def office(tmp_path: Path) -> Iterator[PostOffice]:
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        office.port, office.ca_file = server.server_port, str(tmp_path / "ca.pem")
+        fake_inbox.port, fake_inbox.ca_file = server.server_port, str(tmp_path / "ca.pem")
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield office
+        yield fake_inbox
         server.shutdown()
         thread.join()
 
@@ -79,14 +79,14 @@ Make = Callable[..., Sender]
 
 
 @pytest.fixture
-def sender_of(office: PostOffice, key: PrivateKey) -> Make:
+def sender_of(fake_inbox: FakeInbox, key: PrivateKey) -> Make:
     def make(dialect: Dialect = NLWEB, selector: str | None = "pk1") -> Sender:
         return Sender(
             key,
             "sender.example",
             selector,
             dialect,
-            office.https(),
+            fake_inbox.https(),
             clock=lambda: 1_700_000_000.5,
             new_correlation=lambda: CORRELATION,
         )
@@ -94,11 +94,13 @@ def sender_of(office: PostOffice, key: PrivateKey) -> Make:
     return make
 
 
-def test_a_message_arrives_signed_at_the_well_known_inbox(office: PostOffice, sender_of: Make, key: PrivateKey) -> None:
+def test_a_message_arrives_signed_at_the_well_known_inbox(
+    fake_inbox: FakeInbox, sender_of: Make, key: PrivateKey
+) -> None:
     sent = sender_of().send("Receiver.Example.", "Hello@Host", {"Say": "hi 🤝"})
     assert (sent.fate, sent.status, sent.correlation) == (SendOutcome.TAKEN, 200, CORRELATION)
     assert sent.reply == {"Correlation": CORRELATION, "Status": "Queued"}
-    [(host, path, content_type, data)] = office.came
+    [(host, path, content_type, data)] = fake_inbox.came
     assert (host.partition(":")[0], path, content_type) == ("nlweb.receiver.example", "/inbox", "application/json")
     envelope = read_envelope(json.loads(data))
     check_hash(envelope.claimed_hash, envelope.digest)
@@ -106,28 +108,30 @@ def test_a_message_arrives_signed_at_the_well_known_inbox(office: PostOffice, se
     assert (envelope.receiver, envelope.timestamp_ms, envelope.selector) == (RECEIVER, 1_700_000_000_500, "pk1")
 
 
-def test_the_dialect_of_2026_has_its_own_host_and_header(office: PostOffice, sender_of: Make) -> None:
+def test_the_dialect_of_2026_has_its_own_host_and_header(fake_inbox: FakeInbox, sender_of: Make) -> None:
     sender_of(POLLYWEB).send(RECEIVER, "Hello@Host", None)
-    [(host, _, _, data)] = office.came
+    [(host, _, _, data)] = fake_inbox.came
     assert host.partition(":")[0] == "pw.receiver.example"
     assert json.loads(data)["Header"]["Selector"] == "pk1"
 
 
-def test_a_correlation_may_be_given(office: PostOffice, sender_of: Make) -> None:
+def test_a_correlation_may_be_given(fake_inbox: FakeInbox, sender_of: Make) -> None:
     given = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
     assert sender_of().send(RECEIVER, "Hello@Host", {}, correlation=given).correlation == given
-    assert json.loads(office.came[0][3])["Header"]["Correlation"] == given
+    assert json.loads(fake_inbox.came[0][3])["Header"]["Correlation"] == given
 
 
-def test_a_refusal_is_an_answer_with_the_receivers_reason(office: PostOffice, sender_of: Make) -> None:
-    office.status, office.body = 422, b'{"title":"No","status":422,"detail":"stale","reason":"TimestampTooOld"}'
+def test_a_refusal_is_an_answer_with_the_receivers_reason(fake_inbox: FakeInbox, sender_of: Make) -> None:
+    fake_inbox.status, fake_inbox.body = 422, b'{"title":"No","status":422,"detail":"stale","reason":"TimestampTooOld"}'
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.fate, sent.reason, sent.detail) == (SendOutcome.REFUSED, "TimestampTooOld", "stale")
 
 
 @pytest.mark.parametrize("status", [301, 408, 425, 429, 500, 503])
-def test_what_says_nothing_of_the_message_may_be_sent_again(office: PostOffice, sender_of: Make, status: int) -> None:
-    office.status = status
+def test_what_says_nothing_of_the_message_may_be_sent_again(
+    fake_inbox: FakeInbox, sender_of: Make, status: int
+) -> None:
+    fake_inbox.status = status
     assert sender_of().send(RECEIVER, "Hello@Host", {}).fate is SendOutcome.NOT_NOW
 
 
@@ -135,40 +139,40 @@ def test_what_says_nothing_of_the_message_may_be_sent_again(office: PostOffice, 
     ("body", "reply"),
     [(b"", None), (b"no JSON", "no JSON"), (b"[1, 2]", [1, 2]), (b'{"a":1,"a":2}', '{"a":1,"a":2}'), (b"\xff", "�")],
 )
-def test_any_body_is_a_reply(office: PostOffice, sender_of: Make, body: bytes, reply: JsonValue) -> None:
-    office.status, office.body = 400, body
+def test_any_body_is_a_reply(fake_inbox: FakeInbox, sender_of: Make, body: bytes, reply: JsonValue) -> None:
+    fake_inbox.status, fake_inbox.body = 400, body
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.reply, sent.reason, sent.detail) == (reply, "", "")
 
 
-def test_a_problem_document_with_odd_members_is_no_trouble(office: PostOffice, sender_of: Make) -> None:
-    office.status, office.body = 400, b'{"reason":[1],"detail":null}'
+def test_a_problem_document_with_odd_members_is_no_trouble(fake_inbox: FakeInbox, sender_of: Make) -> None:
+    fake_inbox.status, fake_inbox.body = 400, b'{"reason":[1],"detail":null}'
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.reason, sent.detail) == ("", "")
 
 
-def test_an_envelope_is_delivered_bit_for_bit(office: PostOffice) -> None:
+def test_an_envelope_is_delivered_bit_for_bit(fake_inbox: FakeInbox) -> None:
     data = b'{ "not" : "even an envelope" }\r\n'
-    sent = deliver(office.https(), NLWEB.inbox_url(RECEIVER), data)
-    assert office.came[0][3] == data
+    sent = deliver(fake_inbox.https(), NLWEB.inbox_url(RECEIVER), data)
+    assert fake_inbox.came[0][3] == data
     assert sent.correlation == ""
 
 
-def test_nobody_there_is_no_answer(office: PostOffice, key: PrivateKey) -> None:
-    https = HttpsClient(lambda _host: [], port=office.port, allow_private=True, ca_file=office.ca_file)
+def test_nobody_there_is_no_answer(fake_inbox: FakeInbox, key: PrivateKey) -> None:
+    https = HttpsClient(lambda _host: [], port=fake_inbox.port, allow_private=True, ca_file=fake_inbox.ca_file)
     with pytest.raises(NotNowError) as error:
         Sender(key, "sender.example", None, NLWEB, https).send(RECEIVER, "Hello@Host", {})
     assert error.value.reason is OUTBOUND_FAILED
 
 
-def test_what_has_no_canonical_form_is_not_sent(office: PostOffice, sender_of: Make) -> None:
+def test_what_has_no_canonical_form_is_not_sent(fake_inbox: FakeInbox, sender_of: Make) -> None:
     with pytest.raises(TheirError) as error:
         sender_of().send(RECEIVER, "Hello@Host", {"n": 2**53})
     assert error.value.reason is NOT_I_JSON
-    assert office.came == []
+    assert fake_inbox.came == []
 
 
-def test_a_receiver_that_is_no_host_name_is_not_sent_to(office: PostOffice, sender_of: Make) -> None:
+def test_a_receiver_that_is_no_host_name_is_not_sent_to(fake_inbox: FakeInbox, sender_of: Make) -> None:
     with pytest.raises(TheirError):
         sender_of().send("receiver.example/../x", "Hello@Host", {})
-    assert office.came == []
+    assert fake_inbox.came == []

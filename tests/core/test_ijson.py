@@ -1,4 +1,4 @@
-"""The strict door parser: RFC 7493, RFC 8259, and the limits of the house."""
+"""The strict parser for requests: RFC 7493, RFC 8259, and our own limits."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The town of the story, up once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
+"""The demo's stack, started once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,13 +24,13 @@ def stack() -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="session")
-def town(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> DemoStack:
+def demo_stack(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> DemoStack:
     return DemoStack(stack, tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="session")
-def story(town: DemoStack) -> Story:
-    return Story(town, print)
+def story(demo_stack: DemoStack) -> Story:
+    return Story(demo_stack, print)
 
 
 @pytest.fixture(scope="session")
@@ -46,9 +46,9 @@ def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def function_logs(request: pytest.FixtureRequest) -> Iterator[None]:
     """Show what the functions wrote beside a failed test."""
     failed = request.session.testsfailed
-    town = request.getfixturevalue("town") if "town" in request.fixturenames else None
+    demo_stack = request.getfixturevalue("demo_stack") if "demo_stack" in request.fixturenames else None
     yield
-    if town and request.session.testsfailed > failed:
-        for office in (town.receiver, town.buffer):
-            for line in office.deployment.logs()[-60:]:
+    if demo_stack and request.session.testsfailed > failed:
+        for demo_deployment in (demo_stack.receiver, demo_stack.buffer):
+            for line in demo_deployment.deployment.logs()[-60:]:
                 print(line.function, line.text)

@@ -1,4 +1,4 @@
-"""A shell that follows a page of docs/: `postroom` is found in it, and finds the town."""
+"""A shell for the commands of a page of docs/: it finds `postroom`, which finds the local stack."""
 
 import os
 import subprocess
@@ -14,9 +14,9 @@ Shell = Callable[[str], str]
 _SECONDS = 1200
 
 
-def open_shell(town: DemoStack, folder: Path, **environment: str) -> Shell:
+def open_shell(demo_stack: DemoStack, folder: Path, **environment: str) -> Shell:
     """A shell in a folder; it answers what a script prints, and insists that every command of it succeeds."""
-    return shell_beside(town.stack, folder, **environment)
+    return shell_beside(demo_stack.stack, folder, **environment)
 
 
 def shell_beside(stack: LocalStack, folder: Path, **environment: str) -> Shell:

@@ -19,7 +19,7 @@ from postroom.protocols.dm3.message import MessageMetadata, sign_message
 __all__ = ["https"]
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -32,11 +32,11 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(town: DemoStack, own_pem: Path, home: Path) -> Shell:
+def run(demo_stack: DemoStack, own_pem: Path, home: Path) -> Shell:
     """A shell in a folder with what the page speaks of: keys, a registry; and the key of the domain's owner is set."""
-    (home / f"{BOB}.json").write_bytes(town.names.key_file(BOB).read_bytes())
-    (home / "names.json").write_bytes(town.names.registry_file.read_bytes())
-    shell = open_shell(town, home, HOME=str(home), XDG_CACHE_HOME=str(home / "cache"))
+    (home / f"{BOB}.json").write_bytes(demo_stack.names.key_file(BOB).read_bytes())
+    (home / "names.json").write_bytes(demo_stack.names.registry_file.read_bytes())
+    shell = open_shell(demo_stack, home, HOME=str(home), XDG_CACHE_HOME=str(home / "cache"))
     shell(
         f"cp {own_pem} own.pem\n"
         "openssl pkey -in own.pem -pubout -out own.pub.pem\n"
@@ -46,25 +46,25 @@ def run(town: DemoStack, own_pem: Path, home: Path) -> Shell:
 
 
 def test_mail_comes_home_and_is_kept_as_the_page_says(
-    story: Story, town: DemoStack, https: HttpsClient, home: Path, run: Shell
+    story: Story, demo_stack: DemoStack, https: HttpsClient, home: Path, run: Shell
 ) -> None:
-    find(town, write(town, https, "Good morning, Bob, at home"))
-    envelope = story.envelope(town.sender, {"Text": "for the archive"})
+    find(demo_stack, write(demo_stack, https, "Good morning, Bob, at home"))
+    envelope = story.envelope(demo_stack.sender, {"Text": "for the archive"})
     assert story.post(envelope)[0] == 200
-    story.find_filed(town.receiver, RECEIVER, envelope)
+    story.find_filed(demo_stack.receiver, RECEIVER, envelope)
 
     assert "came home" in run(LETTERS)
-    assert town.receiver.filed(BOB) == []
+    assert demo_stack.receiver.filed(BOB) == []
     run(DOMAIN)
-    assert town.receiver.filed(RECEIVER) == []
+    assert demo_stack.receiver.filed(RECEIVER) == []
     kept = json.loads(run("postroom archive show sender.example --key own.pem --home company --json"))
     whole = run("postroom archive verify --key own.pem --home company --json")
     assert json.loads(whole)["unproven"] < json.loads(whole)["messages"]
     assert envelope in [json.loads(it["received"]["envelope"]) for it in kept["messages"]]
 
-    told = run(READ)
-    assert "alice.eth" in told
-    assert "    Good morning, Bob, at home\n" in told
+    printed = run(READ)
+    assert "alice.eth" in printed
+    assert "    Good morning, Bob, at home\n" in printed
     assert json.loads((home / "alice.json").read_text())["partner"] == "alice.eth"
     assert "Good morning, Bob, at home" in run(SEARCH)
     assert "Good morning, Bob, at home" in run(WITHOUT)
@@ -78,19 +78,19 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(
     assert len(list((home / "safe").glob("0x*"))) == 1
     assert "0 flaws" in run(VERIFY)
 
-    find(town, write(town, https, "kept where it waited"))
+    find(demo_stack, write(demo_stack, https, "kept where it waited"))
     run(LETTERS.replace("--home mail", "--home service"))
-    assert town.receiver.filed(BOB) == []
+    assert demo_stack.receiver.filed(BOB) == []
     there = f"https://dm3.{RECEIVER}/{BOB}"
     run(f"postroom archive move --to back --remove --key {BOB}.json --home {there}")
     assert "kept where it waited" in run(f"postroom archive show alice.eth --key {BOB}.json --home back")
 
 
 def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
-    town: DemoStack, https: HttpsClient, run: Shell
+    demo_stack: DemoStack, https: HttpsClient, run: Shell
 ) -> None:
     """Only the receiver sees it: what the post office sees, alice.eth signed; mallory.eth's name is sealed."""
-    names = town.names
+    names = demo_stack.names
     alice, bob = names.users[ALICE], names.profiles.user(BOB)
     envelope = write_envelope(
         sign_message("Send me your keys", MessageMetadata(BOB, MALLORY, now_ms()), alice.signing),
@@ -100,10 +100,10 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
         signing=alice.signing,
     )
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1})
-    find(town, Dm3Sent(envelope, ()))
+    find(demo_stack, Dm3Sent(envelope, ()))
     assert "1 of them set aside: SenderSignatureInvalid" in run(LETTERS)
     assert "set aside: SenderSignatureInvalid" in run(ASIDE)
-    assert town.receiver.filed(BOB) == []
+    assert demo_stack.receiver.filed(BOB) == []
 
 
 def test_every_block_of_the_page_is_followed() -> None:

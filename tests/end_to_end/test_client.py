@@ -18,48 +18,48 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
-DESK = "desk.example"
-URL = f"https://{NLWEB.host(DESK)}"
+OWNER = "owner.example"
+URL = f"https://{NLWEB.host(OWNER)}"
 KEY = PrivateKey.generate("ed25519")
 
 
 @pytest.fixture(scope="module")
-def reached(town: DemoStack) -> dict[str, Any]:
-    """How the town is reached; desk.example has its post office and its owner from now on."""
-    office = town.receiver
-    office.operators.put_subject(DESK, SubjectRule(SUBJECT, Treatment.MAILBOX, DESK))
-    office.operators.put_domain(Domain(DESK))
-    office.deployment.serve_host(NLWEB.host(DESK))
-    mailboxes = office.mailboxes
-    mailboxes.set_keys(DESK, [b64encode(KEY.public.spki()).decode()])
-    return {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.edge.port)}
+def reached(demo_stack: DemoStack) -> dict[str, Any]:
+    """How to reach the stack, which serves owner.example from now on."""
+    demo_deployment = demo_stack.receiver
+    demo_deployment.operators.put_subject(OWNER, SubjectRule(SUBJECT, Treatment.MAILBOX, OWNER))
+    demo_deployment.operators.put_domain(Domain(OWNER))
+    demo_deployment.deployment.serve_host(NLWEB.host(OWNER))
+    mailboxes = demo_deployment.mailboxes
+    mailboxes.set_keys(OWNER, [b64encode(KEY.public.spki()).decode()])
+    return {"ca_file": demo_stack.stack.authority.pem, "connect": ("127.0.0.1", demo_stack.stack.edge.port)}
 
 
 def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
-    story: Story, town: DemoStack, reached: dict[str, Any]
+    story: Story, demo_stack: DemoStack, reached: dict[str, Any]
 ) -> None:
-    sent = story.envelope(town.sender, {"Text": "Good morning 🤝"}, to=DESK)
-    with Mailbox(URL, DESK, KEY, **reached) as mailbox:
+    sent = story.envelope(demo_stack.sender, {"Text": "Good morning 🤝"}, to=OWNER)
+    with Mailbox(URL, OWNER, KEY, **reached) as mailbox:
         unread = mailbox.unread(wait=60)
-        assert story.post(sent, NLWEB.inbox_url(DESK))[0] == 200
+        assert story.post(sent, NLWEB.inbox_url(OWNER))[0] == 200
         message = next(each for each in unread if each.json == sent)
         assert message.envelope == json.dumps(sent, ensure_ascii=False)
-        assert (message.partner, message.unverified) == (town.sender.domain, None)
-        assert message.receipt["key_fingerprint"] == town.sender.key.public.fingerprint
+        assert (message.partner, message.unverified) == (demo_stack.sender.domain, None)
+        assert message.receipt["key_fingerprint"] == demo_stack.sender.key.public.fingerprint
         message.acknowledge()
         with pytest.raises(MessageGoneError):
             mailbox.message(message.id)
         assert message.id not in [each.id for each in mailbox.unread()]
 
 
-def test_the_same_from_asyncio(story: Story, town: DemoStack, reached: dict[str, Any]) -> None:
-    sent = story.envelope(town.sender, {"Text": "Good evening"}, to=DESK)
+def test_the_same_from_asyncio(story: Story, demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+    sent = story.envelope(demo_stack.sender, {"Text": "Good evening"}, to=OWNER)
 
     async def read() -> str:
-        async with AsyncMailbox(URL, DESK, KEY, **reached) as mailbox:
-            await asyncio.to_thread(story.post, sent, NLWEB.inbox_url(DESK))
+        async with AsyncMailbox(URL, OWNER, KEY, **reached) as mailbox:
+            await asyncio.to_thread(story.post, sent, NLWEB.inbox_url(OWNER))
             async for message in mailbox.unread(wait=60):
                 if await message.json == sent:
                     await message.acknowledge()
@@ -67,28 +67,28 @@ def test_the_same_from_asyncio(story: Story, town: DemoStack, reached: dict[str,
         pytest.fail("it did not come")
 
     message_id = asyncio.run(read())
-    with Mailbox(URL, DESK, KEY, **reached) as mailbox, pytest.raises(MessageGoneError):
+    with Mailbox(URL, OWNER, KEY, **reached) as mailbox, pytest.raises(MessageGoneError):
         mailbox.message(message_id)
 
 
-def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(town: DemoStack, reached: dict[str, Any]) -> None:
-    with Mailbox(f"https://{DM3_HOST}", BOB, town.names.users[BOB], **reached) as mailbox:
+def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+    with Mailbox(f"https://{DM3_HOST}", BOB, demo_stack.names.users[BOB], **reached) as mailbox:
         assert mailbox.status().waiting >= 0
         assert mailbox.settings().unverified is not None
 
 
-def test_nobody_signs_in_with_anothers_key(town: DemoStack, reached: dict[str, Any]) -> None:
-    with Mailbox(URL, DESK, town.sender.key, **reached) as mailbox, pytest.raises(NotTheOwnerError):
+def test_nobody_signs_in_with_anothers_key(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+    with Mailbox(URL, OWNER, demo_stack.sender.key, **reached) as mailbox, pytest.raises(NotTheOwnerError):
         mailbox.status()
 
 
-def test_a_host_that_nobody_vouches_for_is_not_talked_to(town: DemoStack, reached: dict[str, Any]) -> None:
+def test_a_host_that_nobody_vouches_for_is_not_talked_to(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
     slept: list[float] = []
     untrusting = {"connect": reached["connect"], "sleep": slept.append}
-    with Mailbox(URL, DESK, town.sender.key, **untrusting) as mailbox, pytest.raises(UntrustedHostError):
+    with Mailbox(URL, OWNER, demo_stack.sender.key, **untrusting) as mailbox, pytest.raises(UntrustedHostError):
         mailbox.status()
     # Nor one that proves to be another.
     elsewhere = "https://nobody.example"
-    with Mailbox(elsewhere, DESK, town.sender.key, **reached) as mailbox, pytest.raises(UntrustedHostError):
+    with Mailbox(elsewhere, OWNER, demo_stack.sender.key, **reached) as mailbox, pytest.raises(UntrustedHostError):
         mailbox.status()
     assert slept == []

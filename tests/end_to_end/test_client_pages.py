@@ -20,7 +20,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 DOCS = Path(__file__).parents[2] / "docs"
 SHOP = "shop.example"
@@ -36,56 +36,56 @@ READ, SETTINGS = blocks("receive/client.md")
 
 
 @pytest.fixture(scope="module")
-def shop(town: DemoStack) -> None:
+def shop(demo_stack: DemoStack) -> None:
     """shop.example is served here, has a key to sign by, and an owner."""
-    office, key = town.receiver, PrivateKey.generate("ed25519")
+    demo_deployment, key = demo_stack.receiver, PrivateKey.generate("ed25519")
     record = zone_line(NLWEB.key_name(SHOP, "pk1"), record_text(key.public))
-    town.stack.tree.put(SHOP, f"nlweb IN A 127.0.0.1\n{record}\n")
-    office.signing_keys.put(SHOP, "pk1", key)
-    office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
-    office.operators.put_domain(Domain(SHOP, signs=True))
-    office.deployment.serve_host(NLWEB.host(SHOP))
-    mailboxes = office.mailboxes
+    demo_stack.stack.tree.put(SHOP, f"nlweb IN A 127.0.0.1\n{record}\n")
+    demo_deployment.signing_keys.put(SHOP, "pk1", key)
+    demo_deployment.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
+    demo_deployment.operators.put_domain(Domain(SHOP, signs=True))
+    demo_deployment.deployment.serve_host(NLWEB.host(SHOP))
+    mailboxes = demo_deployment.mailboxes
     mailboxes.set_keys(SHOP, [b64encode(OWNER.public.spki()).decode()])
 
 
 @pytest.fixture
-def shell(town: DemoStack, shop: None, tmp_path: Path) -> Shell:
-    """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the town."""
+def shell(demo_stack: DemoStack, shop: None, tmp_path: Path) -> Shell:
+    """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the local stack."""
     (tmp_path / "owner.pem").write_bytes(OWNER.to_pem())
-    shutil.copy(town.names.key_file(BOB), tmp_path / "bob.eth.json")
-    return open_shell(town, tmp_path)
+    shutil.copy(demo_stack.names.key_file(BOB), tmp_path / "bob.eth.json")
+    return open_shell(demo_stack, tmp_path)
 
 
 def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
-    story: Story, town: DemoStack, shell: Shell, tmp_path: Path
+    story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
-    sent = story.envelope(town.sender, {"Text": "for the shop"}, to=SHOP)
+    sent = story.envelope(demo_stack.sender, {"Text": "for the shop"}, to=SHOP)
     assert story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
-    story.find_filed(town.receiver, SHOP, sent)
+    story.find_filed(demo_stack.receiver, SHOP, sent)
     shown = shell(READ)
     assert '  body         {"Text": "for the shop"}\n' in shown
     kept = [json.loads(line) for line in (tmp_path / "mail.jsonl").read_text().splitlines()]
     assert json.loads(kept[-1]["envelope"]) == sent
-    assert kept[-1]["receipt"]["key_fingerprint"] == town.sender.key.public.fingerprint
+    assert kept[-1]["receipt"]["key_fingerprint"] == demo_stack.sender.key.public.fingerprint
     assert "nothing waits in shop.example" in shell(READ)
 
 
-def test_an_owner_shows_and_changes_settings_as_the_page_says(town: DemoStack, shell: Shell) -> None:
+def test_an_owner_shows_and_changes_settings_as_the_page_says(demo_stack: DemoStack, shell: Shell) -> None:
     shown = shell(SETTINGS).splitlines()
     assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
     assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
-    [bob] = [each for each in town.receiver.operators.dm3_mailboxes() if each.name == BOB]
+    [bob] = [each for each in demo_stack.receiver.operators.dm3_mailboxes() if each.name == BOB]
     assert bob.extension.rules.block == ("mallory.eth", "eve.eth")
 
 
-def test_an_owner_sends_as_the_page_says(town: DemoStack, shell: Shell) -> None:
-    told = shell(SEND)
-    assert told.startswith("delivered\n")
-    [correlation] = re.findall(r"^  correlation: (.*)$", told, re.MULTILINE)
+def test_an_owner_sends_as_the_page_says(demo_stack: DemoStack, shell: Shell) -> None:
+    printed = shell(SEND)
+    assert printed.startswith("delivered\n")
+    [correlation] = re.findall(r"^  correlation: (.*)$", printed, re.MULTILINE)
 
     def filed() -> bool | None:
-        envelopes = [json.loads(each.line.envelope) for each in town.receiver.filed(RECEIVER, SHOP)]
+        envelopes = [json.loads(each.line.envelope) for each in demo_stack.receiver.filed(RECEIVER, SHOP)]
         return ("Hi", correlation) in [(it["Body"]["Text"], it["Header"]["Correlation"]) for it in envelopes] or None
 
     assert until("it is filed", filed)

@@ -81,13 +81,13 @@ def follow(shell: Shell, block: str) -> str:
 @pytest.fixture(scope="module")
 def help_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each sub-command of sam that the page names says of itself."""
-    home, told = tmp_path_factory.mktemp("home"), {}
+    home, printed = tmp_path_factory.mktemp("home"), {}
     for command in {_sub_command(words) for words in commands() if words[0] == "sam"}:
         done = subprocess.run(
             [SAM, *command.split(), "--help"], capture_output=True, text=True, check=True, env=environment_of_sam(home)
         )
-        told[command] = done.stdout
-    return told
+        printed[command] = done.stdout
+    return printed
 
 
 def _sub_command(words: list[str]) -> str:

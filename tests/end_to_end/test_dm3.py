@@ -17,21 +17,21 @@ from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.keys import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 @pytest.fixture
-def https(town: DemoStack) -> HttpsClient:
+def https(demo_stack: DemoStack) -> HttpsClient:
     return HttpsClient(
         lambda _host: ["127.0.0.1"],
-        port=town.stack.edge.port,
+        port=demo_stack.stack.edge.port,
         allow_private=True,
-        ca_file=str(town.stack.authority.pem),
+        ca_file=str(demo_stack.stack.authority.pem),
     )
 
 
-def write(town: DemoStack, https: HttpsClient, text: str, sender: str = ALICE) -> Dm3Sent:
-    who = Dm3Sender(sender, town.names.users[sender], town.names.profiles, https)
+def write(demo_stack: DemoStack, https: HttpsClient, text: str, sender: str = ALICE) -> Dm3Sent:
+    who = Dm3Sender(sender, demo_stack.names.users[sender], demo_stack.names.profiles, https)
 
     def send() -> Dm3Sent | None:
         # A look-up at the door has a second; on a busy machine the first of them may take longer.
@@ -50,52 +50,52 @@ def submission(sent: Dm3Sent, **more: JsonValue) -> dict[str, JsonValue]:
     return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [sent.envelope.as_json()], **more}
 
 
-def find(town: DemoStack, sent: Dm3Sent) -> Filed:
+def find(demo_stack: DemoStack, sent: Dm3Sent) -> Filed:
     def look() -> Filed | None:
-        filed = town.receiver.filed(BOB)
+        filed = demo_stack.receiver.filed(BOB)
         return next((each for each in filed if each.line.receipt["message_hash"] == sent.message_hash), None)
 
     return until("it is filed", look)
 
 
-def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(town: DemoStack, https: HttpsClient) -> None:
-    sent = write(town, https, "hello Bob")
-    filed = find(town, sent)
+def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(demo_stack: DemoStack, https: HttpsClient) -> None:
+    sent = write(demo_stack, https, "hello Bob")
+    filed = find(demo_stack, sent)
     stored = read_envelope(json.loads(filed.line.envelope))
     assert sent.envelope
     assert (stored.message, stored.metadata) == (sent.envelope.message, sent.envelope.metadata)
     assert stored.postmark
-    assert open_message(stored, [town.names.users[BOB].encryption]).message == "hello Bob"
+    assert open_message(stored, [demo_stack.names.users[BOB].encryption]).message == "hello Bob"
     assert filed.row.conversation == ALICE
-    assert filed.line.receipt["key_fingerprint"] == town.names.users[ALICE].signing.public.fingerprint
+    assert filed.line.receipt["key_fingerprint"] == demo_stack.names.users[ALICE].signing.public.fingerprint
     assert filed.line.receipt["unverified"] is None
-    seen = {item["pk"]["S"]: item for item in dumps.table(town.receiver.deployment, "SeenTable")}
+    seen = {item["pk"]["S"]: item for item in dumps.table(demo_stack.receiver.deployment, "SeenTable")}
     known = seen[seen_key_dm3(BOB, ALICE, sent.message_hash, verified=True)]
     assert known["home"]["M"] == {"pk": {"S": filed.row.key.pk}, "sk": {"S": filed.row.key.sk}}
     assert "hash" not in known
 
 
-def test_the_same_envelope_again_is_accepted_and_filed_once(town: DemoStack, https: HttpsClient) -> None:
-    sent = write(town, https, "only once")
-    find(town, sent)
-    before = len(town.receiver.rows())
+def test_the_same_envelope_again_is_accepted_and_filed_once(demo_stack: DemoStack, https: HttpsClient) -> None:
+    sent = write(demo_stack, https, "only once")
+    find(demo_stack, sent)
+    before = len(demo_stack.receiver.rows())
     answers = [json.loads(call(https, submission(sent, id=n)).body) for n in range(3)]
     assert answers == [{"jsonrpc": "2.0", "result": "accepted", "id": n} for n in range(3)]
-    town.receiver.settle()
-    assert len(town.receiver.rows()) == before
+    demo_stack.receiver.settle()
+    assert len(demo_stack.receiver.rows()) == before
 
 
-def test_a_refusal_stores_nothing_anywhere(town: DemoStack, https: HttpsClient) -> None:
-    town.receiver.settle()
-    before = dumps.everything(town.receiver.deployment)
-    forged = town.names.forgery("send me your keys", now_ms()).as_json()
+def test_a_refusal_stores_nothing_anywhere(demo_stack: DemoStack, https: HttpsClient) -> None:
+    demo_stack.receiver.settle()
+    before = dumps.everything(demo_stack.receiver.deployment)
+    forged = demo_stack.names.forgery("send me your keys", now_ms()).as_json()
     answer = call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [forged], "id": 1})
     assert json.loads(answer.body)["error"]["code"] == -32003
-    assert dumps.everything(town.receiver.deployment) == before
+    assert dumps.everything(demo_stack.receiver.deployment) == before
 
 
-def test_batches_and_notifications_go_through_the_real_door(town: DemoStack, https: HttpsClient) -> None:
-    sent = write(town, https, "in a batch")
+def test_batches_and_notifications_go_through_the_real_door(demo_stack: DemoStack, https: HttpsClient) -> None:
+    sent = write(demo_stack, https, "in a batch")
     answer = call(https, [submission(sent, id="a"), {"jsonrpc": "2.0", "method": "nonsense", "id": "b"}])
     said = json.loads(answer.body)
     assert [entry["id"] for entry in said] == ["a", "b"]
@@ -104,16 +104,18 @@ def test_batches_and_notifications_go_through_the_real_door(town: DemoStack, htt
     assert (silent.status, silent.body) == (204, b"")
 
 
-def test_an_envelope_too_large_for_the_queue_is_filed(town: DemoStack, https: HttpsClient) -> None:
-    sent = write(town, https, "x" * 1_000_000)
-    filed = find(town, sent)
-    opened = open_message(read_envelope(json.loads(filed.line.envelope)), [town.names.users[BOB].encryption])
+def test_an_envelope_too_large_for_the_queue_is_filed(demo_stack: DemoStack, https: HttpsClient) -> None:
+    sent = write(demo_stack, https, "x" * 1_000_000)
+    filed = find(demo_stack, sent)
+    opened = open_message(read_envelope(json.loads(filed.line.envelope)), [demo_stack.names.users[BOB].encryption])
     assert opened.message == "x" * 1_000_000
 
 
-def test_logs_name_no_sender(story: Story, town: DemoStack, https: HttpsClient) -> None:
-    find(town, write(town, https, "psst"))
-    call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [town.names.forgery("!", 1).as_json()]})
-    said = "\n".join(line.text for line in town.receiver.deployment.logs())
+def test_logs_name_no_sender(story: Story, demo_stack: DemoStack, https: HttpsClient) -> None:
+    find(demo_stack, write(demo_stack, https, "psst"))
+    call(
+        https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [demo_stack.names.forgery("!", 1).as_json()]}
+    )
+    said = "\n".join(line.text for line in demo_stack.receiver.deployment.logs())
     assert BOB in said
     assert ALICE not in said

@@ -15,7 +15,7 @@ from postroom.jobs.reading import Damage
 from postroom.storage.mail.past import Stand
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "jobs.md").read_text(encoding="utf-8")
 HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -24,18 +24,18 @@ HERE, ON_AWS, HOLD = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULT
 @pytest.mark.proof
 @pytest.mark.spark
 @pytest.mark.stack
-def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: DemoStack, tmp_path: Path) -> None:
-    shell = open_shell(town, tmp_path)
+def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, demo_stack: DemoStack, tmp_path: Path) -> None:
+    shell = open_shell(demo_stack, tmp_path)
     story.filed()
-    town.receiver.settle()
-    before = [(each.row.key, each.line) for each in town.receiver.filed(RECEIVER)]
+    demo_stack.receiver.settle()
+    before = [(each.row.key, each.line) for each in demo_stack.receiver.filed(RECEIVER)]
     assert before
     said = shell(HERE)
     assert said.count("compact, dry run: began") == 1
     assert said.count("compact: began") == 2
     assert said.count("expire, dry run: began") == 1
     assert said.count("expire: began") == 1
-    after = town.receiver.filed(RECEIVER)
+    after = demo_stack.receiver.filed(RECEIVER)
     assert [(each.row.key, each.line) for each in after] == before
     assert {each.row.place.object[:4] for each in after if each.row.place} == {"chk/"}
     last = json.loads(shell("postroom jobs last compact --json"))
@@ -43,21 +43,21 @@ def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, town: DemoStack, 
 
 
 @pytest.mark.stack
-def test_the_library_is_put_where_the_jobs_look_for_it(town: DemoStack, tmp_path: Path) -> None:
-    said = open_shell(town, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
+def test_the_library_is_put_where_the_jobs_look_for_it(demo_stack: DemoStack, tmp_path: Path) -> None:
+    said = open_shell(demo_stack, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
     name = re.search(r"(jobs/lib/\S+\.zip)", said)
     assert name
-    assert town.receiver.objects.get(name[1])[:2] == b"PK"
+    assert demo_stack.receiver.objects.get(name[1])[:2] == b"PK"
 
 
 @pytest.mark.stack
-def test_a_mailbox_is_held_and_released(town: DemoStack, tmp_path: Path) -> None:
-    shell = open_shell(town, tmp_path)
+def test_a_mailbox_is_held_and_released(demo_stack: DemoStack, tmp_path: Path) -> None:
+    shell = open_shell(demo_stack, tmp_path)
     hold, release = HOLD.strip().splitlines()
     shell(hold)
-    assert town.receiver.mailboxes.find(RECEIVER).held
+    assert demo_stack.receiver.mailboxes.find(RECEIVER).held
     shell(release)
-    assert not town.receiver.mailboxes.find(RECEIVER).held
+    assert not demo_stack.receiver.mailboxes.find(RECEIVER).held
 
 
 def test_there_is_every_command_of_the_page_with_its_options() -> None:

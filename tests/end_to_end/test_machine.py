@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.aws import Clients, Deployed
-from tests.http.counter import HOST, SHOP, Counter
+from tests.http.api_stack import HOST, SHOP, ApiStack
 from tests.http.machine import MailboxMachine
 from tests.pipeline.ports import Clock
 from tests.tiers import examples
@@ -31,7 +31,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.mail.ids import id_of
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", examples(8)))
 STEPS = 25
@@ -52,10 +52,10 @@ class RealClock(Clock):
         pass
 
 
-class FarCounter(Counter):
-    """The counter of a deployment, asked over HTTPS; what is done to its store goes past it."""
+class RemoteApi(ApiStack):
+    """The mailbox API of a deployment, asked over HTTPS. Changes to its store bypass it."""
 
-    def __init__(self, deployment: LocalDeployment, town: DemoStack) -> None:
+    def __init__(self, deployment: LocalDeployment, demo_stack: DemoStack) -> None:
         client, outputs = deployment.client, deployment.outputs
         names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
         store = Deployed(
@@ -66,9 +66,9 @@ class FarCounter(Counter):
             queues={"CourierQueue": outputs["CourierQueueUrl"]},
         )
         super().__init__(store, RealClock())
-        trusted = ssl.create_default_context(cafile=str(town.stack.authority.pem))
+        trusted = ssl.create_default_context(cafile=str(demo_stack.stack.authority.pem))
         self.https = httpx.Client(
-            base_url=f"https://127.0.0.1:{town.stack.edge.port}", verify=trusted, trust_env=False, timeout=600
+            base_url=f"https://127.0.0.1:{demo_stack.stack.edge.port}", verify=trusted, trust_env=False, timeout=600
         )
 
     def answer(self, asked: HttpRequest) -> HttpResponse:
@@ -92,10 +92,10 @@ class FarMailbox(MailboxMachine):
     # As `postroom mailbox rotate-keys` has it: by then every instance of the function has read the key.
     key_begins_after = 120
 
-    def __init__(self, counter: FarCounter, office: DemoDeployment, story: Story) -> None:
-        super().__init__(counter)
-        self._far = counter
-        self._office = office
+    def __init__(self, api: RemoteApi, demo_deployment: DemoDeployment, story: Story) -> None:
+        super().__init__(api)
+        self._far = api
+        self._office = demo_deployment
         self._story = story
 
     def teardown(self) -> None:
@@ -104,7 +104,7 @@ class FarMailbox(MailboxMachine):
     @rule(target=MailboxMachine.filed)
     def deliver_at_the_door(self) -> str:
         """A message by the real way: posted, queued, verified, filed by the worker."""
-        sent = self._story.envelope(self._story.town.sender, {"Text": "Good morning"}, to=SHOP)
+        sent = self._story.envelope(self._story.demo_stack.sender, {"Text": "Good morning"}, to=SHOP)
         known = {row.key for row in self._office.rows()}
         assert self._story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
         filed = until("it is filed", lambda: {row.key for row in self._office.rows()} - known or None)
@@ -114,28 +114,28 @@ class FarMailbox(MailboxMachine):
 
 
 @pytest.fixture(scope="module")
-def office(town: DemoStack) -> DemoDeployment:
+def demo_deployment(demo_stack: DemoStack) -> DemoDeployment:
     """shop.com has a post office of its own, at which nobody asks too often."""
-    office = DemoDeployment(SHOP, town.stack.deploy("machine", {"MailboxApiRequestsPerSecond": "1000"}))
-    office.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
-    # As far as `spread` goes, before anybody asks: for half a minute a counter does not know of a door's new shards.
-    office.mailboxes.raise_shards(SHOP, 4)
-    office.deployment.serve_host(HOST)
-    return office
+    demo_deployment = DemoDeployment(SHOP, demo_stack.stack.deploy("machine", {"MailboxApiRequestsPerSecond": "1000"}))
+    demo_deployment.operators.put_subject(SHOP, SubjectRule(SUBJECT, Treatment.MAILBOX, SHOP))
+    # As many as `spread` makes, before the first request: the mailbox API caches the number of shards for 30 s.
+    demo_deployment.mailboxes.raise_shards(SHOP, 4)
+    demo_deployment.deployment.serve_host(HOST)
+    return demo_deployment
 
 
 @pytest.fixture(scope="module")
-def counter(town: DemoStack, office: DemoDeployment) -> Iterator[FarCounter]:
-    far = FarCounter(office.deployment, town)
+def api(demo_stack: DemoStack, demo_deployment: DemoDeployment) -> Iterator[RemoteApi]:
+    far = RemoteApi(demo_deployment.deployment, demo_stack)
     yield far
     far.https.close()
 
 
 def test_whatever_happens_an_owner_sees_each_message_once_in_a_pass_until_it_is_acknowledged(
-    counter: FarCounter, office: DemoDeployment, story: Story
+    api: RemoteApi, demo_deployment: DemoDeployment, story: Story
 ) -> None:
     run_state_machine_as_test(
-        lambda: FarMailbox(counter, office, story),
+        lambda: FarMailbox(api, demo_deployment, story),
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,

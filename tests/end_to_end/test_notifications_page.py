@@ -23,7 +23,7 @@ from postroom.storage.directory.domains import Domain
 __all__ = ["shell", "tools"]
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "notifications.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -34,18 +34,18 @@ HOST, HOME = "hook.example", "told.example"
 
 
 class Receiver:
-    """The page's receiver. `told`: what it took for ours."""
+    """The page's receiver. `received`: what it took for ours."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.received: list[Any] = []
         names: dict[str, Any] = {}
         exec(PYTHON, names)
         hook: type[BaseHTTPRequestHandler] = names["Hook"]
         receiver = self
 
         class Listening(hook):  # type: ignore[valid-type,misc]
-            def told(self, told: Any) -> None:
-                receiver.told.append(told)
+            def told(self, event: Any) -> None:
+                receiver.received.append(event)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
                 pass
@@ -54,47 +54,47 @@ class Receiver:
 
     def first(self, wanted: str) -> Any:
         """The first that came of a type."""
-        return next((each for each in self.told if each["type"] == wanted), None)
+        return next((each for each in self.received if each["type"] == wanted), None)
 
 
 @pytest.fixture
-def receiver(town: DemoStack) -> Iterator[Receiver]:
-    """At the port of all hosts of this town, at an address of its own."""
+def receiver(demo_stack: DemoStack) -> Iterator[Receiver]:
+    """At the port of all hosts of this stack, at an address of its own."""
     made = Receiver()
-    with HTTPServer(("127.0.0.2", town.stack.edge.port), made.hook) as server:
-        context = town.stack.authority.server_context(HOST)
+    with HTTPServer(("127.0.0.2", demo_stack.stack.edge.port), made.hook) as server:
+        context = demo_stack.stack.authority.server_context(HOST)
         context.set_alpn_protocols(["http/1.1"])
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
-        town.stack.tree.put(HOST, "@ IN A 127.0.0.2\n")
+        demo_stack.stack.tree.put(HOST, "@ IN A 127.0.0.2\n")
         yield made
         server.shutdown()
         thread.join()
 
 
 @pytest.fixture
-def home(town: DemoStack) -> str:
-    office = town.receiver
-    office.operators.put_subject(HOME, SubjectRule(SUBJECT, Treatment.MAILBOX, HOME))
-    office.operators.put_domain(Domain(HOME))
-    office.deployment.serve_host(NLWEB.host(HOME))
+def home(demo_stack: DemoStack) -> str:
+    demo_deployment = demo_stack.receiver
+    demo_deployment.operators.put_subject(HOME, SubjectRule(SUBJECT, Treatment.MAILBOX, HOME))
+    demo_deployment.operators.put_domain(Domain(HOME))
+    demo_deployment.deployment.serve_host(NLWEB.host(HOME))
     return HOME
 
 
 def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
-    story: Story, town: DemoStack, shell: Shell, receiver: Receiver, home: str
+    story: Story, demo_stack: DemoStack, shell: Shell, receiver: Receiver, home: str
 ) -> None:
     keys, name, verify, list_and_remove = (block.replace(f" {RECEIVER}", f" {home}") for block in (KEYS, *SHELL))
-    told = shell(keys + name)
-    made, secret = re.findall(r"^(\w+): webhook .*\n    its secret, shown once: (whsec_\S+)$", told, re.MULTILINE)[0]
+    printed = shell(keys + name)
+    made, secret = re.findall(r"^(\w+): webhook .*\n    its secret, shown once: (whsec_\S+)$", printed, re.MULTILINE)[0]
     receiver.hook.secret = secret  # type: ignore[attr-defined]
     challenge = until("the code comes", lambda: receiver.first("postroom.verify"))
     assert challenge["data"] == {"mailbox": home, "target": made, "code": challenge["data"]["code"]}
     begin = f"{name.splitlines()[0]}\nid={made}\ncode={challenge['data']['code']}\n"
     assert shell(begin + verify) == f"{made}: webhook https://{HOST}/mail, it is notified from now on\n"
 
-    assert story.post(story.envelope(town.sender, to=home), NLWEB.inbox_url(home))[0] == 200
+    assert story.post(story.envelope(demo_stack.sender, to=home), NLWEB.inbox_url(home))[0] == 200
     waiting = until("it is told", lambda: receiver.first("postroom.waiting"))
     assert waiting["data"] == {"mailbox": home}
     assert f"{made}  webhook  https://{HOST}/mail  active" in shell(begin + list_and_remove)

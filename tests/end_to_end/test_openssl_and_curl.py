@@ -17,7 +17,7 @@ from postroom.demo.stack import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 SHELL = "shell.example"
 COMMANDS = """
@@ -44,7 +44,9 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, town: DemoStack, tmp_path: Path) -> None:
+def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(
+    story: Story, demo_stack: DemoStack, tmp_path: Path
+) -> None:
     content = {
         "Header": {
             "From": SHELL,
@@ -59,7 +61,7 @@ def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, t
     (tmp_path / "canonical.json").write_bytes(jcs(content))
     run(COMMANDS, tmp_path)
     public = PrivateKey.from_pem((tmp_path / "private.pem").read_bytes()).public
-    town.stack.tree.put(SHELL, zone_line(f"pk1._domainkey.{SHELL}", record_text(public)) + "\n")
+    demo_stack.stack.tree.put(SHELL, zone_line(f"pk1._domainkey.{SHELL}", record_text(public)) + "\n")
     envelope = {
         "🤝": "nlweb.org/MSG:1.0",
         **content,
@@ -67,12 +69,12 @@ def test_a_message_signed_by_openssl_and_posted_by_curl_is_filed(story: Story, t
         "Signature": (tmp_path / "signature.txt").read_text(),
     }
     (tmp_path / "message.json").write_text(json.dumps(envelope, ensure_ascii=False))
-    host, port = f"nlweb.{RECEIVER}", town.stack.edge.port
+    host, port = f"nlweb.{RECEIVER}", demo_stack.stack.edge.port
     answer = run(
-        f"curl --silent --fail-with-body --cacert {town.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 "
+        f"curl --silent --fail-with-body --cacert {demo_stack.stack.authority.pem} --resolve {host}:{port}:127.0.0.1 "
         f"https://{host}:{port}/inbox -H 'Content-Type: application/json' --data-binary @message.json",
         tmp_path,
     )
     assert json.loads(answer) == {"Correlation": content["Header"]["Correlation"], "Status": "Queued"}
-    message = story.find_filed(town.receiver, RECEIVER, envelope)
+    message = story.find_filed(demo_stack.receiver, RECEIVER, envelope)
     assert message.line.receipt["key_fingerprint"] == public.fingerprint

@@ -22,7 +22,7 @@ from postroom.protocols.nlweb.schema import NLWEB
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "preferences.md").read_text(encoding="utf-8")
 SETTINGS, OPENING = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -32,18 +32,18 @@ ORDERS, JUNK = f"orders.{HOME}", "mail.junk.example"
 
 
 @pytest.fixture
-def shell(town: DemoStack, tmp_path: Path) -> Shell:
-    """A shell in which `postroom` finds the town."""
-    return open_shell(town, tmp_path)
+def shell(demo_stack: DemoStack, tmp_path: Path) -> Shell:
+    """A shell in which `postroom` finds the local stack."""
+    return open_shell(demo_stack, tmp_path)
 
 
 def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
-    story: Story, town: DemoStack, shell: Shell, tmp_path: Path
+    story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
-    office, key = town.receiver, PrivateKey.generate("ed25519")
-    office.operators.put_domain(Domain(HOME))
-    office.deployment.serve_host(NLWEB.host(HOME))
-    mailboxes = office.mailboxes
+    demo_deployment, key = demo_stack.receiver, PrivateKey.generate("ed25519")
+    demo_deployment.operators.put_domain(Domain(HOME))
+    demo_deployment.deployment.serve_host(NLWEB.host(HOME))
+    mailboxes = demo_deployment.mailboxes
     for name in (HOME, ORDERS):
         mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
     (tmp_path / f"{HOME}.pem").write_bytes(key.to_pem())
@@ -53,29 +53,31 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
     assert changed[:2] == ['blocks=["spam.example", "*.junk.example"]', f'subjects.Order@Shop="{ORDERS}"']
 
     junk = Correspondent(JUNK, "pk1", PrivateKey.generate("ed25519"))
-    town.publish(junk)
+    demo_stack.publish(junk)
     answers = []
-    for who in (junk, town.sender):
+    for who in (junk, demo_stack.sender):
         envelope = story.envelope(who, {"Text": "an order"}, to=HOME, subject="Order@Shop")
         status, answer = story.post(envelope, NLWEB.inbox_url(HOME))
         answers.append((status, answer["Status"]))
-    story.find_filed(office, ORDERS, envelope)
+    story.find_filed(demo_deployment, ORDERS, envelope)
     assert answers == [(200, "Queued")] * 2
     blocked = until(
         "the message of a blocked sender is discarded",
-        lambda: next((row for row in office.rows() if row.key.mailbox == ORDERS and row.discarded), None),
+        lambda: next((row for row in demo_deployment.rows() if row.key.mailbox == ORDERS and row.discarded), None),
     )
     assert blocked.discarded is SENDER_NOT_WANTED
-    assert len(office.filed(ORDERS)) == 1
+    assert len(demo_deployment.filed(ORDERS)) == 1
 
 
-def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: DemoStack, shell: Shell, tmp_path: Path) -> None:
-    office, keys = town.receiver, UserKeys.random()
+def test_a_shell_opens_a_mailbox_as_the_page_says(
+    story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
+) -> None:
+    demo_deployment, keys = demo_stack.receiver, UserKeys.random()
     (tmp_path / f"{CAROL}.json").write_text(json.dumps(keys.as_json()))
     profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
-    texts = json.loads(office.objects.get(REGISTRY_OBJECT))
+    texts = json.loads(demo_deployment.objects.get(REGISTRY_OBJECT))
     texts[CAROL] = {PROFILE_KEY: data_uri(profile.as_json())}
-    office.objects.replace(REGISTRY_OBJECT, json.dumps(texts).encode(), "application/json")
+    demo_deployment.objects.replace(REGISTRY_OBJECT, json.dumps(texts).encode(), "application/json")
 
     def opened() -> str | None:
         try:
@@ -85,7 +87,7 @@ def test_a_shell_opens_a_mailbox_as_the_page_says(story: Story, town: DemoStack,
             return None
 
     assert until("Carol opens her mailbox", opened) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
-    assert Dm3Mailbox(CAROL, by_owner=True) in office.operators.dm3_mailboxes()
+    assert Dm3Mailbox(CAROL, by_owner=True) in demo_deployment.operators.dm3_mailboxes()
     asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
     assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]
 

@@ -17,7 +17,7 @@ from tests.test_template import evaluator, role_of
 from postroom.local.clients import REGION, clean_session
 from postroom.local.stack import LocalDeployment, LocalStack
 
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 @pytest.fixture(scope="module")

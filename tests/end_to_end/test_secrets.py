@@ -33,7 +33,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 SAFE, HOOK = "safe.example", "hook.safe.example"
 DM3 = f"dm3.{SAFE}"
@@ -41,11 +41,11 @@ NAMES = ("SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys")
 
 
 @dataclass
-class Strongroom:
+class RecordedDeployment:
     """A deployment, and all that anybody was answered by it, or sent by it."""
 
-    town: DemoStack
-    office: DemoDeployment
+    demo_stack: DemoStack
+    demo_deployment: DemoDeployment
     names: Names
     seen: dict[str, bytes] = field(default_factory=dict)
 
@@ -57,24 +57,27 @@ class Strongroom:
         self._client().put_secret_value(SecretId=self._id(name), SecretString=text)
 
     def ask(self, method: str, url: str, body: object = None, token: str = "") -> httpx.Response:
-        host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.town.stack.authority.pem)
+        host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.demo_stack.stack.authority.pem)
         headers = {"host": host} | ({"authorization": f"Bearer {token}"} if token else {})
         with httpx.Client(verify=trusted, trust_env=False, timeout=600) as client:
-            at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.town.stack.edge.port)
+            at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.demo_stack.stack.edge.port)
             answer = client.request(method, at, json=body, headers=headers, extensions={"sni_hostname": host})
         self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())
         return answer
 
     def begin_anew(self, function: str) -> None:
         """Its next instance has read no secret yet, as after a deployment; nothing of it must be under way."""
-        client, name = self.office.deployment.client("lambda"), self.office.deployment.outputs[function]
+        client, name = (
+            self.demo_deployment.deployment.client("lambda"),
+            self.demo_deployment.deployment.outputs[function],
+        )
         variables = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
         client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
 
     def in_hand(self, queue: str) -> int:
         """How many messages of a queue are being worked on."""
         name = "ApproximateNumberOfMessagesNotVisible"
-        sqs, url = self.office.deployment.client("sqs"), self.office.deployment.outputs[queue]
+        sqs, url = self.demo_deployment.deployment.client("sqs"), self.demo_deployment.deployment.outputs[queue]
         return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
 
     def see(self, what: str, data: bytes) -> None:
@@ -85,32 +88,32 @@ class Strongroom:
         return f"secret {self._id(name)}: it must hold"
 
     def _client(self) -> Any:
-        return self.office.deployment.client("secretsmanager")
+        return self.demo_deployment.deployment.client("secretsmanager")
 
     def _id(self, name: str) -> str:
-        return self.office.deployment.outputs[f"{name}Secret"]
+        return self.demo_deployment.deployment.outputs[f"{name}Secret"]
 
 
 @pytest.fixture(scope="module")
-def strongroom(town: DemoStack, tmp_path_factory: pytest.TempPathFactory) -> Strongroom:
+def recorded(demo_stack: DemoStack, tmp_path_factory: pytest.TempPathFactory) -> RecordedDeployment:
     folder = tmp_path_factory.mktemp("safe")
-    office = DemoDeployment(SAFE, town.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
+    demo_deployment = DemoDeployment(SAFE, demo_stack.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
     ours = Correspondent(SAFE, "pk1", PrivateKey.generate("ed25519"))
-    town.publish(ours)
-    office.signing_keys.put(SAFE, ours.selector, ours.key)
-    office.operators.put_subject(SAFE, SubjectRule(SUBJECT, Treatment.MAILBOX, SAFE))
-    office.operators.put_domain(Domain(SAFE))
+    demo_stack.publish(ours)
+    demo_deployment.signing_keys.put(SAFE, ours.selector, ours.key)
+    demo_deployment.operators.put_subject(SAFE, SubjectRule(SUBJECT, Treatment.MAILBOX, SAFE))
+    demo_deployment.operators.put_domain(Domain(SAFE))
     for host in (NLWEB.host(SAFE), DM3):
-        office.deployment.serve_host(host)
-    return Strongroom(town, office, Names(office, DM3, folder))
+        demo_deployment.deployment.serve_host(host)
+    return RecordedDeployment(demo_stack, demo_deployment, Names(demo_deployment, DM3, folder))
 
 
 @pytest.fixture(scope="module")
-def keys(strongroom: Strongroom) -> dict[str, bytes]:
+def keys(recorded: RecordedDeployment) -> dict[str, bytes]:
     """What nobody may ever see: of each secret, and what is derived from it to sign by."""
-    pem = strongroom.secret("SigningKeys")[SAFE]["pem"]
-    service = strongroom.secret("DeliveryServiceKeys")
-    [token], [webhooks] = strongroom.secret("TokenKeys").values(), strongroom.secret("WebhookKeys").values()
+    pem = recorded.secret("SigningKeys")[SAFE]["pem"]
+    service = recorded.secret("DeliveryServiceKeys")
+    [token], [webhooks] = recorded.secret("TokenKeys").values(), recorded.secret("WebhookKeys").values()
     return {
         "the domain's key": base64.b64decode("".join(pem.splitlines()[1:-1]))[-32:],
         "the delivery service's signing key": base64.b64decode(service["signing"].partition(":")[2]),
@@ -122,10 +125,10 @@ def keys(strongroom: Strongroom) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
+def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDeployment:
     """All of it."""
-    story, town = Story(strongroom.town, print), strongroom.town
-    good = {name: strongroom.secret(name) for name in NAMES}
+    story, demo_stack = Story(recorded.demo_stack, print), recorded.demo_stack
+    good = {name: recorded.secret(name) for name in NAMES}
     broken = {
         "SigningKeys": {SAFE: {"selector": "pk1", "pem": good["SigningKeys"][SAFE]["pem"].partition("\n")[2]}},
         "DeliveryServiceKeys": {**good["DeliveryServiceKeys"], "signing": good["DeliveryServiceKeys"]["encryption"][0]},
@@ -133,121 +136,121 @@ def played(strongroom: Strongroom, keys: dict[str, bytes]) -> Strongroom:
         "WebhookKeys": json.dumps(good["WebhookKeys"])[:-1],
     }
     for name, value in broken.items():
-        strongroom.write(name, value)
+        recorded.write(name, value)
     at = f"https://{NLWEB.host(SAFE)}"
     owner = PrivateKey.generate("ed25519")
-    strongroom.office.mailboxes.set_keys(SAFE, [base64.b64encode(owner.public.spki()).decode()])
+    recorded.demo_deployment.mailboxes.set_keys(SAFE, [base64.b64encode(owner.public.spki()).decode()])
 
     # Nothing that needs them is done, and nobody is told more than that.
-    assert strongroom.ask("GET", f"{at}/auth/{SAFE}").json()["reason"] == "SigningKeyUnavailable"
-    alice = Dm3Sender(ALICE, strongroom.names.users[ALICE], strongroom.names.profiles, _https(town))
+    assert recorded.ask("GET", f"{at}/auth/{SAFE}").json()["reason"] == "SigningKeyUnavailable"
+    alice = Dm3Sender(ALICE, recorded.names.users[ALICE], recorded.names.profiles, _https(demo_stack))
     assert alice.send(Dm3Draft(BOB, "too early")).fate is SendOutcome.NOT_NOW
     forged = story.envelope(
-        Correspondent(town.sender.domain, town.sender.selector, PrivateKey.generate("ed25519")), to=SAFE
+        Correspondent(demo_stack.sender.domain, demo_stack.sender.selector, PrivateKey.generate("ed25519")), to=SAFE
     )
-    assert strongroom.ask("POST", f"{at}/inbox", forged).status_code == 200
-    until("its Feedback waits", lambda: strongroom.said("SigningKeys") in _told(strongroom) or None)
-    strongroom.write("TokenKeys", good["TokenKeys"])
-    strongroom.begin_anew("MailboxFunction")
-    token = until("tokens are signed", lambda: _sign_in(strongroom, at, owner))
+    assert recorded.ask("POST", f"{at}/inbox", forged).status_code == 200
+    until("its Feedback waits", lambda: recorded.said("SigningKeys") in _logs(recorded) or None)
+    recorded.write("TokenKeys", good["TokenKeys"])
+    recorded.begin_anew("MailboxFunction")
+    token = until("tokens are signed", lambda: _sign_in(recorded, at, owner))
     targets = f"{at}/mailboxes/{SAFE}/notifications"
     hook = {"kind": "webhook", "to": f"https://{HOOK}/mail"}
-    assert strongroom.ask("POST", targets, hook, token).json()["reason"] == "SigningKeyUnavailable"
-    assert strongroom.ask("GET", targets, token=token[:-2]).status_code == 401
+    assert recorded.ask("POST", targets, hook, token).json()["reason"] == "SigningKeyUnavailable"
+    assert recorded.ask("GET", targets, token=token[:-2]).status_code == 401
 
     # Mended, all is done.
     for name, value in good.items():
-        strongroom.write(name, value)
-    until("the courier is at no notice", lambda: strongroom.in_hand("CourierQueueUrl") == 0 or None)
+        recorded.write(name, value)
+    until("the courier is at no notice", lambda: recorded.in_hand("CourierQueueUrl") == 0 or None)
     for function in ("MailboxFunction", "InboxFunction", "CourierFunction"):
-        strongroom.begin_anew(function)
+        recorded.begin_anew(function)
     receiver = WebhookReceiver()
 
     def take(request: GatewayRequest) -> GatewayResponse:
-        strongroom.see("request to a webhook", request.body + repr(request.headers).encode())
+        recorded.see("request to a webhook", request.body + repr(request.headers).encode())
         return receiver(request)
 
-    town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
-    town.stack.edge.serve_handler(HOOK, take)
-    made = until("the secret is read again", lambda: _added(strongroom, targets, hook, token))
+    demo_stack.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
+    demo_stack.stack.edge.serve_handler(HOOK, take)
+    made = until("the secret is read again", lambda: _added(recorded, targets, hook, token))
     receiver.secret = made["secret"]
     code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
-    assert strongroom.ask("POST", f"{targets}/{made['id']}/verify", {"code": code}, token).status_code == 200
+    assert recorded.ask("POST", f"{targets}/{made['id']}/verify", {"code": code}, token).status_code == 200
     until("the letter is taken", lambda: alice.send(Dm3Draft(BOB, "good morning")).fate is SendOutcome.TAKEN or None)
-    until("it is filed, with a postmark", lambda: strongroom.office.filed(BOB) or None)
-    sent = story.envelope(town.sender, {"Text": "Good morning"}, to=SAFE)
-    assert strongroom.ask("POST", f"{at}/inbox", sent).status_code == 200
-    story.find_filed(strongroom.office, SAFE, sent)
+    until("it is filed, with a postmark", lambda: recorded.demo_deployment.filed(BOB) or None)
+    sent = story.envelope(demo_stack.sender, {"Text": "Good morning"}, to=SAFE)
+    assert recorded.ask("POST", f"{at}/inbox", sent).status_code == 200
+    story.find_filed(recorded.demo_deployment, SAFE, sent)
     until("the webhook is told", lambda: receiver.first("postroom.waiting"))
     correlation = forged["Header"]["Correlation"]  # type: ignore[index, call-overload]
 
     def feedback() -> object:
-        filed = town.buffer.filed(town.sender.domain, f"feedback:{correlation}")
+        filed = demo_stack.buffer.filed(demo_stack.sender.domain, f"feedback:{correlation}")
         return next((it for it in filed if envelope_of(it)["Header"]["From"] == SAFE), None)
 
     until("the sender's buffer has our Feedback", feedback)
-    with Mailbox(at, SAFE, owner, ca_file=town.stack.authority.pem, connect=_door(town)) as mailbox:
+    with Mailbox(at, SAFE, owner, ca_file=demo_stack.stack.authority.pem, connect=_gateway(demo_stack)) as mailbox:
         for message in mailbox.unread():
             message.acknowledge()
-    strongroom.office.settle()
-    town.stack.edge.drop_host(HOOK)
-    return strongroom
+    recorded.demo_deployment.settle()
+    demo_stack.stack.edge.drop_host(HOOK)
+    return recorded
 
 
-def _door(town: DemoStack) -> tuple[str, int]:
-    return "127.0.0.1", town.stack.edge.port
+def _gateway(demo_stack: DemoStack) -> tuple[str, int]:
+    return "127.0.0.1", demo_stack.stack.edge.port
 
 
-def _https(town: DemoStack) -> HttpsClient:
-    trusted = str(town.stack.authority.pem)
-    return HttpsClient(lambda _: ["127.0.0.1"], port=town.stack.edge.port, allow_private=True, ca_file=trusted)
+def _https(demo_stack: DemoStack) -> HttpsClient:
+    trusted = str(demo_stack.stack.authority.pem)
+    return HttpsClient(lambda _: ["127.0.0.1"], port=demo_stack.stack.edge.port, allow_private=True, ca_file=trusted)
 
 
-def _told(strongroom: Strongroom) -> str:
-    return "\n".join(line.text for line in strongroom.office.deployment.logs())
+def _logs(recorded: RecordedDeployment) -> str:
+    return "\n".join(line.text for line in recorded.demo_deployment.deployment.logs())
 
 
-def _sign_in(strongroom: Strongroom, at: str, owner: PrivateKey) -> str | None:
-    challenge = strongroom.ask("GET", f"{at}/auth/{SAFE}")
+def _sign_in(recorded: RecordedDeployment, at: str, owner: PrivateKey) -> str | None:
+    challenge = recorded.ask("GET", f"{at}/auth/{SAFE}")
     if challenge.status_code != 200:
         return None
     signature = base64.b64encode(owner.sign(challenge.json().encode())).decode()
     body = {"challenge": challenge.json(), "signature": signature}
-    answer = strongroom.ask("POST", f"{at}/auth/{SAFE}", body)
+    answer = recorded.ask("POST", f"{at}/auth/{SAFE}", body)
     return str(answer.json()) if answer.status_code == 200 else None
 
 
-def _added(strongroom: Strongroom, targets: str, hook: dict[str, str], token: str) -> Any:
-    answer = strongroom.ask("POST", targets, hook, token)
+def _added(recorded: RecordedDeployment, targets: str, hook: dict[str, str], token: str) -> Any:
+    answer = recorded.ask("POST", targets, hook, token)
     return answer.json() if answer.status_code == 200 else None
 
 
-def everything(strongroom: Strongroom) -> dict[str, bytes]:
+def everything(recorded: RecordedDeployment) -> dict[str, bytes]:
     """What anybody may come to see, here and where Feedback of ours was filed."""
     return {
-        **left_behind(strongroom.office.deployment),
-        **{f"{BUFFER}: {place}": data for place, data in left_behind(strongroom.town.buffer.deployment).items()},
-        **files_in(strongroom.town.stack.emulator.directory),
-        **strongroom.seen,
+        **left_behind(recorded.demo_deployment.deployment),
+        **{f"{BUFFER}: {place}": data for place, data in left_behind(recorded.demo_stack.buffer.deployment).items()},
+        **files_in(recorded.demo_stack.stack.emulator.directory),
+        **recorded.seen,
     }
 
 
-def test_no_key_is_left_anywhere_but_in_its_secret(played: Strongroom, keys: dict[str, bytes]) -> None:
+def test_no_key_is_left_anywhere_but_in_its_secret(played: RecordedDeployment, keys: dict[str, bytes]) -> None:
     left = everything(played)
     looked_at = {place.split(" ")[0] for place, data in left.items() if data}
     assert looked_at >= {"log", "table", "object", "function", "stack", "file", "answer", "request"}
     assert leaks(left, keys) == []
 
 
-def test_what_was_wrong_is_told_by_the_name_of_the_secret(played: Strongroom) -> None:
-    said = _told(played)
+def test_what_was_wrong_is_told_by_the_name_of_the_secret(played: RecordedDeployment) -> None:
+    said = _logs(played)
     assert [name for name in NAMES if played.said(name) not in said] == []
 
 
 @pytest.fixture
-def planted(played: Strongroom, keys: dict[str, bytes]) -> Iterator[list[str]]:
+def planted(played: RecordedDeployment, keys: dict[str, bytes]) -> Iterator[list[str]]:
     """The domain's key, written down in each place there is; what is found of it."""
-    client, outputs = played.office.deployment.client, played.office.deployment.outputs
+    client, outputs = played.demo_deployment.deployment.client, played.demo_deployment.deployment.outputs
     key = keys["the domain's key"]
     logs, group = client("logs"), "/aws/lambda/planted"
     client("dynamodb").put_item(
@@ -266,7 +269,7 @@ def planted(played: Strongroom, keys: dict[str, bytes]) -> Iterator[list[str]]:
     pem = played.secret("SigningKeys")[SAFE]["pem"]
     client("lambda").update_function_configuration(FunctionName=name, Environment={"Variables": {**before, "KEY": pem}})
     played.see("answer that tells", json.dumps([*key]).encode())
-    file = Path(played.town.stack.emulator.directory) / "planted"
+    file = Path(played.demo_stack.stack.emulator.directory) / "planted"
     file.write_text(base64.urlsafe_b64encode(b"x" + key).decode())
     yield leaks(everything(played), keys)
     file.unlink()

@@ -1,4 +1,4 @@
-"""A town whose state is kept: `make up STATE=dir`."""
+"""A local stack whose state is kept: `make up STATE=dir`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.stack
 
 @dataclass(frozen=True)
 class Restarted:
-    """A town that came up again, the one it was, a message that was sent in that, and it as it was filed."""
+    """A stack that was started again, the stack before, a message that was sent to that, and the message as filed."""
 
     again: DemoStack
     before: DemoStack
@@ -33,18 +33,18 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
     """What the operator changed meanwhile: see the tests."""
     folder = tmp_path_factory.mktemp("state")
     with LocalStack(template_path(), state_dir=folder) as stack:
-        town = DemoStack(stack, folder / "keys")
-        story = Story(town, print)
-        sent = story.envelope(town.sender)
+        demo_stack = DemoStack(stack, folder / "keys")
+        story = Story(demo_stack, print)
+        sent = story.envelope(demo_stack.sender)
         story.post(sent)
-        filed = story.find_filed(town.receiver, RECEIVER, sent)
-        town.receiver.settle()
-        town.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
+        filed = story.find_filed(demo_stack.receiver, RECEIVER, sent)
+        demo_stack.receiver.settle()
+        demo_stack.receiver.operators.put_domain(Domain(RECEIVER, feedback=BUFFER))
         for subject in (SUBJECT, ORDER):
-            town.receiver.operators.remove_subject(RECEIVER, subject)
-        town.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
+            demo_stack.receiver.operators.remove_subject(RECEIVER, subject)
+        demo_stack.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
     with LocalStack(template_path(), state_dir=folder) as stack:
-        yield Restarted(DemoStack(stack, folder / "keys"), town, sent, filed)
+        yield Restarted(DemoStack(stack, folder / "keys"), demo_stack, sent, filed)
 
 
 def test_mail_keys_and_what_the_operator_set_survive_a_restart(restarted: Restarted) -> None:

@@ -24,13 +24,13 @@ from postroom.demo.stack import RECEIVER, DemoStack
 __all__ = ["shell", "tools"]
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("town")
+pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "storage.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 ARCHIVE, KEY = "archive.example", PrivateKey.generate("ed25519")
 KEEPER = "keeper.example"
-"""Stands for the page's mailbox: in this town other tests have that one, with other keys."""
+"""Stands for the page's mailbox: in this stack, other tests use that one with other keys."""
 
 
 def values(text: str, count: int) -> tuple[list[Any], str]:
@@ -47,8 +47,8 @@ def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path
     script = "\n".join([*SIGNING_IN[:2], *BLOCKS])
     for before in ("/", "open "):
         script = script.replace(f"{before}{RECEIVER}", f"{before}{KEEPER}")
-    told = shell(script)
-    (kept, deleted, listed, use, joined), rest = values(told[told.index('{"key"') :], 5)
+    printed = shell(script)
+    (kept, deleted, listed, use, joined), rest = values(printed[printed.index('{"key"') :], 5)
     assert (kept["size"], deleted, listed["containers"]) == (12, None, [])
     assert (use["containers"], use["bytes"]) == (0, 0)
     assert (joined["size"], rest) == (24, "sealed")
@@ -61,12 +61,12 @@ def test_every_block_of_the_page_is_followed() -> None:
 
 
 @pytest.fixture
-def mailbox(town: DemoStack) -> Any:
+def mailbox(demo_stack: DemoStack) -> Any:
     """Of somebody who signs in by the key that the operator set."""
-    office = town.receiver
-    mailboxes = office.mailboxes
+    demo_deployment = demo_stack.receiver
+    mailboxes = demo_deployment.mailboxes
     mailboxes.set_keys(ARCHIVE, [b64encode(KEY.public.spki()).decode()])
-    reached = {"ca_file": town.stack.authority.pem, "connect": ("127.0.0.1", town.stack.edge.port)}
+    reached = {"ca_file": demo_stack.stack.authority.pem, "connect": ("127.0.0.1", demo_stack.stack.edge.port)}
     with Mailbox(f"https://nlweb.{RECEIVER}", ARCHIVE, KEY, **reached) as opened:
         yield opened
 

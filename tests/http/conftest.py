@@ -2,14 +2,14 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.http.counter import Counter, Owner
+from tests.http.api_stack import ApiStack, Owner
 
 
 @pytest.fixture
-def counter(deployed: Deployed) -> Counter:
-    return Counter(deployed)
+def api(deployed: Deployed) -> ApiStack:
+    return ApiStack(deployed)
 
 
 @pytest.fixture
-def owner(counter: Counter) -> Owner:
-    return Owner(counter)
+def owner(api: ApiStack) -> Owner:
+    return Owner(api)

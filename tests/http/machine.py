@@ -17,8 +17,8 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
+from tests.http.api_stack import NOW, SHOP, SHOP_KEY, ApiStack, Owner, said
 from tests.http.compaction import compact
-from tests.http.counter import NOW, SHOP, SHOP_KEY, Counter, Owner, said
 
 from postroom.storage.mail.ids import row_of
 from postroom.storage.mail.segments import Line
@@ -37,14 +37,14 @@ class Pass:
 
 
 class MailboxMachine(RuleBasedStateMachine):
-    """`counter`: a fresh one. `key_begins_after`: seconds until a new key of the deployment's signs tokens."""
+    """`api`: a fresh one. `key_begins_after`: seconds until a new key of the deployment's signs tokens."""
 
     filed = Bundle("filed")
     key_begins_after = 0
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, api: ApiStack) -> None:
         super().__init__()
-        self.counter = counter
+        self.api = api
         self.steps = 0
         self.waiting: dict[str, str] = {}
         self.acknowledged: set[str] = set()
@@ -52,15 +52,15 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @initialize()
     def owners_sign_in(self) -> None:
-        self.owners = [Owner(self.counter), Owner(self.counter)]
+        self.owners = [Owner(self.api), Owner(self.api)]
 
     # --- what comes in -----------------------------------------------------------------------------------------------
     @rule(target=filed, many=st.integers(1, 4), late=st.sampled_from([0, 30, 1000]))
     def deliver(self, many: int, late: int) -> MultipleResults[str]:
         """A batch, whose messages may have come in at the door a while before they are filed."""
-        self.counter.clock.now += 1
-        texts = [json.dumps({"n": number, "at": self.counter.clock.now}) for number in range(many)]
-        made = self.counter.file(*texts, at=self.counter.clock.now - NOW - late)
+        self.api.clock.now += 1
+        texts = [json.dumps({"n": number, "at": self.api.clock.now}) for number in range(many)]
+        made = self.api.file(*texts, at=self.api.clock.now - NOW - late)
         self.waiting |= dict(zip(made, texts, strict=True))
         return multiple(*made)
 
@@ -69,11 +69,9 @@ class MailboxMachine(RuleBasedStateMachine):
         """Another worker finishes the same claim: its row is there, or was."""
         key = row_of(message, SHOP)
         assert key is not None
-        before = self.counter.register.find(key)
+        before = self.api.register.find(key)
         assert before is not None
-        [elsewhere] = self.counter.put(
-            self.counter.new_segment(), [Line(key, "b.com", "another worker's line", {})], "b.com"
-        )
+        [elsewhere] = self.api.put(self.api.new_segment(), [Line(key, "b.com", "another worker's line", {})], "b.com")
         assert elsewhere == before, "the row says what became of it, and stays"
 
     # --- what owners do ----------------------------------------------------------------------------------------------
@@ -115,37 +113,37 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @rule(device=DEVICES)
     def sign_in_again(self, device: int) -> None:
-        self.owners[device] = Owner(self.counter, SHOP, SHOP_KEY)
+        self.owners[device] = Owner(self.api, SHOP, SHOP_KEY)
 
     # --- what is done to the store -----------------------------------------------------------------------------------
     @rule(nights=st.integers(0, 2))
     def compact(self, nights: int) -> None:
         """What waits moves into chunks, and what nobody needs is deleted."""
-        compact(self.counter, nights)
+        compact(self.api, nights)
 
     @rule(message=consumes(filed))
     def expire(self, message: str) -> None:
         """Its time is over, whether it was swept or not."""
         key = row_of(message, SHOP)
-        row = self.counter.register.find(key) if key else None
+        row = self.api.register.find(key) if key else None
         if key and row and row.live:
-            self.counter.expire(key, self.counter.clock.now - 1)
+            self.api.expire(key, self.api.clock.now - 1)
             del self.waiting[message]
 
     @rule()
     def rotate_keys(self) -> None:
-        begins = int(self.counter.clock.now) + self.key_begins_after
-        self.counter.token_keys.add("random " * 9, begins, drop_before=0)
+        begins = int(self.api.clock.now) + self.key_begins_after
+        self.api.token_keys.add("random " * 9, begins, drop_before=0)
 
     @rule(shards=st.integers(1, 4))
     def spread(self, shards: int) -> None:
-        self.counter.mailboxes.raise_shards(SHOP, shards)
+        self.api.mailboxes.raise_shards(SHOP, shards)
 
     @invariant()
     def a_fresh_pass_shows_exactly_what_waits(self) -> None:
         if hasattr(self, "owners"):
             self.steps += 1
-            self.counter.clock.now += 5  # no mailbox is asked too often
+            self.api.clock.now += 5  # no mailbox is asked too often
             shown = [message["id"] for message in self.owners[0].all_pages(limit=1 + self.steps % 3)]
             assert sorted(shown) == sorted(self.waiting)
 

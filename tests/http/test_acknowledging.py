@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from tests.http.counter import BOB, BOB_KEY, RETAIN, Counter, Owner, reason, said
+from tests.http.api_stack import BOB, BOB_KEY, RETAIN, ApiStack, Owner, reason, said
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -17,54 +17,54 @@ from postroom.storage.mail.segments import Place
 TEXT = '{"Header":{}}'
 
 
-def test_what_is_acknowledged_is_not_shown_again(counter: Counter, owner: Owner) -> None:
-    one, two, three = counter.file(TEXT, TEXT, TEXT)
+def test_what_is_acknowledged_is_not_shown_again(api: ApiStack, owner: Owner) -> None:
+    one, two, three = api.file(TEXT, TEXT, TEXT)
     assert owner.acknowledge(one, three) == {"acknowledged": [one, three], "unknown": [], "again": []}
     assert [each["id"] for each in owner.page()["messages"]] == [two]
 
 
-def test_acknowledging_twice_is_acknowledging(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT)
+def test_acknowledging_twice_is_acknowledging(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT)
     assert owner.acknowledge(one, one) == owner.acknowledge(one) == {"acknowledged": [one], "unknown": [], "again": []}
 
 
-def test_two_devices_agree(counter: Counter, owner: Owner) -> None:
-    other = Owner(counter)
-    [one] = counter.file(TEXT)
+def test_two_devices_agree(api: ApiStack, owner: Owner) -> None:
+    other = Owner(api)
+    [one] = api.file(TEXT)
     assert other.page()["messages"] == owner.page()["messages"] != []
     owner.acknowledge(one)
     assert other.page()["messages"] == []
     assert other.acknowledge(one)["acknowledged"] == [one]
 
 
-def test_what_is_acknowledged_stays_remembered_for_as_long_as_a_copy_may_come(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT)
-    counter.clock.now += 1000
+def test_what_is_acknowledged_stays_remembered_for_as_long_as_a_copy_may_come(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT)
+    api.clock.now += 1000
     owner.acknowledge(one)
-    [row] = counter.deployed.rows("PostTable")
-    assert (row["st"]["S"], int(row["ttl"]["N"])) == ("G", counter.clock.now + RETAIN)
+    [row] = api.deployed.rows("PostTable")
+    assert (row["st"]["S"], int(row["ttl"]["N"])) == ("G", api.clock.now + RETAIN)
 
 
-def test_what_is_no_message_of_the_mailbox_is_unknown_and_the_rest_is_done(counter: Counter, owner: Owner) -> None:
-    [mine], [his] = counter.file(TEXT), counter.file(TEXT, mailbox=BOB)
+def test_what_is_no_message_of_the_mailbox_is_unknown_and_the_rest_is_done(api: ApiStack, owner: Owner) -> None:
+    [mine], [his] = api.file(TEXT), api.file(TEXT, mailbox=BOB)
     wrong = [his, "x", "🤝", "", mine[:-1] + "1", f"{mine}#", "../" + mine]
     assert owner.acknowledge(*wrong, mine) == {"acknowledged": [mine], "unknown": wrong, "again": []}
-    assert len(Owner(counter, BOB, BOB_KEY).page()["messages"]) == 1
-    assert len(counter.deployed.rows("PostTable")) == 2, "nothing is made for an unknown id"
+    assert len(Owner(api, BOB, BOB_KEY).page()["messages"]) == 1
+    assert len(api.deployed.rows("PostTable")) == 2, "nothing is made for an unknown id"
 
 
 def test_what_cannot_be_done_now_is_to_be_said_again_and_the_rest_is_done(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = counter.file(TEXT, TEXT)
-    acknowledge = counter.register.acknowledge
+    one, two = api.file(TEXT, TEXT)
+    acknowledge = api.register.acknowledge
 
     def throttled(key: object, forget_at: int) -> bool:
         if f"-{key.claim_id}-" in one:  # type: ignore[attr-defined]
             raise NotNowError(STORE_UNAVAILABLE)
         return acknowledge(key, forget_at)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(counter.register, "acknowledge", throttled)
+    monkeypatch.setattr(api.register, "acknowledge", throttled)
     assert owner.acknowledge(one, two) == {"acknowledged": [two], "unknown": [], "again": [one]}
 
 
@@ -94,26 +94,26 @@ def hash_of(text: str) -> str:
 
 
 @pytest.fixture
-def bob(counter: Counter) -> Owner:
-    return Owner(counter, BOB, BOB_KEY)
+def bob(api: ApiStack) -> Owner:
+    return Owner(api, BOB, BOB_KEY)
 
 
 def incoming(bob: Owner) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = said(bob.counter.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=bob.token))
+    found: list[dict[str, str]] = said(bob.api.ask("GET", f"/delivery/messages/incoming/{BOB}/", token=bob.token))
     return found
 
 
-def test_the_references_client_gets_envelopes_as_they_were_received(counter: Counter, bob: Owner) -> None:
+def test_the_references_client_gets_envelopes_as_they_were_received(api: ApiStack, bob: Owner) -> None:
     texts = [envelope(number) for number in range(3)]
     for at, text in enumerate(texts):
-        counter.file(text, mailbox=BOB, at=at)
+        api.file(text, mailbox=BOB, at=at)
     assert incoming(bob) == [json.loads(text) for text in texts]
 
 
-def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(counter: Counter, bob: Owner) -> None:
+def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(api: ApiStack, bob: Owner) -> None:
     own, ours, other = envelope(1, messageHash="0xAB"), envelope(2), envelope(3)
     for text, partner in ((own, "alice.eth"), (ours, "alice.eth"), (other, "eve.eth")):
-        counter.file(text, mailbox=BOB, conversation=partner)
+        api.file(text, mailbox=BOB, conversation=partner)
     wanted = [
         {"contactAddress": "ALICE.eth", "messageHash": "0xab"},
         {"contactAddress": "alice.eth", "messageHash": hash_of(ours)},
@@ -121,50 +121,50 @@ def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(
         {"contactAddress": "a..b", "messageHash": hash_of(other)},
     ]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
-    assert said(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
+    assert said(api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
     assert incoming(bob) == [json.loads(other)]
 
 
-def test_a_hash_is_of_a_message_with_the_partner_that_it_is_named_with(counter: Counter, bob: Owner) -> None:
+def test_a_hash_is_of_a_message_with_the_partner_that_it_is_named_with(api: ApiStack, bob: Owner) -> None:
     read, unread = envelope(1), envelope(2)
     for text, partner in ((read, "alice.eth"), (unread, "alice.eth"), (unread, "eve.eth")):
-        counter.file(text, mailbox=BOB, conversation=partner)
+        api.file(text, mailbox=BOB, conversation=partner)
     wanted = [
         {"contactAddress": "alice.eth", "messageHash": hash_of(read)},
         {"contactAddress": "eve.eth", "messageHash": hash_of(unread)},
     ]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements"
-    assert said(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
+    assert said(api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
     assert incoming(bob) == [json.loads(unread)], "what alice.eth wrote besides is still there"
 
 
 def test_what_could_not_be_acknowledged_by_hash_is_said_so(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def throttled(*_: object) -> bool:
         raise NotNowError(STORE_UNAVAILABLE)
 
     text = envelope(1)
-    counter.file(text, mailbox=BOB, conversation="alice.eth")
-    monkeypatch.setattr(counter.register, "acknowledge", throttled)
+    api.file(text, mailbox=BOB, conversation="alice.eth")
+    monkeypatch.setattr(api.register, "acknowledge", throttled)
     wanted = [{"contactAddress": "alice.eth", "messageHash": hash_of(text)}]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements"
-    assert reason(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) == "StoreUnavailable"
+    assert reason(api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) == "StoreUnavailable"
 
 
-def test_the_references_paths_take_a_token_of_that_mailbox(counter: Counter, owner: Owner) -> None:
+def test_the_references_paths_take_a_token_of_that_mailbox(api: ApiStack, owner: Owner) -> None:
     for method, path in (("GET", f"incoming/{BOB}"), ("POST", f"{BOB}/syncAcknowledgements")):
-        assert reason(counter.ask(method, f"/delivery/messages/{path}", token=owner.token)) == "AnothersMailbox"
+        assert reason(api.ask(method, f"/delivery/messages/{path}", token=owner.token)) == "AnothersMailbox"
 
 
 def test_what_waits_for_the_reference_is_fetched_little_by_little(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(7)]
     for at, text in enumerate(texts):
-        counter.file(text, mailbox=BOB, at=at)
+        api.file(text, mailbox=BOB, at=at)
     fetched = []
-    fetching = counter.mail._shelves._fetching
+    fetching = api.mail._shelves._fetching
     fetch = fetching.fetch
 
     def counted(rows: Sequence[Row], until: float) -> Sequence[Found]:
@@ -180,59 +180,59 @@ def test_what_waits_for_the_reference_is_fetched_little_by_little(
 
 
 def test_what_waits_for_the_reference_is_cut_where_an_answer_ends(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(3)]
     for at, text in enumerate(texts):
-        counter.file(text, mailbox=BOB, at=at)
+        api.file(text, mailbox=BOB, at=at)
     monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", len(texts[0]) * 2 + 2)
     assert len(incoming(bob)) == 2
 
 
 def test_a_letter_that_fits_into_no_answer_does_not_hide_what_came_after_it(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large, small = envelope(1, more="x" * 500), envelope(2)
     for at, text in enumerate((large, small)):
-        counter.file(text, mailbox=BOB, at=at)
+        api.file(text, mailbox=BOB, at=at)
     monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", 400)
     assert incoming(bob) == [json.loads(small)]
 
 
-def slowly(counter: Counter, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def slowly(api: ApiStack, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Each read of S3 takes so long."""
-    get_range = counter.objects.get_range
+    get_range = api.objects.get_range
 
     def slow(place: Place) -> bytes:
-        counter.clock.now += seconds
+        api.clock.now += seconds
         return get_range(place)
 
-    monkeypatch.setattr(counter.objects, "get_range", slow)
+    monkeypatch.setattr(api.objects, "get_range", slow)
 
 
 def test_the_reference_is_given_what_can_be_read_in_time(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(5)]
     for at, text in enumerate(texts):
-        counter.file(text, mailbox=BOB, at=at)
-    slowly(counter, monkeypatch, 4)
+        api.file(text, mailbox=BOB, at=at)
+    slowly(api, monkeypatch, 4)
     assert incoming(bob) == [json.loads(text) for text in texts[:3]]
 
 
 def acknowledge_all(bob: Owner, *texts: str, partner: str = "alice.eth") -> HttpResponse:
     wanted = [{"contactAddress": partner, "messageHash": hash_of(text)} for text in texts]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
-    return bob.counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})
+    return bob.api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})
 
 
 def test_what_was_found_in_time_is_acknowledged_and_the_rest_is_to_be_said_again(
-    counter: Counter, bob: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(5)]
     for at, text in enumerate(texts):
-        counter.file(text, mailbox=BOB, conversation="alice.eth", at=at)
-    slowly(counter, monkeypatch, 4)
+        api.file(text, mailbox=BOB, conversation="alice.eth", at=at)
+    slowly(api, monkeypatch, 4)
     assert said(acknowledge_all(bob, texts[0])) is None, "what lies behind it need not be read"
     assert reason(acknowledge_all(bob, *texts)) == "StoreUnavailable"
     assert len(bob.all_pages()) == 1
@@ -240,17 +240,17 @@ def test_what_was_found_in_time_is_acknowledged_and_the_rest_is_to_be_said_again
     assert bob.all_pages() == []
 
 
-def test_messages_of_many_partners_are_acknowledged_in_one_pass(counter: Counter, bob: Owner) -> None:
+def test_messages_of_many_partners_are_acknowledged_in_one_pass(api: ApiStack, bob: Owner) -> None:
     partners, asked = [f"user{number}.eth" for number in range(6)], []
     text = envelope(1)
     for partner in partners:
-        counter.file(text, mailbox=BOB, conversation=partner)
-    [others] = counter.file(envelope(2), mailbox=BOB, conversation="another.eth")
-    counter.deployed.clients.dynamodb.meta.events.register(
+        api.file(text, mailbox=BOB, conversation=partner)
+    [others] = api.file(envelope(2), mailbox=BOB, conversation="another.eth")
+    api.deployed.clients.dynamodb.meta.events.register(
         "before-call.dynamodb.Query", lambda params, **_: asked.append(json.loads(params["body"])["TableName"])
     )
     wanted = [{"contactAddress": partner, "messageHash": hash_of(text)} for partner in partners]
     path = f"/delivery/messages/{BOB}/syncAcknowledgements/"
-    assert said(counter.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
-    assert asked.count(counter.deployed.tables["PostTable"]) == 1
+    assert said(api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) is None
+    assert asked.count(api.deployed.tables["PostTable"]) == 1
     assert [each["id"] for each in bob.all_pages()] == [others]

@@ -17,7 +17,7 @@ from postroom.storage.mail.segments import Line, Place
 ROWS = [Row(row_key("shop.com", 1, 1000 + n, f"{n:032x}"), Place(f"seg/{9 - n}", 0, 9)) for n in range(4)]
 
 
-class Shelf:
+class FakeReader:
     """A reader of rows that lie in an object each. `reads`: what happens meanwhile."""
 
     def __init__(self, reads: Callable[[Row], None]) -> None:
@@ -41,7 +41,7 @@ def found_of(done: Sequence[Found]) -> list[Row]:
 
 def test_objects_are_read_side_by_side_and_shown_in_the_order_of_the_rows(pool: ThreadPoolExecutor) -> None:
     all_at_once = Barrier(len(ROWS))
-    fetching = Fetching(Shelf(lambda _: all_at_once.wait(60) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
+    fetching = Fetching(FakeReader(lambda _: all_at_once.wait(60) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
     assert found_of(fetching.fetch(ROWS, 60.0)) == ROWS
 
 
@@ -57,7 +57,7 @@ def test_what_hangs_ends_the_page_where_it_is(pool: ThreadPoolExecutor) -> None:
         return next(in_time) if current_thread() is main_thread() else 0.0
 
     try:
-        done = Fetching(Shelf(hang), pool, clock).fetch(ROWS, 60.0)  # type: ignore[arg-type]
+        done = Fetching(FakeReader(hang), pool, clock).fetch(ROWS, 60.0)  # type: ignore[arg-type]
         assert found_of(done) == ROWS[:2]
     finally:
         free.set()
@@ -66,7 +66,7 @@ def test_what_hangs_ends_the_page_where_it_is(pool: ThreadPoolExecutor) -> None:
 def test_nothing_is_begun_when_time_is_over(pool: ThreadPoolExecutor) -> None:
     begun: list[Row] = []
     with pytest.raises(NotNowError) as caught:
-        Fetching(Shelf(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
+        Fetching(FakeReader(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
     assert (caught.value.reason, begun) == (STORE_UNAVAILABLE, [])
 
 
@@ -75,8 +75,8 @@ def test_a_store_that_is_away_is_said_so(pool: ThreadPoolExecutor) -> None:
         raise NotNowError(STORE_UNAVAILABLE, "away")
 
     with pytest.raises(NotNowError, match="away"):
-        Fetching(Shelf(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]
+        Fetching(FakeReader(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]
 
 
 def test_of_no_rows_nothing_is_found(pool: ThreadPoolExecutor) -> None:
-    assert Fetching(Shelf(lambda _: None), pool, lambda: 0.0).fetch([], 0.0) == []  # type: ignore[arg-type]
+    assert Fetching(FakeReader(lambda _: None), pool, lambda: 0.0).fetch([], 0.0) == []  # type: ignore[arg-type]

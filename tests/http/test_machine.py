@@ -1,11 +1,11 @@
-"""The rules of a mailbox, played at the real desk over a store in memory; tests/end_to_end plays them over HTTPS."""
+"""The rules of a mailbox with the real handlers over a store in memory; tests/end_to_end plays them over HTTPS."""
 
 from contextlib import ExitStack
 from functools import cache
 
 from hypothesis import settings
 from tests.aws import deployment, new_clients
-from tests.http.counter import Counter
+from tests.http.api_stack import ApiStack
 from tests.http.machine import MailboxMachine
 from tests.tiers import amount
 
@@ -15,7 +15,7 @@ _clients = cache(new_clients)
 class Mailbox(MailboxMachine):
     def __init__(self) -> None:
         self._aws = ExitStack()
-        super().__init__(Counter(self._aws.enter_context(deployment(_clients()))))
+        super().__init__(ApiStack(self._aws.enter_context(deployment(_clients()))))
 
     def teardown(self) -> None:
         self._aws.close()

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.http.api_stack import BOB, BOB_KEY, NOW, RECEIPT, SHOP, ApiStack, Owner, reason, said
 from tests.http.compaction import compact
-from tests.http.counter import BOB, BOB_KEY, NOW, RECEIPT, SHOP, Counter, Owner, reason, said
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -26,8 +26,8 @@ def ids(messages: list[dict[str, str]]) -> list[str]:
 # --- pages -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_shown_as_it_was_received_with_its_receipt(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT, at=-3)
+def test_a_message_is_shown_as_it_was_received_with_its_receipt(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT, at=-3)
     assert owner.page()["messages"] == [
         {
             "id": one,
@@ -39,17 +39,17 @@ def test_a_message_is_shown_as_it_was_received_with_its_receipt(counter: Counter
     ]
 
 
-def test_pages_show_all_oldest_first_across_segments_and_shards(counter: Counter, owner: Owner) -> None:
-    counter.mailboxes.raise_shards(SHOP, 4)
-    counter.clock.now += 30
-    filed = [one for at in range(9) for one in counter.file(TEXT, TEXT, at=at, shards=4)]
+def test_pages_show_all_oldest_first_across_segments_and_shards(api: ApiStack, owner: Owner) -> None:
+    api.mailboxes.raise_shards(SHOP, 4)
+    api.clock.now += 30
+    filed = [one for at in range(9) for one in api.file(TEXT, TEXT, at=at, shards=4)]
     assert sorted(ids(owner.all_pages(limit=4)), key=lambda it: it[:13]) == ids(owner.all_pages(limit=4))
     assert sorted(ids(owner.all_pages(limit=4))) == sorted(filed)
     assert ids(owner.all_pages(limit=1000)) == ids(owner.all_pages(limit=1))
 
 
-def test_a_page_has_at_most_so_many_messages_and_says_whether_there_are_more(counter: Counter, owner: Owner) -> None:
-    filed = counter.file(*[TEXT] * 5)
+def test_a_page_has_at_most_so_many_messages_and_says_whether_there_are_more(api: ApiStack, owner: Owner) -> None:
+    filed = api.file(*[TEXT] * 5)
     first = owner.page(limit=3)
     assert (len(first["messages"]), first["more"]) == (3, True)
     second = owner.page(limit=3, after=first["cursor"])
@@ -58,112 +58,112 @@ def test_a_page_has_at_most_so_many_messages_and_says_whether_there_are_more(cou
     assert "status" not in second
 
 
-def test_a_page_has_at_most_so_many_bytes_unless_one_message_has_more(counter: Counter, owner: Owner) -> None:
+def test_a_page_has_at_most_so_many_bytes_unless_one_message_has_more(api: ApiStack, owner: Owner) -> None:
     small, large = '{"a":"' + "x" * 1000 + '"}', '{"a":"' + "x" * 9000 + '"}'
     for number in range(4):
-        counter.file(small, at=number)
-    counter.file(large, at=4)
+        api.file(small, at=number)
+    api.file(large, at=4)
     assert len(owner.page(bytes=2500)["messages"]) == 2
     assert len(owner.page(bytes=1)["messages"]) == 1
     assert [len(each["envelope"]) for each in owner.all_pages(bytes=2500)] == [len(small)] * 4 + [len(large)]
 
 
 def test_what_takes_more_bytes_in_json_than_in_the_segment_is_counted_as_it_is_sent(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     for number in range(6):
-        counter.file(json.dumps(['"' * 500] * 4), at=number)
+        api.file(json.dumps(['"' * 500] * 4), at=number)
     page = owner.page(bytes=20_000)
     assert len(json.dumps(page)) < 22_000
     assert len(owner.all_pages(bytes=20_000)) == 6
 
 
 def test_a_message_that_is_longer_as_it_is_sent_than_as_it_lies_begins_the_next_page(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     # As dm3's are filed: the line has a digest where the row has the partner's name.
-    keys = [row_key(SHOP, 1, int(NOW * 1000) + number, counter.new_id()) for number in range(2)]
+    keys = [row_key(SHOP, 1, int(NOW * 1000) + number, api.new_id()) for number in range(2)]
     lines = [Line(key, "digest", TEXT, RECEIPT) for key in keys]
-    counter.put(counter.new_segment(), lines, "a" * 200 + ".eth")
+    api.put(api.new_segment(), lines, "a" * 200 + ".eth")
     size = sum(len(line.encode()) for line in lines)
     first = owner.page(bytes=size)
     assert (ids(first["messages"]), first["more"]) == ([id_of(keys[0])], True)
     assert ids(owner.page(bytes=size, after=first["cursor"])["messages"]) == [id_of(keys[1])]
 
 
-def test_an_empty_page_says_how_much_waits(counter: Counter, owner: Owner) -> None:
+def test_an_empty_page_says_how_much_waits(api: ApiStack, owner: Owner) -> None:
     assert owner.page() == {
         "messages": [], "cursor": "", "more": False,
         "status": {"waiting": 0, "bytes": 0, "more": False, "oldest": None, "age_seconds": 0},
     }  # fmt: skip
-    counter.file(TEXT, TEXT, at=-10)
+    api.file(TEXT, TEXT, at=-10)
     after = owner.page()["cursor"]
     page = owner.page(after=after)
     assert (page["messages"], page["cursor"], page["status"]["waiting"]) == ([], after, 2)
 
 
-def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(counter: Counter, owner: Owner) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(6)]
+def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(api: ApiStack, owner: Owner) -> None:
+    filed = [api.file(TEXT, at=at)[0] for at in range(6)]
     first = owner.page(limit=2)
     owner.acknowledge(filed[1], filed[2])
-    [late], [newest] = counter.file(TEXT, at=0.5), counter.file(TEXT, at=9)
-    compact(counter)
+    [late], [newest] = api.file(TEXT, at=0.5), api.file(TEXT, at=9)
+    compact(api)
     assert ids(owner.all_pages(after=first["cursor"], limit=2)) == [*filed[3:6], newest]
     # Filed behind the cursor: the next pass shows it.
     assert ids(owner.all_pages()) == [filed[0], late, *filed[3:6], newest]
 
 
 def test_what_is_swung_between_listing_and_fetching_is_shown_from_where_it_lies_now(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
-    get_range = counter.objects.get_range
+    filed = [api.file(TEXT, at=at)[0] for at in range(3)]
+    get_range = api.objects.get_range
 
-    def first_swing(place: object) -> bytes:
-        monkeypatch.setattr(counter.objects, "get_range", get_range)
-        compact(counter)
+    def compacted_before(place: object) -> bytes:
+        monkeypatch.setattr(api.objects, "get_range", get_range)
+        compact(api)
         return get_range(place)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(counter.objects, "get_range", first_swing)
+    monkeypatch.setattr(api.objects, "get_range", compacted_before)
     assert ids(owner.page()["messages"]) == filed
 
 
 def test_what_is_acknowledged_between_listing_and_fetching_is_passed_over(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(3)]
-    get_range, other = counter.objects.get_range, Owner(counter)
+    filed = [api.file(TEXT, at=at)[0] for at in range(3)]
+    get_range, other = api.objects.get_range, Owner(api)
 
     def acknowledged(place: object) -> bytes:
-        monkeypatch.setattr(counter.objects, "get_range", get_range)
+        monkeypatch.setattr(api.objects, "get_range", get_range)
         other.acknowledge(*filed[:2])
-        for name in list(counter.deployed.objects())[:2]:
-            counter.deployed.clients.s3.delete_object(Bucket=counter.deployed.bucket, Key=name)
+        for name in list(api.deployed.objects())[:2]:
+            api.deployed.clients.s3.delete_object(Bucket=api.deployed.bucket, Key=name)
         return get_range(place)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(counter.objects, "get_range", acknowledged)
+    monkeypatch.setattr(api.objects, "get_range", acknowledged)
     page = owner.page(limit=2)
     assert (page["messages"], page["more"]) == ([], True)
     assert ids(owner.page(after=page["cursor"])["messages"]) == filed[2:]
 
 
-def test_a_conversation_is_a_filter(counter: Counter, owner: Owner) -> None:
+def test_a_conversation_is_a_filter(api: ApiStack, owner: Owner) -> None:
     for at, partner in enumerate(["b.com", "c.com", "b.com", "c.com"]):
-        counter.file(TEXT, conversation=partner, at=at)
+        api.file(TEXT, conversation=partner, at=at)
     assert [each["conversation"] for each in owner.all_pages(conversation="c.com", limit=1)] == ["c.com"] * 2
 
 
 def test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filed = [counter.file(TEXT, at=at)[0] for at in range(5)]
-    get_range = counter.objects.get_range
+    filed = [api.file(TEXT, at=at)[0] for at in range(5)]
+    get_range = api.objects.get_range
 
     def slow(place: Place) -> bytes:
-        counter.clock.now += 4
+        api.clock.now += 4
         return get_range(place)
 
-    monkeypatch.setattr(counter.objects, "get_range", slow)
+    monkeypatch.setattr(api.objects, "get_range", slow)
     first = owner.page()
     assert (ids(first["messages"]), first["more"]) == (filed[:3], True)
     second = owner.page(after=first["cursor"])
@@ -171,30 +171,30 @@ def test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there(
 
 
 def test_who_has_waited_long_is_still_shown_what_came(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arriving(counter, 20, lambda: counter.file(TEXT, at=20))
-    get_range = counter.objects.get_range
+    arriving(api, 20, lambda: api.file(TEXT, at=20))
+    get_range = api.objects.get_range
 
     def slow(place: Place) -> bytes:
-        counter.clock.now += 4
+        api.clock.now += 4
         return get_range(place)
 
-    monkeypatch.setattr(counter.objects, "get_range", slow)
+    monkeypatch.setattr(api.objects, "get_range", slow)
     assert len(owner.page(wait=20)["messages"]) == 1
 
 
 # --- what is against the protocol ------------------------------------------------------------------------------------
 
 
-def spoil(counter: Counter, message_id: str, how: str, other: str) -> None:
+def spoil(api: ApiStack, message_id: str, how: str, other: str) -> None:
     """What must not be: the row is live, and its line is not there."""
-    row, others = (counter.register.find(key) for each in (message_id, other) if (key := row_of(each, SHOP)))
+    row, others = (api.register.find(key) for each in (message_id, other) if (key := row_of(each, SHOP)))
     assert row
     assert row.place
     assert others
     assert others.place
-    s3, bucket = counter.deployed.clients.s3, counter.deployed.bucket
+    s3, bucket = api.deployed.clients.s3, api.deployed.bucket
     data = s3.get_object(Bucket=bucket, Key=row.place.object)["Body"].read()
     match how:
         case "gone":
@@ -208,8 +208,8 @@ def spoil(counter: Counter, message_id: str, how: str, other: str) -> None:
         case "no line":
             s3.put_object(Bucket=bucket, Key=row.place.object, Body=b"[]".ljust(len(data)))
         case "another's":
-            counter.deployed.clients.dynamodb.update_item(
-                TableName=counter.deployed.tables["PostTable"],
+            api.deployed.clients.dynamodb.update_item(
+                TableName=api.deployed.tables["PostTable"],
                 Key={"pk": {"S": row.key.pk}, "sk": {"S": row.key.sk}},
                 UpdateExpression="SET o = :o, off = :off, #len = :len",
                 ExpressionAttributeNames={"#len": "len"},
@@ -222,10 +222,10 @@ def spoil(counter: Counter, message_id: str, how: str, other: str) -> None:
 
 @pytest.mark.parametrize("how", ["gone", "too short", "cut", "damaged", "no line", "another's"])
 def test_a_message_that_cannot_be_read_is_told_and_holds_nothing_up(
-    counter: Counter, owner: Owner, caplog: pytest.LogCaptureFixture, how: str
+    api: ApiStack, owner: Owner, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
-    one, two, three = (counter.file(TEXT, at=at)[0] for at in range(3))
-    spoil(counter, two, how, three)
+    one, two, three = (api.file(TEXT, at=at)[0] for at in range(3))
+    spoil(api, two, how, three)
     page = owner.page()
     assert (ids(page["messages"]), page["unreadable"], page["more"]) == ([one, three], [two], False)
     assert two in caplog.text
@@ -244,20 +244,20 @@ def test_a_message_that_cannot_be_read_is_told_and_holds_nothing_up(
     assert "unreadable" not in owner.page()
 
 
-def test_who_waits_is_told_of_a_message_that_cannot_be_read(counter: Counter, owner: Owner) -> None:
-    one, two = counter.file(TEXT)[0], counter.file(TEXT, at=1)[0]
-    spoil(counter, one, "gone", two)
+def test_who_waits_is_told_of_a_message_that_cannot_be_read(api: ApiStack, owner: Owner) -> None:
+    one, two = api.file(TEXT)[0], api.file(TEXT, at=1)[0]
+    spoil(api, one, "gone", two)
     owner.acknowledge(two)
     assert owner.page(wait=20)["unreadable"] == [one]
-    assert counter.slept == []
+    assert api.slept == []
 
 
-def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(counter: Counter, owner: Owner) -> None:
-    one, two, three = sorted(counter.file(TEXT, TEXT, TEXT))
-    row = counter.register.find(key) if (key := row_of(two, SHOP)) else None
+def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(api: ApiStack, owner: Owner) -> None:
+    one, two, three = sorted(api.file(TEXT, TEXT, TEXT))
+    row = api.register.find(key) if (key := row_of(two, SHOP)) else None
     assert row
     assert row.place
-    s3, at = counter.deployed.clients.s3, {"Bucket": counter.deployed.bucket, "Key": row.place.object}
+    s3, at = api.deployed.clients.s3, {"Bucket": api.deployed.bucket, "Key": row.place.object}
     data = s3.get_object(**at)["Body"].read()
     spoilt = data[: row.place.offset] + b"x" * row.place.length + data[row.place.offset + row.place.length :]
     s3.put_object(**at, Body=spoilt)
@@ -277,19 +277,19 @@ def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(counter: Cou
         ("3b6c2b4e-0000-4000-8000-0000000000ab", "3B6C2B4E-0000-4000-8000-0000000000AB"),
     ],
 )
-def test_a_conversation_may_be_written_as_people_do(counter: Counter, owner: Owner, filed: str, asked: str) -> None:
-    [one] = counter.file(TEXT, conversation=filed)
-    counter.file(TEXT, conversation="another.example")
+def test_a_conversation_may_be_written_as_people_do(api: ApiStack, owner: Owner, filed: str, asked: str) -> None:
+    [one] = api.file(TEXT, conversation=filed)
+    api.file(TEXT, conversation="another.example")
     assert ids(owner.all_pages(conversation=asked)) == [one]
 
 
-def test_what_is_over_is_not_shown_though_it_was_not_swept(counter: Counter, owner: Owner) -> None:
-    [one], [two] = counter.file(TEXT), counter.file(TEXT, at=1)
+def test_what_is_over_is_not_shown_though_it_was_not_swept(api: ApiStack, owner: Owner) -> None:
+    [one], [two] = api.file(TEXT), api.file(TEXT, at=1)
     key = row_of(one, SHOP)
     assert key is not None
-    counter.expire(key, NOW + 100)
+    api.expire(key, NOW + 100)
     assert ids(owner.page()["messages"]) == [one, two]
-    counter.clock.now = NOW + 101
+    api.clock.now = NOW + 101
     assert ids(owner.page()["messages"]) == [two]
     assert reason(owner.ask("GET", f"/messages/{one}")) == "MessageUnknown"
     assert said(owner.ask("GET", "/status"))["waiting"] == 1
@@ -302,9 +302,9 @@ def test_a_cursor_that_was_made_up_is_refused(owner: Owner, cursor: str) -> None
     assert reason(owner.ask("GET", "/messages", query={"after": cursor})) == "CursorInvalid"
 
 
-def test_a_cursor_of_another_mailbox_is_refused(counter: Counter, owner: Owner) -> None:
-    counter.file(TEXT, mailbox=BOB)
-    cursor = Owner(counter, BOB, BOB_KEY).page()["cursor"]
+def test_a_cursor_of_another_mailbox_is_refused(api: ApiStack, owner: Owner) -> None:
+    api.file(TEXT, mailbox=BOB)
+    cursor = Owner(api, BOB, BOB_KEY).page()["cursor"]
     assert reason(owner.ask("GET", "/messages", query={"after": cursor})) == "CursorInvalid"
 
 
@@ -324,106 +324,106 @@ def test_a_query_that_is_none_is_refused(owner: Owner, query: dict[str, str]) ->
 # --- waiting ---------------------------------------------------------------------------------------------------------
 
 
-def test_who_waits_is_answered_as_soon_as_something_is_there(counter: Counter, owner: Owner) -> None:
+def test_who_waits_is_answered_as_soon_as_something_is_there(api: ApiStack, owner: Owner) -> None:
     def arrives(seconds: float) -> None:
-        counter.slept.append(seconds)
-        counter.clock.now += seconds
-        if len(counter.slept) == 3:
-            counter.file(TEXT)
+        api.slept.append(seconds)
+        api.clock.now += seconds
+        if len(api.slept) == 3:
+            api.file(TEXT)
 
-    counter.mail._sleep = arrives
+    api.mail._sleep = arrives
     assert len(owner.page(wait=20)["messages"]) == 1
-    assert counter.slept == [1.0, 1.0, 1.0]
+    assert api.slept == [1.0, 1.0, 1.0]
 
 
-def test_who_waits_in_vain_is_answered_when_the_time_is_over(counter: Counter, owner: Owner) -> None:
+def test_who_waits_in_vain_is_answered_when_the_time_is_over(api: ApiStack, owner: Owner) -> None:
     assert owner.page(wait=2.5)["messages"] == []
-    assert counter.slept == [1.0, 1.0, 0.5]
+    assert api.slept == [1.0, 1.0, 0.5]
 
 
-def test_nobody_waits_where_something_is_there(counter: Counter, owner: Owner) -> None:
-    counter.file(TEXT)
+def test_nobody_waits_where_something_is_there(api: ApiStack, owner: Owner) -> None:
+    api.file(TEXT)
     assert owner.page(wait=20)["messages"]
-    assert counter.slept == []
+    assert api.slept == []
 
 
-def arriving(counter: Counter, after_looks: int, arrive: Callable[[], object]) -> None:
+def arriving(api: ApiStack, after_looks: int, arrive: Callable[[], object]) -> None:
     """Something happens while somebody waits, after so many looks."""
 
     def sleep(seconds: float) -> None:
-        counter.slept.append(seconds)
-        counter.clock.now += seconds
-        if len(counter.slept) == after_looks:
+        api.slept.append(seconds)
+        api.clock.now += seconds
+        if len(api.slept) == after_looks:
             arrive()
 
-    counter.mail._sleep = sleep
+    api.mail._sleep = sleep
 
 
 @pytest.mark.parametrize("stays", [True, False])
 def test_what_is_filed_late_behind_a_cursor_wakes_who_waits_there_for_the_next_pass(
-    counter: Counter, owner: Owner, stays: bool
+    api: ApiStack, owner: Owner, stays: bool
 ) -> None:
-    filed = counter.file(TEXT, at=-5) + counter.file(TEXT)
+    filed = api.file(TEXT, at=-5) + api.file(TEXT)
     cursor = owner.page()["cursor"]
     if not stays:
         owner.acknowledge(*filed)
     late: list[str] = []
-    arriving(counter, 3, lambda: late.extend(counter.file(TEXT, at=-1000)))
+    arriving(api, 3, lambda: late.extend(api.file(TEXT, at=-1000)))
     page = owner.page(after=cursor, wait=20)
     assert (page["messages"], page["cursor"], page["more"]) == ([], "", True)
-    assert counter.slept == [1.0] * 3
+    assert api.slept == [1.0] * 3
     assert ids(owner.all_pages(after=page["cursor"])) == [*late, *(filed if stays else [])]
 
 
-def test_what_stays_behind_a_cursor_wakes_nobody(counter: Counter, owner: Owner) -> None:
-    filed = counter.file(*[TEXT] * 3)
-    cursor, other = owner.page()["cursor"], Owner(counter)
-    arriving(counter, 2, lambda: other.acknowledge(filed[0]))
+def test_what_stays_behind_a_cursor_wakes_nobody(api: ApiStack, owner: Owner) -> None:
+    filed = api.file(*[TEXT] * 3)
+    cursor, other = owner.page()["cursor"], Owner(api)
+    arriving(api, 2, lambda: other.acknowledge(filed[0]))
     page = owner.page(after=cursor, wait=4)
-    assert (page["messages"], page["cursor"], page["more"], counter.slept) == ([], cursor, False, [1.0] * 4)
+    assert (page["messages"], page["cursor"], page["more"], api.slept) == ([], cursor, False, [1.0] * 4)
 
 
-def test_what_comes_after_a_cursor_is_a_page_of_the_same_pass(counter: Counter, owner: Owner) -> None:
-    counter.file(TEXT)
+def test_what_comes_after_a_cursor_is_a_page_of_the_same_pass(api: ApiStack, owner: Owner) -> None:
+    api.file(TEXT)
     cursor = owner.page()["cursor"]
     new: list[str] = []
-    arriving(counter, 2, lambda: new.extend(counter.file(TEXT, at=2)))
+    arriving(api, 2, lambda: new.extend(api.file(TEXT, at=2)))
     page = owner.page(after=cursor, wait=20)
     assert (ids(page["messages"]), page["more"]) == (new, False)
     assert owner.page(after=page["cursor"])["messages"] == []
 
 
-def test_who_waits_for_a_conversation_is_woken_by_it_alone(counter: Counter, owner: Owner) -> None:
-    counter.file(TEXT)
+def test_who_waits_for_a_conversation_is_woken_by_it_alone(api: ApiStack, owner: Owner) -> None:
+    api.file(TEXT)
     cursor = owner.page()["cursor"]
-    arriving(counter, 1, lambda: counter.file(TEXT, at=-60, conversation="d.com"))
+    arriving(api, 1, lambda: api.file(TEXT, at=-60, conversation="d.com"))
     assert owner.page(after=cursor, wait=3, conversation="c.com")["cursor"] == cursor
-    counter.slept.clear()
-    arriving(counter, 1, lambda: counter.file(TEXT, at=-60, conversation="c.com"))
+    api.slept.clear()
+    arriving(api, 1, lambda: api.file(TEXT, at=-60, conversation="c.com"))
     assert owner.page(after=cursor, wait=3, conversation="c.com")["cursor"] == ""
 
 
 def test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_listing, "MOST_WATCHED", 2)
-    counter.file(*[TEXT] * 3)
+    api.file(*[TEXT] * 3)
     cursor = owner.page()["cursor"]
-    arriving(counter, 1, lambda: counter.file(TEXT, at=-1000))
+    arriving(api, 1, lambda: api.file(TEXT, at=-1000))
     assert owner.page(after=cursor, wait=3)["cursor"] == cursor
-    assert len(counter.slept) == 3
+    assert len(api.slept) == 3
 
 
-def test_head_waits_for_nothing(counter: Counter, owner: Owner) -> None:
+def test_head_waits_for_nothing(api: ApiStack, owner: Owner) -> None:
     assert owner.ask("HEAD", "/messages", query={"wait": "20"}).status == 200
-    assert counter.slept == []
+    assert api.slept == []
 
 
 # --- single messages -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_found_by_its_id_and_kept_by_its_etag(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT)
+def test_a_message_is_found_by_its_id_and_kept_by_its_etag(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT)
     reply = owner.ask("GET", f"/messages/{one}")
     assert said(reply) == owner.page()["messages"][0]
     assert owner.ask("GET", f"/messages/{one}", headers={"if-none-match": reply.headers["ETag"]}).status == 304
@@ -432,36 +432,36 @@ def test_a_message_is_found_by_its_id_and_kept_by_its_etag(counter: Counter, own
 @pytest.mark.parametrize(
     "wrong", ["x", "1795253400000-abc", "1795253400000-abc-0", "1795253400000-abc-99999", "🤝", "a" * 10**6]
 )
-def test_an_id_of_no_message_is_unknown(counter: Counter, owner: Owner, wrong: str) -> None:
-    counter.file(TEXT)
+def test_an_id_of_no_message_is_unknown(api: ApiStack, owner: Owner, wrong: str) -> None:
+    api.file(TEXT)
     for path in (f"/messages/{wrong}", f"/messages/{wrong}/envelope"):
         assert reason(owner.ask("GET", path)) == "MessageUnknown"
 
 
-def test_an_id_of_another_mailbox_is_unknown(counter: Counter, owner: Owner) -> None:
-    [his] = counter.file(TEXT, mailbox=BOB)
+def test_an_id_of_another_mailbox_is_unknown(api: ApiStack, owner: Owner) -> None:
+    [his] = api.file(TEXT, mailbox=BOB)
     assert reason(owner.ask("GET", f"/messages/{his}")) == "MessageUnknown"
 
 
-def test_an_acknowledged_message_is_unknown(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT)
+def test_an_acknowledged_message_is_unknown(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT)
     owner.acknowledge(one)
     assert reason(owner.ask("GET", f"/messages/{one}")) == "MessageUnknown"
 
 
-def test_an_envelope_is_had_bit_for_bit(counter: Counter, owner: Owner) -> None:
-    [one] = counter.file(TEXT)
+def test_an_envelope_is_had_bit_for_bit(api: ApiStack, owner: Owner) -> None:
+    [one] = api.file(TEXT)
     reply = owner.ask("GET", f"/messages/{one}/envelope")
     assert (reply.status, reply.body.decode(), reply.headers["Accept-Ranges"]) == (200, TEXT, "bytes")
 
 
 def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("message_listing", "handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1000)
     text = json.dumps({"n": list(range(700))})
-    [one], [small] = counter.file(text), counter.file("{}", at=1)
+    [one], [small] = api.file(text), api.file("{}", at=1)
     shown = owner.page()["messages"]
     assert ("envelope" in shown[0], shown[0]["receipt"], shown[1]["envelope"]) == (False, {"protocol": "nlweb"}, "{}")
     path = f"/messages/{one}/envelope"
@@ -479,8 +479,8 @@ def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
 
 
 @pytest.mark.parametrize("wanted", ["bytes=1000-", "bytes=5-4", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-"])
-def test_a_range_that_is_none_is_refused_with_the_length(counter: Counter, owner: Owner, wanted: str) -> None:
-    [one] = counter.file(ASCII)
+def test_a_range_that_is_none_is_refused_with_the_length(api: ApiStack, owner: Owner, wanted: str) -> None:
+    [one] = api.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reason(reply)) == (416, "RangeUnsatisfiable")
     assert reply.headers["Content-Range"] == f"bytes */{len(ASCII)}"
@@ -496,25 +496,25 @@ def test_a_range_that_is_none_is_refused_with_the_length(counter: Counter, owner
     ],
 )
 def test_a_range_may_be_a_suffix_or_end_beyond_the_end(
-    counter: Counter, owner: Owner, wanted: str, first: int, end: int
+    api: ApiStack, owner: Owner, wanted: str, first: int, end: int
 ) -> None:
-    [one] = counter.file(ASCII)
+    [one] = api.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reply.body.decode()) == (206, ASCII[first:end])
     assert reply.headers["Content-Range"] == f"bytes {first}-{end - 1}/{len(ASCII)}"
 
 
 @pytest.mark.parametrize("wanted", ["lines=1-2", "x"])
-def test_a_range_of_another_unit_is_passed_over(counter: Counter, owner: Owner, wanted: str) -> None:
-    [one] = counter.file(ASCII)
+def test_a_range_of_another_unit_is_passed_over(api: ApiStack, owner: Owner, wanted: str) -> None:
+    [one] = api.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reply.body.decode()) == (200, ASCII)
 
 
 def test_head_takes_no_range_and_nothing_is_too_large_for_it(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [one] = counter.file(TEXT)
+    [one] = api.file(TEXT)
     monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", 3)
     for headers in ({}, {"range": "bytes=0-1"}, {"range": "bytes=1000-"}):
         reply = owner.ask("HEAD", f"/messages/{one}/envelope", headers=headers)
@@ -530,9 +530,9 @@ def test_head_takes_no_range_and_nothing_is_too_large_for_it(
     ],
 )  # fmt: skip
 def test_what_is_known_by_a_tag_of_a_list_or_a_weak_one_or_any_is_not_sent_again(
-    counter: Counter, owner: Owner, known: str, status: int
+    api: ApiStack, owner: Owner, known: str, status: int
 ) -> None:
-    [one] = counter.file(TEXT)
+    [one] = api.file(TEXT)
     etag = owner.ask("GET", f"/messages/{one}").headers["ETag"]
     wanted = {"if-none-match": known.replace("{}", etag)}
     assert owner.ask("GET", f"/messages/{one}", headers=wanted).status == status
@@ -541,9 +541,9 @@ def test_what_is_known_by_a_tag_of_a_list_or_a_weak_one_or_any_is_not_sent_again
 # --- how much there is -----------------------------------------------------------------------------------------------
 
 
-def test_conversations_are_told_with_how_much_waits_in_each(counter: Counter, owner: Owner) -> None:
+def test_conversations_are_told_with_how_much_waits_in_each(api: ApiStack, owner: Owner) -> None:
     for at, partner in enumerate(["b.com", "c.com", "b.com"]):
-        counter.file(TEXT, conversation=partner, at=at)
+        api.file(TEXT, conversation=partner, at=at)
     assert said(owner.ask("GET", "/conversations")) == {
         "conversations": [
             {
@@ -563,21 +563,21 @@ def test_conversations_are_told_with_how_much_waits_in_each(counter: Counter, ow
     }
 
 
-def test_the_status_is_how_many_how_large_and_how_old(counter: Counter, owner: Owner) -> None:
-    counter.file(TEXT, TEXT, at=-100)
-    counter.file(TEXT)
-    size = sum(map(len, counter.deployed.objects().values())) - 3  # the line feeds
+def test_the_status_is_how_many_how_large_and_how_old(api: ApiStack, owner: Owner) -> None:
+    api.file(TEXT, TEXT, at=-100)
+    api.file(TEXT)
+    size = sum(map(len, api.deployed.objects().values())) - 3  # the line feeds
     assert said(owner.ask("GET", "/status")) == {
         "waiting": 3, "bytes": size, "more": False, "oldest": "2026-11-21T09:28:20.000Z", "age_seconds": 100,
     }  # fmt: skip
 
 
-def test_so_many_are_counted_and_no_more(counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_are_counted_and_no_more(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_listing, "MOST_COUNTED", 3)
-    counter.file(*[TEXT] * 3)
+    api.file(*[TEXT] * 3)
     for path in ("/status", "/conversations"):
         assert said(owner.ask("GET", path))["more"] is False
-    counter.file(TEXT, at=1, conversation="d.com")
+    api.file(TEXT, at=1, conversation="d.com")
     assert said(owner.ask("GET", "/status"))["waiting"] == 3
     for path in ("/status", "/conversations"):
         assert said(owner.ask("GET", path))["more"] is True
@@ -587,36 +587,36 @@ def test_so_many_are_counted_and_no_more(counter: Counter, owner: Owner, monkeyp
 
 
 def test_a_store_that_is_away_is_asked_again_and_shows_nothing(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    counter.file(TEXT)
-    monkeypatch.setattr(counter.objects, "get_range", away)
+    api.file(TEXT)
+    monkeypatch.setattr(api.objects, "get_range", away)
     reply = owner.ask("GET", "/messages")
     assert (reply.status, reason(reply), reply.headers["Retry-After"]) == (503, "StoreUnavailable", "5")
 
 
 def test_an_error_of_ours_is_a_503_without_a_stack(
-    counter: Counter, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: object) -> bytes:
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(counter.objects, "get_range", broken)
-    counter.file(TEXT)
+    monkeypatch.setattr(api.objects, "get_range", broken)
+    api.file(TEXT)
     reply = owner.ask("GET", "/messages")
     assert reason(reply) == "CounterClosed"
     assert b"Traceback" not in reply.body
 
 
-def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(counter: Counter, owner: Owner) -> None:
+def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(api: ApiStack, owner: Owner) -> None:
     answers = [owner.ask("GET", "/status").status for _ in range(101)]
     assert answers == [200] * 100 + [429]
-    bob = Owner(counter, BOB, BOB_KEY)
+    bob = Owner(api, BOB, BOB_KEY)
     assert said(bob.ask("GET", "/status"))
-    counter.clock.now += 1
+    api.clock.now += 1
     assert [owner.ask("GET", "/status").status for _ in range(21)] == [200] * 20 + [429]
 
 
@@ -634,13 +634,13 @@ def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(counter: Counte
         ("PUT", f"/auth/{SHOP}", "MethodNotAllowed"),
     ],
 )
-def test_another_address_is_refused(counter: Counter, owner: Owner, method: str, path: str, wanted: str) -> None:
-    assert reason(counter.ask(method, path, token=owner.token)) == wanted
+def test_another_address_is_refused(api: ApiStack, owner: Owner, method: str, path: str, wanted: str) -> None:
+    assert reason(api.ask(method, path, token=owner.token)) == wanted
 
 
-def test_another_method_is_told_which_there_are(counter: Counter) -> None:
-    assert counter.ask("PUT", f"/auth/{SHOP}").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
-    assert counter.ask("HEAD", f"/mailboxes/{SHOP}/sign-out").headers["Allow"] == "OPTIONS, POST"
+def test_another_method_is_told_which_there_are(api: ApiStack) -> None:
+    assert api.ask("PUT", f"/auth/{SHOP}").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
+    assert api.ask("HEAD", f"/mailboxes/{SHOP}/sign-out").headers["Allow"] == "OPTIONS, POST"
 
 
 def test_what_may_be_read_may_be_asked_for_without_its_body(owner: Owner) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.http.counter import BOB, BOB_KEY, NOW, SHOP, Counter, Owner, reason, said
+from tests.http.api_stack import BOB, BOB_KEY, NOW, SHOP, ApiStack, Owner, reason, said
 
 from postroom.api.schemas import NewTarget
 from postroom.api.states import TargetState
@@ -39,24 +39,24 @@ def listed(owner: Owner) -> list[Json]:
     return list(said(owner.ask("GET", "/notifications"))["targets"])
 
 
-def sent(counter: Counter) -> list[Notification]:
-    found = [read_queue_message(body) for body in counter.deployed.bodies("CourierQueue")]
+def sent(api: ApiStack) -> list[Notification]:
+    found = [read_queue_message(body) for body in api.deployed.bodies("CourierQueue")]
     assert all(isinstance(each, Notification) for each in found)
     return [each for each in found if isinstance(each, Notification)]
 
 
-def code(counter: Counter, target: Json, name: str = SHOP) -> str:
+def code(api: ApiStack, target: Json, name: str = SHOP) -> str:
     """What the courier tells the target."""
-    found = counter.targets.find(name, target["id"])
+    found = api.targets.find(name, target["id"])
     assert found is not None
-    return counter.webhook_keys.code(found)
+    return api.webhook_keys.code(found)
 
 
 # --- a target ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_target_is_sent_a_code_shown_its_secret_once_and_active_when_the_code_comes_back(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     made = add(owner)
     assert made["secret"].startswith("whsec_")
@@ -65,14 +65,14 @@ def test_a_target_is_sent_a_code_shown_its_secret_once_and_active_when_the_code_
     }  # fmt: skip
     assert made == {**shown, "secret": made["secret"]}
     assert listed(owner) == [shown]
-    [challenge] = sent(counter)
+    [challenge] = sent(api)
     assert (challenge.mailbox, challenge.target, challenge.challenge) == (SHOP, made["id"], 1)
-    assert counter.deployed.groups("CourierQueue") == [notify_group(SHOP)]
-    verified = act(owner, made, "verify", {"code": f" {code(counter, made).lower()} "})
+    assert api.deployed.groups("CourierQueue") == [notify_group(SHOP)]
+    verified = act(owner, made, "verify", {"code": f" {code(api, made).lower()} "})
     assert verified == {**shown, "state": "active"}
     assert listed(owner) == [verified]
     assert act(owner, made, "verify", {"code": WRONG}) == verified, "nothing is left to verify"
-    assert len(sent(counter)) == 1
+    assert len(sent(api)) == 1
 
 
 def test_the_same_target_is_not_taken_twice(owner: Owner) -> None:
@@ -81,11 +81,11 @@ def test_the_same_target_is_not_taken_twice(owner: Owner) -> None:
     assert len(listed(owner)) == 1
 
 
-def test_so_many_targets_a_mailbox_has_and_one_that_is_removed_leaves_room(counter: Counter, owner: Owner) -> None:
+def test_so_many_targets_a_mailbox_has_and_one_that_is_removed_leaves_room(api: ApiStack, owner: Owner) -> None:
     made = [add(owner, f"{URL}{number}") for number in range(MAX_TARGETS)]
-    before = len(sent(counter))
+    before = len(sent(api))
     assert refused(owner, f"{URL}more") == "TooManyTargets"
-    assert len(sent(counter)) == before
+    assert len(sent(api)) == before
     assert said(owner.ask("DELETE", f"/notifications/{made[2]['id']}")) is None
     add(owner, f"{URL}more")
     assert len(listed(owner)) == MAX_TARGETS
@@ -106,11 +106,11 @@ def test_so_many_targets_a_mailbox_has_and_one_that_is_removed_leaves_room(count
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_a_public_host_is_refused_and_changes_nothing(
-    counter: Counter, owner: Owner, url: str
+    api: ApiStack, owner: Owner, url: str
 ) -> None:
     assert refused(owner, url) == "TargetInvalid"
     assert listed(owner) == []
-    assert sent(counter) == []
+    assert sent(api) == []
 
 
 @given(
@@ -119,14 +119,14 @@ def test_what_is_no_address_of_a_public_host_is_refused_and_changes_nothing(
     | st.from_regex(r"https://[!-~]{1,30}")
 )
 @settings(suppress_health_check=list(HealthCheck))
-def test_what_is_taken_is_what_the_courier_can_be_sent_to(counter: Counter, url: str) -> None:
-    desk = counter.target_desk()
-    counter.clock.now += 86_400  # so many are sent a code in a day
+def test_what_is_taken_is_what_the_courier_can_be_sent_to(api: ApiStack, url: str) -> None:
+    settings = api.target_settings()
+    api.clock.now += 86_400  # so many are sent a code in a day
     try:
-        target = desk.add("props.example", NewTarget("webhook", url))
+        target = settings.add("props.example", NewTarget("webhook", url))
     except TheirError:
         return
-    desk.remove("props.example", target.id)
+    settings.remove("props.example", target.id)
     host, _ = split_url(url, 443)
     assert "." in host
 
@@ -151,12 +151,12 @@ def test_what_is_no_standard_topic_is_refused(owner: Owner, arn: str) -> None:
     assert refused(owner, arn, "sns") == "TargetInvalid"
 
 
-def test_a_deployment_without_topics_or_e_mail_says_so(counter: Counter, owner: Owner) -> None:
+def test_a_deployment_without_topics_or_e_mail_says_so(api: ApiStack, owner: Owner) -> None:
     reply = owner.ask("POST", "/notifications", body={"kind": "email", "to": "bob@shop.com"})
     assert (reply.status, reason(reply)) == (422, "NotificationNotOffered")
     assert b"sends no e-mail" in reply.body
     with pytest.raises(TheirError, match="publishes to no topics"):
-        counter.target_desk(topics=NO_TOPICS).add(SHOP, NewTarget("sns", TOPIC))
+        api.target_settings(topics=NO_TOPICS).add(SHOP, NewTarget("sns", TOPIC))
     assert listed(owner) == []
 
 
@@ -176,41 +176,41 @@ def test_what_is_no_target_is_refused(owner: Owner, body: object) -> None:
 
 
 def test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_sent(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     made = add(owner)
-    right = code(counter, made)
+    right = code(api, made)
     for wrong in (WRONG, right[:-1], f"{right}A", "\x00", "ſ" * 8):
         assert reason(owner.ask("POST", f"/notifications/{made['id']}/verify", body={"code": wrong})) == "CodeWrong"
     assert MAX_TRIES == 5
     assert reason(owner.ask("POST", f"/notifications/{made['id']}/verify", body={"code": right})) == "CodeWrong"
     act(owner, made, "verify", {})
-    assert sent(counter)[-1].challenge == 2
+    assert sent(api)[-1].challenge == 2
     assert reason(owner.ask("POST", f"/notifications/{made['id']}/verify", body={"code": right})) == "CodeWrong"
-    assert act(owner, made, "verify", {"code": code(counter, made)})["state"] == "active"
+    assert act(owner, made, "verify", {"code": code(api, made)})["state"] == "active"
 
 
-def test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets(counter: Counter, owner: Owner) -> None:
+def test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
     for _ in range(CODES_A_DAY - 2):
         act(owner, made, "verify", {})
     said(owner.ask("DELETE", f"/notifications/{made['id']}"))
     made = add(owner)
-    assert len(sent(counter)) == CODES_A_DAY
+    assert len(sent(api)) == CODES_A_DAY
     for reply in (
         owner.ask("POST", f"/notifications/{made['id']}/verify", body={}),
         owner.ask("POST", "/notifications", body={"kind": "webhook", "to": f"{URL}other"}),
     ):
         assert (reply.status, reason(reply)) == (429, "TooManyRequests")
-    assert len(sent(counter)) == CODES_A_DAY
+    assert len(sent(api)) == CODES_A_DAY
     assert len(listed(owner)) == 1
-    counter.clock.now += 86_400
-    act(Owner(counter), made, "verify", {})
+    api.clock.now += 86_400
+    act(Owner(api), made, "verify", {})
 
 
-def test_the_code_of_one_target_verifies_no_other(counter: Counter, owner: Owner) -> None:
+def test_the_code_of_one_target_verifies_no_other(api: ApiStack, owner: Owner) -> None:
     one, two = add(owner), add(owner, f"{URL}2")
-    body = {"code": code(counter, one)}
+    body = {"code": code(api, one)}
     assert reason(owner.ask("POST", f"/notifications/{two['id']}/verify", body=body)) == "CodeWrong"
     assert [each["state"] for each in listed(owner)] == ["unverified", "unverified"]
 
@@ -231,13 +231,13 @@ def test_a_rotation_shows_the_new_secret_once(owner: Owner) -> None:
 # --- what went wrong --------------------------------------------------------------------------------------------------
 
 
-def test_a_target_that_was_paused_is_shown_with_the_reason_and_resumed(counter: Counter, owner: Owner) -> None:
+def test_a_target_that_was_paused_is_shown_with_the_reason_and_resumed(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
-    act(owner, made, "verify", {"code": code(counter, made)})
-    target = counter.targets.find(SHOP, made["id"])
+    act(owner, made, "verify", {"code": code(api, made)})
+    target = api.targets.find(SHOP, made["id"])
     assert target is not None
-    counter.targets.failed(target, "it answered 500", int(NOW * 1000), None)
-    counter.targets.pause(target, "it answered 500")
+    api.targets.failed(target, "it answered 500", int(NOW * 1000), None)
+    api.targets.pause(target, "it answered 500")
     [paused] = listed(owner)
     assert (paused["state"], paused["detail"]) == ("paused", "it answered 500")
     assert paused["failing_since"] == "2026-11-21T09:30:00.000Z"
@@ -246,10 +246,10 @@ def test_a_target_that_was_paused_is_shown_with_the_reason_and_resumed(counter: 
     assert not {"detail", "failing_since"} & resumed.keys()
 
 
-def test_nobody_is_verified_by_resuming(counter: Counter, owner: Owner) -> None:
+def test_nobody_is_verified_by_resuming(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
     assert act(owner, made, "resume")["state"] == "unverified"
-    target = counter.targets.find(SHOP, made["id"])
+    target = api.targets.find(SHOP, made["id"])
     assert target is not None
     assert target.state is TargetState.UNVERIFIED
 
@@ -257,11 +257,11 @@ def test_nobody_is_verified_by_resuming(counter: Counter, owner: Owner) -> None:
 # --- whose ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_target_of_another_mailbox_is_not_there(counter: Counter, owner: Owner) -> None:
-    bob = Owner(counter, BOB, BOB_KEY)
+def test_a_target_of_another_mailbox_is_not_there(api: ApiStack, owner: Owner) -> None:
+    bob = Owner(api, BOB, BOB_KEY)
     theirs = add(bob)
     for method, path, body in (
-        ("DELETE", "", None), ("POST", "/verify", {"code": code(counter, theirs, BOB)}), ("POST", "/verify", {}),
+        ("DELETE", "", None), ("POST", "/verify", {"code": code(api, theirs, BOB)}), ("POST", "/verify", {}),
         ("POST", "/rotate", None), ("POST", "/resume", None),
     ):  # fmt: skip
         reply = owner.ask(method, f"/notifications/{theirs['id']}{path}", body=body)
@@ -269,9 +269,9 @@ def test_a_target_of_another_mailbox_is_not_there(counter: Counter, owner: Owner
     assert listed(owner) == []
     assert [each["state"] for each in listed(bob)] == ["unverified"]
     token = owner.token
-    assert reason(counter.ask("GET", f"/mailboxes/{BOB}/notifications", token=token)) == "AnothersMailbox"
-    assert reason(counter.ask("POST", f"/mailboxes/{BOB}/notifications", token=token, body={})) == "AnothersMailbox"
-    assert reason(counter.ask("GET", f"/mailboxes/{BOB}/notifications")) == "TokenInvalid"
+    assert reason(api.ask("GET", f"/mailboxes/{BOB}/notifications", token=token)) == "AnothersMailbox"
+    assert reason(api.ask("POST", f"/mailboxes/{BOB}/notifications", token=token, body={})) == "AnothersMailbox"
+    assert reason(api.ask("GET", f"/mailboxes/{BOB}/notifications")) == "TokenInvalid"
 
 
 @pytest.mark.parametrize("other", ["x", "0", "!turn", "%2e%2e", "0" * 33, "🤝"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.aws import Deployed, gate_calls, new_clients
-from tests.http.counter import BOB, BOB_KEY, KEEP, MAX_BYTES, NOW, SHOP, SHOP_KEY, Counter, Owner, reason, said
+from tests.http.api_stack import BOB, BOB_KEY, KEEP, MAX_BYTES, NOW, SHOP, SHOP_KEY, ApiStack, Owner, reason, said
 from tests.tiers import examples
 
 from postroom.api.schemas import NewMessage
@@ -56,23 +56,23 @@ def queued(deployed: Deployed) -> list[Outgoing]:
     return [each for each in found if isinstance(each, Outgoing)]
 
 
-def outbox(counter: Counter) -> Outbox:
-    return counter.deployed.storage.outbox
+def outbox(api: ApiStack) -> Outbox:
+    return api.deployed.storage.outbox
 
 
 # --- what goes out ------------------------------------------------------------------------------------------------
 
 
 def test_a_message_is_queued_in_the_name_of_the_mailbox_with_all_that_every_try_repeats(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     answer = send(owner)
     assert answer["state"] == "queued"
-    [outgoing] = queued(counter.deployed)
+    [outgoing] = queued(api.deployed)
     draft = outgoing.draft
     assert (draft.sender, draft.receiver, draft.subject, draft.body) == (SHOP, "b.com", "Hello@Host", HELLO["body"])
     assert (draft.correlation, draft.timestamp_ms) == (answer["correlation"], int(NOW * 1000))
-    assert counter.deployed.groups("CourierQueue") == [outgoing_group(SHOP)]
+    assert api.deployed.groups("CourierQueue") == [outgoing_group(SHOP)]
     assert shown(owner, answer["correlation"]) == {
         "correlation": answer["correlation"], "state": "queued", "to": "b.com", "subject": "Hello@Host",
         "queued_at": "2026-11-21T09:30:00.000Z",
@@ -80,31 +80,31 @@ def test_a_message_is_queued_in_the_name_of_the_mailbox_with_all_that_every_try_
 
 
 @pytest.mark.parametrize("body", [None, False, 0, "", [], {}, -0.0, 1e21, 12.5, "\x00 ￾ 🤝", [[[1]], {"": None}]])
-def test_any_body_goes_out_as_it_is(counter: Counter, owner: Owner, body: object) -> None:
+def test_any_body_goes_out_as_it_is(api: ApiStack, owner: Owner, body: object) -> None:
     send(owner, body=body)
-    [outgoing] = queued(counter.deployed)
+    [outgoing] = queued(api.deployed)
     assert (outgoing.draft.body, outgoing.draft.has_body) == (body, True)
 
 
-def test_a_message_may_have_no_body_at_all(counter: Counter, owner: Owner) -> None:
+def test_a_message_may_have_no_body_at_all(api: ApiStack, owner: Owner) -> None:
     said(owner.ask("POST", "/outbox", body={name: HELLO[name] for name in ("token", "to", "subject")}))
-    [outgoing] = queued(counter.deployed)
+    [outgoing] = queued(api.deployed)
     assert outgoing.draft.has_body is False
 
 
-def test_the_receiver_is_written_in_the_one_way_it_has(counter: Counter, owner: Owner) -> None:
+def test_the_receiver_is_written_in_the_one_way_it_has(api: ApiStack, owner: Owner) -> None:
     send(owner, to="Bücher.Example.")
-    assert queued(counter.deployed)[0].draft.receiver == "xn--bcher-kva.example"
+    assert queued(api.deployed)[0].draft.receiver == "xn--bcher-kva.example"
 
 
-def test_a_reply_has_the_correlation_of_what_it_replies_to(counter: Counter, owner: Owner) -> None:
+def test_a_reply_has_the_correlation_of_what_it_replies_to(api: ApiStack, owner: Owner) -> None:
     assert send(owner, correlation=THEIRS.upper())["correlation"] == THEIRS
-    assert queued(counter.deployed)[0].draft.correlation == THEIRS
+    assert queued(api.deployed)[0].draft.correlation == THEIRS
 
 
-def test_the_other_dialect_is_spoken_where_it_is_asked_for(counter: Counter, owner: Owner) -> None:
+def test_the_other_dialect_is_spoken_where_it_is_asked_for(api: ApiStack, owner: Owner) -> None:
     send(owner, dialect="pollyweb")
-    assert queued(counter.deployed)[0].draft.dialect.authority == "pollyweb.org"
+    assert queued(api.deployed)[0].draft.dialect.authority == "pollyweb.org"
 
 
 # --- in whose name --------------------------------------------------------------------------------------------------
@@ -112,49 +112,49 @@ def test_the_other_dialect_is_spoken_where_it_is_asked_for(counter: Counter, own
 
 @pytest.mark.parametrize("member", ["from", "From", "sender", "mailbox", "Header"])
 def test_nobody_sends_in_the_name_of_another_domain_whatever_the_request_says(
-    counter: Counter, owner: Owner, member: str
+    api: ApiStack, owner: Owner, member: str
 ) -> None:
-    counter.operators.put_domain(Domain("other.com", signs=True))
+    api.operators.put_domain(Domain("other.com", signs=True))
     send(owner, **{member: {"From": "other.com"} if member == "Header" else "other.com"})
-    assert [each.draft.sender for each in queued(counter.deployed)] == [SHOP]
+    assert [each.draft.sender for each in queued(api.deployed)] == [SHOP]
 
 
-def test_a_token_of_one_mailbox_does_not_send_from_another(counter: Counter, owner: Owner) -> None:
-    counter.operators.put_domain(Domain("other.com", signs=True))
-    reply = counter.ask("POST", "/mailboxes/other.com/outbox", token=owner.token, body=HELLO)
+def test_a_token_of_one_mailbox_does_not_send_from_another(api: ApiStack, owner: Owner) -> None:
+    api.operators.put_domain(Domain("other.com", signs=True))
+    reply = api.ask("POST", "/mailboxes/other.com/outbox", token=owner.token, body=HELLO)
     assert (reply.status, reason(reply)) == (403, "AnothersMailbox")
-    assert queued(counter.deployed) == counter.deployed.rows("OutboxTable") == []
+    assert queued(api.deployed) == api.deployed.rows("OutboxTable") == []
 
 
-def test_nobody_sees_what_another_sent(counter: Counter, owner: Owner) -> None:
+def test_nobody_sees_what_another_sent(api: ApiStack, owner: Owner) -> None:
     correlation = send(owner)["correlation"]
-    bob = Owner(counter, BOB, BOB_KEY)
+    bob = Owner(api, BOB, BOB_KEY)
     assert reason(bob.ask("GET", f"/outbox/{correlation}")) == "NotSent"
     assert said(bob.ask("GET", "/outbox"))["messages"] == []
-    assert reason(counter.ask("GET", f"/mailboxes/{SHOP}/outbox", token=bob.token)) == "AnothersMailbox"
+    assert reason(api.ask("GET", f"/mailboxes/{SHOP}/outbox", token=bob.token)) == "AnothersMailbox"
 
 
 @pytest.mark.parametrize("domain", [None, Domain(SHOP), Domain(SHOP, inbox=False, signs=True)])
-def test_who_is_no_domain_that_is_served_here_with_a_key_cannot_send(counter: Counter, domain: Domain | None) -> None:
-    counter.operators.remove_domain(SHOP)
+def test_who_is_no_domain_that_is_served_here_with_a_key_cannot_send(api: ApiStack, domain: Domain | None) -> None:
+    api.operators.remove_domain(SHOP)
     if domain:
-        counter.operators.put_domain(domain)
-    assert refused(Owner(counter)) == "NotASender"
-    assert counter.deployed.rows("OutboxTable") == []
+        api.operators.put_domain(domain)
+    assert refused(Owner(api)) == "NotASender"
+    assert api.deployed.rows("OutboxTable") == []
 
 
-def test_a_mailbox_of_the_delivery_service_cannot_send_messages_of_nlweb(counter: Counter) -> None:
-    assert refused(Owner(counter, BOB, BOB_KEY)) == "NotASender"
+def test_a_mailbox_of_the_delivery_service_cannot_send_messages_of_nlweb(api: ApiStack) -> None:
+    assert refused(Owner(api, BOB, BOB_KEY)) == "NotASender"
 
 
 # --- once for each token ----------------------------------------------------------------------------------------------
 
 
-def test_the_same_token_again_is_the_same_message_and_nothing_more_is_queued(counter: Counter, owner: Owner) -> None:
+def test_the_same_token_again_is_the_same_message_and_nothing_more_is_queued(api: ApiStack, owner: Owner) -> None:
     first = send(owner)
-    counter.clock.now += 3000
+    api.clock.now += 3000
     assert send(owner, body={"Text": "Good morning ☀"}) == first
-    assert len(queued(counter.deployed)) == 1
+    assert len(queued(api.deployed)) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,31 +162,31 @@ def test_the_same_token_again_is_the_same_message_and_nothing_more_is_queued(cou
     [{"to": "c.com"}, {"subject": "Bye@Host"}, {"body": {}}, {"body": None}, {"correlation": THEIRS},
      {"dialect": "pollyweb"}],
 )  # fmt: skip
-def test_the_same_token_for_another_message_is_refused(counter: Counter, owner: Owner, other: dict[str, Any]) -> None:
+def test_the_same_token_for_another_message_is_refused(api: ApiStack, owner: Owner, other: dict[str, Any]) -> None:
     first = send(owner)
     reply = owner.ask("POST", "/outbox", body={**HELLO, **other})
     assert (reply.status, reason(reply)) == (409, "TokenReused")
-    assert [each.draft.correlation for each in queued(counter.deployed)] == [first["correlation"]]
+    assert [each.draft.correlation for each in queued(api.deployed)] == [first["correlation"]]
 
 
-def test_a_token_is_its_mailboxs_own(counter: Counter, owner: Owner) -> None:
-    counter.operators.put_domain(Domain("other.com", signs=True))
-    counter.mailboxes.set_keys("other.com", [counter.directory.mailbox(SHOP).keys[0]])
-    other = Owner(counter, "other.com", SHOP_KEY)
+def test_a_token_is_its_mailboxs_own(api: ApiStack, owner: Owner) -> None:
+    api.operators.put_domain(Domain("other.com", signs=True))
+    api.mailboxes.set_keys("other.com", [api.directory.mailbox(SHOP).keys[0]])
+    other = Owner(api, "other.com", SHOP_KEY)
     assert send(owner)["correlation"] != send(other, body="another")["correlation"]
-    assert {each.draft.sender for each in queued(counter.deployed)} == {SHOP, "other.com"}
+    assert {each.draft.sender for each in queued(api.deployed)} == {SHOP, "other.com"}
 
 
-def test_a_correlation_that_was_used_for_another_message_is_refused(counter: Counter, owner: Owner) -> None:
+def test_a_correlation_that_was_used_for_another_message_is_refused(api: ApiStack, owner: Owner) -> None:
     send(owner, correlation=THEIRS)
     reply = owner.ask("POST", "/outbox", body={**HELLO, "token": "t2", "correlation": THEIRS})
     assert (reply.status, reason(reply)) == (409, "CorrelationReused")
-    assert len(queued(counter.deployed)) == 1
+    assert len(queued(api.deployed)) == 1
 
 
-def test_fifty_at_once_with_one_token_are_one_message(counter: Counter) -> None:
+def test_fifty_at_once_with_one_token_are_one_message(api: ApiStack) -> None:
     together = Barrier(50)
-    sending = counter.sending(counter.deployed.clients)
+    sending = api.sending(api.deployed.clients)
 
     def ask(_number: int) -> str:
         together.wait()
@@ -195,23 +195,21 @@ def test_fifty_at_once_with_one_token_are_one_message(counter: Counter) -> None:
     with ThreadPoolExecutor(50) as pool:
         correlations = set(pool.map(ask, range(50)))
     assert len(correlations) == 1
-    found = queued(counter.deployed)
+    found = queued(api.deployed)
     assert len({(each.draft.correlation, each.draft.timestamp_ms) for each in found}) == 1
-    message = outbox(counter).find(SHOP, correlations.pop())
+    message = outbox(api).find(SHOP, correlations.pop())
     assert message is not None
     assert message.carrier in {each.carrier for each in found}, "one of them goes on, and the others stop"
 
 
-def test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer(
-    counter: Counter, owner: Owner
-) -> None:
+def test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer(api: ApiStack, owner: Owner) -> None:
     first = send(owner)["correlation"]
-    rows = {row["sk"]["S"].partition("#")[0]: int(row["ttl"]["N"]) for row in counter.deployed.rows("OutboxTable")}
+    rows = {row["sk"]["S"].partition("#")[0]: int(row["ttl"]["N"]) for row in api.deployed.rows("OutboxTable")}
     assert rows == {"token": int(NOW) + KEEP, "out": int(NOW) + KEEP + 86_400}
-    counter.clock.now += KEEP
-    assert counter.sending(counter.deployed.clients).send(SHOP, wanted()).correlation == first
-    counter.clock.now += 1
-    assert counter.sending(counter.deployed.clients).send(SHOP, wanted()).correlation != first
+    api.clock.now += KEEP
+    assert api.sending(api.deployed.clients).send(SHOP, wanted()).correlation == first
+    api.clock.now += 1
+    assert api.sending(api.deployed.clients).send(SHOP, wanted()).correlation != first
 
 
 # --- what dies half way -----------------------------------------------------------------------------------------------
@@ -228,7 +226,7 @@ def wanted(**other: Any) -> NewMessage:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(4))
 def test_whatever_call_it_died_at_the_same_token_again_brings_the_message_on_its_way(
-    counter: Counter, number: int, after: bool
+    api: ApiStack, number: int, after: bool
 ) -> None:
     calls: list[str] = []
 
@@ -241,17 +239,17 @@ def test_whatever_call_it_died_at_the_same_token_again_brings_the_message_on_its
         if len(calls) == number + 1:
             raise Died
 
-    counter.directory.domain(SHOP)
+    api.directory.domain(SHOP)
     clients = new_clients()
     gate_calls(clients, gate)
     with pytest.raises(Died):
-        counter.sending(clients).send(SHOP, wanted())
+        api.sending(clients).send(SHOP, wanted())
     assert calls == ["PutItem", "PutItem", "SendMessage", "UpdateItem"][: number + 1]
-    answer = counter.sending(counter.deployed.clients).send(SHOP, wanted())
-    found = queued(counter.deployed)
+    answer = api.sending(api.deployed.clients).send(SHOP, wanted())
+    found = queued(api.deployed)
     assert {each.draft.correlation for each in found} == {answer.correlation}
     assert len({(each.draft.timestamp_ms, json.dumps(each.draft.body)) for each in found}) == 1
-    message = outbox(counter).find(SHOP, answer.correlation)
+    message = outbox(api).find(SHOP, answer.correlation)
     assert message is not None
     assert message.carrier in {each.carrier for each in found}
 
@@ -278,26 +276,26 @@ def test_whatever_call_it_died_at_the_same_token_again_brings_the_message_on_its
     ],
 )
 def test_what_a_door_would_refuse_is_refused_here_and_nothing_is_written(
-    counter: Counter, owner: Owner, other: dict[str, Any], status: int, code: str
+    api: ApiStack, owner: Owner, other: dict[str, Any], status: int, code: str
 ) -> None:
     reply = owner.ask("POST", "/outbox", body={**HELLO, **other})
     assert (reply.status, reason(reply)) == (status, code)
-    assert counter.deployed.rows("OutboxTable") == queued(counter.deployed) == []
+    assert api.deployed.rows("OutboxTable") == queued(api.deployed) == []
 
 
 @pytest.mark.parametrize("body", [b'{"a":1,"a":2}', b"1e999", b"[" * 64 + b"]" * 64, b"[" + b"1," * 100_000 + b"1]"])
-def test_what_is_json_and_not_i_json_is_refused_as_a_door_does(counter: Counter, body: bytes) -> None:
+def test_what_is_json_and_not_i_json_is_refused_as_a_door_does(api: ApiStack, body: bytes) -> None:
     message = b'{"token":"t","to":"b.com","subject":"s","body":' + body + b"}"
     with pytest.raises(TheirError) as caught:
-        counter.sending(counter.deployed.clients).send(SHOP, msgspec.json.decode(message, type=NewMessage))
+        api.sending(api.deployed.clients).send(SHOP, msgspec.json.decode(message, type=NewMessage))
     assert caught.value.reason is NOT_I_JSON
 
 
 @pytest.mark.parametrize("filler", ["x", "é", "漢", "🤝"])
 def test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound(
-    counter: Counter, filler: str
+    api: ApiStack, filler: str
 ) -> None:
-    sending = counter.sending(counter.deployed.clients)
+    sending = api.sending(api.deployed.clients)
 
     def taken(length: int) -> bool:
         try:
@@ -326,14 +324,14 @@ JSON = st.recursive(
 
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(subject=st.text(min_size=1, max_size=260), body=JSON, number=st.integers(0))
-def test_what_is_taken_here_is_taken_by_every_door(counter: Counter, subject: str, body: Json, number: int) -> None:
+def test_what_is_taken_here_is_taken_by_every_door(api: ApiStack, subject: str, body: Json, number: int) -> None:
     try:
-        counter.sending(counter.deployed.clients).send(
+        api.sending(api.deployed.clients).send(
             SHOP, wanted(token=f"{number}{subject}{body}"[:100], subject=subject, body=body)
         )
     except TheirError:
         return
-    [*_, outgoing] = queued(counter.deployed)
+    [*_, outgoing] = queued(api.deployed)
     envelope = write(sign(outgoing.draft, KEY))
     assert read_envelope(parse(envelope, max_bytes=MAX_BYTES)).body == body
 
@@ -344,8 +342,8 @@ KEY = PrivateKey.generate("ed25519")
 # --- what became of it ----------------------------------------------------------------------------------------------
 
 
-def test_what_became_of_a_message_is_shown(counter: Counter, owner: Owner) -> None:
-    rows, at = outbox(counter), int(NOW * 1000) + 5000
+def test_what_became_of_a_message_is_shown(api: ApiStack, owner: Owner) -> None:
+    rows, at = outbox(api), int(NOW * 1000) + 5000
     ends = {
         "delivered": DeliveryEnd(State.DELIVERED, at, reply='{"Status":"Queued"}'),
         "refused": DeliveryEnd(State.REFUSED, at, "UnexpectedSubject", "No such method."),
@@ -359,12 +357,12 @@ def test_what_became_of_a_message_is_shown(counter: Counter, owner: Owner) -> No
         assert (told["state"], told["ended_at"]) == (token, "2026-11-21T09:30:05.000Z")
         assert (told.get("reason", ""), told.get("detail", "")) == (end.reason, end.detail)
         assert told.get("reply") == (json.loads(end.reply) if end.reply else None)
-    assert len(queued(counter.deployed)) == 3, "what has ended is not queued again"
+    assert len(queued(api.deployed)) == 3, "what has ended is not queued again"
 
 
-def test_the_feedback_about_it_is_shown_beside_that(counter: Counter, owner: Owner) -> None:
+def test_the_feedback_about_it_is_shown_beside_that(api: ApiStack, owner: Owner) -> None:
     correlation = send(owner)["correlation"]
-    outbox(counter).report(Reported(SHOP, correlation, "b.com", "KeyNotFound", "No key.", int(NOW * 1000)))
+    outbox(api).report(Reported(SHOP, correlation, "b.com", "KeyNotFound", "No key.", int(NOW * 1000)))
     told = shown(owner, correlation)
     assert told["state"] == "queued"
     assert told["feedback"] == {
@@ -372,11 +370,11 @@ def test_the_feedback_about_it_is_shown_beside_that(counter: Counter, owner: Own
     }  # fmt: skip
 
 
-def test_messages_are_listed_newest_first_in_pages(counter: Counter, owner: Owner) -> None:
+def test_messages_are_listed_newest_first_in_pages(api: ApiStack, owner: Owner) -> None:
     sent = []
     for number in range(7):
         sent.append(send(owner, token=str(number))["correlation"])
-        counter.clock.now += number % 3  # some within one millisecond
+        api.clock.now += number % 3  # some within one millisecond
     listed: list[str] = []
     after, more, sizes = "", True, []
     while more:
@@ -391,8 +389,8 @@ def test_messages_are_listed_newest_first_in_pages(counter: Counter, owner: Owne
     assert times == sorted(times, reverse=True)
 
 
-def test_a_cursor_of_messages_received_is_none_of_the_outbox(counter: Counter, owner: Owner) -> None:
-    counter.file("{}")
+def test_a_cursor_of_messages_received_is_none_of_the_outbox(api: ApiStack, owner: Owner) -> None:
+    api.file("{}")
     send(owner)
     cursors = {path: said(owner.ask("GET", path))["cursor"] for path in ("/messages", "/outbox")}
     assert reason(owner.ask("GET", "/outbox", query={"after": cursors["/messages"]})) == "CursorInvalid"

@@ -4,7 +4,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from tests.http.counter import BOB, SHOP, SHOP_KEY, Counter, Owner, reason, said
+from tests.http.api_stack import BOB, SHOP, SHOP_KEY, ApiStack, Owner, reason, said
 
 from postroom.http.own_settings import MAX_OWN_BYTES
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
@@ -17,15 +17,15 @@ KEY = b64encode(SHOP_KEY.public.spki()).decode()
 
 
 @pytest.fixture(autouse=True)
-def orders(counter: Counter) -> None:
+def orders(api: ApiStack) -> None:
     """A mailbox below the domain, and what the operator set for its Subjects."""
-    counter.mailboxes.set_keys(ORDERS, [KEY])
+    api.mailboxes.set_keys(ORDERS, [KEY])
     for rule in (
         SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP),
         SubjectRule("Price@Shop", Treatment.SYNC, "lambda:price"),
         SubjectRule("Stock@Shop", Treatment.FORWARD, QUEUE),
     ):
-        counter.operators.put_subject(SHOP, rule)
+        api.operators.put_subject(SHOP, rule)
 
 
 def change(owner: Owner, body: object, etag: str = "") -> Any:
@@ -33,21 +33,21 @@ def change(owner: Owner, body: object, etag: str = "") -> Any:
     return owner.ask("PATCH", "/settings", body=body, headers=given)
 
 
-def stored(counter: Counter) -> str:
-    return counter.mailboxes.own_settings(SHOP)
+def stored(api: ApiStack) -> str:
+    return api.mailboxes.own_settings(SHOP)
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_kept_in_one_spelling_and_seen_within_a_minute(counter: Counter, owner: Owner) -> None:
+def test_blocks_are_kept_in_one_spelling_and_seen_within_a_minute(api: ApiStack, owner: Owner) -> None:
     written = ["Spam.COM.", "*.Bücher.example", "spam.com", "125A5C75-CB72-43D2-9695-37026DFCAA48"]
     blocks = ["spam.com", "*.xn--bcher-kva.example", "125a5c75-cb72-43d2-9695-37026dfcaa48"]
     assert said(change(owner, {"blocks": written}))["blocks"] == blocks
     assert said(owner.ask("GET", "/settings"))["blocks"] == blocks
-    assert counter.directory.mailbox(SHOP).blocks == frozenset(), "the owner signed in a moment ago"
-    counter.clock.now += 30
-    assert counter.directory.mailbox(SHOP).blocks == frozenset(blocks)
+    assert api.directory.mailbox(SHOP).blocks == frozenset(), "the owner signed in a moment ago"
+    api.clock.now += 30
+    assert api.directory.mailbox(SHOP).blocks == frozenset(blocks)
 
 
 def test_what_is_not_named_stays(owner: Owner) -> None:
@@ -57,18 +57,18 @@ def test_what_is_not_named_stays(owner: Owner) -> None:
     assert said(change(owner, {"blocks": []}))["subjects"] == {"Order@Shop": ORDERS}
 
 
-def test_keys_shards_and_closing_leave_the_owners_settings(counter: Counter, owner: Owner) -> None:
+def test_keys_shards_and_closing_leave_the_owners_settings(api: ApiStack, owner: Owner) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
-    counter.mailboxes.set_keys(SHOP, [KEY])
-    counter.mailboxes.raise_shards(SHOP, 3)
-    counter.mailboxes.close(SHOP, 1)
-    counter.clock.now += 30
-    mailbox = counter.directory.mailbox(SHOP)
+    api.mailboxes.set_keys(SHOP, [KEY])
+    api.mailboxes.raise_shards(SHOP, 3)
+    api.mailboxes.close(SHOP, 1)
+    api.clock.now += 30
+    mailbox = api.directory.mailbox(SHOP)
     assert (mailbox.blocks, mailbox.shards, mailbox.closed) == ({"spam.com"}, 3, True)
 
 
-def test_a_mailbox_that_is_no_domain_has_blocks_and_no_subjects(counter: Counter) -> None:
-    orders = Owner(counter, ORDERS)
+def test_a_mailbox_that_is_no_domain_has_blocks_and_no_subjects(api: ApiStack) -> None:
+    orders = Owner(api, ORDERS)
     assert said(change(orders, {"blocks": ["spam.com"]})) == {"blocks": ["spam.com"]}
     assert reason(change(orders, {"subjects": {"*": ORDERS}})) == "SettingInvalid"
     assert said(orders.ask("GET", "/settings")) == {"blocks": ["spam.com"]}
@@ -77,11 +77,11 @@ def test_a_mailbox_that_is_no_domain_has_blocks_and_no_subjects(counter: Counter
 # --- subjects ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_subject_goes_where_the_owner_says_within_a_minute(counter: Counter, owner: Owner) -> None:
+def test_a_subject_goes_where_the_owner_says_within_a_minute(api: ApiStack, owner: Owner) -> None:
     changed = said(change(owner, {"subjects": {"Order@*": "Orders.Shop.com", "*": "SHOP.com."}}))
     assert changed["subjects"] == {"Order@*": ORDERS, "*": SHOP}
-    counter.clock.now += 30
-    assert counter.directory.mailbox(SHOP).subjects == (
+    api.clock.now += 30
+    assert api.directory.mailbox(SHOP).subjects == (
         SubjectRule("Order@*", Treatment.MAILBOX, ORDERS), SubjectRule("*", Treatment.MAILBOX, SHOP),
     )  # fmt: skip
 
@@ -103,17 +103,15 @@ def test_the_owner_sees_what_the_operator_set_and_not_where_it_goes(owner: Owner
     assert QUEUE not in str(shown)
 
 
-def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_on(
-    counter: Counter, owner: Owner
-) -> None:
+def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_on(api: ApiStack, owner: Owner) -> None:
     said(change(owner, {"subjects": {"Order@Depot": ORDERS}}))
     wider = SubjectRule("*@Depot", Treatment.FORWARD, QUEUE)
-    counter.operators.put_subject(SHOP, wider)
-    counter.clock.now += 31
+    api.operators.put_subject(SHOP, wider)
+    api.clock.now += 31
     assert reason(change(owner, {"subjects": {"Other@Depot": ORDERS}})) == "SubjectOfOperator"
-    domain = counter.directory.domain(SHOP)
+    domain = api.directory.domain(SHOP)
     assert domain is not None
-    owners = counter.directory.mailbox(SHOP).subjects
+    owners = api.directory.mailbox(SHOP).subjects
     assert find_rule_of_both("Order@Depot", domain.subjects, owners) == wider
     assert find_rule_of_both("Other@Depot", domain.subjects, owners) == wider
 
@@ -121,38 +119,36 @@ def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_o
 @pytest.mark.parametrize("pattern", ["Price@Shop", "Stock@Shop", "Feedback@Buffer", "Identity@Graph"])
 @pytest.mark.parametrize("target", [ORDERS, None])
 def test_no_handler_queue_or_buffer_of_the_operators_is_taken_away(
-    counter: Counter, owner: Owner, pattern: str, target: str | None
+    api: ApiStack, owner: Owner, pattern: str, target: str | None
 ) -> None:
-    before = counter.deployed.dump()
+    before = api.deployed.dump()
     reply = change(owner, {"subjects": {"Order@*": ORDERS, pattern: target}})
     assert (reply.status, reason(reply)) == (403, "SubjectOfOperator")
-    assert counter.deployed.dump() == before
+    assert api.deployed.dump() == before
 
 
-def test_a_mailbox_that_the_operator_named_gives_way_to_the_owners_and_comes_back(
-    counter: Counter, owner: Owner
-) -> None:
+def test_a_mailbox_that_the_operator_named_gives_way_to_the_owners_and_comes_back(api: ApiStack, owner: Owner) -> None:
     assert reason(change(owner, {"subjects": {"Hello@Host": None}})) == "SubjectOfOperator", "it is the operator's"
     for target, goes_to in ((ORDERS, ORDERS), (None, SHOP)):
         said(change(owner, {"subjects": {"Hello@Host": target}}))
-        counter.clock.now += 30
-        domain = counter.directory.domain(SHOP)
+        api.clock.now += 30
+        domain = api.directory.domain(SHOP)
         assert domain is not None
-        rule = find_rule_of_both("Hello@Host", domain.subjects, counter.directory.mailbox(SHOP).subjects)
+        rule = find_rule_of_both("Hello@Host", domain.subjects, api.directory.mailbox(SHOP).subjects)
         assert rule is not None
         assert rule.target == goes_to
 
 
 def test_what_the_operator_gives_to_a_handler_later_is_the_operators_and_the_owner_may_tidy_up(
-    counter: Counter, owner: Owner
+    api: ApiStack, owner: Owner
 ) -> None:
     said(change(owner, {"subjects": {"Late@Shop": ORDERS}}))
     rule = SubjectRule("Late@Shop", Treatment.SYNC, "lambda:late")
-    counter.operators.put_subject(SHOP, rule)
-    counter.clock.now += 30
-    domain = counter.directory.domain(SHOP)
+    api.operators.put_subject(SHOP, rule)
+    api.clock.now += 30
+    domain = api.directory.domain(SHOP)
     assert domain is not None
-    assert find_rule_of_both("Late@Shop", domain.subjects, counter.directory.mailbox(SHOP).subjects) == rule
+    assert find_rule_of_both("Late@Shop", domain.subjects, api.directory.mailbox(SHOP).subjects) == rule
     assert said(change(owner, {"subjects": {"Late@Shop": None}}))["subjects"] == {}
 
 
@@ -164,27 +160,27 @@ def test_what_the_operator_gives_to_a_handler_later_is_the_operators_and_the_own
     ],
 )  # fmt: skip
 def test_a_subject_goes_into_no_mailbox_but_the_domains_own_and_those_below_that_there_are(
-    counter: Counter, owner: Owner, target: str
+    api: ApiStack, owner: Owner, target: str
 ) -> None:
     for name in ("other.com", "evilshop.com", "closed.shop.com", "letters.shop.com"):
-        counter.mailboxes.set_keys(name, [KEY])
-    counter.mailboxes.close("closed.shop.com", 1)
-    counter.operators.put_dm3_mailbox(Dm3Mailbox("letters.shop.com"))
+        api.mailboxes.set_keys(name, [KEY])
+    api.mailboxes.close("closed.shop.com", 1)
+    api.operators.put_dm3_mailbox(Dm3Mailbox("letters.shop.com"))
     assert reason(change(owner, {"subjects": {"Order@*": target}})) == "SettingInvalid"
-    assert stored(counter) == ""
+    assert stored(api) == ""
 
 
 @pytest.mark.parametrize("pattern", ["", "@", "a@", "Or*er@Shop", "**", "a\nb", "x" * 257, "a@b@*"], ids=repr)
-def test_what_is_no_pattern_is_refused(counter: Counter, owner: Owner, pattern: str) -> None:
+def test_what_is_no_pattern_is_refused(api: ApiStack, owner: Owner, pattern: str) -> None:
     assert reason(change(owner, {"subjects": {pattern: SHOP}})) == "SettingInvalid"
-    assert stored(counter) == ""
+    assert stored(api) == ""
 
 
-def test_a_domain_with_other_letters_is_itself_in_either_spelling(counter: Counter) -> None:
+def test_a_domain_with_other_letters_is_itself_in_either_spelling(api: ApiStack) -> None:
     name = "xn--bcher-kva.example"
-    counter.operators.put_domain(Domain(name))
-    counter.mailboxes.set_keys(name, [KEY])
-    owner = Owner(counter, name)
+    api.operators.put_domain(Domain(name))
+    api.mailboxes.set_keys(name, [KEY])
+    owner = Owner(api, name)
     changed = said(change(owner, {"subjects": {"*": "Bücher.example", "A@B": name.upper()}}))
     assert changed["subjects"] == {"*": name, "A@B": name}
 
@@ -200,31 +196,31 @@ def test_a_domain_with_other_letters_is_itself_in_either_spelling(counter: Count
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_no_change_of_settings_is_refused(counter: Counter, owner: Owner, body: object) -> None:
+def test_what_is_no_change_of_settings_is_refused(api: ApiStack, owner: Owner, body: object) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
-    before = stored(counter)
+    before = stored(api)
     assert reason(change(owner, body)) == "NotARequest"
-    assert stored(counter) == before
+    assert stored(api) == before
 
 
 @pytest.mark.parametrize(
     "body", [{"blocks": ["a.com", "com"]}, {"unverified": True, "blocks": []}, {"extension": {}}], ids=str
 )
-def test_settings_that_are_none_are_refused_and_change_nothing(counter: Counter, owner: Owner, body: object) -> None:
+def test_settings_that_are_none_are_refused_and_change_nothing(api: ApiStack, owner: Owner, body: object) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
-    before = stored(counter)
+    before = stored(api)
     assert reason(change(owner, body)) == "SettingInvalid"
-    assert stored(counter) == before
+    assert stored(api) == before
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused(counter: Counter, owner: Owner) -> None:
+def test_a_change_of_what_was_changed_meanwhile_is_refused(api: ApiStack, owner: Owner) -> None:
     etag = owner.ask("GET", "/settings").headers["ETag"]
     said(change(owner, {"blocks": ["spam.com"]}))
     assert reason(change(owner, {"blocks": []}, etag)) == "ChangedMeanwhile"
-    old = stored(counter)
+    old = stored(api)
     said(change(owner, {"blocks": []}, "*"))
     for before in (old, ""):
-        assert not counter.mailboxes.change_own_settings(SHOP, before, OwnSettings(("a.com",))), "nor after it was read"
+        assert not api.mailboxes.change_own_settings(SHOP, before, OwnSettings(("a.com",))), "nor after it was read"
 
 
 def test_a_change_without_if_match_is_refused(owner: Owner) -> None:
@@ -232,8 +228,8 @@ def test_a_change_without_if_match_is_refused(owner: Owner) -> None:
     assert (reply.status, reason(reply)) == (428, "MatchNeeded")
 
 
-def test_so_many_settings_are_kept_and_no_more(counter: Counter, owner: Owner) -> None:
+def test_so_many_settings_are_kept_and_no_more(api: ApiStack, owner: Owner) -> None:
     names = [f"n{number:06d}.example" for number in range(3_000)]
     assert reason(change(owner, {"blocks": names})) == "SettingInvalid"
     assert said(change(owner, {"blocks": names[:1_500]}))
-    assert len(stored(counter)) <= MAX_OWN_BYTES
+    assert len(stored(api)) <= MAX_OWN_BYTES

@@ -1,7 +1,7 @@
 """What the owner of a mailbox sets for it."""
 
 import pytest
-from tests.http.counter import BOB, BOB_KEY, Counter, Owner, reason, said
+from tests.http.api_stack import BOB, BOB_KEY, ApiStack, Owner, reason, said
 
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.sealing import SCHEME
@@ -11,8 +11,8 @@ PATCH = {"content-type": "application/merge-patch+json"}
 
 
 @pytest.fixture
-def bob(counter: Counter) -> Owner:
-    return Owner(counter, BOB, BOB_KEY)
+def bob(api: ApiStack) -> Owner:
+    return Owner(api, BOB, BOB_KEY)
 
 
 def change(owner: Owner, body: object, etag: str = "") -> object:
@@ -20,13 +20,13 @@ def change(owner: Owner, body: object, etag: str = "") -> object:
     return owner.ask("PATCH", "/settings", body=body, headers=given)
 
 
-def test_what_senders_are_told_is_what_the_owner_set_within_a_minute(counter: Counter, bob: Owner) -> None:
+def test_what_senders_are_told_is_what_the_owner_set_within_a_minute(api: ApiStack, bob: Owner) -> None:
     rules = {"minBalance": "5", "block": ["eve.eth"]}
     changed = said(change(bob, {"extension": {"supportedMessageTypes": ["EDIT"], "spamFilterRules": rules}}))  # type: ignore[arg-type]
     assert changed["extension"]["supportedMessageTypes"] == ["NEW", "EDIT"], "NEW is always there"
-    counter.clock.now += 30
+    api.clock.now += 30
     extension = ProfileExtension(message_types=("NEW", "EDIT"), rules=FilterRules(min_balance=5, block=("eve.eth",)))
-    assert counter.directory.dm3_mailbox(BOB) == Dm3Mailbox(BOB, extension, takes_unverified=False)
+    assert api.directory.dm3_mailbox(BOB) == Dm3Mailbox(BOB, extension, takes_unverified=False)
     assert said(bob.ask("GET", "/settings")) == changed
 
 
@@ -38,14 +38,14 @@ def test_what_is_not_named_stays_and_what_is_null_is_taken_away(bob: Owner) -> N
     assert settings["unverified"] is True
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused(counter: Counter, bob: Owner) -> None:
+def test_a_change_of_what_was_changed_meanwhile_is_refused(api: ApiStack, bob: Owner) -> None:
     etag = bob.ask("GET", "/settings").headers["ETag"]
     said(change(bob, {"unverified": True}))  # type: ignore[arg-type]
     assert reason(change(bob, {"unverified": False}, etag)) == "ChangedMeanwhile"  # type: ignore[arg-type]
-    stored = counter.mailboxes.settings(BOB)
+    stored = api.mailboxes.settings(BOB)
     assert stored is not None
     said(change(bob, {"unverified": False}))  # type: ignore[arg-type]
-    assert not counter.mailboxes.change_settings(BOB, stored, stored), "not between reading and writing either"
+    assert not api.mailboxes.change_settings(BOB, stored, stored), "not between reading and writing either"
 
 
 def test_a_change_without_if_match_is_refused(bob: Owner) -> None:
@@ -83,9 +83,9 @@ def test_what_is_set_for_messages_of_nlweb_is_not_set_for_letters_of_dm3(bob: Ow
     assert set(said(bob.ask("GET", "/settings"))) == {"extension", "unverified"}
 
 
-def test_an_encryption_scheme_that_the_door_refuses_cannot_be_told_to_senders(counter: Counter, bob: Owner) -> None:
-    before = counter.mailboxes.settings(BOB)
+def test_an_encryption_scheme_that_the_door_refuses_cannot_be_told_to_senders(api: ApiStack, bob: Owner) -> None:
+    before = api.mailboxes.settings(BOB)
     told = {"extension": {"encryptionScheme": ["rot13", SCHEME]}}
     assert reason(change(bob, told)) == "SettingInvalid"  # type: ignore[arg-type]
-    assert counter.mailboxes.settings(BOB) == before
+    assert api.mailboxes.settings(BOB) == before
     assert said(change(bob, {"extension": {"encryptionScheme": [SCHEME]}}))  # type: ignore[arg-type]

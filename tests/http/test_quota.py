@@ -1,7 +1,7 @@
-"""The counter keeps the usage of mailboxes that have a quota."""
+"""The mailbox API counts the usage of mailboxes that have a quota."""
 
 import pytest
-from tests.http.counter import BOB, BOB_KEY, SHOP, Counter, Owner, said
+from tests.http.api_stack import BOB, BOB_KEY, SHOP, ApiStack, Owner, said
 from tests.http.test_acknowledging import envelope
 
 from postroom.storage.limits.quotas import Usage, Usages
@@ -9,70 +9,70 @@ from postroom.storage.mail.ids import row_of
 
 
 @pytest.fixture
-def usages(counter: Counter) -> Usages:
+def usages(api: ApiStack) -> Usages:
     """Of a mailbox that may hold ten messages."""
-    counter.mailboxes.set_quota(SHOP, messages=10)
-    counter.clock.now += 31
-    return counter.deployed.storage.usages
+    api.mailboxes.set_quota(SHOP, messages=10)
+    api.clock.now += 31
+    return api.deployed.storage.usages
 
 
-def filed(counter: Counter, usages: Usages, *texts: str) -> list[str]:
+def filed(api: ApiStack, usages: Usages, *texts: str) -> list[str]:
     """Messages that are there and counted."""
-    ids = counter.file(*texts)
-    usages.add(SHOP, len(ids), size_of(counter, *ids))
+    ids = api.file(*texts)
+    usages.add(SHOP, len(ids), size_of(api, *ids))
     return ids
 
 
-def size_of(counter: Counter, *ids: str) -> int:
+def size_of(api: ApiStack, *ids: str) -> int:
     keys = [row_of(each, SHOP) for each in ids]
-    rows = [counter.register.find(key) for key in keys if key]
+    rows = [api.register.find(key) for key in keys if key]
     return sum(row.place.length for row in rows if row and row.place)
 
 
-def test_what_is_acknowledged_is_taken_off_once(counter: Counter, usages: Usages, owner: Owner) -> None:
-    one, two, three = filed(counter, usages, "x", "y" * 100, "z" * 7)
-    left = size_of(counter, two)
+def test_what_is_acknowledged_is_taken_off_once(api: ApiStack, usages: Usages, owner: Owner) -> None:
+    one, two, three = filed(api, usages, "x", "y" * 100, "z" * 7)
+    left = size_of(api, two)
     owner.acknowledge(one, three, "0" * 52)
     owner.acknowledge(one, three)
     assert usages.read(SHOP) == Usage(1, left, changes=2)
 
 
-def test_what_is_acknowledged_by_hash_is_taken_off(counter: Counter, usages: Usages) -> None:
-    counter.mailboxes.set_quota(BOB, messages=10)
-    bob = Owner(counter, BOB, BOB_KEY)
-    counter.file(envelope(1, messageHash="0xAA"), mailbox=BOB, conversation="alice.eth")
+def test_what_is_acknowledged_by_hash_is_taken_off(api: ApiStack, usages: Usages) -> None:
+    api.mailboxes.set_quota(BOB, messages=10)
+    bob = Owner(api, BOB, BOB_KEY)
+    api.file(envelope(1, messageHash="0xAA"), mailbox=BOB, conversation="alice.eth")
     usages.add(BOB, 1, 10**6)
     path = f"/delivery/messages/{BOB}/syncAcknowledgements"
     body = {"acknowledgements": [{"contactAddress": "alice.eth", "messageHash": "0xAA"}]}
-    assert counter.ask("POST", path, token=bob.token, body=body).status == 200
+    assert api.ask("POST", path, token=bob.token, body=body).status == 200
     assert usages.read(BOB).messages == 0
 
 
-def test_a_mailbox_without_a_quota_is_not_counted(counter: Counter, owner: Owner) -> None:
-    owner.acknowledge(*counter.file("x"))
+def test_a_mailbox_without_a_quota_is_not_counted(api: ApiStack, owner: Owner) -> None:
+    owner.acknowledge(*api.file("x"))
     owner.page()
     owner.ask("GET", "/status")
-    assert counter.deployed.item("LimitsTable", pk=f"usage#{SHOP}") is None
+    assert api.deployed.item("LimitsTable", pk=f"usage#{SHOP}") is None
 
 
-def test_its_status_says_how_much_it_may_hold(counter: Counter, usages: Usages, owner: Owner) -> None:
+def test_its_status_says_how_much_it_may_hold(api: ApiStack, usages: Usages, owner: Owner) -> None:
     assert said(owner.ask("GET", "/status"))["max_messages"] == 10
     assert "max_bytes" not in said(owner.ask("GET", "/status"))
 
 
 @pytest.mark.parametrize("wrong", [(7, 700), (-3, -1), (0, 0)])
 def test_a_usage_that_is_wrong_is_put_right_when_the_owner_asks_for_the_status(
-    counter: Counter, usages: Usages, owner: Owner, wrong: tuple[int, int]
+    api: ApiStack, usages: Usages, owner: Owner, wrong: tuple[int, int]
 ) -> None:
     usages.add(SHOP, *wrong)
-    ids = counter.file("x", "y")
+    ids = api.file("x", "y")
     owner.ask("GET", "/status")
     usage = usages.read(SHOP)
-    assert (usage.messages, usage.bytes) == (2, size_of(counter, *ids))
+    assert (usage.messages, usage.bytes) == (2, size_of(api, *ids))
 
 
 def test_a_usage_that_is_wrong_is_put_right_when_the_owner_finds_nothing(
-    counter: Counter, usages: Usages, owner: Owner
+    api: ApiStack, usages: Usages, owner: Owner
 ) -> None:
     usages.add(SHOP, 10, 1000)
     assert owner.page()["messages"] == []
@@ -81,27 +81,27 @@ def test_a_usage_that_is_wrong_is_put_right_when_the_owner_finds_nothing(
 
 @pytest.mark.parametrize("query", [{"conversation": "nobody.com"}, {"after": "end"}])
 def test_a_part_of_a_mailbox_says_nothing_of_its_usage(
-    counter: Counter, usages: Usages, owner: Owner, query: dict[str, str]
+    api: ApiStack, usages: Usages, owner: Owner, query: dict[str, str]
 ) -> None:
-    filed(counter, usages, "x", "y")
+    filed(api, usages, "x", "y")
     wanted = {"after": owner.page()["cursor"]} if query.get("after") else query
     assert owner.page(**wanted)["messages"] == []
     assert usages.read(SHOP).messages == 2
 
 
 def test_what_is_filed_while_the_owner_looks_is_not_lost_from_the_count(
-    counter: Counter, usages: Usages, owner: Owner
+    api: ApiStack, usages: Usages, owner: Owner
 ) -> None:
     begun = usages.read(SHOP)
-    filed(counter, usages, "x")
-    counter.counting().end(SHOP, begun, 0, 0)
+    filed(api, usages, "x")
+    api.counting().end(SHOP, begun, 0, 0)
     assert usages.read(SHOP).messages == 1
 
 
-def test_of_what_is_over_by_its_time_nothing_is_counted(counter: Counter, usages: Usages, owner: Owner) -> None:
-    [one] = filed(counter, usages, "x")
+def test_of_what_is_over_by_its_time_nothing_is_counted(api: ApiStack, usages: Usages, owner: Owner) -> None:
+    [one] = filed(api, usages, "x")
     key = row_of(one, SHOP)
     assert key is not None
-    counter.expire(key, counter.clock.now - 1)
+    api.expire(key, api.clock.now - 1)
     owner.page()
     assert usages.read(SHOP).messages == 0

@@ -6,7 +6,7 @@ from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.http.counter import BOB, BOB_KEY, DAY, HOST, SHOP, SHOP_KEY, Counter, Owner, reason, said, signed
+from tests.http.api_stack import BOB, BOB_KEY, DAY, HOST, SHOP, SHOP_KEY, ApiStack, Owner, reason, said, signed
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import PrivateSigningKey
@@ -15,12 +15,12 @@ from postroom.storage.directory.domains import Dm3Mailbox
 STATUS = f"/mailboxes/{SHOP}/status"
 
 
-def refused(counter: Counter, name: str, challenge: str, key: PrivateKey | PrivateSigningKey) -> str:
-    return reason(counter.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
+def refused(api: ApiStack, name: str, challenge: str, key: PrivateKey | PrivateSigningKey) -> str:
+    return reason(api.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
 
-def with_token(counter: Counter, token: str, path: str = STATUS, host: str = HOST) -> str:
-    return reason(counter.ask("GET", path, token=token, host=host))
+def with_token(api: ApiStack, token: str, path: str = STATUS, host: str = HOST) -> str:
+    return reason(api.ask("GET", path, token=token, host=host))
 
 
 def claims(token: str) -> dict[str, object]:
@@ -29,140 +29,140 @@ def claims(token: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("key", [SHOP_KEY, PrivateKey.generate("rsa")], ids=["Ed25519", "RSA"])
-def test_an_owner_signs_in_by_a_key_that_was_set(counter: Counter, key: PrivateKey) -> None:
-    counter.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
-    assert Owner(counter, SHOP, key).page()["messages"] == []
+def test_an_owner_signs_in_by_a_key_that_was_set(api: ApiStack, key: PrivateKey) -> None:
+    api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
+    assert Owner(api, SHOP, key).page()["messages"] == []
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-def test_an_owner_signs_in_by_the_key_of_a_dm3_profile(counter: Counter, algorithm: str) -> None:
+def test_an_owner_signs_in_by_the_key_of_a_dm3_profile(api: ApiStack, algorithm: str) -> None:
     key = PrivateSigningKey.generate(algorithm)
-    counter.users.keys[BOB] = key
-    assert Owner(counter, BOB, key).page()["messages"] == []
+    api.users.keys[BOB] = key
+    assert Owner(api, BOB, key).page()["messages"] == []
 
 
-def test_a_profile_does_not_open_a_mailbox_that_is_none(counter: Counter) -> None:
-    counter.users.keys["eve.eth"] = BOB_KEY
-    assert refused(counter, "eve.eth", counter.challenge("eve.eth"), BOB_KEY) == "NotTheOwner"
+def test_a_profile_does_not_open_a_mailbox_that_is_none(api: ApiStack) -> None:
+    api.users.keys["eve.eth"] = BOB_KEY
+    assert refused(api, "eve.eth", api.challenge("eve.eth"), BOB_KEY) == "NotTheOwner"
 
 
-def test_the_name_may_be_written_as_people_do(counter: Counter) -> None:
-    challenge = counter.challenge("ShOp.CoM")
-    assert said(counter.ask("POST", "/auth/shop.com/", body=signed(challenge, SHOP_KEY)))
+def test_the_name_may_be_written_as_people_do(api: ApiStack) -> None:
+    challenge = api.challenge("ShOp.CoM")
+    assert said(api.ask("POST", "/auth/shop.com/", body=signed(challenge, SHOP_KEY)))
 
 
-def test_what_is_no_name_is_refused(counter: Counter) -> None:
-    assert reason(counter.ask("GET", "/auth/a..b")) == "NoMailboxName"
+def test_what_is_no_name_is_refused(api: ApiStack) -> None:
+    assert reason(api.ask("GET", "/auth/a..b")) == "NoMailboxName"
 
 
 # --- the challenge ---------------------------------------------------------------------------------------------------
 
 
-def test_another_key_does_not_sign_in(counter: Counter) -> None:
-    assert refused(counter, SHOP, counter.challenge(), PrivateKey.generate("ed25519")) == "NotTheOwner"
+def test_another_key_does_not_sign_in(api: ApiStack) -> None:
+    assert refused(api, SHOP, api.challenge(), PrivateKey.generate("ed25519")) == "NotTheOwner"
 
 
-def test_who_has_a_mailbox_cannot_be_told_by_asking(counter: Counter) -> None:
-    counter.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
-    counter.mailboxes.close("closed.com", 1)
+def test_who_has_a_mailbox_cannot_be_told_by_asking(api: ApiStack) -> None:
+    api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
+    api.mailboxes.close("closed.com", 1)
     answers = []
     for name in (SHOP, BOB, "closed.com", "nobody.com", "nobody.eth"):
-        asked = counter.ask("GET", f"/auth/{name}")
-        answered = counter.ask("POST", f"/auth/{name}", body=signed(said(asked), PrivateKey.generate("ed25519")))
+        asked = api.ask("GET", f"/auth/{name}")
+        answered = api.ask("POST", f"/auth/{name}", body=signed(said(asked), PrivateKey.generate("ed25519")))
         answers.append((asked.status, asked.headers, answered.status, answered.headers, answered.body))
         assert set(claims(said(asked))) == {"sub", "aud", "iat", "exp", "purpose", "jti"}
     assert all(answer == answers[0] for answer in answers)
-    assert counter.deployed.rows("LimitsTable") == []
+    assert api.deployed.rows("LimitsTable") == []
 
 
-def test_a_challenge_counts_once(counter: Counter) -> None:
-    challenge = counter.challenge()
-    assert said(counter.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
-    assert refused(counter, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
+def test_a_challenge_counts_once(api: ApiStack) -> None:
+    challenge = api.challenge()
+    assert said(api.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
+    assert refused(api, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_who_cannot_sign_does_not_use_a_challenge_up(counter: Counter) -> None:
-    challenge = counter.challenge()
-    assert refused(counter, SHOP, challenge, PrivateKey.generate("ed25519")) == "NotTheOwner"
-    assert said(counter.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
+def test_who_cannot_sign_does_not_use_a_challenge_up(api: ApiStack) -> None:
+    challenge = api.challenge()
+    assert refused(api, SHOP, challenge, PrivateKey.generate("ed25519")) == "NotTheOwner"
+    assert said(api.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
 
 
-def test_a_challenge_counts_for_two_minutes(counter: Counter) -> None:
-    challenge = counter.challenge()
-    counter.clock.now += 119
-    late = counter.challenge()
-    assert said(counter.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
-    counter.clock.now += 120
-    assert refused(counter, SHOP, late, SHOP_KEY) == "ChallengeInvalid"
+def test_a_challenge_counts_for_two_minutes(api: ApiStack) -> None:
+    challenge = api.challenge()
+    api.clock.now += 119
+    late = api.challenge()
+    assert said(api.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
+    api.clock.now += 120
+    assert refused(api, SHOP, late, SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_a_challenge_is_remembered_for_as_long_as_it_counts(counter: Counter) -> None:
-    counter.sign_in()
-    [row] = counter.deployed.rows("LimitsTable")
-    assert int(row["ttl"]["N"]) >= counter.clock.now + 120
+def test_a_challenge_is_remembered_for_as_long_as_it_counts(api: ApiStack) -> None:
+    api.sign_in()
+    [row] = api.deployed.rows("LimitsTable")
+    assert int(row["ttl"]["N"]) >= api.clock.now + 120
 
 
-def test_a_challenge_is_bound_to_the_name_and_the_host(counter: Counter) -> None:
-    counter.mailboxes.set_keys("other.com", [b64encode(SHOP_KEY.public.spki()).decode()])
-    assert refused(counter, "other.com", counter.challenge(SHOP), SHOP_KEY) == "ChallengeInvalid"
-    assert refused(counter, SHOP, counter.challenge(host="evil.com"), SHOP_KEY) == "ChallengeInvalid"
+def test_a_challenge_is_bound_to_the_name_and_the_host(api: ApiStack) -> None:
+    api.mailboxes.set_keys("other.com", [b64encode(SHOP_KEY.public.spki()).decode()])
+    assert refused(api, "other.com", api.challenge(SHOP), SHOP_KEY) == "ChallengeInvalid"
+    assert refused(api, SHOP, api.challenge(host="evil.com"), SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_a_token_is_no_challenge_and_a_challenge_no_token(counter: Counter) -> None:
-    assert refused(counter, SHOP, counter.sign_in(), SHOP_KEY) == "ChallengeInvalid"
-    assert with_token(counter, counter.challenge()) == "TokenInvalid"
+def test_a_token_is_no_challenge_and_a_challenge_no_token(api: ApiStack) -> None:
+    assert refused(api, SHOP, api.sign_in(), SHOP_KEY) == "ChallengeInvalid"
+    assert with_token(api, api.challenge()) == "TokenInvalid"
 
 
 @pytest.mark.parametrize("challenge", ["", "x", "a.b.c", "x" * 2048, "🤝.🤝.🤝"])
-def test_what_we_did_not_give_is_no_challenge(counter: Counter, challenge: str) -> None:
-    assert refused(counter, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
+def test_what_we_did_not_give_is_no_challenge(api: ApiStack, challenge: str) -> None:
+    assert refused(api, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
 
 
 @pytest.mark.parametrize("signature", ["", "!", "AAAA", "A" * 2048, "🤝"])
-def test_what_is_no_signature_is_by_nobody(counter: Counter, signature: str) -> None:
-    body = {"challenge": counter.challenge(), "signature": signature}
-    assert reason(counter.ask("POST", f"/auth/{SHOP}", body=body)) == "NotTheOwner"
+def test_what_is_no_signature_is_by_nobody(api: ApiStack, signature: str) -> None:
+    body = {"challenge": api.challenge(), "signature": signature}
+    assert reason(api.ask("POST", f"/auth/{SHOP}", body=body)) == "NotTheOwner"
 
 
 @pytest.mark.parametrize(
     "body",
     [None, [], {}, {"challenge": "x"}, {"challenge": 1, "signature": "x"}, {"challenge": "x" * 2049, "signature": ""}],
 )
-def test_what_is_no_signed_challenge_is_refused(counter: Counter, body: object) -> None:
-    assert reason(counter.ask("POST", f"/auth/{SHOP}", body=body)) == "NotARequest"
+def test_what_is_no_signed_challenge_is_refused(api: ApiStack, body: object) -> None:
+    assert reason(api.ask("POST", f"/auth/{SHOP}", body=body)) == "NotARequest"
 
 
 # --- the token -------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_token_nothing_is_told(counter: Counter) -> None:
-    reply = counter.ask("GET", STATUS)
+def test_without_a_token_nothing_is_told(api: ApiStack) -> None:
+    reply = api.ask("GET", STATUS)
     assert reason(reply) == "TokenInvalid"
     assert reply.headers["WWW-Authenticate"].startswith("Bearer")
 
 
-def test_a_token_opens_its_own_mailbox_only(counter: Counter) -> None:
-    assert with_token(counter, counter.sign_in(BOB, BOB_KEY)) == "AnothersMailbox"
+def test_a_token_opens_its_own_mailbox_only(api: ApiStack) -> None:
+    assert with_token(api, api.sign_in(BOB, BOB_KEY)) == "AnothersMailbox"
 
 
-def test_a_token_counts_at_the_host_that_gave_it(counter: Counter) -> None:
-    assert with_token(counter, counter.sign_in(), host="evil.com") == "TokenInvalid"
+def test_a_token_counts_at_the_host_that_gave_it(api: ApiStack) -> None:
+    assert with_token(api, api.sign_in(), host="evil.com") == "TokenInvalid"
 
 
-def test_a_token_counts_for_an_hour(counter: Counter) -> None:
-    token = counter.sign_in()
-    counter.clock.now += 3599
-    assert said(counter.ask("GET", STATUS, token=token))
-    counter.clock.now += 1
-    assert with_token(counter, token) == "TokenInvalid"
+def test_a_token_counts_for_an_hour(api: ApiStack) -> None:
+    token = api.sign_in()
+    api.clock.now += 3599
+    assert said(api.ask("GET", STATUS, token=token))
+    api.clock.now += 1
+    assert with_token(api, token) == "TokenInvalid"
 
 
-def test_a_token_from_the_future_is_none(counter: Counter) -> None:
-    token = counter.sign_in()
-    counter.clock.now -= 60
-    assert said(counter.ask("GET", STATUS, token=token)), "clocks differ"
-    counter.clock.now -= 1
-    assert with_token(counter, token) == "TokenInvalid"
+def test_a_token_from_the_future_is_none(api: ApiStack) -> None:
+    token = api.sign_in()
+    api.clock.now -= 60
+    assert said(api.ask("GET", STATUS, token=token)), "clocks differ"
+    api.clock.now -= 1
+    assert with_token(api, token) == "TokenInvalid"
 
 
 def forged(token: str, key: Ed25519PrivateKey | str | None, algorithm: str, **header: str) -> str:
@@ -171,113 +171,111 @@ def forged(token: str, key: Ed25519PrivateKey | str | None, algorithm: str, **he
     return jwt.encode(claims(token), key, algorithm, headers={"typ": given["typ"], "kid": given["kid"]})
 
 
-def test_a_token_by_no_key_of_ours_is_none(counter: Counter) -> None:
-    token = counter.sign_in()
+def test_a_token_by_no_key_of_ours_is_none(api: ApiStack) -> None:
+    token = api.sign_in()
     for bad in (
         forged(token, Ed25519PrivateKey.generate(), "EdDSA"),
         forged(token, Ed25519PrivateKey.generate(), "EdDSA", kid="1"),
         forged(token, None, "none"),
         forged(token, "x" * 64, "HS256"),
     ):
-        assert with_token(counter, bad) == "TokenInvalid"
+        assert with_token(api, bad) == "TokenInvalid"
 
 
-def test_a_token_that_was_changed_is_none(counter: Counter) -> None:
-    head, body, signature = counter.sign_in().split(".")
+def test_a_token_that_was_changed_is_none(api: ApiStack) -> None:
+    head, body, signature = api.sign_in().split(".")
     changed = urlsafe_b64encode(
         json.dumps({**json.loads(urlsafe_b64decode(body + "==")), "sub": BOB}).encode()
     ).decode().rstrip("=")  # fmt: skip
-    assert with_token(counter, f"{head}.{changed}.{signature}") == "TokenInvalid"
-    assert with_token(counter, f"{head}.{changed}.{signature}", f"/mailboxes/{BOB}/status") == "TokenInvalid"
+    assert with_token(api, f"{head}.{changed}.{signature}") == "TokenInvalid"
+    assert with_token(api, f"{head}.{changed}.{signature}", f"/mailboxes/{BOB}/status") == "TokenInvalid"
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "x" * 5000, "🤝"])
-def test_what_is_no_token_is_none(counter: Counter, token: str) -> None:
-    assert with_token(counter, token) == "TokenInvalid"
+def test_what_is_no_token_is_none(api: ApiStack, token: str) -> None:
+    assert with_token(api, token) == "TokenInvalid"
 
 
-def test_signing_out_ends_all_tokens_and_no_later_one(counter: Counter) -> None:
-    one, two = Owner(counter), Owner(counter)
-    counter.clock.now += 1
+def test_signing_out_ends_all_tokens_and_no_later_one(api: ApiStack) -> None:
+    one, two = Owner(api), Owner(api)
+    api.clock.now += 1
     assert said(one.ask("POST", "/sign-out"))["signed_out_at"] == "2026-11-21T09:30:01.000Z"
-    counter.clock.now += 30
+    api.clock.now += 30
     assert reason(one.ask("GET", "/status")) == reason(two.ask("GET", "/status")) == "TokenInvalid"
-    assert Owner(counter).page()["messages"] == []
+    assert Owner(api).page()["messages"] == []
 
 
 @pytest.mark.parametrize("ahead", [-60, -1, 0, 1, 59])
-def test_signing_out_ends_tokens_of_instances_whose_clocks_differ_and_no_later_one(
-    counter: Counter, ahead: float
-) -> None:
-    counter.clock.now += ahead
-    theirs = Owner(counter)
-    counter.clock.now -= ahead
-    assert said(Owner(counter).ask("POST", "/sign-out"))
+def test_signing_out_ends_tokens_of_instances_whose_clocks_differ_and_no_later_one(api: ApiStack, ahead: float) -> None:
+    api.clock.now += ahead
+    theirs = Owner(api)
+    api.clock.now -= ahead
+    assert said(Owner(api).ask("POST", "/sign-out"))
     # Whoever signs in at once, at whatever instance, stays so.
-    counter.clock.now += ahead
-    later = Owner(counter)
-    counter.clock.now -= ahead
+    api.clock.now += ahead
+    later = Owner(api)
+    api.clock.now -= ahead
     assert said(later.ask("GET", "/status"))
-    counter.clock.now += 30 + 60
+    api.clock.now += 30 + 60
     assert reason(theirs.ask("GET", "/status")) == "TokenInvalid"
     assert said(later.ask("GET", "/status"))
 
 
-def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(counter: Counter) -> None:
+def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(api: ApiStack) -> None:
     other = PrivateKey.generate("ed25519")
-    counter.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode() for key in (SHOP_KEY, other)])
-    old, new = Owner(counter, SHOP, SHOP_KEY), Owner(counter, SHOP, other)
-    counter.mailboxes.set_keys(SHOP, [b64encode(other.public.spki()).decode()])
-    counter.clock.now += 30
+    api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode() for key in (SHOP_KEY, other)])
+    old, new = Owner(api, SHOP, SHOP_KEY), Owner(api, SHOP, other)
+    api.mailboxes.set_keys(SHOP, [b64encode(other.public.spki()).decode()])
+    api.clock.now += 30
     assert reason(old.ask("GET", "/status")) == "TokenInvalid"
     assert said(new.ask("GET", "/status"))
 
 
-def test_a_mailbox_that_is_closed_lets_nobody_in_any_more(counter: Counter) -> None:
-    owner = Owner(counter)
-    counter.mailboxes.close(SHOP, 1)
-    counter.clock.now += 30
+def test_a_mailbox_that_is_closed_lets_nobody_in_any_more(api: ApiStack) -> None:
+    owner = Owner(api)
+    api.mailboxes.close(SHOP, 1)
+    api.clock.now += 30
     assert reason(owner.ask("GET", "/status")) == "TokenInvalid"
-    assert refused(counter, SHOP, counter.challenge(), SHOP_KEY) == "NotTheOwner"
+    assert refused(api, SHOP, api.challenge(), SHOP_KEY) == "NotTheOwner"
 
 
 # --- what signs them -------------------------------------------------------------------------------------------------
 
 
-def test_a_new_key_signs_from_its_time_on_and_the_old_ones_tokens_count(counter: Counter) -> None:
-    old = Owner(counter)
-    counter.token_keys.add("another random text" * 3, int(counter.clock.now) + 120, drop_before=0)
-    assert jwt.get_unverified_header(counter.challenge())["kid"] == "0"
-    counter.clock.now += 121
-    assert jwt.get_unverified_header(counter.challenge())["kid"] == str(int(counter.clock.now) - 1)
+def test_a_new_key_signs_from_its_time_on_and_the_old_ones_tokens_count(api: ApiStack) -> None:
+    old = Owner(api)
+    api.token_keys.add("another random text" * 3, int(api.clock.now) + 120, drop_before=0)
+    assert jwt.get_unverified_header(api.challenge())["kid"] == "0"
+    api.clock.now += 121
+    assert jwt.get_unverified_header(api.challenge())["kid"] == str(int(api.clock.now) - 1)
     assert said(old.ask("GET", "/status"))
 
 
-def test_a_key_that_signed_nothing_for_long_is_forgotten(counter: Counter) -> None:
-    now = int(counter.clock.now)
+def test_a_key_that_signed_nothing_for_long_is_forgotten(api: ApiStack) -> None:
+    now = int(api.clock.now)
     for begins in (now, now + DAY, now + 2 * DAY):
-        counter.token_keys.add(f"text of {begins}", begins, drop_before=begins - 3 * 3600)
-    [secret] = [json.loads(counter.deployed.clients.secrets.get_secret_value(SecretId="TokenKeys")["SecretString"])]
+        api.token_keys.add(f"text of {begins}", begins, drop_before=begins - 3 * 3600)
+    [secret] = [json.loads(api.deployed.clients.secrets.get_secret_value(SecretId="TokenKeys")["SecretString"])]
     assert set(secret) == {str(now + DAY), str(now + 2 * DAY)}
 
 
-def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(counter: Counter) -> None:
-    counter.users.away = True
-    assert Owner(counter).page()["messages"] == []
-    assert refused(counter, BOB, counter.challenge(BOB), BOB_KEY) == "ProfileLookupFailed"
-    counter.mailboxes.set_keys(BOB, [b64encode(SHOP_KEY.public.spki()).decode()])
-    counter.clock.now += 30
-    assert Owner(counter, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
+def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(api: ApiStack) -> None:
+    api.users.away = True
+    assert Owner(api).page()["messages"] == []
+    assert refused(api, BOB, api.challenge(BOB), BOB_KEY) == "ProfileLookupFailed"
+    api.mailboxes.set_keys(BOB, [b64encode(SHOP_KEY.public.spki()).decode()])
+    api.clock.now += 30
+    assert Owner(api, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
 
 
-def test_while_the_registry_cannot_be_asked_all_names_are_told_the_same(counter: Counter) -> None:
-    counter.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
-    counter.mailboxes.close("closed.com", 1)
-    counter.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
-    counter.users.away = True
+def test_while_the_registry_cannot_be_asked_all_names_are_told_the_same(api: ApiStack) -> None:
+    api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
+    api.mailboxes.close("closed.com", 1)
+    api.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
+    api.users.away = True
     stranger = PrivateKey.generate("ed25519")
     answers = [
-        counter.ask("POST", f"/auth/{name}", body=signed(counter.challenge(name), stranger))
+        api.ask("POST", f"/auth/{name}", body=signed(api.challenge(name), stranger))
         for name in (SHOP, BOB, "eve.eth", "closed.com", "nobody.com", "nobody.eth")
     ]
     assert reason(answers[0]) == "ProfileLookupFailed"

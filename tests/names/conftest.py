@@ -60,11 +60,11 @@ def ask(resolvers: Resolvers) -> Ask:
     return resolvers.asking()
 
 
-Told = Callable[[Question], dns.message.Message]
+AnswerTo = Callable[[Question], dns.message.Message]
 
 
 @pytest.fixture
-def told(ask: Ask) -> Told:
+def answer_to(ask: Ask) -> AnswerTo:
     """What is answered to a question."""
     return lambda question: message_of(ask(question))
 

@@ -117,14 +117,14 @@ def test_what_is_no_evidence_is_said_to_be_none(value):
 
 
 def test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle():
-    def told(owner):
+    def answer_to(owner):
         evidence = Evidence(owner, "TXT", (), (ROOT, *[EXAMPLE] * 9, SENDER), ROOT.keys)
         return evidence.as_json(), len(json.dumps(evidence.as_json(), separators=(",", ":")))
 
-    longest = "k" * (MAX_JSON_BYTES - told("")[1])
-    value, size = told(longest)
+    longest = "k" * (MAX_JSON_BYTES - answer_to("")[1])
+    value, size = answer_to(longest)
     assert (size, len(value["chain"]), "omitted" in value) == (MAX_JSON_BYTES, 11, False)
-    value, _ = told(longest + "k")
+    value, _ = answer_to(longest + "k")
     assert (len(value["chain"]), value["omitted"]) == (10, 1)
     assert [value["chain"][end]["zone"] for end in (0, -1)] == [ROOT.zone, SENDER.zone]
 

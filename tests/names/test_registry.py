@@ -130,7 +130,7 @@ def test_whatever_it_holds_it_is_read_or_broken(document: bytes) -> None:
 # --- the pinned registry -----------------------------------------------------------------------------------------
 
 
-class Shelf:
+class FakeDocument:
     """Where the document lies, and the time."""
 
     def __init__(self, document: bytes | Exception) -> None:
@@ -146,24 +146,24 @@ class Shelf:
         return self.now
 
 
-def pinned(shelf: Shelf) -> PinnedRegistry:
+def pinned(shelf: FakeDocument) -> PinnedRegistry:
     return PinnedRegistry(shelf.load, shelf.clock, keep_seconds=30)
 
 
 def test_a_text_is_found_by_name_and_key() -> None:
-    registry = pinned(Shelf(AS_YAML))
+    registry = pinned(FakeDocument(AS_YAML))
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
     assert registry.text("ds.eth", SERVICE_KEY) == "https://b"
 
 
 def test_what_is_not_there_is_none() -> None:
-    registry = pinned(Shelf(AS_YAML))
+    registry = pinned(FakeDocument(AS_YAML))
     assert registry.text("alice.eth", SERVICE_KEY) is None
     assert registry.text("bob.eth", PROFILE_KEY) is None
 
 
 def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
-    shelf = Shelf(AS_YAML)
+    shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
     shelf.document = b"alice.eth: {network.dm3.profile: new}"
@@ -176,7 +176,7 @@ def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
 
 
 def test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays(caplog: pytest.LogCaptureFixture) -> None:
-    shelf = Shelf(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
+    shelf = FakeDocument(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
     registry = pinned(shelf)
     registry.text("ds.eth", PROFILE_KEY)
     shelf.document = AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")
@@ -199,7 +199,7 @@ NO_FILE = FileNotFoundError(2, "No such file or directory", "/secret/names.yaml"
 def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
     fault: bytes | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelf = Shelf(AS_YAML)
+    shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
     shelf.document = fault
@@ -229,7 +229,7 @@ def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
 def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again_later(
     fault: bytes | Exception, reason: Reason, why: str
 ) -> None:
-    shelf = Shelf(fault)
+    shelf = FakeDocument(fault)
     registry = pinned(shelf)
     for _ in range(3):
         with pytest.raises(NotNowError, match=why) as caught:
@@ -243,7 +243,7 @@ def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again
 
 
 def test_an_unchanged_document_is_not_taken_apart_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(AS_YAML)
+    shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
     monkeypatch.setattr("postroom.names.registry.parse_registry", forbidden)
@@ -280,7 +280,7 @@ def test_in_memory_names_are_names(write: Callable[[], object]) -> None:
 
 
 def test_a_fresh_text_is_one_of_now_or_of_two_seconds_ago() -> None:
-    shelf = Shelf(AS_YAML)
+    shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
     shelf.document = b"alice.eth: {network.dm3.profile: new}"

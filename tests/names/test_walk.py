@@ -135,13 +135,13 @@ def test_a_missing_ds_that_is_not_proven_to_be_missing_is_bogus(judge, tree, med
     assert verdict == Bogus(why)
 
 
-def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle, told, stripped):
+def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle, answer_to, stripped):
     """The DS is taken away; what proves that the name is delegated says that there is one, too."""
     name = dns.name.from_text("sender.example")
 
     def take_away(message):
         message.answer = []
-        message.authority = told(Question(name, TXT)).authority + told(Question(name.parent(), TXT)).authority
+        message.authority = answer_to(Question(name, TXT)).authority + answer_to(Question(name.parent(), TXT)).authority
 
     assert isinstance(judge(ask=meddle(take_away, "sender.example", DS)), Bogus)
 
@@ -376,9 +376,9 @@ def test_a_wildcards_record_without_that_proof_is_bogus(judge, meddle):
     assert verdict == Bogus(f"{name}. TXT {why}")
 
 
-def test_a_wildcards_record_never_stands_for_a_name_that_is_there(judge, tree, meddle, told):
+def test_a_wildcards_record_never_stands_for_a_name_that_is_there(judge, tree, meddle, answer_to):
     tree.put("sender.example", "*.wild TXT any\nown.wild TXT own\n")
-    other = told(Question(dns.name.from_text("x.wild.sender.example"), TXT))
+    other = answer_to(Question(dns.name.from_text("x.wild.sender.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], other.authority
@@ -552,9 +552,9 @@ def test_an_absence_with_a_soa_that_is_not_the_zones_is_bogus(judge, meddle):
     assert isinstance(judge(name, ask=meddle(change, name)), Bogus)
 
 
-def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, told):
+def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, answer_to):
     """The answer about a name that is not there, given for one that is."""
-    other = told(Question(dns.name.from_text("aaa.sender.example"), TXT))
+    other = answer_to(Question(dns.name.from_text("aaa.sender.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], other.authority
@@ -565,10 +565,10 @@ def test_a_proof_that_another_name_is_absent_hides_nothing(judge, meddle, told):
     assert verdict == Bogus(f"{KEY}. {why}, but its zone sender.example. is signed")
 
 
-def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, told):
+def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, answer_to):
     """The NSEC record at the delegation denies TXT, and speaks of the zone above only (RFC 6840 §4.1)."""
-    above = told(Question(dns.name.from_text("sender.example"), DS))
-    nsec = told(Question(dns.name.from_text("sendes.example"), TXT))
+    above = answer_to(Question(dns.name.from_text("sender.example"), DS))
+    nsec = answer_to(Question(dns.name.from_text("sendes.example"), TXT))
 
     def replace(message):
         message.answer, message.authority = [], nsec.authority + above.authority
@@ -740,14 +740,14 @@ def test_so_many_steps_are_taken_and_no_more():
         budget.step()
 
 
-def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle, told):
+def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle, answer_to):
     """A private zone with an anchor of its own, of which the zone above knows nothing."""
     tree.put("corp.example", "k TXT true")
     anchors = TrustAnchors.parse(f"{tree.anchor_text}corp.example. IN DNSKEY {tree.key('corp.example').record}")
     name = dns.name.from_text("k.corp.example")
     assert isinstance(validate(name, TXT, anchors, ask, time.time()), Secure)
     tree.put("other.example", "")
-    above = told(Question(dns.name.from_text("example"), TXT))
+    above = answer_to(Question(dns.name.from_text("example"), TXT))
 
     def deny(message):
         message.answer, message.authority = [], above.authority

@@ -198,8 +198,8 @@ def test_of_an_answer_only_those_records_are_remembered_that_deny_something(anch
         return answer_of(message)
 
     validate(dns.name.from_text("k00.sender.example"), TXT, anchors, add_others, time.time(), known=known)
-    [told] = known.denials(dns.name.from_text("sender.example"), TXT, time.time())
-    assert told.owners == {"k0.sender.example.", "sender.example."}
+    [answer_to] = known.denials(dns.name.from_text("sender.example"), TXT, time.time())
+    assert answer_to.owners == {"k0.sender.example.", "sender.example."}
 
 
 def test_what_is_remembered_leaves_enough_hashes_to_prove_what_is_not_there(anchors, tree, ask, meddle, forge):

@@ -1,4 +1,4 @@
-"""A town of loopback: a signed zone tree, its resolver, an HTTPS server that keeps what is posted to it."""
+"""A network on loopback: a signed zone tree, its resolver, and an HTTPS server that keeps what is posted to it."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door, check_signature
 
 RECEIVER = "receiver.example"
-# Not loopback: whoever posts there was led to the server by the guest's world.
+# Not loopback: only the guest's own DNS and connections lead to the server.
 HOSTS = "nlweb A 192.0.2.25\npw A 192.0.2.25\n"
 
 
@@ -37,7 +37,7 @@ class Posted(NamedTuple):
     body: bytes
 
 
-class Inbox(ThreadingHTTPServer):
+class RecordingInbox(ThreadingHTTPServer):
     """Keeps what is posted, and answers each with `answer`."""
 
     daemon_threads = True
@@ -53,7 +53,7 @@ class Inbox(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Inbox
+    server: RecordingInbox
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -69,8 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing on the terminal."""
 
 
-class Town:
-    def __init__(self, tree: ZoneTree, dns: DnsServer, inbox: Inbox, ca: Path) -> None:
+class FakeNetwork:
+    def __init__(self, tree: ZoneTree, dns: DnsServer, inbox: RecordingInbox, ca: Path) -> None:
         self.tree, self.dns, self.inbox, self.ca = tree, dns, inbox, ca
 
     @property
@@ -91,8 +91,8 @@ class Town:
     def attempt(self, script: str, stdin: object = "") -> "subprocess.CompletedProcess[str]":
         return run_guest(script, **self.where, stdin=stdin if isinstance(stdin, str) else json.dumps(stdin))
 
-    def at_door(self, data: bytes) -> NlwebEnvelope:
-        """Our door's verdict on what was posted. Raises TheirError."""
+    def check_at_inbox(self, data: bytes) -> NlwebEnvelope:
+        """What our inbox says of a request. Raises TheirError."""
         return check_at_door(
             data,
             is_ours=lambda domain: domain == RECEIVER,
@@ -102,8 +102,8 @@ class Town:
         )
 
     def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> NlwebEnvelope:
-        """Door and worker: with a wallet's pre-shared key, or one looked up and proven. Raises TheirError."""
-        envelope = self.at_door(data)
+        """Inbox and worker: with a wallet's pre-shared key, or one looked up and proven. Raises TheirError."""
+        envelope = self.check_at_inbox(data)
         if wallet_key:
             check_signature(envelope, wallet_key)
             return envelope
@@ -116,16 +116,16 @@ class Town:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def fake_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeNetwork]:
     ca = trustme.CA()
     pem = tmp_path_factory.mktemp("ca") / "ca.pem"
     ca.cert_pem.write_to_path(str(pem))
     tree = ZoneTree()
     tree.put(RECEIVER, HOSTS)
     tree.put("receiver.pollyweb.org", HOSTS)
-    with DnsServer(tree) as dns, Inbox(ca) as inbox:
+    with DnsServer(tree) as dns, RecordingInbox(ca) as inbox:
         thread = threading.Thread(target=inbox.serve_forever, args=(0.01,), daemon=True)
         thread.start()
-        yield Town(tree, dns, inbox, pem)
+        yield FakeNetwork(tree, dns, inbox, pem)
         inbox.shutdown()
         thread.join()

@@ -9,26 +9,26 @@ from postroom.local.zones import Mode
 
 
 @pytest.fixture(scope="module", autouse=True)
-def zones(town):
-    town.tree.put("signed.example", "@ A 192.0.2.1\n@ A 192.0.2.2\nx TXT hello")
-    town.tree.put("bogus.example", "@ A 192.0.2.1", Mode.BOGUS)
+def zones(fake_network):
+    fake_network.tree.put("signed.example", "@ A 192.0.2.1\n@ A 192.0.2.2\nx TXT hello")
+    fake_network.tree.put("bogus.example", "@ A 192.0.2.1", Mode.BOGUS)
 
 
-def result(town, expression, imports="socket"):
+def result(fake_network, expression, imports="socket"):
     """What an expression is worth in the guest."""
-    return town.run(f"import json, {imports}\nprint(json.dumps({expression}))")
+    return fake_network.run(f"import json, {imports}\nprint(json.dumps({expression}))")
 
 
-def error(town, statement, imports="socket"):
+def error(fake_network, statement, imports="socket"):
     """The last line of the traceback that a statement ends in."""
-    ran = town.attempt(f"import {imports}\n{statement}")
+    ran = fake_network.attempt(f"import {imports}\n{statement}")
     assert ran.returncode == 1, ran.stdout
     return ran.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize("server", ["1.1.1.1", "2606:4700:4700::1111"])
 @pytest.mark.parametrize("tcp", [False, True])
-def test_port_53_of_any_address_is_the_towns_dns(town, server, tcp):
+def test_port_53_of_any_address_is_the_towns_dns(fake_network, server, tcp):
     if ":" in server and not _has_ipv6():
         pytest.skip("this machine has no IPv6")
     script = f"""
@@ -37,7 +37,7 @@ resolver = dns.resolver.Resolver(configure=False)
 resolver.nameservers = [{server!r}]
 print(resolver.resolve("x.signed.example", "TXT", tcp={tcp})[0])
 """
-    assert town.run(script) == "hello"
+    assert fake_network.run(script) == "hello"
 
 
 def _has_ipv6():
@@ -49,26 +49,28 @@ def _has_ipv6():
     return True
 
 
-def test_the_systems_resolver_is_the_towns_dns(town):
+def test_the_systems_resolver_is_the_towns_dns(fake_network):
     resolver = "dns.resolver.Resolver()"
-    assert result(town, f"[str(n) for n in {resolver}.nameservers]", "dns.resolver") == ["127.0.0.1"]
-    assert result(town, f"{resolver}.resolve('x.signed.example', 'TXT')[0].to_text()", "dns.resolver") == '"hello"'
-    assert result(town, "open('/etc/resolv.conf').read()") == "nameserver 127.0.0.1\n"
-    assert result(town, "list(open('/etc/resolv.conf', 'rb').read())") == list(b"nameserver 127.0.0.1\n")
+    assert result(fake_network, f"[str(n) for n in {resolver}.nameservers]", "dns.resolver") == ["127.0.0.1"]
+    assert (
+        result(fake_network, f"{resolver}.resolve('x.signed.example', 'TXT')[0].to_text()", "dns.resolver") == '"hello"'
+    )
+    assert result(fake_network, "open('/etc/resolv.conf').read()") == "nameserver 127.0.0.1\n"
+    assert result(fake_network, "list(open('/etc/resolv.conf', 'rb').read())") == list(b"nameserver 127.0.0.1\n")
 
 
-def test_names_have_the_addresses_that_the_towns_dns_says(town):
+def test_names_have_the_addresses_that_the_towns_dns_says(fake_network):
     addresses = "sorted({entry[4][0] for entry in socket.getaddrinfo(NAME, 443)})"
-    assert result(town, addresses.replace("NAME", "'signed.example'")) == ["192.0.2.1", "192.0.2.2"]
-    assert result(town, addresses.replace("NAME", "b'localhost'")) == ["127.0.0.1"]
-    assert result(town, addresses.replace("NAME", "'::1'")) == ["::1"]
+    assert result(fake_network, addresses.replace("NAME", "'signed.example'")) == ["192.0.2.1", "192.0.2.2"]
+    assert result(fake_network, addresses.replace("NAME", "b'localhost'")) == ["127.0.0.1"]
+    assert result(fake_network, addresses.replace("NAME", "'::1'")) == ["::1"]
 
 
 @pytest.mark.parametrize(
     ("name", "number"),
     [("nobody.example", "EAI_NONAME"), (f"{'x' * 64}.example", "EAI_NONAME"), ("bogus.example", "EAI_AGAIN")],
 )
-def test_a_name_without_an_address_in_the_town_has_none(town, name, number):
+def test_a_name_without_an_address_in_the_town_has_none(fake_network, name, number):
     script = f"""
 import socket
 try:
@@ -76,7 +78,7 @@ try:
 except socket.gaierror as error:
     print(int(error.errno == socket.{number}))
 """
-    assert town.run(script) == 1
+    assert fake_network.run(script) == 1
 
 
 CONNECTING = {
@@ -107,13 +109,13 @@ peer = sock.getpeername()
 
 
 @pytest.mark.parametrize("way", CONNECTING)
-def test_port_443_of_any_address_is_the_door(town, way):
-    assert town.run(CONNECTING[way] + "\nprint(peer[1])") == town.inbox.server_port
+def test_port_443_of_any_address_is_the_door(fake_network, way):
+    assert fake_network.run(CONNECTING[way] + "\nprint(peer[1])") == fake_network.inbox.server_port
 
 
-def test_the_towns_ca_is_trusted_and_no_other(town):
-    assert result(town, "len(ssl.create_default_context().get_ca_certs())", "ssl") == 1
-    said = error(town, "urllib.request.urlopen('https://signed.example/')", "urllib.request")
+def test_the_towns_ca_is_trusted_and_no_other(fake_network):
+    assert result(fake_network, "len(ssl.create_default_context().get_ca_certs())", "ssl") == 1
+    said = error(fake_network, "urllib.request.urlopen('https://signed.example/')", "urllib.request")
     assert "CERTIFICATE_VERIFY_FAILED" in said  # the inbox has a certificate for another host
 
 
@@ -129,8 +131,8 @@ def test_the_towns_ca_is_trusted_and_no_other(town):
         "socket.socket(socket.AF_UNIX).connect('/run/anything')",
     ],
 )
-def test_nothing_but_loopback_can_be_reached(town, attempt):
-    said = error(town, attempt)
+def test_nothing_but_loopback_can_be_reached(fake_network, attempt):
+    said = error(fake_network, attempt)
     assert said.startswith("PermissionError")
     assert "it is kept on loopback" in said
 
@@ -144,18 +146,18 @@ def test_nothing_but_loopback_can_be_reached(town, attempt):
         "__import__('_socket').getaddrinfo('signed.example', 443)",
     ],
 )
-def test_no_name_is_looked_up_elsewhere(town, attempt):
-    assert error(town, attempt).startswith("PermissionError")
+def test_no_name_is_looked_up_elsewhere(fake_network, attempt):
+    assert error(fake_network, attempt).startswith("PermissionError")
 
 
 @pytest.mark.parametrize(
     "attempt", ["os.system('true')", "os.execv('/bin/true', ['true'])", "subprocess.run(['true'])"]
 )
-def test_no_process_is_started_that_would_not_be_held(town, attempt):
-    assert error(town, attempt, "os, subprocess").startswith("PermissionError")
+def test_no_process_is_started_that_would_not_be_held(fake_network, attempt):
+    assert error(fake_network, attempt, "os, subprocess").startswith("PermissionError")
 
 
-def test_a_forked_child_is_held_as_well(town):
+def test_a_forked_child_is_held_as_well(fake_network):
     script = """
 import os, socket
 if os.fork() == 0:
@@ -166,14 +168,16 @@ if os.fork() == 0:
     os._exit(0)
 print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
-    assert town.run(script) == 7
+    assert fake_network.run(script) == 7
 
 
-def test_loopback_itself_is_open(town):
-    assert result(town, f"socket.create_connection(('localhost', {town.inbox.server_port})).getpeername()[1]")
+def test_loopback_itself_is_open(fake_network):
+    assert result(
+        fake_network, f"socket.create_connection(('localhost', {fake_network.inbox.server_port})).getpeername()[1]"
+    )
 
 
-def test_a_program_sees_itself_as_python_would_show_it(town, tmp_path):
+def test_a_program_sees_itself_as_python_would_show_it(fake_network, tmp_path):
     (tmp_path / "beside.py").write_text("value = 'imported'")
     script = tmp_path / "program.py"
     script.write_text(
@@ -181,19 +185,19 @@ def test_a_program_sees_itself_as_python_would_show_it(town, tmp_path):
         "print(json.dumps([__name__, sys.argv, beside.value, sys.stdin.read(), sorted(os.environ)]))\n"
         "sys.exit(3)"
     )
-    ran = run_guest(script, "--dns", "-x", "two words", **town.where, stdin="é")
+    ran = run_guest(script, "--dns", "-x", "two words", **fake_network.where, stdin="é")
     assert ran.returncode == 3
     name, argv, beside, stdin, environment = json.loads(ran.stdout)
     assert (name, argv, beside, stdin) == ("__main__", [str(script), "--dns", "-x", "two words"], "imported", "é")
     assert not [name for name in environment if "PROXY" in name.upper() or name.startswith("AWS")]
 
 
-def test_a_program_that_does_not_end_is_ended(town):
+def test_a_program_that_does_not_end_is_ended(fake_network):
     with pytest.raises(subprocess.TimeoutExpired):
-        run_guest("while True: pass", **town.where, seconds=0.5)
+        run_guest("while True: pass", **fake_network.where, seconds=0.5)
 
 
-def test_a_dns_server_elsewhere_is_refused(town):
-    ran = run_guest("", **{**town.where, "dns_address": "192.0.2.1:53"})
+def test_a_dns_server_elsewhere_is_refused(fake_network):
+    ran = run_guest("", **{**fake_network.where, "dns_address": "192.0.2.1:53"})
     assert ran.returncode == 2
     assert "'192.0.2.1:53' is not 127.0.0.1:PORT" in ran.stderr

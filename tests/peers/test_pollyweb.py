@@ -72,18 +72,18 @@ json.dump(told, sys.stdout)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def zones(town):
-    town.publish(SENDER, {"pw1": KEY.public, "rsa": RSA_KEY.public, "my_key": KEY.public})
-    town.publish("unsigned.example", {"pw1": KEY.public}, Mode.UNSIGNED)
-    town.publish("bogus.example", {"pw1": KEY.public}, Mode.BOGUS)
+def zones(fake_network):
+    fake_network.publish(SENDER, {"pw1": KEY.public, "rsa": RSA_KEY.public, "my_key": KEY.public})
+    fake_network.publish("unsigned.example", {"pw1": KEY.public}, Mode.UNSIGNED)
+    fake_network.publish("bogus.example", {"pw1": KEY.public}, Mode.BOGUS)
 
 
-def send(town, messages):
+def send(fake_network, messages):
     """What pollyweb said of each message, and what it posted: {name: (answer, bytes or None)}."""
     asked = {"messages": messages, "keys": [KEY.to_pem().decode(), RSA_KEY.to_pem().decode()], "wallet": WALLET}
-    town.inbox.posted.clear()
-    answers = town.run(SEND, asked)
-    posted = iter(town.inbox.posted)
+    fake_network.inbox.posted.clear()
+    answers = fake_network.run(SEND, asked)
+    posted = iter(fake_network.inbox.posted)
     bodies = {name: next(posted).body if isinstance(said, dict) else None for name, said in answers.items()}
     assert not list(posted)
     return {name: (answers[name], bodies[name]) for name in messages}
@@ -130,34 +130,34 @@ ACCEPTED = {
 
 
 @pytest.fixture(scope="module")
-def accepted(town):
-    return send(town, ACCEPTED)
+def accepted(fake_network):
+    return send(fake_network, ACCEPTED)
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_what_it_sends_is_good_at_the_door_and_by_a_key_found_and_proven(town, accepted, name):
+def test_what_it_sends_is_good_at_the_door_and_by_a_key_found_and_proven(fake_network, accepted, name):
     answer, body = accepted[name]
     assert answer == {"Status": "Queued"}
     wallet = ACCEPTED[name].get("as") == "wallet"
-    envelope = town.judge(body, KEY.public if wallet else None)
+    envelope = fake_network.judge(body, KEY.public if wallet else None)
     assert envelope.sender == (WALLET if wallet else SENDER)
     assert envelope.body == ACCEPTED[name].get("Body", {})
     assert envelope.dialect is POLLYWEB
 
 
-def test_it_posts_to_the_host_and_path_of_its_dialect(town):
-    send(town, {"one": {}})
-    (posted,) = town.inbox.posted
+def test_it_posts_to_the_host_and_path_of_its_dialect(fake_network):
+    send(fake_network, {"one": {}})
+    (posted,) = fake_network.inbox.posted
     assert (f"https://{posted.host}{posted.path}", posted.content_type) == (
         POLLYWEB.inbox_url(RECEIVER),
         "application/json",
     )
 
 
-def test_a_byte_changed_on_the_way_is_noticed(town):
-    _, body = send(town, {"one": {"Body": {"Text": "hello"}}})["one"]
+def test_a_byte_changed_on_the_way_is_noticed(fake_network):
+    _, body = send(fake_network, {"one": {"Body": {"Text": "hello"}}})["one"]
     with pytest.raises(TheirError) as caught:
-        town.judge(body.replace(b"hello", b"hullo"))
+        fake_network.judge(body.replace(b"hello", b"hullo"))
     assert caught.value.reason is HASH_MISMATCH
 
 
@@ -186,16 +186,16 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def refused(town):
-    return send(town, {name: fields for name, (fields, _) in REFUSED.items()})
+def refused(fake_network):
+    return send(fake_network, {name: fields for name, (fields, _) in REFUSED.items()})
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_it_sends_and_we_refuse(town, refused, name):
+def test_what_it_sends_and_we_refuse(fake_network, refused, name):
     answer, body = refused[name]
     assert answer == {"Status": "Queued"}
     with pytest.raises(TheirError) as caught:
-        town.judge(body)
+        fake_network.judge(body)
     assert caught.value.reason is REFUSED[name][1]
 
 
@@ -205,20 +205,20 @@ def test_what_we_refuse_is_documented_row_by_row():
     assert rows == [[f"| {name}", f"`{reason}`"] for name, (_, reason) in REFUSED.items()]
 
 
-def test_its_request_for_a_manifest_is_anonymous_and_unsigned(town):
-    town.inbox.posted.clear()
-    town.attempt(f"from pollyweb import Domain; Domain({RECEIVER!r}).fetch_manifest()")
-    (posted,) = town.inbox.posted
+def test_its_request_for_a_manifest_is_anonymous_and_unsigned(fake_network):
+    fake_network.inbox.posted.clear()
+    fake_network.attempt(f"from pollyweb import Domain; Domain({RECEIVER!r}).fetch_manifest()")
+    (posted,) = fake_network.inbox.posted
     envelope = json.loads(posted.body)
     assert envelope["Header"]["From"] == "Anonymous"
     assert set(envelope) == {"Header", "Body"}
     with pytest.raises(TheirError) as caught:
-        town.at_door(posted.body)
+        fake_network.check_at_inbox(posted.body)
     assert caught.value.reason is WRONG_SHAPE
 
 
-def test_what_it_refuses_to_send_itself(town):
-    said = send(town, {"to": {"To": str(uuid.uuid4())}, "schema": {"Schema": "nlweb.org/MSG:1.0"}})
+def test_what_it_refuses_to_send_itself(fake_network):
+    said = send(fake_network, {"to": {"To": str(uuid.uuid4())}, "schema": {"Schema": "nlweb.org/MSG:1.0"}})
     assert said["to"] == ("MsgValidationError: To must be a domain string to send", None)
     assert said["schema"] == ("MsgValidationError: Unsupported schema: nlweb.org/MSG:1.0", None)
 
@@ -226,42 +226,42 @@ def test_what_it_refuses_to_send_itself(town):
 # --- the call for the demo -----------------------------------------------------------------------------------
 
 
-def polly(town, sender=SENDER):
+def polly(fake_network, sender=SENDER):
     return pollyweb.send(
         sender=sender,
         key_pem=KEY.to_pem(),
         receiver=RECEIVER,
         subject="Hello@Host",
         body={"Text": "Hello from 2026"},
-        **town.where,
+        **fake_network.where,
     )
 
 
-def test_one_call_sends_one_message_and_tells_what_was_sent_and_answered(town):
-    town.inbox.posted.clear()
-    sent = polly(town)
-    (posted,) = town.inbox.posted
+def test_one_call_sends_one_message_and_tells_what_was_sent_and_answered(fake_network):
+    fake_network.inbox.posted.clear()
+    sent = polly(fake_network)
+    (posted,) = fake_network.inbox.posted
     assert (sent.envelope, sent.status, sent.answer) == (json.loads(posted.body), 200, {"Status": "Queued"})
-    assert town.judge(posted.body).body == {"Text": "Hello from 2026"}
+    assert fake_network.judge(posted.body).body == {"Text": "Hello from 2026"}
 
 
-def test_a_refusal_is_told_with_its_status(town, monkeypatch):
-    monkeypatch.setattr(town.inbox, "answer", (421, {"reason": "NotOurs"}))
-    assert polly(town)[1:] == (421, {"reason": "NotOurs"})
+def test_a_refusal_is_told_with_its_status(fake_network, monkeypatch):
+    monkeypatch.setattr(fake_network.inbox, "answer", (421, {"reason": "NotOurs"}))
+    assert polly(fake_network)[1:] == (421, {"reason": "NotOurs"})
 
 
 @pytest.mark.parametrize("sender", ["unsigned.example", "bogus.example", "unheard-of.example"])
-def test_it_does_not_send_for_a_domain_whose_key_it_cannot_trust(town, sender):
-    town.inbox.posted.clear()
+def test_it_does_not_send_for_a_domain_whose_key_it_cannot_trust(fake_network, sender):
+    fake_network.inbox.posted.clear()
     with pytest.raises(OurError, match=rf"MsgValidationError: DNSSEC validation failed for pw\.{sender}"):
-        polly(town, sender)
-    assert town.inbox.posted == []
+        polly(fake_network, sender)
+    assert fake_network.inbox.posted == []
 
 
 # --- as a verifier -------------------------------------------------------------------------------------------
 
 
-def test_what_we_sign_passes_its_verification_with_its_own_look_up(town):
+def test_what_we_sign_passes_its_verification_with_its_own_look_up(fake_network):
     feedback = body_of(SENDER, str(uuid.uuid4()), SIGNATURE_INVALID)
     read_feedback(feedback)
     envelopes = {
@@ -270,28 +270,28 @@ def test_what_we_sign_passes_its_verification_with_its_own_look_up(town):
         "string": sign(draft(body="hello"), KEY),
         "Feedback": sign(draft(subject=FEEDBACK, body=feedback), KEY),
     }
-    before = town.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"]
-    assert town.run(VERIFY, envelopes) == dict.fromkeys(envelopes, True)
-    assert town.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"] == before + 3
+    before = fake_network.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"]
+    assert fake_network.run(VERIFY, envelopes) == dict.fromkeys(envelopes, True)
+    assert fake_network.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"] == before + 3
 
 
-def test_what_somebody_else_signed_or_changed_does_not(town):
+def test_what_somebody_else_signed_or_changed_does_not(fake_network):
     changed = sign(draft(body={"Text": "hello"}), KEY)
     changed["Body"] = {"Text": "hullo"}
     envelopes = {"forged": sign(draft(), PrivateKey.generate("ed25519")), "changed": changed}
-    assert town.run(VERIFY, envelopes) == {
+    assert fake_network.run(VERIFY, envelopes) == {
         "forged": "MsgValidationError: Invalid signature",
         "changed": "MsgValidationError: Hash mismatch",
     }
 
 
-def test_a_key_that_dnssec_does_not_prove_is_none_to_it(town):
+def test_a_key_that_dnssec_does_not_prove_is_none_to_it(fake_network):
     envelopes = {mode: sign(draft(sender=f"{mode}.example"), KEY) for mode in ("unsigned", "bogus")}
-    for said in town.run(VERIFY, envelopes).values():
+    for said in fake_network.run(VERIFY, envelopes).values():
         assert "DNSSEC validation failed for pw." in said
 
 
-def test_what_we_could_send_and_it_refuses(town):
+def test_what_we_could_send_and_it_refuses(fake_network):
     envelopes = {
         "the dialect nlweb.org": sign(draft(dialect=NLWEB), KEY),
         "no Body": sign(draft(has_body=False), KEY),
@@ -299,7 +299,7 @@ def test_what_we_could_send_and_it_refuses(town):
         "a Body that is a list": sign(draft(body=[1]), KEY),
         "the number 1e16": sign(draft(body={"n": 1e16}), KEY),
     }
-    told = town.run(VERIFY, envelopes)
+    told = fake_network.run(VERIFY, envelopes)
     section = DOCS.read_text(encoding="utf-8").partition("### What we could send")[2].partition("## ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
     assert {row[0].removeprefix("| "): row[1].strip("`") for row in rows} == {

@@ -34,17 +34,17 @@ def stack() -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="module")
-def office(stack: LocalStack) -> DemoDeployment:
-    office = DemoDeployment(RECEIVER, stack.deploy("receiver"))
-    office.deployment.serve_host(f"pw.{RECEIVER}")
-    office.operators.put_domain(Domain(RECEIVER))
-    office.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
-    office.operators.put_wallet(WALLET, KEY.public.spki())
-    return office
+def demo_deployment(stack: LocalStack) -> DemoDeployment:
+    demo_deployment = DemoDeployment(RECEIVER, stack.deploy("receiver"))
+    demo_deployment.deployment.serve_host(f"pw.{RECEIVER}")
+    demo_deployment.operators.put_domain(Domain(RECEIVER))
+    demo_deployment.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
+    demo_deployment.operators.put_wallet(WALLET, KEY.public.spki())
+    return demo_deployment
 
 
 @pytest.fixture
-def where(stack: LocalStack, office: DemoDeployment) -> dict[str, Any]:
+def where(stack: LocalStack, demo_deployment: DemoDeployment) -> dict[str, Any]:
     return {"dns_address": stack.dns.address, "https_port": stack.edge.port, "ca": stack.authority.pem}
 
 
@@ -52,20 +52,20 @@ def send(where: dict[str, Any], body: Any) -> pollyweb.PollywebExchange:
     return pollyweb.send(sender=SENDER, key_pem=KEY.to_pem(), receiver=RECEIVER, subject=SUBJECT, body=body, **where)
 
 
-def find_filed(office: DemoDeployment, correlation: str) -> Filed:
+def find_filed(demo_deployment: DemoDeployment, correlation: str) -> Filed:
     return until(
         "the message is filed",
-        lambda: next((m for m in office.filed(RECEIVER) if correlation in m.line.envelope), None),
+        lambda: next((m for m in demo_deployment.filed(RECEIVER) if correlation in m.line.envelope), None),
     )
 
 
 def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(
-    office: DemoDeployment, where: dict[str, Any]
+    demo_deployment: DemoDeployment, where: dict[str, Any]
 ) -> None:
     sent = send(where, {"Text": "Hello from 2026"})
     correlation = sent.envelope["Header"]["Correlation"]
     assert (sent.status, sent.answer) == (200, {"Correlation": correlation, "Status": "Queued"})
-    message = find_filed(office, correlation)
+    message = find_filed(demo_deployment, correlation)
     assert json.loads(message.line.envelope) == sent.envelope
     receipt = message.line.receipt
     assert (receipt["dialect"], receipt["selector"]) == ("pollyweb.org/MSG:1.0", "pw1")
@@ -73,14 +73,16 @@ def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(
     assert [link["zone"] for link in receipt["evidence"]["chain"]] == [".", "example.", "polly.example."]
 
 
-def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(office: DemoDeployment, where: dict[str, Any]) -> None:
-    rows = office.rows()
+def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(
+    demo_deployment: DemoDeployment, where: dict[str, Any]
+) -> None:
+    rows = demo_deployment.rows()
     sent = send(where, {"Amount": 1.0})
     assert (sent.status, sent.answer["reason"]) == (422, "HashMismatch")
-    assert office.rows() == rows
+    assert demo_deployment.rows() == rows
 
 
-def test_its_wallet_is_known_by_its_registered_key(office: DemoDeployment, where: dict[str, Any]) -> None:
+def test_its_wallet_is_known_by_its_registered_key(demo_deployment: DemoDeployment, where: dict[str, Any]) -> None:
     script = f"""
 import json, sys
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -90,5 +92,5 @@ print(json.dumps(wallet.send(Msg({RECEIVER!r}, {SUBJECT!r}, Body={{"Text": "from
 """
     ran = run_guest(script, **where, stdin=KEY.to_pem().decode())
     assert ran.returncode == 0, ran.stderr
-    receipt = find_filed(office, json.loads(ran.stdout)["Correlation"]).line.receipt
+    receipt = find_filed(demo_deployment, json.loads(ran.stdout)["Correlation"]).line.receipt
     assert (receipt["evidence"], receipt["key_fingerprint"]) == ("pre-shared", KEY.public.fingerprint)

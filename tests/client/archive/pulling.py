@@ -1,4 +1,4 @@
-"""Bob's mailbox at a real counter, his archive at home, and everything in between that may go wrong."""
+"""Bob's mailbox at a real API, his archive at home, and the failures that can happen in between."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from tests.client.archive.mail import KEYS, STORAGE_KEY, USERS, registry
 from tests.client.mailbox_net import URL, Host
-from tests.http.counter import NOW, Counter
+from tests.http.api_stack import NOW, ApiStack
 from tests.protocols.dm3.stored_mail import BOB
 
 from postroom.client import Mailbox
@@ -75,9 +75,9 @@ class Watched:
 
 @dataclass
 class Owner:
-    """Somebody with a mailbox at the counter and Bob's keys, at home in memory unless said."""
+    """An owner with a mailbox and Bob's keys. The archive's home is in memory by default."""
 
-    counter: Counter
+    api: ApiStack
     name: str = field(default_factory=lambda: f"bob{next(_numbers)}.eth")
     home: Any = field(default_factory=MemoryHome)
     waiting: dict[str, str] = field(default_factory=dict)
@@ -86,14 +86,14 @@ class Owner:
     """Whether it is looked at each acknowledgement that all of it is there."""
 
     def __post_init__(self) -> None:
-        self.counter.users.keys[self.name] = USERS[BOB].signing
-        self.counter.operators.put_dm3_mailbox(Dm3Mailbox(self.name))
+        self.api.users.keys[self.name] = USERS[BOB].signing
+        self.api.operators.put_dm3_mailbox(Dm3Mailbox(self.name))
         self.registry = registry(self.name)
 
     def file(self, envelope: str, *, kept: bool = True, conversation: str = "alice.eth") -> str:
         """A message waits. `kept`: in its conversation; otherwise it is to be set aside."""
         receipt = {"protocol": "dm3"}
-        [id_] = self.counter.file(envelope, mailbox=self.name, conversation=conversation, receipt=receipt)
+        [id_] = self.api.file(envelope, mailbox=self.name, conversation=conversation, receipt=receipt)
         self.waiting[id_] = (
             message_hash(read_envelope(json.loads(envelope))) if kept else sha256(id_.encode()).hexdigest()
         )
@@ -109,13 +109,13 @@ class Owner:
     ) -> Pulled:
         """One run of the program."""
         at = points or Points()
-        host = Host(self.counter, watch=self.check_acknowledged)
+        host = Host(self.api, watch=self.check_acknowledged)
 
         def answered(request: httpx.Request) -> httpx.Response:
             with at.around():
                 return host(request)
 
-        transport, clock = httpx.MockTransport(answered), self.counter.clock
+        transport, clock = httpx.MockTransport(answered), self.api.clock
         with Mailbox(
             URL, self.name, USERS[BOB], transport=transport, clock=clock, sleep=host.sleep, chance=lambda: 1.0
         ) as mailbox:
@@ -147,9 +147,7 @@ class Owner:
 
     def left(self) -> list[str]:
         """The ids of what waits still."""
-        return [
-            id_of(filed.row.key) for filed in self.counter.mail._shelves.all_filed(self.name, self.counter.clock() + 10)
-        ]
+        return [id_of(filed.row.key) for filed in self.api.mail._shelves.all_filed(self.name, self.api.clock() + 10)]
 
     def check_all_home(self) -> None:
         """Everything is in the archive, once; nothing waits any more."""

@@ -10,8 +10,8 @@ import pytest
 from tests.client.archive.mail import SENT_AT, SERVICE, SERVICE_NAME, STRANGER, USERS, registry, sealed
 from tests.client.archive.pulling import DiedError, Owner, Points
 from tests.client.mailbox_net import Host
-from tests.http.counter import SHOP, SHOP_KEY, Counter
-from tests.http.counter import Owner as Device
+from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
+from tests.http.api_stack import Owner as Device
 from tests.protocols.dm3.stored_mail import ALICE, BOB
 from tests.tiers import amount
 
@@ -48,8 +48,8 @@ from postroom.protocols.nlweb.sign import Draft, sign, write
 
 
 @pytest.fixture
-def owner(counter: Counter) -> Owner:
-    return Owner(counter)
+def owner(api: ApiStack) -> Owner:
+    return Owner(api)
 
 
 # ---- what is kept ----------------------------------------------------------------------------------------------------
@@ -284,10 +284,10 @@ def test_with_the_key_of_before_as_that_of_the_profile_nothing_is_pulled_and_it_
     assert len(changed.owner.left()) == 1
 
 
-def test_the_home_of_another_key_or_name_is_left_as_it_is(counter: Counter, owner: Owner) -> None:
+def test_the_home_of_another_key_or_name_is_left_as_it_is(api: ApiStack, owner: Owner) -> None:
     owner.pull()
     before = owner.home.containers()
-    other = Owner(counter, home=owner.home)
+    other = Owner(api, home=owner.home)
     other.file(sealed("hello", to=other.name))
     with pytest.raises(NotThisHomeError, match=owner.name):
         other.pull()
@@ -300,15 +300,15 @@ def test_the_home_of_another_key_or_name_is_left_as_it_is(counter: Counter, owne
 
 
 # ---- NLWeb -----------------------------------------------------------------------------------------------------------
-def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(counter: Counter) -> None:
+def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(api: ApiStack) -> None:
     envelope = signed("hello")
     broken = envelope.replace("hello", "hullo")
     receipt = {"protocol": "nlweb", "key_fingerprint": "SHA256:x"}
     for text in (envelope, broken):
-        counter.file(text, mailbox=SHOP, conversation="b.com", receipt=receipt, at=0.009)
+        api.file(text, mailbox=SHOP, conversation="b.com", receipt=receipt, at=0.009)
     home = MemoryHome()
     archive = Archive.of(home, SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey.from_signature(SHOP_KEY.sign(KEY_TEXT)))
-    with Host(counter).open() as mailbox:
+    with Host(api).open() as mailbox:
         pulled = pull(mailbox, archive, MailReceiver(SHOP, None, None))
     assert (pulled.kept, dict(pulled.set_aside)) == (2, {str(HASH_MISMATCH): 1})
     [kept] = archive.open("b.com")
@@ -318,12 +318,12 @@ def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(counter: Counter) 
     assert (found.messages, found.unproven, found.set_aside, found.flaws) == (1, 1, 1, [])
 
 
-def test_conversations_of_feedback_and_of_names_beyond_ascii_are_found_again(counter: Counter) -> None:
+def test_conversations_of_feedback_and_of_names_beyond_ascii_are_found_again(api: ApiStack) -> None:
     about = "feedback:8b51b6b2-2f5f-4a0e-9a0b-000000000000"
     for partner in (about, "xn--bcher-kva.example"):
-        counter.file(signed("hello"), mailbox=SHOP, conversation=partner)
+        api.file(signed("hello"), mailbox=SHOP, conversation=partner)
     archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
-    with Host(counter).open() as mailbox:
+    with Host(api).open() as mailbox:
         assert pull(mailbox, archive, MailReceiver(SHOP, None, None)).kept == 2
     assert archive.conversations() == (about, "xn--bcher-kva.example")
     assert [len(archive.open(partner)) for partner in archive.conversations()] == [1, 1]
@@ -355,10 +355,10 @@ def points(pytestconfig: pytest.Config) -> Iterator[int]:
     return count(pytestconfig.option.rotation % every, every)
 
 
-def at_every_point(counter: Counter, points: Iterator[int], happens: Callable[[Owner], object]) -> int:
+def at_every_point(api: ApiStack, points: Iterator[int], happens: Callable[[Owner], object]) -> int:
     """Let something happen at every point of one pull, each time of another owner's; how many there are."""
     for point in points:
-        owner = Owner(counter)
+        owner = Owner(api)
         fill(owner)
         passing = Points(point, lambda owner=owner: happens(owner))  # type: ignore[misc]
         try:
@@ -382,9 +382,9 @@ def die(_owner: Owner) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged_before(
-    counter: Counter, points: Iterator[int]
+    api: ApiStack, points: Iterator[int]
 ) -> None:
-    assert at_every_point(counter, points, die) > 60
+    assert at_every_point(api, points, die) > 60
 
 
 def no_space(_owner: Owner) -> None:
@@ -392,9 +392,9 @@ def no_space(_owner: Owner) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_two_devices_that_pull_at_once_keep_every_message_once(counter: Counter, points: Iterator[int]) -> None:
+def test_two_devices_that_pull_at_once_keep_every_message_once(api: ApiStack, points: Iterator[int]) -> None:
     """Wherever one is, the other pulls all there is."""
-    assert at_every_point(counter, points, lambda owner: owner.pull()) > 60
+    assert at_every_point(api, points, lambda owner: owner.pull()) > 60
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -442,11 +442,11 @@ def test_a_conversation_that_is_damaged_keeps_its_messages_in_the_mailbox_and_bl
 
 
 def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not_acknowledged(
-    counter: Counter, points: Iterator[int]
+    api: ApiStack, points: Iterator[int]
 ) -> None:
     outcomes = set()
     for point in points:
-        owner = Owner(counter)
+        owner = Owner(api)
         fill(owner)
         old, new = owner.archive(), MemoryHome()
         passing = Points(
@@ -466,11 +466,11 @@ def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not
     assert outcomes == {"went through", "was told"}
 
 
-def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(counter: Counter) -> None:
-    device = Device(counter)
-    [large] = counter.file("x" * (MAX_PAGE_BYTES + 1), mailbox=SHOP)
-    counter.file(signed("hello"), mailbox=SHOP, at=1)
-    host = Host(counter)
+def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(api: ApiStack) -> None:
+    device = Device(api)
+    [large] = api.file("x" * (MAX_PAGE_BYTES + 1), mailbox=SHOP)
+    api.file(signed("hello"), mailbox=SHOP, at=1)
+    host = Host(api)
     host.watch = lambda request, _: request.url.path.endswith("/messages") and device.acknowledge(large)
     archive = Archive.of(MemoryHome(), SHOP, SHOP_KEY.sign(SHOP.encode()), StorageKey(bytes(32)))
     with host.open() as mailbox:
@@ -482,9 +482,7 @@ def test_many_messages_come_home(owner: Owner) -> None:
     many = amount(quick=200, all=2000, proof=2000)
     for start in range(0, many, 100):
         letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]
-        owner.counter.file(
-            *letters, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000
-        )
+        owner.api.file(*letters, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000)
         owner.waiting |= {f"{start} {text}": hash_of(text) for text in letters}
     owner.checks = False
     assert owner.pull().kept == many

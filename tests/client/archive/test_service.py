@@ -1,4 +1,4 @@
-"""Service storage as a home: the real client of the mailbox, at the real counter."""
+"""Service storage as an archive's home: the real mailbox client with the real mailbox API."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from tests.client.archive.test_devices import (
     filing,
 )
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
-from tests.http.counter import BOB, BOB_KEY, SHOP, SHOP_KEY, Counter, Owner
+from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack, Owner
 from tests.protocols.dm3.stored_mail import ALICE
 from tests.tiers import examples
 
@@ -75,11 +75,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MAX_PART_BYTES", 100)
 
 
-def put_by_another(counter: Counter, data: bytes) -> None:
+def put_by_another(api: ApiStack, data: bytes) -> None:
     """Another device of the owner's writes, over whatever is there."""
-    owner = Owner(counter, SHOP, SHOP_KEY)
+    owner = Owner(api, SHOP, SHOP_KEY)
     at, headers = f"/storage/{SHOP}/containers/{KEY}", {"if-match": "*"}
-    assert counter.ask("PUT", at, token=owner.token, body=data, headers=headers).status == 200
+    assert api.ask("PUT", at, token=owner.token, body=data, headers=headers).status == 200
 
 
 # --- an archive in it -----------------------------------------------------------------------------------------------
@@ -97,9 +97,9 @@ def test_an_archive_moves_there_and_back(service: ServiceHome) -> None:
 
 
 def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
-    tmp_path: Path, counter: Counter, service: ServiceHome
+    tmp_path: Path, api: ApiStack, service: ServiceHome
 ) -> None:
-    counter.bearers._rate = Rate(1_000_000, counter.clock)
+    api.bearers._rate = Rate(1_000_000, api.clock)
     source = filled(FolderHome(tmp_path / "old"))
     take_home(source)
     whole = everything(source)
@@ -112,14 +112,14 @@ def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
         with pytest.raises(NotThisHomeError, match=f"--home {to}"):
             check_deed(old)
     assert len(list((tmp_path / "old").glob("0x*"))) == 1
-    assert counter.storage(counter.deployed.clients).use(SHOP).containers == 1
+    assert api.storage(api.deployed.clients).use(SHOP).containers == 1
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_whatever_answer_to_a_write_of_a_move_is_lost_the_archive_is_whole_in_its_new_home(
-    host: Host, counter: Counter, mailbox: Mailbox, first: int
+    host: Host, api: ApiStack, mailbox: Mailbox, first: int
 ) -> None:
-    counter.bearers._rate = Rate(1_000_000, counter.clock)
+    api.bearers._rate = Rate(1_000_000, api.clock)
     service = OpenService(mailbox)
     for nth in count(first, 2):
         for key in service.containers():
@@ -149,9 +149,9 @@ def everything(mine: Archive) -> dict[str, list[Entry]]:
     return {partner: mine.open(partner) for partner in mine.conversations()}
 
 
-def test_the_service_sees_keys_and_sealed_bytes(counter: Counter, service: ServiceHome) -> None:
+def test_the_service_sees_keys_and_sealed_bytes(api: ApiStack, service: ServiceHome) -> None:
     filled(service)
-    stored = repr(counter.deployed.dump())
+    stored = repr(api.deployed.dump())
     for word in ("alice", "hello", "carol", "DELETE_REQUEST"):
         assert word not in stored
 
@@ -185,9 +185,9 @@ class OpenService(ServiceHome):
 @pytest.mark.parametrize("after", ["odd", "even"])
 @pytest.mark.parametrize("scene", ["both begin a conversation", "both bring a late message", "one moves and fills"])
 def test_wherever_one_device_stops_the_other_stores_and_then_the_first_goes_on(
-    host: Host, counter: Counter, mailbox: Mailbox, scene: str, after: str
+    host: Host, api: ApiStack, mailbox: Mailbox, scene: str, after: str
 ) -> None:
-    counter.bearers._rate = Rate(1_000_000, counter.clock)
+    api.bearers._rate = Rate(1_000_000, api.clock)
     size, there, *brought = SCENES[scene]
     written, stops = [*there, *brought[0], *brought[1]], 0
     for calls in range(1 if after == "odd" else 2, 40, 2):
@@ -213,9 +213,9 @@ class TwoDevicesAtAService(TwoDevices):
     def new_home(self) -> OpenHome:
         self._aws = mock_aws()
         self._aws.start()
-        counter = Counter(deploy(new_clients()))
-        counter.bearers._rate = Rate(1_000_000, counter.clock)
-        return OpenService(Host(counter).open())
+        api = ApiStack(deploy(new_clients()))
+        api.bearers._rate = Rate(1_000_000, api.clock)
+        return OpenService(Host(api).open())
 
     def teardown(self) -> None:
         super().teardown()
@@ -244,7 +244,7 @@ def test_a_container_of_any_size_comes_and_goes_in_as_many_parts_as_it_takes(
 
 @pytest.mark.usefixtures("small")
 def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
-    counter: Counter, host: Host, service: ServiceHome
+    api: ApiStack, host: Host, service: ServiceHome
 ) -> None:
     service.put(KEY, LARGE, etag=None)
     after = b"x" * 90
@@ -252,7 +252,7 @@ def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
 
     def written_over(request: httpx.Request, response: httpx.Response) -> None:
         if request.headers.get("range") == "bytes=0-" and (data := next(writes, None)):
-            put_by_another(counter, data)
+            put_by_another(api, data)
 
     host.watch = written_over
     found = service.get(KEY)
@@ -261,17 +261,17 @@ def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_written_over_time_and_again_is_not_now(counter: Counter, host: Host, service: ServiceHome) -> None:
+def test_what_is_written_over_time_and_again_is_not_now(api: ApiStack, host: Host, service: ServiceHome) -> None:
     service.put(KEY, LARGE, etag=None)
 
     def written_over(request: httpx.Request, _: httpx.Response) -> None:
         if request.headers.get("range") == "bytes=0-":
-            owner = Owner(counter, SHOP, SHOP_KEY)
-            ask = counter.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"y" * 100)
-            other = counter.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"z" * 100)
+            owner = Owner(api, SHOP, SHOP_KEY)
+            ask = api.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"y" * 100)
+            other = api.ask("POST", f"/storage/{SHOP}/parts", token=owner.token, body=b"z" * 100)
             parts = [part.body.decode().split('"')[3] for part in (ask, other)]
             at, headers = f"/storage/{SHOP}/containers/{KEY}/parts", {"if-match": "*"}
-            assert counter.ask("PUT", at, token=owner.token, body={"parts": parts}, headers=headers).status == 200
+            assert api.ask("PUT", at, token=owner.token, body={"parts": parts}, headers=headers).status == 200
 
     host.watch = written_over
     with pytest.raises(NotNowError) as caught:
@@ -280,12 +280,12 @@ def test_what_is_written_over_time_and_again_is_not_now(counter: Counter, host: 
 
 
 @pytest.mark.usefixtures("small")
-def test_parts_that_were_not_wanted_use_no_room(counter: Counter, mailbox: Mailbox) -> None:
+def test_parts_that_were_not_wanted_use_no_room(api: ApiStack, mailbox: Mailbox) -> None:
     mailbox.put_container(KEY, b"there", etag=None)
     with pytest.raises(ChangedMeanwhileError):
         mailbox.put_container(KEY, LARGE, etag=None)
     assert (mailbox.storage().containers, mailbox.storage().bytes) == (1, 5)
-    assert list(counter.deployed.objects().values()) == [b"there"]
+    assert list(api.deployed.objects().values()) == [b"there"]
 
 
 # --- when something goes wrong --------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_a_request_that_was_lost_is_made_again(host: Host, service: ServiceHome)
 
 
 def test_a_write_whose_answer_was_lost_is_a_conflict_and_made_once(
-    host: Host, counter: Counter, service: ServiceHome
+    host: Host, api: ApiStack, service: ServiceHome
 ) -> None:
     service.get(KEY)  # signs in
     host.faults += [lost_after]
@@ -311,7 +311,7 @@ def test_a_write_whose_answer_was_lost_is_a_conflict_and_made_once(
     found = service.get(KEY)
     assert found is not None
     assert found.data == b"sealed"
-    assert list(counter.deployed.objects().values()) == [b"sealed"]
+    assert list(api.deployed.objects().values()) == [b"sealed"]
 
 
 @pytest.mark.usefixtures("small")
@@ -332,8 +332,8 @@ def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> 
         assert caught.value.reason is STORE_UNAVAILABLE
 
 
-def test_no_room_is_said_once_and_nothing_is_lost(host: Host, counter: Counter, service: ServiceHome) -> None:
-    counter.containers._storing = counter.storing(counter.deployed.clients, Use(1, 10))
+def test_no_room_is_said_once_and_nothing_is_lost(host: Host, api: ApiStack, service: ServiceHome) -> None:
+    api.containers._storing = api.storing(api.deployed.clients, Use(1, 10))
     etag = service.put(KEY, b"sealed", etag=None)
     asked = len(host.asked)
     with pytest.raises(StorageFullError, match="ask the operator"):
@@ -348,15 +348,15 @@ def test_who_is_not_the_owner_is_told_so(host: Host) -> None:
 
 
 def test_what_is_deleted_while_it_is_written_over_is_deleted_in_the_end(
-    host: Host, counter: Counter, service: ServiceHome, monkeypatch: pytest.MonkeyPatch
+    host: Host, api: ApiStack, service: ServiceHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.put(KEY, b"sealed", etag=None)
-    store = counter.containers._storing._storage
+    store = api.containers._storing._storage
     delete = store.delete
 
     def written_before(old: object) -> None:
         monkeypatch.undo()
-        put_by_another(counter, b"newer")
+        put_by_another(api, b"newer")
         delete(old)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store, "delete", written_before)

@@ -67,7 +67,7 @@ REFERENCE_HASH = "0x" + "ab" * 32
 
 
 @dataclass
-class Town:
+class Dm3Exchange:
     """Alice and Bob with profiles that their client made, and our delivery service, in one registry."""
 
     reference: Reference
@@ -132,13 +132,13 @@ class Town:
 
 
 @pytest.fixture
-def town(stack: PipelineStack, reference: Reference) -> Town:
+def exchange(stack: PipelineStack, reference: Reference) -> Dm3Exchange:
     service = DeliveryService(stack, Keys(ServiceKeys.generate("ed25519")))
     alice, bob = (person(reference, who, SERVICE) for who in ("alice", "bob"))
     for each in (alice, bob):
         service.users[each.name] = each.ours
         service.registry.put(each.name, PROFILE_KEY, each.uri)
-    return Town(reference, service, alice, bob)
+    return Dm3Exchange(reference, service, alice, bob)
 
 
 def refused(check: Callable[[], object]) -> Reason:
@@ -150,78 +150,82 @@ def refused(check: Callable[[], object]) -> Reason:
 # --- 1. their client → our door → our worker → their client -----------------------------------------------------
 
 
-def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(town: Town) -> None:
-    message = town.their_message()
-    sent = town.their_envelope(message)
-    filed = town.filed(sent)
+def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(exchange: Dm3Exchange) -> None:
+    message = exchange.their_message()
+    sent = exchange.their_envelope(message)
+    filed = exchange.filed(sent)
     assert filed == {**sent, "postmark": filed["postmark"]}, "as it came, but for the postmark"
 
-    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+    opened = exchange.reference.call("messaging.decryptEnvelop", filed, exchange.bob.keys["encryptionKeyPair"])
     assert opened["message"] == message
     check = "messaging.checkMessageSignature"
-    assert town.reference.call(check, opened["message"], town.alice.signing_key, ALICE) is True
+    assert exchange.reference.call(check, opened["message"], exchange.alice.signing_key, ALICE) is True
     # No function of theirs checks the metadata's signature (decision "Order of checks"); by their functions it holds.
-    signed = town.reference.call("shared.stringify", unsigned(filed["metadata"]))
+    signed = exchange.reference.call("shared.stringify", unsigned(filed["metadata"]))
     signature = filed["metadata"]["signature"]
-    assert town.reference.call("crypto.checkSignature", town.alice.signing_key, signed, signature)
+    assert exchange.reference.call("crypto.checkSignature", exchange.alice.signing_key, signed, signature)
 
 
-def test_the_postmark_that_we_give_is_read_by_their_functions(town: Town) -> None:
+def test_the_postmark_that_we_give_is_read_by_their_functions(exchange: Dm3Exchange) -> None:
     """The form of the text (decision "Postmarks"), signed as theirs is signed. No function of theirs checks a
     postmark."""
-    received_at_ms = int(town.service.stack.clock.now * 1000)
-    filed = town.filed(town.their_envelope())
-    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+    received_at_ms = int(exchange.service.stack.clock.now * 1000)
+    filed = exchange.filed(exchange.their_envelope())
+    opened = exchange.reference.call("messaging.decryptEnvelop", filed, exchange.bob.keys["encryptionKeyPair"])
     postmark = opened["postmark"]
-    hash_of_postmark = town.reference.call("shared.sha256", town.reference.call("shared.stringify", unsigned(postmark)))
-    our_key = town.service_keys.signing.public.encode()
-    assert town.reference.call("crypto.checkSignature", our_key, hash_of_postmark, postmark["signature"])
-    assert "0x" + postmark["messageHash"] == town.reference.call("shared.sha256", filed["message"])
+    hash_of_postmark = exchange.reference.call(
+        "shared.sha256", exchange.reference.call("shared.stringify", unsigned(postmark))
+    )
+    our_key = exchange.service_keys.signing.public.encode()
+    assert exchange.reference.call("crypto.checkSignature", our_key, hash_of_postmark, postmark["signature"])
+    assert "0x" + postmark["messageHash"] == exchange.reference.call("shared.sha256", filed["message"])
     assert postmark["deliveryInformation"] == {"to": BOB, "from": ALICE}
     # Decision "Postmarks": we spell the timestamp as the text does; who reads `incommingTimestamp` finds nothing.
     assert postmark["incomingTimestamp"] == received_at_ms
     assert "incommingTimestamp" not in postmark
     # … and the hash is the text's. Theirs of the same message, out of the postmark that their service would give:
-    theirs = town.reference.call(
-        "delivery.addPostmark", filed, town.bob.keys["encryptionKeyPair"]["publicKey"],
-        town.alice.keys["signingKeyPair"]["privateKey"],
+    theirs = exchange.reference.call(
+        "delivery.addPostmark", filed, exchange.bob.keys["encryptionKeyPair"]["publicKey"],
+        exchange.alice.keys["signingKeyPair"]["privateKey"],
     )  # fmt: skip
-    given = json.loads(town.reference.call("crypto.decryptAsymmetric", town.bob.keys["encryptionKeyPair"], theirs))
+    given = json.loads(
+        exchange.reference.call("crypto.decryptAsymmetric", exchange.bob.keys["encryptionKeyPair"], theirs)
+    )
     assert set(given) == {"messageHash", "incommingTimestamp", "signature"}
     assert given["messageHash"] not in (postmark["messageHash"], "0x" + postmark["messageHash"])
 
 
-def test_our_receiver_opens_what_we_filed_of_theirs(town: Town) -> None:
-    message = town.their_message()
-    envelope = read_envelope(town.filed(town.their_envelope(message)))
-    bob, alice = [town.bob.ours.encryption], PublicSigningKey.parse(town.alice.signing_key)
+def test_our_receiver_opens_what_we_filed_of_theirs(exchange: Dm3Exchange) -> None:
+    message = exchange.their_message()
+    envelope = read_envelope(exchange.filed(exchange.their_envelope(message)))
+    bob, alice = [exchange.bob.ours.encryption], PublicSigningKey.parse(exchange.alice.signing_key)
     opened = open_message(envelope, bob)
     assert opened.as_json() == message
     check_message(opened, alice)
     check_envelope(envelope, alice)
     assert envelope.postmark
-    check_postmark(read_postmark(open_sealed(envelope.postmark, bob)), envelope, town.service_keys.signing.public)
+    check_postmark(read_postmark(open_sealed(envelope.postmark, bob)), envelope, exchange.service_keys.signing.public)
 
 
-def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(town: Town) -> None:
+def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(exchange: Dm3Exchange) -> None:
     """JSON-RPC 2.0 §4.1: a notification. Their client looks at the HTTP status only."""
-    body = town.reference.call("messaging.createJsonRpcCallSubmitMessage", town.their_envelope(), TOKEN)
+    body = exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", exchange.their_envelope(), TOKEN)
     assert set(body) == {"jsonrpc", "method", "params"}
     assert [type(param) for param in body["params"]] == [str, str]
-    answer = town.service.post(body)
-    assert (answer.status, answer.body, town.queued()) == (204, b"", 1)
+    answer = exchange.service.post(body)
+    assert (answer.status, answer.body, exchange.queued()) == (204, b"", 1)
 
     # So nobody hears of a refusal either; our log has its reason.
     envelope = json.loads(body["params"][0])
     envelope["metadata"]["signature"] = changed(envelope["metadata"]["signature"])
-    answer = town.service.post(town.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
-    assert (answer.status, answer.body, town.queued()) == (204, b"", 1)
+    answer = exchange.service.post(exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
+    assert (answer.status, answer.body, exchange.queued()) == (204, b"", 1)
     assert [part.reason for part in answer.parts] == [SENDER_SIGNATURE_INVALID]
 
 
-def test_with_an_id_it_is_told_that_it_is_accepted_and_without_a_token_too(town: Town) -> None:
-    body = town.reference.call("messaging.createJsonRpcCallSubmitMessage", town.their_envelope(), None)
-    said = json.loads(town.service.post({**body, "id": "1"}).body)
+def test_with_an_id_it_is_told_that_it_is_accepted_and_without_a_token_too(exchange: Dm3Exchange) -> None:
+    body = exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", exchange.their_envelope(), None)
+    said = json.loads(exchange.service.post({**body, "id": "1"}).body)
     assert said == {"jsonrpc": "2.0", "result": "accepted", "id": "1"}
 
 
@@ -273,23 +277,23 @@ def their_service(reference: Reference) -> TheirService:
 
 
 def handled(
-    town: Town, service: TheirService, sent: Dm3Envelope, function: str = "delivery.handleIncomingMessage"
+    exchange: Dm3Exchange, service: TheirService, sent: Dm3Envelope, function: str = "delivery.handleIncomingMessage"
 ) -> Any:
-    profile = town.bob.signed_profile["profile"]
-    return town.reference.call(function, sent.as_json(), service.keys, profile)
+    profile = exchange.bob.signed_profile["profile"]
+    return exchange.reference.call(function, sent.as_json(), service.keys, profile)
 
 
 @pytest.mark.parametrize("function", ["delivery.handleIncomingMessage", "messaging.handleMessageOnDeliveryService"])
 def test_their_delivery_service_takes_our_envelope_and_we_read_it_and_their_postmark(
-    town: Town, their_service: TheirService, function: str
+    exchange: Dm3Exchange, their_service: TheirService, function: str
 ) -> None:
-    message = town.our_message()
-    sent = town.our_envelope(message, their_service.profile.encryption_key)
-    done = handled(town, their_service, sent, function)
+    message = exchange.our_message()
+    sent = exchange.our_envelope(message, their_service.profile.encryption_key)
+    done = handled(exchange, their_service, sent, function)
     assert done["decryptedDeliveryInformation"] == {"to": BOB, "from": ALICE}
 
     envelope = read_envelope(done["encryptedEnvelop"])
-    bob, alice = [town.bob.ours.encryption], PublicSigningKey.parse(town.alice.signing_key)
+    bob, alice = [exchange.bob.ours.encryption], PublicSigningKey.parse(exchange.alice.signing_key)
     assert open_message(envelope, bob) == message
     check_message(message, alice)
     check_envelope(envelope, alice)
@@ -299,73 +303,77 @@ def test_their_delivery_service_takes_our_envelope_and_we_read_it_and_their_post
     check_postmark(postmark, envelope, their_service.signing_key)
 
 
-def test_their_functions_open_our_delivery_information_alone(town: Town, their_service: TheirService) -> None:
-    sent = town.our_envelope(service_key=their_service.profile.encryption_key)
-    opened = town.reference.call(
+def test_their_functions_open_our_delivery_information_alone(
+    exchange: Dm3Exchange, their_service: TheirService
+) -> None:
+    sent = exchange.our_envelope(service_key=their_service.profile.encryption_key)
+    opened = exchange.reference.call(
         "delivery.decryptDeliveryInformation", sent.as_json(), their_service.keys["encryptionKeyPair"]
     )
     assert opened == {"to": BOB, "from": ALICE}
 
 
 def test_their_client_reads_what_ours_wrote_and_their_service_postmarked(
-    town: Town, their_service: TheirService
+    exchange: Dm3Exchange, their_service: TheirService
 ) -> None:
-    message = town.our_message()
-    done = handled(town, their_service, town.our_envelope(message, their_service.profile.encryption_key))
-    opened = town.reference.call(
-        "messaging.decryptEnvelop", done["encryptedEnvelop"], town.bob.keys["encryptionKeyPair"]
+    message = exchange.our_message()
+    done = handled(exchange, their_service, exchange.our_envelope(message, their_service.profile.encryption_key))
+    opened = exchange.reference.call(
+        "messaging.decryptEnvelop", done["encryptedEnvelop"], exchange.bob.keys["encryptionKeyPair"]
     )
     assert opened["message"] == message.as_json()
     check = "messaging.checkMessageSignature"
-    assert town.reference.call(check, opened["message"], town.alice.signing_key, ALICE) is True
+    assert exchange.reference.call(check, opened["message"], exchange.alice.signing_key, ALICE) is True
     forged = {**opened["message"], "message": "Goodbye"}
-    assert town.reference.call(check, forged, town.alice.signing_key, ALICE) is False
+    assert exchange.reference.call(check, forged, exchange.alice.signing_key, ALICE) is False
 
 
-def test_their_client_reads_what_ours_wrote_and_our_service_postmarked(town: Town) -> None:
-    message = town.our_message()
-    filed = town.filed(town.our_envelope(message).as_json())
-    opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
+def test_their_client_reads_what_ours_wrote_and_our_service_postmarked(exchange: Dm3Exchange) -> None:
+    message = exchange.our_message()
+    filed = exchange.filed(exchange.our_envelope(message).as_json())
+    opened = exchange.reference.call("messaging.decryptEnvelop", filed, exchange.bob.keys["encryptionKeyPair"])
     assert opened["message"] == message.as_json()
 
 
-def test_their_schema_takes_our_envelope(town: Town) -> None:
+def test_their_schema_takes_our_envelope(exchange: Dm3Exchange) -> None:
     """Their delivery service asks it first of all; decision "Versions": it wants a hash that the text does not name."""
-    envelope = town.our_envelope().as_json()
+    envelope = exchange.our_envelope().as_json()
     fits = ("schema.fits", "messaging", "EncryptionEnvelopeSchema")
-    assert town.reference.call(*fits, envelope) is True
-    assert town.reference.call(*fits, tampered(envelope, "encryptedMessageHash", None)) is False
+    assert exchange.reference.call(*fits, envelope) is True
+    assert exchange.reference.call(*fits, tampered(envelope, "encryptedMessageHash", None)) is False
 
 
-def test_their_schema_takes_our_messages(town: Town) -> None:
+def test_their_schema_takes_our_messages(exchange: Dm3Exchange) -> None:
     for message in (
-        town.our_message(),
-        town.our_message(attachments=[Attachment("data:,a", name="a.txt", is_object=True)]),
-        town.our_message("Edited", MessageType.EDIT),
-        town.our_message(None, MessageType.DELETE_REQUEST),
+        exchange.our_message(),
+        exchange.our_message(attachments=[Attachment("data:,a", name="a.txt", is_object=True)]),
+        exchange.our_message("Edited", MessageType.EDIT),
+        exchange.our_message(None, MessageType.DELETE_REQUEST),
     ):
-        assert town.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
+        assert exchange.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
 
 
-def test_their_schema_of_messages_knows_neither_the_texts_attachments_nor_its_read_receipt(town: Town) -> None:
+def test_their_schema_of_messages_knows_neither_the_texts_attachments_nor_its_read_receipt(
+    exchange: Dm3Exchange,
+) -> None:
     """Decision "Message types". Only their schema: their functions open both, and the signature holds."""
-    with_uri = town.our_message(attachments=[Attachment("https://example.com/a.txt")])
-    receipt = town.our_message(None, MessageType.READ_RECEIPT)
+    with_uri = exchange.our_message(attachments=[Attachment("https://example.com/a.txt")])
+    receipt = exchange.our_message(None, MessageType.READ_RECEIPT)
     for message in (with_uri, receipt):
-        assert not town.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
-        filed = town.filed(town.our_envelope(message).as_json())
-        opened = town.reference.call("messaging.decryptEnvelop", filed, town.bob.keys["encryptionKeyPair"])
-        check = ("messaging.checkMessageSignature", opened["message"], town.alice.signing_key, ALICE)
-        assert town.reference.call(*check) is True
+        assert not exchange.reference.call("schema.fits", "messaging", "MessageSchema", message.as_json())
+        filed = exchange.filed(exchange.our_envelope(message).as_json())
+        opened = exchange.reference.call("messaging.decryptEnvelop", filed, exchange.bob.keys["encryptionKeyPair"])
+        check = ("messaging.checkMessageSignature", opened["message"], exchange.alice.signing_key, ALICE)
+        assert exchange.reference.call(*check) is True
 
 
-def test_their_functions_check_no_signature_of_secp256k1(town: Town) -> None:
+def test_their_functions_check_no_signature_of_secp256k1(exchange: Dm3Exchange) -> None:
     """Decision "Signatures": the text's algorithm, and what our keys are by default."""
     key = PrivateSigningKey.generate("secp256k1")
     message = sign_message("Hello", MessageMetadata(BOB, ALICE, 1), key)
     check_message(message, key.public)
     with pytest.raises(RefusedError, match="invalid publicKey length"):
-        town.reference.call("messaging.checkMessageSignature", message.as_json(), key.public.encode(), ALICE)
+        exchange.reference.call("messaging.checkMessageSignature", message.as_json(), key.public.encode(), ALICE)
 
 
 # --- 3. what was tampered with, we refuse -----------------------------------------------------------------------
@@ -390,18 +398,18 @@ def refusal(said: dict[str, Any]) -> tuple[int, str]:
     return said["error"]["code"], said["error"]["data"]["reason"]
 
 
-def test_every_member_of_their_metadata_is_one_of_those_below(town: Town) -> None:
-    assert set(town.their_envelope()["metadata"]) == set(METADATA)
+def test_every_member_of_their_metadata_is_one_of_those_below(exchange: Dm3Exchange) -> None:
+    assert set(exchange.their_envelope()["metadata"]) == set(METADATA)
 
 
 @pytest.mark.parametrize("member", METADATA)
-def test_no_metadata_of_theirs_can_be_changed(town: Town, member: str) -> None:
-    envelope, another = town.their_envelope(), town.their_envelope(town.their_message("Another"))
+def test_no_metadata_of_theirs_can_be_changed(exchange: Dm3Exchange, member: str) -> None:
+    envelope, another = exchange.their_envelope(), exchange.their_envelope(exchange.their_message("Another"))
     value, expected = METADATA[member]
     value = another["metadata"][member] if value == "of another" else value
-    assert refusal(town.service.submit(tampered(envelope, member, value))) == expected
-    assert town.queued() == 0
-    assert town.service.submit(envelope)["result"] == "accepted", "untouched it is good"
+    assert refusal(exchange.service.submit(tampered(envelope, member, value))) == expected
+    assert exchange.queued() == 0
+    assert exchange.service.submit(envelope)["result"] == "accepted", "untouched it is good"
 
 
 @pytest.mark.parametrize(
@@ -416,51 +424,59 @@ def test_no_metadata_of_theirs_can_be_changed(town: Town, member: str) -> None:
     ],
 )
 def test_nothing_can_be_added_nor_taken_away_nor_be_unknown(
-    town: Town, member: str, value: object, expected: tuple[int, str]
+    exchange: Dm3Exchange, member: str, value: object, expected: tuple[int, str]
 ) -> None:
-    assert refusal(town.service.submit(tampered(town.their_envelope(), member, value))) == expected
+    assert refusal(exchange.service.submit(tampered(exchange.their_envelope(), member, value))) == expected
 
 
 @pytest.mark.parametrize("part", ["ciphertext", "ephemPublicKey", "nonce"])
-def test_no_part_of_the_sealed_delivery_information_can_be_changed(town: Town, part: str) -> None:
-    envelope = town.their_envelope()
+def test_no_part_of_the_sealed_delivery_information_can_be_changed(exchange: Dm3Exchange, part: str) -> None:
+    envelope = exchange.their_envelope()
     sealed = json.loads(envelope["metadata"]["deliveryInformation"])
-    other = json.loads(town.their_envelope()["metadata"]["deliveryInformation"])
+    other = json.loads(exchange.their_envelope()["metadata"]["deliveryInformation"])
     damaged = json.dumps({**sealed, part: other[part]})
-    assert refusal(town.service.submit(tampered(envelope, "deliveryInformation", damaged))) == (
+    assert refusal(exchange.service.submit(tampered(envelope, "deliveryInformation", damaged))) == (
         -32000, "SealedValueInvalid",
     )  # fmt: skip
 
 
-def test_no_other_message_can_be_put_into_their_envelope(town: Town) -> None:
-    envelope, another = town.their_envelope(), town.their_envelope(town.their_message("Another"))
-    assert refusal(town.service.submit({**envelope, "message": another["message"]})) == NOT_FITTING
-    assert town.queued() == 0
+def test_no_other_message_can_be_put_into_their_envelope(exchange: Dm3Exchange) -> None:
+    envelope, another = exchange.their_envelope(), exchange.their_envelope(exchange.their_message("Another"))
+    assert refusal(exchange.service.submit({**envelope, "message": another["message"]})) == NOT_FITTING
+    assert exchange.queued() == 0
 
 
-def test_what_bob_signs_does_not_come_from_alice(town: Town) -> None:
-    sent = town.reference.call("client.createEnvelop", town.their_message(), town.bob.keys, town.registry)
-    assert refusal(town.service.submit(sent["encryptedEnvelop"])) == SIGNATURE_INVALID
+def test_what_bob_signs_does_not_come_from_alice(exchange: Dm3Exchange) -> None:
+    sent = exchange.reference.call(
+        "client.createEnvelop", exchange.their_message(), exchange.bob.keys, exchange.registry
+    )
+    assert refusal(exchange.service.submit(sent["encryptedEnvelop"])) == SIGNATURE_INVALID
 
 
-def test_no_other_message_can_be_put_into_a_filed_envelope(town: Town) -> None:
-    first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
+def test_no_other_message_can_be_put_into_a_filed_envelope(exchange: Dm3Exchange) -> None:
+    first, second = (
+        exchange.filed(exchange.their_envelope(exchange.their_message(text))) for text in ("First", "Second")
+    )
     swapped = read_envelope({**first, "message": second["message"]})
-    alice = PublicSigningKey.parse(town.alice.signing_key)
+    alice = PublicSigningKey.parse(exchange.alice.signing_key)
     assert refused(lambda: check_envelope(swapped, alice)) is ENVELOPE_INVALID
     assert swapped.postmark
-    postmark = read_postmark(open_sealed(swapped.postmark, [town.bob.ours.encryption]))
-    key = town.service_keys.signing.public
+    postmark = read_postmark(open_sealed(swapped.postmark, [exchange.bob.ours.encryption]))
+    key = exchange.service_keys.signing.public
     assert refused(lambda: check_postmark(postmark, swapped, key)) is POSTMARK_INVALID
 
 
 @pytest.mark.parametrize("member", ["message", "postmark"])
 @pytest.mark.parametrize("part", ["ciphertext", "ephemPublicKey", "nonce"])
-def test_no_part_of_what_is_sealed_in_a_filed_envelope_can_be_changed(town: Town, member: str, part: str) -> None:
-    first, second = (town.filed(town.their_envelope(town.their_message(text))) for text in ("First", "Second"))
+def test_no_part_of_what_is_sealed_in_a_filed_envelope_can_be_changed(
+    exchange: Dm3Exchange, member: str, part: str
+) -> None:
+    first, second = (
+        exchange.filed(exchange.their_envelope(exchange.their_message(text))) for text in ("First", "Second")
+    )
     damaged = json.dumps({**json.loads(first[member]), part: json.loads(second[member])[part]})
-    assert refused(lambda: open_sealed(damaged, [town.bob.ours.encryption])) is SEALED_VALUE_INVALID
-    open_sealed(first[member], [town.bob.ours.encryption])
+    assert refused(lambda: open_sealed(damaged, [exchange.bob.ours.encryption])) is SEALED_VALUE_INVALID
+    open_sealed(first[member], [exchange.bob.ours.encryption])
 
 
 def members(value: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -478,8 +494,8 @@ def with_another(value: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]
     return {**value, name: with_another(inner, tuple(rest)) if rest else changed(inner)}
 
 
-def test_no_member_of_their_message_can_be_changed(town: Town) -> None:
-    message, alice = town.their_message(), PublicSigningKey.parse(town.alice.signing_key)
+def test_no_member_of_their_message_can_be_changed(exchange: Dm3Exchange) -> None:
+    message, alice = exchange.their_message(), PublicSigningKey.parse(exchange.alice.signing_key)
     check_message(read_message(message), alice)
     paths = set(members(message))
     assert paths == {
@@ -494,14 +510,14 @@ def test_no_member_of_their_message_can_be_changed(town: Town) -> None:
 
 
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
-def test_no_member_of_a_postmark_can_be_changed(town: Town, their_service: TheirService, whose: str) -> None:
+def test_no_member_of_a_postmark_can_be_changed(exchange: Dm3Exchange, their_service: TheirService, whose: str) -> None:
     if whose == "ours":
-        filed, key = town.filed(town.their_envelope()), town.service_keys.signing.public
+        filed, key = exchange.filed(exchange.their_envelope()), exchange.service_keys.signing.public
     else:
-        sent = town.our_envelope(service_key=their_service.profile.encryption_key)
-        filed, key = handled(town, their_service, sent)["encryptedEnvelop"], their_service.signing_key
+        sent = exchange.our_envelope(service_key=their_service.profile.encryption_key)
+        filed, key = handled(exchange, their_service, sent)["encryptedEnvelop"], their_service.signing_key
     envelope = read_envelope(filed)
-    postmark = json.loads(open_sealed(filed["postmark"], [town.bob.ours.encryption]))
+    postmark = json.loads(open_sealed(filed["postmark"], [exchange.bob.ours.encryption]))
     check_postmark(read_postmark(json.dumps(postmark).encode()), envelope, key)
     paths = set(members(postmark))
     assert len(paths) == (5 if whose == "ours" else 3)
@@ -510,74 +526,80 @@ def test_no_member_of_a_postmark_can_be_changed(town: Town, their_service: Their
         assert refused(partial(check_postmark, forged, envelope, key)) is POSTMARK_INVALID, path
 
 
-def test_a_postmark_of_another_service_is_not_ours(town: Town, their_service: TheirService) -> None:
-    filed = town.filed(town.their_envelope())
-    sealed = town.reference.call(
-        "delivery.addPostmark", filed, town.bob.keys["encryptionKeyPair"]["publicKey"],
+def test_a_postmark_of_another_service_is_not_ours(exchange: Dm3Exchange, their_service: TheirService) -> None:
+    filed = exchange.filed(exchange.their_envelope())
+    sealed = exchange.reference.call(
+        "delivery.addPostmark", filed, exchange.bob.keys["encryptionKeyPair"]["publicKey"],
         their_service.keys["signingKeyPair"]["privateKey"],
     )  # fmt: skip
-    postmark = read_postmark(open_sealed(json.dumps(sealed), [town.bob.ours.encryption]))
+    postmark = read_postmark(open_sealed(json.dumps(sealed), [exchange.bob.ours.encryption]))
     check_postmark(postmark, read_envelope(filed), private_signing_key(their_service.keys).public)
-    ours = town.service_keys.signing.public
+    ours = exchange.service_keys.signing.public
     assert refused(lambda: check_postmark(postmark, read_envelope(filed), ours)) is POSTMARK_INVALID
 
 
-def test_what_their_client_seals_we_open_and_the_other_way_round(town: Town) -> None:
+def test_what_their_client_seals_we_open_and_the_other_way_round(exchange: Dm3Exchange) -> None:
     """The delivery information and the hash, taken by themselves."""
-    envelope = read_envelope(town.their_envelope())
-    assert open_delivery(envelope, town.service_keys.encryption) == DeliveryInformation(BOB, ALICE)
-    assert "0x" + message_hash(envelope) == town.reference.call("shared.sha256", envelope.message)
-    sealed = json.loads(seal("grüße 👋".encode(), town.bob.ours.encryption.public))
-    opened = town.reference.call("crypto.decryptAsymmetric", town.bob.keys["encryptionKeyPair"], sealed)
+    envelope = read_envelope(exchange.their_envelope())
+    assert open_delivery(envelope, exchange.service_keys.encryption) == DeliveryInformation(BOB, ALICE)
+    assert "0x" + message_hash(envelope) == exchange.reference.call("shared.sha256", envelope.message)
+    sealed = json.loads(seal("grüße 👋".encode(), exchange.bob.ours.encryption.public))
+    opened = exchange.reference.call("crypto.decryptAsymmetric", exchange.bob.keys["encryptionKeyPair"], sealed)
     assert opened == "grüße 👋"
 
 
 # --- 4. profiles --------------------------------------------------------------------------------------------------
 
 
-def test_one_wallet_makes_the_same_keys_here_and_there(town: Town) -> None:
-    text = wallet_message(town.alice.address, town.alice.nonce)
-    signature = town.reference.call("wallet.signMessage", town.alice.wallet, text)
-    assert UserKeys.from_wallet_signature(signature).as_json() == town.alice.ours.as_json()
+def test_one_wallet_makes_the_same_keys_here_and_there(exchange: Dm3Exchange) -> None:
+    text = wallet_message(exchange.alice.address, exchange.alice.nonce)
+    signature = exchange.reference.call("wallet.signMessage", exchange.alice.wallet, text)
+    assert UserKeys.from_wallet_signature(signature).as_json() == exchange.alice.ours.as_json()
 
 
-def test_we_read_the_profile_that_their_client_publishes(town: Town) -> None:
-    uri = town.reference.call("shared.createJsonDataUri", town.alice.signed_profile)
+def test_we_read_the_profile_that_their_client_publishes(exchange: Dm3Exchange) -> None:
+    uri = exchange.reference.call("shared.createJsonDataUri", exchange.alice.signed_profile)
     profile = read_user_profile(profile_of_uri(uri))
-    keys = town.alice.ours
+    keys = exchange.alice.ours
     assert profile == UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,))
 
 
-def published(town: Town, profile: object) -> dict[str, Any]:
-    entry = {"address": town.alice.address, "texts": {PROFILE_KEY: data_uri(profile)}}  # type: ignore[arg-type]
+def published(exchange: Dm3Exchange, profile: object) -> dict[str, Any]:
+    entry = {"address": exchange.alice.address, "texts": {PROFILE_KEY: data_uri(profile)}}  # type: ignore[arg-type]
     return {ALICE: entry}
 
 
-def test_they_read_our_users_profile_only_in_a_wrapper_that_the_wallet_signed(town: Town) -> None:
+def test_they_read_our_users_profile_only_in_a_wrapper_that_the_wallet_signed(exchange: Dm3Exchange) -> None:
     """Decision "Profiles": the text publishes the profile itself, and we read both."""
-    keys = town.alice.ours
+    keys = exchange.alice.ours
     profile = UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()
     with pytest.raises(RefusedError, match="Profile doesn't fit schema"):
-        town.reference.call("client.getUserProfile", ALICE, published(town, profile))
+        exchange.reference.call("client.getUserProfile", ALICE, published(exchange, profile))
 
-    text = town.reference.call("shared.stringify", profile)
-    asked = town.reference.call("profile.getProfileCreationMessage", text, town.alice.address)
-    wrapped = {"profile": profile, "signature": town.reference.call("wallet.signMessage", town.alice.wallet, asked)}
-    assert town.reference.call("client.getUserProfile", ALICE, published(town, wrapped)) == wrapped
+    text = exchange.reference.call("shared.stringify", profile)
+    asked = exchange.reference.call("profile.getProfileCreationMessage", text, exchange.alice.address)
+    wrapped = {
+        "profile": profile,
+        "signature": exchange.reference.call("wallet.signMessage", exchange.alice.wallet, asked),
+    }
+    assert exchange.reference.call("client.getUserProfile", ALICE, published(exchange, wrapped)) == wrapped
     assert read_user_profile(wrapped) == read_user_profile(profile)
 
 
-def test_a_wrapper_that_another_wallet_signed_is_refused_there_and_read_here(town: Town) -> None:
+def test_a_wrapper_that_another_wallet_signed_is_refused_there_and_read_here(exchange: Dm3Exchange) -> None:
     """Whoever writes into the registry vouches for the profile here; the wallet's signature proves nothing more."""
-    wrapped = {"profile": town.alice.signed_profile["profile"], "signature": town.bob.signed_profile["signature"]}
+    wrapped = {
+        "profile": exchange.alice.signed_profile["profile"],
+        "signature": exchange.bob.signed_profile["signature"],
+    }
     with pytest.raises(RefusedError, match="Couldn't verify user profile"):
-        town.reference.call("client.getUserProfile", ALICE, published(town, wrapped))
-    assert read_user_profile(wrapped).signing_key.encode() == town.alice.signing_key
+        exchange.reference.call("client.getUserProfile", ALICE, published(exchange, wrapped))
+    assert read_user_profile(wrapped).signing_key.encode() == exchange.alice.signing_key
 
 
-def test_they_read_the_profile_of_our_delivery_service(town: Town) -> None:
-    read = town.reference.call("client.getDeliveryServiceProfile", SERVICE, town.registry)
-    assert read == town.service_keys.profile(URL).as_json()
+def test_they_read_the_profile_of_our_delivery_service(exchange: Dm3Exchange) -> None:
+    read = exchange.reference.call("client.getDeliveryServiceProfile", SERVICE, exchange.registry)
+    assert read == exchange.service_keys.profile(URL).as_json()
 
 
 def test_we_read_the_profile_of_a_delivery_service_of_theirs(reference: Reference) -> None:

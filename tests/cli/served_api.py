@@ -1,4 +1,4 @@
-"""A counter that answers over real TLS, for commands that owners give."""
+"""A mailbox API over real TLS, for commands of owners."""
 
 import ssl
 import threading
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.http.counter import Counter
+from tests.http.api_stack import ApiStack
 
 from postroom.cli.descriptor import Descriptor
 from postroom.http.request import HttpRequest
@@ -20,11 +20,11 @@ URL = f"https://{HOST}"
 
 
 @dataclass
-class Served:
+class ServedApi:
     """`asked`: method and path of each request. `before`: what is done before it is answered; what it says stands for
     the answer: a status of HTTP. `local`: the file of a local stack in which it is the only host."""
 
-    counter: Counter
+    api: ApiStack
     port: int
     ca_file: Path
     local: Path
@@ -33,8 +33,8 @@ class Served:
 
 
 @contextmanager
-def serve(counter: Counter, folder: Path) -> Iterator[Served]:
-    """The counter, as long as the block lasts."""
+def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
+    """The API, as long as the block lasts."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -50,7 +50,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
                 self._send(status, {}, b"")
                 return
             query = dict(parse_qsl(url.query))
-            reply = counter.router.respond(HttpRequest(self.command, url.path, HOST, query, headers, body))
+            reply = api.router.respond(HttpRequest(self.command, url.path, HOST, query, headers, body))
             self._send(reply.status, reply.headers, reply.body)
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class names them
@@ -71,7 +71,7 @@ def serve(counter: Counter, folder: Path) -> Iterator[Served]:
     context.set_alpn_protocols(["http/1.1"])
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        served = Served(counter, server.server_port, authority.pem, folder / "local.json")
+        served = ServedApi(api, server.server_port, authority.pem, folder / "local.json")
         Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", {}).write(
             served.local
         )

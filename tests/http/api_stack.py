@@ -1,4 +1,4 @@
-"""A counter over the template's store: the real desk, with a clock of its own; and owners who come to it."""
+"""The mailbox API over the template's store: the real handlers, with a clock of their own; and owners who use it."""
 
 import json
 from base64 import b64encode
@@ -47,7 +47,7 @@ RECEIPT = {"protocol": "nlweb"}
 
 
 @dataclass
-class Users:
+class FakeProfiles:
     """A registry of profiles in memory. `services`: what they name; `away`: it cannot be asked; `asked`: how often."""
 
     keys: dict[str, PrivateSigningKey] = field(default_factory=lambda: {BOB: BOB_KEY})
@@ -65,14 +65,14 @@ class Users:
         return UserProfile(self.sealed_to, self.keys[name].public, self.services)
 
 
-class Counter:
-    """The counter of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
+class ApiStack:
+    """The mailbox API of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
     def __init__(self, deployed: Deployed, clock: Clock | None = None, service: str = "") -> None:
         self.deployed = deployed
         self.service = service
         self.clock = clock or Clock(NOW)
-        self.users = Users()
+        self.users = FakeProfiles()
         self.slept: list[float] = []
         self._numbers = count(1)
         self.system = System(
@@ -160,7 +160,7 @@ class Counter:
         return self.answer(HttpRequest(method, path, host, query or {}, given, data))
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """What the counter answers."""
+        """The API's response."""
         return self.router.respond(request)
 
     def challenge(self, name: str = SHOP, host: str = HOST) -> str:
@@ -198,7 +198,7 @@ class Counter:
     def sending(self, clients: Clients) -> Sending:
         return self.parts(clients).mailbox_api.sending
 
-    def target_desk(self, topics: str = TOPICS) -> NotificationTargetSettings:
+    def target_settings(self, topics: str = TOPICS) -> NotificationTargetSettings:
         return self.parts(topics=topics).mailbox_api.targets
 
     def storing(self, clients: Clients, quota: Use = QUOTA) -> Storing:
@@ -215,13 +215,13 @@ class Counter:
 class Owner:
     """Somebody who is signed in."""
 
-    def __init__(self, counter: Counter, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> None:
-        self.counter = counter
+    def __init__(self, api: ApiStack, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> None:
+        self.api = api
         self.name = name
-        self.token = counter.sign_in(name, key)
+        self.token = api.sign_in(name, key)
 
     def ask(self, method: str, path: str, **more: Any) -> HttpResponse:
-        return self.counter.ask(method, f"/mailboxes/{self.name}{path}", token=self.token, **more)
+        return self.api.ask(method, f"/mailboxes/{self.name}{path}", token=self.token, **more)
 
     def page(self, **query: object) -> Json:
         return said(self.ask("GET", "/messages", query={name: str(value) for name, value in query.items()}))
