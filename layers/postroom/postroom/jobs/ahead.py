@@ -1,4 +1,4 @@
-"""Work done ahead in threads, within a limit of memory for its results."""
+"""Work done ahead in threads, with a limit on the memory of its results."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,10 @@ R = TypeVar("R")
 def ahead(
     pool: Executor, work: Callable[[T], R], items: Iterable[T], *, cost: Callable[[T], int], most: int
 ) -> Iterator[R]:
-    """What `work` answers to each, in order. Those at work or waiting to be taken cost `most` together, or are one."""
+    """The result of `work` for each item, in order.
+
+    Items in work or waiting cost at most `most` together, or are one.
+    """
     going: deque[tuple[int, Future[R]]] = deque()
     spent = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""Garbage of containers: parts that nobody joined, objects under `box/` that no row names."""
+"""Garbage of containers: parts that nobody joined, and objects under `box/` that no row names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -14,13 +14,13 @@ from postroom.storage.containers import PREFIX, Part, Storage, StoredContainer, 
 from postroom.storage.mail.expiry import GARBAGE_MS
 
 UNREADABLE: Final = "containers.unreadable"
-"""How many rows are of no form that this release knows: while there is one, nobody knows what it names."""
+"""The number of rows of an unknown form. While there is one, it is unknown which objects are named."""
 _TRANSACTION_UNITS: Final = 4
-"""Of two rows."""
+"""The units of a transaction of two rows."""
 
 
 class Archives:
-    """`now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+    """Deletes garbage. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
@@ -45,9 +45,9 @@ class Archives:
         self._dry_run = dry_run
 
     def drop_parts(self, segment: int, segments: int) -> Iterator[Went]:
-        """Let go of parts that nobody joined within a day, of one of so many parts of the table.
+        """Delete the parts that nobody joined within a day, in one of so many segments of the table.
 
-        The count of what is kept stays right.
+        The usage is corrected with them.
         """
         for kept in self._kept(segment, segments):
             if isinstance(kept, Part) and kept.at * 1000 < self._before and (self._dry_run or self._drop(kept)):
@@ -55,15 +55,15 @@ class Archives:
                 yield Went(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
 
     def shares(self) -> Sequence[Share]:
-        """All that lies under `box/`."""
+        """All objects under `box/`, in shares."""
         return self._bucket.shares(PREFIX)
 
     def old(self, share: Share) -> Iterator[BucketObject]:
-        """What of it is older than a day: no row comes to name it that does not name it now."""
+        """The objects of a share that are older than a day: a row that does not name such an object now never will."""
         return self._bucket.older(share, self._before)
 
     def named(self, segment: int, segments: int) -> Iterator[str]:
-        """The objects that rows name, of one of so many parts of the table; rows that say nothing are counted."""
+        """The objects that rows name, in one of so many segments of the table; rows of an unknown form are counted."""
         for kept in self._kept(segment, segments):
             if kept is None:
                 self._tally.add(UNREADABLE)
@@ -71,7 +71,7 @@ class Archives:
                 yield from (piece.object for piece in kept.pieces)
 
     def delete(self, garbage: Iterable[BucketObject]) -> Iterator[Went]:
-        """Delete what is old and not named."""
+        """Delete old objects that no row names."""
         why = "objects that no row names"
         return deleted(self._bucket, self._tally, PREFIX, why, garbage, dry_run=self._dry_run)
 
@@ -81,7 +81,7 @@ class Archives:
         return dropped > 0
 
     def _kept(self, segment: int, segments: int) -> "Iterator[StoredContainer | Part | None]":
-        """What is kept; None: a row that cannot be read."""
+        """The content of the rows; None: a row that cannot be read."""
         for row in self._table.rows(segment=segment, segments=segments):
             try:
                 kept = read_kept(row)

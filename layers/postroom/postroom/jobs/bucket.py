@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 MOST_DELETED: Final = 1000
-"""By one request."""
+"""Objects deleted by one request."""
 _PASSING: Final = frozenset({"InternalError", "ServiceUnavailable", "SlowDown"})
-"""Of one of the objects of a request, which as a whole was answered with 200."""
+"""Temporary errors of single objects in a request that was answered with 200."""
 _READ_BYTES: Final = 1024 * 1024
 _DIGITS: Final = "123456789abcdef"
 
 
 @dataclass(frozen=True, slots=True)
 class BucketObject:
-    """An object, and how many bytes it has."""
+    """An object and its size in bytes."""
 
     name: str
     size: int
@@ -44,10 +44,9 @@ class BucketObject:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of what lies under a prefix, such as an hour: names that are, after it, beyond `begins` and not beyond
-    `ends`; empty: no edge.
+    """A part of a prefix, such as an hour: the names that are, after the prefix, beyond `begins` and not beyond `ends`.
 
-    `size`: in bytes, where one look was enough to know it.
+    Empty: no limit. `size`: in bytes, if it is known from one request.
     """
 
     prefix: str
@@ -58,14 +57,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload in parts, of an object that is not there yet."""
+    """A multipart upload that is not finished."""
 
     name: str
     id: str
 
 
 class Bucket:
-    """All of it raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries. Safe to share."""
+    """All methods raise NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts. Safe to share among threads."""
 
     def __init__(self, s3: "S3Client", bucket: str, tally: Tally, sleep: Callable[[float], None] = time.sleep) -> None:
         self._s3 = s3
@@ -76,8 +75,7 @@ class Bucket:
     def hours(self, prefix: str) -> Iterator[str]:
         """The prefixes of the hours in which there are objects: `seg/2026/11/23/01/`, oldest first.
 
-        `prefix`: `seg/`, or the beginning of such a prefix, at a slash. What is not named by an hour is counted, and
-        left out.
+        `prefix`: `seg/`, or the beginning of such a prefix, up to a slash. Other names are counted, and ignored.
         """
         if prefix.count("/") > 4:
             try:
@@ -92,27 +90,27 @@ class Bucket:
                 yield from self.hours(below["Prefix"])
 
     def shares(self, prefix: str) -> "Sequence[Share]":
-        """The objects of an hour, or under another prefix, in shares, each of a size to be worked off by one task."""
+        """The objects of an hour, or under another prefix, in shares, each small enough for one task."""
         page = next(self._pages({"Bucket": self._bucket, "Prefix": prefix}))
         if not page["IsTruncated"]:
             return [Share(prefix, size=sum(entry["Size"] for entry in page.get("Contents", [])))]
-        # Names are random, in hex; others are in the first share and the last.
+        # Names are random, in hex; any others are in the first and the last share.
         edges = ["", *_DIGITS, ""]
         return [Share(prefix, *edge) for edge in pairwise(edges)]
 
     def objects(self, share: "Share") -> Iterator[BucketObject]:
-        """What there is of a share."""
+        """The objects of a share."""
         for entry in self._entries(share):
             yield BucketObject(entry["Key"], entry["Size"])
 
     def older(self, share: "Share", than: int) -> Iterator[BucketObject]:
-        """What of a share was written before a time (epoch milliseconds)."""
+        """The objects of a share that were written before a time (epoch milliseconds)."""
         for entry in self._entries(share):
             if entry["LastModified"].timestamp() * 1000 < than:
                 yield BucketObject(entry["Key"], entry["Size"])
 
     def unfinished(self, than: int) -> Iterator[Upload]:
-        """Uploads in parts that were begun before a time (epoch milliseconds)."""
+        """Multipart uploads that were begun before a time (epoch milliseconds)."""
         asked: ListMultipartUploadsRequestTypeDef = {"Bucket": self._bucket}
         while True:
             page = self._ask("list", lambda: self._s3.list_multipart_uploads(**asked))
@@ -124,7 +122,7 @@ class Bucket:
             asked["KeyMarker"], asked["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
 
     def abort(self, upload: Upload) -> None:
-        """See that an upload is not finished any more."""
+        """Abort an upload."""
 
         def abort() -> None:
             try:
@@ -152,7 +150,8 @@ class Bucket:
         return pieces
 
     def put_new(self, name: str, data: bytes, content_type: str) -> bool:
-        """Store data under a name; False: there is something by that name, and it stays (of an earlier try, maybe)."""
+        """Store data under a name; False: the name is taken, possibly by an earlier attempt, and the object there
+        stays."""
 
         def put() -> bool:
             try:
@@ -167,7 +166,7 @@ class Bucket:
         return self._ask("put", put)
 
     def delete_all(self, names: Sequence[str]) -> None:
-        """See that there are no such objects, at most `MOST_DELETED`."""
+        """Delete at most `MOST_DELETED` objects, whether they exist or not."""
 
         def delete() -> None:
             answer = self._s3.delete_objects(

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Collector:
-    """Deletes, many at once. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Deletes many objects at once. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, bucket: Bucket, tally: Tally, *, dry_run: bool) -> None:
         self._bucket = bucket
@@ -19,12 +19,12 @@ class Collector:
         self._dry_run = dry_run
 
     def collect(self, known: Iterable[ObjectEvidence]) -> None:
-        """Delete what is known to be needed by nobody; of each object all evidence is added up before."""
+        """Delete the objects that nothing needs; the evidence of each object was added up before."""
         for _ in self.passed(known):
             self._tally.add("objects.left")
 
     def passed(self, found: Iterable[T | ObjectEvidence]) -> Iterator[T | ObjectEvidence]:
-        """What is found, without what is known by now to be needed by nobody: that is deleted."""
+        """Yield what was found, but delete objects that are already known to be needed by nothing."""
         names: list[str] = []
         for each in found:
             if not (isinstance(each, ObjectEvidence) and each.complete):

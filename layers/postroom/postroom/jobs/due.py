@@ -1,4 +1,4 @@
-"""Compact 1: the hours of the bucket that a run looks at."""
+"""Compact 1: the hours of the bucket that a run reads."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from postroom.storage.mail.rounds import Before, is_chunk_due, is_segment_due
 
 
 def due_hours(bucket: Bucket, *, lag_ms: int, before: Before, now: int) -> Iterator[str]:
-    """The hours of segments that are older than the lag, oldest first; then those of chunks. Of what was looked at
-    before, those that are to be looked at again.
+    """The hours of segments that are older than the lag, oldest first; then the hours of chunks.
 
-    Times in epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
+    Hours that were read before are included when they are due again. Times in epoch milliseconds. Raises
+    NotNowError(STORE_UNAVAILABLE).
     """
     for hour in bucket.hours(SEGMENTS):
         if is_segment_due(hour_of(hour), lag_ms, before, now):

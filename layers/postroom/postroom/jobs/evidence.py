@@ -1,6 +1,6 @@
-"""Evidence of which lines of an object are past. An object may be deleted when all of them are.
+"""Evidence of which lines of an object are past. An object may be deleted when all its lines are.
 
-What was past stays past, so that evidence only grows: what tasks found at different times, and found twice, adds up.
+A past line stays past, so evidence only grows: what tasks find at different times, or twice, can be added up.
 """
 
 from collections.abc import Iterable
@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ObjectEvidence:
-    """Of one object. `lines`: how many it has; 0: that is not known here. `past`: a bit for each line, first line
-    first, from the lowest bit of the first byte on. `size`: of the object, in bytes; 0: that is not known here."""
+    """Evidence about one object. `lines`: the number of its lines; 0: unknown here.
+
+    `past`: a bit for each line, first line first, from the lowest bit of the first byte on. `size`: of the object, in
+    bytes; 0: unknown here.
+    """
 
     source: str
     lines: int
@@ -19,12 +22,12 @@ class ObjectEvidence:
 
     @property
     def complete(self) -> bool:
-        """Whether all of its lines are past."""
+        """Whether all lines are past."""
         return self.lines > 0 and self.past == bits(range(self.lines))
 
 
 def bits(numbers: Iterable[int]) -> bytes:
-    """These lines, as bits; no zeros at the end."""
+    """These lines, as bits; without zeros at the end."""
     value = 0
     for number in numbers:
         value |= 1 << number
@@ -32,7 +35,7 @@ def bits(numbers: Iterable[int]) -> bytes:
 
 
 def added_up(source: str, parts: Iterable[ObjectEvidence]) -> ObjectEvidence:
-    """All that is known of an object."""
+    """All evidence about an object."""
     value, lines, size = 0, 0, 0
     for part in parts:
         value |= int.from_bytes(part.past, "little")

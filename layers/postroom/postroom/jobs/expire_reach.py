@@ -19,17 +19,17 @@ from postroom.storage.limits.quotas import Usages
 
 @dataclass(frozen=True, slots=True)
 class ExpireReach:
-    """What a task needs to know. `common`: what every job's has."""
+    """What a task needs for its clients. `common`: the same for every job."""
 
     common: Reach
     settings: ExpireSettings
 
     def candidates(self, tally: Tally) -> Candidates:
-        """The mailboxes of which something may go."""
+        """Finds the mailboxes that may have expired messages."""
         return Candidates(self.common.directory(tally), self._mailboxes(), self._reads(tally))
 
     def expirer(self, tally: Tally, pool: Executor, *, now: int) -> Expirer:
-        """What lets messages go. `now`: when the run began, epoch milliseconds."""
+        """Expires messages. `now`: when the run began, epoch milliseconds."""
         dynamodb, limits = dynamodb_client(self.common.where), self.settings.limits_table
         return Expirer(
             self.common.registers(tally),
@@ -46,11 +46,11 @@ class ExpireReach:
         )
 
     def sweeper(self, tally: Tally, *, now: int) -> Sweeper:
-        """What deletes what nobody will ask for. `now`: when the run began, epoch milliseconds."""
+        """Deletes old claims, replies and uploads. `now`: when the run began, epoch milliseconds."""
         return Sweeper(self.common.bucket_of(tally), tally, now=now, dry_run=self.settings.dry_run)
 
     def archives(self, tally: Tally, *, now: int) -> Archives:
-        """What owners keep. `now`: when the run began, epoch milliseconds."""
+        """Deletes garbage of containers."""
         dynamodb, table = dynamodb_client(self.common.where), self.settings.storage_table
         return Archives(
             self.common.bucket_of(tally),

@@ -1,6 +1,6 @@
 """Expired messages: the mailboxes that may have some, and their rows, live → gone.
 
-Their bytes leave with the objects that hold them, as those of acknowledged messages do (`survey`, `collecting`).
+Their bytes are deleted with the objects that contain them, as for acknowledged messages (`survey`, `collecting`).
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from postroom.storage.mail.register import Row
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """What went of one mailbox or place, or would: how many, and why; `size` in bytes."""
+    """The messages of one mailbox that expired, or would expire: how many, and why; `size` in bytes."""
 
     where: str
     count: int
@@ -36,7 +36,7 @@ class Went:
 
 
 class Candidates:
-    """Which mailboxes may have messages that have had their time. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Finds the mailboxes that may have expired messages. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, table: Table, mailboxes: Mailboxes, reads: Patience) -> None:
         self._table = table
@@ -44,7 +44,7 @@ class Candidates:
         self._reads = reads
 
     def names(self, segment: int, segments: int) -> Iterator[str]:
-        """Their names, each once: of one of so many parts of the directory."""
+        """Their names, each once, in one of so many segments of the directory."""
         own = f"begins_with({PK}, :mailbox) AND (attribute_exists({TTL_DAYS}) OR attribute_exists({CLOSED}))"
         rows = self._table.rows(
             segment=segment,
@@ -54,7 +54,7 @@ class Candidates:
         )
         for row in rows:
             kind, _, name = PK.read(row).partition("#")
-            # A mailbox of the delivery service has a row there, by which alone it is found.
+            # A mailbox of the delivery service may have no other row than this one.
             if f"{kind}#" == DM3 or not self._is_of_dm3(name):
                 yield name
 
@@ -63,9 +63,9 @@ class Candidates:
 
 
 class Expirer:
-    """Lets messages go. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+    """Expires messages. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
-    Raises NotNowError(STORE_UNAVAILABLE): then some are gone, and the next run goes on.
+    Raises NotNowError(STORE_UNAVAILABLE): then some messages have expired, and the next run continues.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class Expirer:
         self._reads = reads
         self._writes = writes
         self._now = now
-        # As the counter's, when a message is acknowledged.
+        # Like the tombstones that the mailbox API writes when a message is acknowledged.
         self._forget_at = now // 1000 + retain_seconds
         self._dry_run = dry_run
 
     def expire(self, names: Iterable[str]) -> Iterator[Went]:
-        """What went of these mailboxes; those of which nothing did are left out."""
+        """Expire messages of these mailboxes; returns the mailboxes in which any expired."""
         for name in names:
             self._tally.add("mailboxes.seen")
             with self._tally.timed("expire"):
@@ -120,7 +120,7 @@ class Expirer:
         before = self._ends(mailbox, is_dm3=is_dm3).before
         for shard in range(mailbox.shards if before else 0):
             for rows in self._registers.live_before(partition(name, shard), before):
-                # A hold, or a longer time, that is set while we are at it holds for all that is still there.
+                # A hold, or a longer time, that is set meanwhile applies to all messages that are still there.
                 current = self._find(name)
                 if current:
                     yield from self._let_go(name, rows, self._ends(current, is_dm3=is_dm3))
@@ -133,7 +133,7 @@ class Expirer:
             sizes = list(
                 self._pool.map(lambda each: self._registers.expire(each[0].key, each[1], self._forget_at), over)
             )
-        # Of those that somebody else let go meanwhile, he keeps the count.
+        # Messages that somebody else removed meanwhile are counted there.
         gone = [(why, size) for (_, why), size in zip(over, sizes, strict=True) if size]
         if gone and not self._dry_run:
             freed = sum(size for _, size in gone)
@@ -147,7 +147,7 @@ class Expirer:
         return ends_of(mailbox, is_dm3=is_dm3, periods=self._periods, now=self._now)
 
     def _find(self, name: str) -> MailboxRecord | None:
-        """A mailbox as it is now; None: its row is of no form that this release knows."""
+        """The current row of a mailbox; None: it has a form that this release does not know."""
         try:
             return self._reads.ask(lambda: self._mailboxes.find(name))
         except (OurError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Mailboxes under legal hold: nothing of them expires, and their bytes stay."""
+"""Mailboxes under legal hold: nothing in them expires, and their bytes stay."""
 
 from postroom.jobs.scanning import Table
 from postroom.storage.aws.attributes import SK
@@ -6,5 +6,5 @@ from postroom.storage.directory.mailboxes import HELD
 
 
 def held_mailboxes(directory: Table) -> frozenset[str]:
-    """Their names, as they are now. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """The names of these mailboxes now. Raises NotNowError(STORE_UNAVAILABLE)."""
     return frozenset(SK.read(row) for row in directory.partition(HELD))

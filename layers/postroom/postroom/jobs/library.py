@@ -7,5 +7,5 @@ LIBRARIES: Final = "jobs/lib/"
 
 
 def library() -> str:
-    """The object's name below LIBRARIES, as of this release."""
+    """The object's name below LIBRARIES, for this release."""
     return f"postroom-{version('postroom')}.zip"

@@ -1,4 +1,4 @@
-"""Compact 3 and 4: sorted lines become chunks; then each row's pointer is moved."""
+"""Compact 3 and 4: sorted lines become chunks; then each row is repointed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ from postroom.storage.mail.segments import Place, lay_out_encoded
 
 _JSON_LINES: Final = "application/jsonl"
 _PARTS: Final = 16
-"""Of a chunk, whose rows are asked to move side by side."""
+"""The parts of a chunk whose rows are repointed concurrently."""
 
 
 class Mover:
-    """Writes chunks and moves rows. `new_name`: of a chunk, never the same. `dry_run`: only counts.
+    """Writes chunks and repoints rows. `new_name`: of a chunk, never the same. `dry_run`: only counts.
 
-    Raises NotNowError(STORE_UNAVAILABLE): then chunks stay to which no row points, or not all of theirs.
+    Raises NotNowError(STORE_UNAVAILABLE): then some chunks have lines that no row points to.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Mover:
         self._dry_run = dry_run
 
     def move(self, lines: Iterable[ChunkLine]) -> Iterator[ObjectEvidence]:
-        """Move lines that come in their order; the evidence is of where they were copied from."""
-        # While the rows of one chunk move, the next is written and the one after it gathered.
+        """Move ordered lines; the evidence is about the objects that they were copied from."""
+        # While the rows of one chunk are repointed, the next chunk is written and the one after it collected.
         written: tuple[Sequence[ChunkLine], Future[Sequence[Place]]] | None = None
         for chunk in cut(lines):
             following = chunk, self._pool.submit(self._write, chunk)
@@ -57,14 +57,14 @@ class Mover:
         with self._tally.timed("write"):
             data, places = lay_out_encoded([line.data for line in chunk], self._new_name())
             if not self._dry_run:
-                # The name is ours alone: what stands there is what an earlier try of the same request has left.
+                # The name is unique: an object with this name was written by an earlier attempt of the same request.
                 self._bucket.put_new(places[0].object, data, _JSON_LINES)
             return places
 
     def _swing(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
         if not self._dry_run:
             self._swing_all(list(zip(chunk, places, strict=True)))
-        # Whether moved or refused, each row has left its line's source, or would have.
+        # Whether it was repointed or not, the row no longer points to the line's source, or would not after a real run.
         answered: dict[str, list[int]] = defaultdict(list)
         for line in chunk:
             answered[line.source].append(line.number)
@@ -73,7 +73,7 @@ class Mover:
 
     def _swing_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
         with self._tally.timed("swing"):
-            # In as many parts as there are threads: to hand over one line costs as much as half a request.
+            # In as many parts as there are threads: handing over single lines would cost half as much as the requests.
             swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
         self._tally.add("lines.swung", swung)
         self._tally.add("lines.refused", len(lines) - swung)

@@ -1,4 +1,4 @@
-"""A rate limit for a task's use of a table, so that a night's run never throttles the day's mail."""
+"""A rate limit for a task's use of a table, so that a nightly run never throttles the day's mail."""
 
 import time
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from threading import Lock
 from typing import Final
 
 SLOWEST: Final = 1.0
-"""Units a second that are asked for whatever happens: who stopped asking would never learn that there is room again."""
+"""The least number of units a second: a task that requests nothing would not notice that there is capacity again."""
 _BURST_SECONDS: Final = 0.5
 _GAIN: Final = 0.1
-"""Of the ceiling, won back in each second without being throttled."""
+"""The part of the limit that is regained in each second without throttling."""
 
 
 class Pace:
-    """Hands out units at a rate. Throttled, it goes on at half of it, and wins the rest back slowly. Safe to share.
+    """Limits a rate. After throttling, the rate is halved, and grows again slowly. Safe to share among threads.
 
     `most`: units a second. `clock`: seconds that never go back.
     """
@@ -34,17 +34,17 @@ class Pace:
         self._throttled_at = self._at
 
     def take(self, units: int) -> None:
-        """Wait until so many may be taken."""
+        """Wait until so many units may be used."""
         with self._lock:
             self._pass_time()
-            # Whoever takes more than there is owes it: the next one waits for both.
+            # A request that takes more than there is makes the next one wait for both.
             self._there -= units
             wait = -self._there / self._rate
         if wait > 0:
             self._sleep(wait)
 
     def throttled(self) -> None:
-        """The table could not keep up: slower. Within a second of the last time it is the same event."""
+        """Reduce the rate, because the table was throttled. Within a second of the last time it is the same event."""
         with self._lock:
             self._pass_time()
             if self._at - self._throttled_at >= 1 or self._rate == self._most:

@@ -17,7 +17,10 @@ _LONGEST_PAUSE_SECONDS: Final = 10.0
 
 
 class Patience:
-    """Asks, never faster than its pace. `what`: `read` or `write`, as it is counted. Safe to share."""
+    """Sends requests, never faster than its pace.
+
+    `what`: `read` or `write`, for the counts. Safe to share among threads.
+    """
 
     def __init__(self, what: str, pace: Pace, tally: Tally, sleep: Callable[[float], None] = time.sleep) -> None:
         self._what = what
@@ -26,7 +29,7 @@ class Patience:
         self._sleep = sleep
 
     def ask(self, request: Callable[[], R]) -> R:
-        """What a request of one unit answers. Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries."""
+        """The result of a request of one unit. Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts."""
 
         def paced() -> R:
             self._tally.add(f"dynamodb.{self._what}")
@@ -38,9 +41,9 @@ class Patience:
         return self.keep_asking(paced, lambda: 1)
 
     def keep_asking(self, request: Callable[[], R], units: Callable[[], int]) -> R:
-        """The same of a request that counts for itself. `units`: how many each try of it takes.
+        """The same for a request that counts its own units. `units`: those that each attempt takes.
 
-        Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries.
+        Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts.
         """
 
         def paced() -> R:
@@ -54,16 +57,16 @@ class Patience:
         return _again(paced, throttled, self._sleep)
 
     def owe(self, units: float) -> None:
-        """A request took so many units more than one, as its answer says: the next ones wait for them."""
+        """Count further units that a request took, as its answer says: later requests wait for them."""
         if (more := round(units)) > 0:
             self._pace.take(more)
             self._tally.add(f"units.{self._what}", more)
 
 
 def again(request: Callable[[], R], tally: Tally, sleep: Callable[[float], None]) -> R:
-    """What a request of S3 answers, made again where it cannot be answered now.
+    """The result of a request to S3, repeated if it fails temporarily.
 
-    Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries.
+    Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts.
     """
     return _again(request, lambda: tally.add("throttled.s3"), sleep)
 
@@ -75,12 +78,12 @@ def _again(request: Callable[[], R], throttled: Callable[[], None], sleep: Calla
         except NotNowError:
             throttled()
             sleep(pause)
-    # What is in its way now, whoever looks into the log is to see.
+    # Somebody who reads the log should see why the run is slow.
     return request()
 
 
 def _pauses() -> Iterator[float]:
-    """Longer and longer, and never the same for two tasks that were throttled together."""
+    """Growing pauses, different for two tasks that were throttled together."""
     longest = _FIRST_PAUSE_SECONDS
     for _ in range(TRIES - 1):
         yield random.uniform(0, longest)  # noqa: S311 - no secret

@@ -1,4 +1,4 @@
-"""Long lines split for Spark, which limits what it hands over by rows, not by bytes."""
+"""Long lines split for Spark, which limits what it exchanges by rows, not by bytes."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final
@@ -15,10 +15,9 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
 
 
 class Joining:
-    """Puts lines together again, piece by piece.
+    """Joins pieces to lines.
 
-    Raises OurError where a piece is not the next one: a line is whole, or the run ends before anything moves that
-    comes after it.
+    Raises OurError if a piece is not the next one: a line is whole, or the run ends before any later line is moved.
     """
 
     def __init__(self) -> None:
@@ -26,7 +25,7 @@ class Joining:
         self._held: list[bytes] = []
 
     def add(self, line: Hashable, part: int, size: int, piece: bytes) -> bytes | None:
-        """The whole of a line, once its last piece is there. `part`: from 0; `size`: of the whole, in bytes."""
+        """The whole line, once its last piece was added. `part`: from 0; `size`: of the whole line, in bytes."""
         if part != len(self._held) or (self._held and line != self._line):
             self._miss(line)
         if not part and len(piece) == size:
@@ -43,7 +42,7 @@ class Joining:
         return whole
 
     def done(self) -> None:
-        """There are no more pieces."""
+        """Check that no piece is missing at the end."""
         if self._held:
             self._miss(self._line)
 

@@ -1,4 +1,4 @@
-"""Reports of damaged lines: an object of JSON for each object that has some. The object itself stays."""
+"""Reports of damaged lines: a JSON object for each object that has some. The object itself is kept."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from postroom.storage.keys import quarantine_name
 
 MOST_SHOWN: Final = 100
 _SHOWN_BYTES: Final = 8_192
-"""Of each line: enough to see what it was. All of it is where it was found."""
+"""The part of each line that is reported. The whole line is where it was found."""
 
 
 class Quarantine:
-    """Raises NotNowError(STORE_UNAVAILABLE). `dry_run`: what would be told is counted only."""
+    """Reports damaged lines. Raises NotNowError(STORE_UNAVAILABLE). `dry_run`: reports are only counted."""
 
     def __init__(self, bucket: Bucket, tally: Tally, *, dry_run: bool) -> None:
         self._bucket = bucket
@@ -25,7 +25,7 @@ class Quarantine:
         self._dry_run = dry_run
 
     def put(self, name: str, damaged: Sequence[Damaged]) -> None:
-        """Tell of the damaged lines of an object, unless that was done before."""
+        """Report the damaged lines of an object, unless that was done before."""
         for line in damaged:
             self._tally.add(f"quarantined.{line.damage}")
         self._tally.add("quarantined.objects")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 THREADS: Final = 16
-"""Of a task: requests to the tables at a time."""
+"""Concurrent requests of a task to the tables."""
 _AWS: Final = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=THREADS,
@@ -31,14 +31,14 @@ _AWS: Final = Config(
     parameter_validation=False,
     user_agent="postroom",
 )
-# Each request to a table is paced, and counted; of throttling its pace learns, and waits for itself.
+# Each request to a table is paced and counted. Its pace reacts to throttling, and does the waiting itself.
 _ONCE: Final = _AWS.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 _AT_ENDPOINT: Final = Config(s3={"addressing_style": "path"}, proxies={})
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a task needs to know to get there, and how many units a second are its share."""
+    """What a task needs to make its clients, and its share of the units a second."""
 
     bucket: str
     post_table: str
@@ -49,7 +49,7 @@ class Reach:
 
     @classmethod
     def of(cls, settings: JobSettings, slots: int) -> "Reach":
-        """That of each of so many tasks at a time."""
+        """The share of one task, if `slots` tasks run at a time."""
         return cls(
             settings.bucket,
             settings.post_table,
@@ -60,15 +60,15 @@ class Reach:
         )
 
     def bucket_of(self, tally: Tally) -> Bucket:
-        """The bucket, as tasks work on it."""
+        """The bucket for tasks."""
         return Bucket(s3_client(self.where), self.bucket, tally)
 
     def documents(self) -> Objects:
-        """The bucket, for reports."""
+        """The bucket for reports."""
         return Objects(s3_client(self.where), self.bucket)
 
     def directory(self, tally: Tally) -> Table:
-        """Table `directory`, to be gone through."""
+        """Table `directory`, to be scanned."""
         return Table(dynamodb_client(self.where), self.directory_table, self.reads(self.directory_table, tally))
 
     def registers(self, tally: Tally) -> Registers:
@@ -79,11 +79,11 @@ class Reach:
         )  # fmt: skip
 
     def reads(self, table: str, tally: Tally) -> Patience:
-        """For requests that read from a table."""
+        """Sends requests that read from a table."""
         return Patience("read", self._reading(table), tally)
 
     def writes(self, table: str, tally: Tally) -> Patience:
-        """For requests that write to a table."""
+        """Sends requests that write to a table."""
         return Patience("write", self._writing(table), tally)
 
     def _reading(self, table: str) -> Pace:
@@ -95,25 +95,26 @@ class Reach:
 
 @lru_cache(16)
 def _pace(_of: str, units_per_second: float) -> Pace:
-    """One for each process, whose tasks come one after the other: each goes on as fast as the one before it ended."""
+    """One pace for each process, whose tasks run one after the other: each starts at the rate at which the last one
+    ended."""
     return Pace(units_per_second)
 
 
 @lru_cache(1)
 def s3_client(where: Where) -> "S3Client":
-    """Made once for each process: it takes longer than most calls."""
+    """Created once for each process, because that takes longer than most calls."""
     return boto3.Session().client("s3", **_at(where))
 
 
 @lru_cache(1)
 def dynamodb_client(where: Where) -> "DynamoDBClient":
-    """Made once for each process."""
+    """Created once for each process."""
     return boto3.Session().client("dynamodb", **_at(where, _ONCE))
 
 
 @lru_cache(1)
 def logs_client(where: Where) -> "CloudWatchLogsClient":
-    """Made once for each process."""
+    """Created once for each process."""
     return boto3.Session().client("logs", **_at(where))
 
 

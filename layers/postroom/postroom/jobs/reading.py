@@ -1,4 +1,4 @@
-"""The lines of an object. Damaged ones are reported, and do not stop the run."""
+"""The lines of an object. Damaged lines are reported, and do not stop the run."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,18 +14,18 @@ from postroom.storage.mail.past import Copy
 from postroom.storage.mail.segments import Place, StoredLine
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
-"""In bytes; the door takes 5 MB at most. More is not held in memory."""
+"""In bytes. The inbox accepts at most 5 MB, and longer lines are not held in memory."""
 _PK: Final = re.compile(r".{1,500}#(0|[1-9][0-9]{0,3})")
 _SK: Final = re.compile(rf"{ROW_PREFIX}[0-9]{{13}}#[^#]{{1,64}}")
-"""No table takes keys that are longer: to ask for one ends the run."""
+"""No table accepts longer keys: reading such a key would end the run."""
 
 
 class Damage(StrEnum):
-    """Why a line cannot be read."""
+    """The reason why a line cannot be read."""
 
     NOT_JSON = "NotJson"
     NOT_A_LINE = "NotALine"
-    """JSON, and not of the form of a line."""
+    """It is JSON, but not a stored line."""
     TOO_LONG = "TooLong"
     ASTRAY = "Astray"
     """Its row points to another place in the same object."""
@@ -43,7 +43,7 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A line as it was found. `moved`: as it would stand in a chunk."""
+    """A line as it was found. `moved`: as it is written into a chunk."""
 
     copy: Copy
     conversation: str
@@ -51,7 +51,7 @@ class Read:
 
 
 def raw_lines(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes | int]]:
-    """The offset of each line and its bytes, the newline not included; of one that is too long, its length."""
+    """The offset of each line and its bytes, without the newline; for a line that is too long, its length."""
     offset, held, length = 0, bytearray(), 0
     for piece in pieces:
         begin = 0
@@ -84,7 +84,7 @@ def read_line(source: str, offset: int, data: bytes | int) -> Read | Damaged:
         return Damaged(offset, len(data), Damage.NOT_A_LINE, data)
     except (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, RecursionError):
         return Damaged(offset, len(data), Damage.NOT_JSON, data)
-    # Of these two only the beginning is looked at: that their text is JSON is known, and what it says is not needed.
+    # Only the beginning of these two is checked: their text is JSON, and its content is not needed.
     whole = bytes(line.receipt).startswith(b"{") and bytes(line.envelope).startswith(b'"')
     if not (whole and _PK.fullmatch(line.pk) and _SK.fullmatch(line.sk)):
         return Damaged(offset, len(data), Damage.NOT_A_LINE, data)
@@ -97,7 +97,7 @@ _decode: Final = msgspec.json.Decoder(_RawLine).decode
 
 
 def _moved(line: _RawLine, data: bytes, source: str) -> bytes:
-    """The line as it is, but for where it came from: what a newer release may have put into it stays."""
+    """The line unchanged, except for its source: members that a newer release added stay."""
     before, found, after = data.partition(b'"src":' + orjson.dumps(line.src))
     if found and before == b'{"pk":%b,"sk":%b,' % (orjson.dumps(line.pk), orjson.dumps(line.sk)):
         return b"".join((before, b'"src":', orjson.dumps(source), after))

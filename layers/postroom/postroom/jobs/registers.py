@@ -1,4 +1,4 @@
-"""The registers, as a job uses them: read by the hundred, moved one by one, within its rate limit."""
+"""The registers, as a job uses them: read by the hundred, repointed one by one, within its rate limit."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,15 +33,18 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
 MOST_READ: Final = 100
-"""By one BatchGetItem."""
+"""The keys of one BatchGetItem."""
 _PAGE_ROWS: Final = 1000
-"""Of a partition: whoever dies over a page leaves the usage of its mailbox wrong by as many at most."""
+"""Rows of a partition: if a task dies during a page, the usage of its mailbox is wrong by at most this number."""
 _POINT: Final = f"SET {OBJECT} = :o, {OFFSET} = :off, {LENGTH} = :len"
 _POINTS_TO_SOURCE: Final = f"{IS_LIVE} AND {OBJECT} = :src"
 
 
 class Registers:
-    """Table `post`. All of it raises NotNowError(STORE_UNAVAILABLE) after `TRIES` tries. Safe to share."""
+    """Table `post`.
+
+    All methods raise NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts. Safe to share among threads.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Registers:
 
     def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row | OurError | None]:
         """The rows of at most `MOST_READ` keys, read consistently; None: absent."""
-        # DynamoDB refuses a key that is asked for twice.
+        # DynamoDB refuses a request that has a key twice.
         wanted = list(dict.fromkeys(keys))
         found: dict[RowKey, Row | OurError | None] = dict.fromkeys(wanted)
         asked: list[Item] = [primary_key(key.pk, key.sk) for key in wanted]
@@ -80,13 +83,13 @@ class Registers:
         return found
 
     def swing(self, key: RowKey, source: str, place: Place) -> bool:
-        """Point a row that is live at `source` to `place`; False: it has moved on meanwhile (and never comes back)."""
+        """Repoint a row that is live at `source` to `place`; False: it has left `source` (and never comes back)."""
         return self._writing.ask(lambda: self._swing(key, source, place))
 
     def live_before(self, pk: str, before: int) -> Iterator[Sequence[Row]]:
         """The live rows of a partition that were received before a time (epoch milliseconds), page by page.
 
-        Not read consistently: what is missed is there the next time.
+        Not read consistently: rows that are missed are found by the next run.
         """
         begin, end = self._reading.ask(lambda: self._heads.read(pk)).sk, f"{ROW_PREFIX}{before:013d}"
         if begin >= end:
@@ -115,7 +118,7 @@ class Registers:
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def expire(self, key: RowKey, why: str, forget_at: int) -> int:
-        """Let a message go that is live. How many bytes left; 0: it was gone. `forget_at`: epoch seconds."""
+        """Expire a live message. Returns the bytes removed; 0: it was gone. `forget_at`: epoch seconds."""
         return self._writing.ask(lambda: self._register.expire(key, why, forget_at))
 
     def _swing(self, key: RowKey, source: str, place: Place) -> bool:

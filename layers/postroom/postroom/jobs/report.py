@@ -16,11 +16,12 @@ REPORTS: Final = "jobs/reports/"
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """Of one run. `job`: `compact` or `expire`. `began`, `ended`: epoch milliseconds. `counts`: of all its tasks.
+    """The report of a run. `job`: `compact` or `expire`. `began`, `ended`: epoch milliseconds. `counts`: of all its
+    tasks.
 
-    `lag_ms`: how old the oldest segment was that no run had come to; 0: there was none. `settled`: until when it looked
-    at all segments (`store.rounds.Before`); 0: that is not what the job is for. `shown`: the first of what went, or
-    would go, for people.
+    `lag_ms`: the age of the oldest segment that no run had read; 0: there was none. `settled`: until when all segments
+    were read (`storage.mail.rounds.Before`); 0: the job does not read them. `shown`: the first messages that were
+    deleted, or would be, for people.
     """
 
     job: str
@@ -34,11 +35,11 @@ class JobReport:
 
     @property
     def name(self) -> str:
-        """Of the object that holds it."""
+        """The name of the object with the report."""
         return f"{REPORTS}{self.job}/{datetime.fromtimestamp(self.began / 1000, tz=UTC):%Y/%m/%d/%H%M%S}.json"
 
     def as_json(self) -> "dict[str, JsonValue]":
-        """All of it; counts by their groups, seconds of all tasks together by step."""
+        """The whole report: counts by group, and the seconds of all tasks together by step."""
         groups: dict[str, dict[str, JsonValue]] = {}
         for name, count in sorted(self.counts.items()):
             group, _, rest = name.partition(".")
@@ -93,7 +94,7 @@ class JobReport:
 
 
 def sum_of(counts: Counter[str], group: str) -> int:
-    """All counts of a group together."""
+    """The sum of the counts of a group."""
     return sum(count for name, count in counts.items() if name.partition(".")[0] == group)
 
 

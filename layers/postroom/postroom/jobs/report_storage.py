@@ -1,4 +1,4 @@
-"""The places of reports: the log, the bucket, CloudWatch; and the time of the last complete run."""
+"""Where reports are stored: the log, the bucket, CloudWatch; and the time of the last complete run."""
 
 import sys
 from contextlib import suppress
@@ -34,17 +34,17 @@ def publish(report: JobReport, settings: JobSettings) -> None:
 
 
 def last_run(job: str, objects: Objects, now: int) -> Before:
-    """What is known of the last run of a job that came to its end; nothing of one that began later than `now`.
+    """The last complete run of a job; one that began later than `now` is ignored.
 
     `now`: epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
     """
     before = last_reported(job, objects)
-    # Of a clock that was wrong: what came in meanwhile would pass for seen.
+    # It is from a wrong clock: messages that arrived meanwhile would count as read.
     return before if before.began <= now else Before()
 
 
 def last_reported(job: str, objects: Objects) -> Before:
-    """What the last report says of its run, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """The run in the last report, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
     try:
         told = orjson.loads(objects.get(latest_name(job)))
         return Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
@@ -56,7 +56,7 @@ def _send(logs: "CloudWatchLogsClient", group: str, report: JobReport, namespace
     stream = f"{report.job}-{report.began}"
     event = orjson.dumps(report.as_emf(namespace)).decode()
     with passing_faults():
-        # There may be one: of an earlier try of the same request.
+        # The name may be taken, by an earlier attempt of the same request.
         with suppress(logs.exceptions.ResourceAlreadyExistsException):
             logs.create_log_stream(logGroupName=group, logStreamName=stream)
         logs.put_log_events(
@@ -65,5 +65,5 @@ def _send(logs: "CloudWatchLogsClient", group: str, report: JobReport, namespace
 
 
 def latest_name(job: str) -> str:
-    """The name of the report of the last run that came to its end."""
+    """The name of the report of the last complete run."""
     return f"{REPORTS}{job}/latest.json"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     )
 
 _PAGE_ROWS: Final = 500
-"""A page of 1 MB would be more than a second's worth of what one partition of a table can read."""
+"""A page of 1 MB would take more read units than a partition of a table has in a second."""
 
 
 class Table:
-    """A table to be gone through. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """A table to be scanned. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, reads: Patience) -> None:
         self._dynamodb = dynamodb
@@ -37,9 +37,9 @@ class Table:
         only: str = "",
         values: Values | None = None,
     ) -> Iterator[Item]:
-        """The rows, read consistently, in no order. `segment`: which of so many parts of the table.
+        """The rows, read consistently, in no order. `segment`: of so many `segments` of the table.
 
-        `only`: those of which this holds, an expression of DynamoDB with these `values`.
+        `only`: a filter expression of DynamoDB with these `values`.
         """
         scan: ScanInputTypeDef = {
             "TableName": self._table.name,

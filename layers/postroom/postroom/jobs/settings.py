@@ -12,17 +12,19 @@ from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 S = TypeVar("S", bound="JobSettings")
 
 LEAST_RETAIN_SECONDS: Final = SQS_LONGEST_LIFE_SECONDS + DAY_SECONDS
-"""A horizon of no time at all, and for how long a message of SQS may live on."""
+"""The shortest retention: a horizon of 0, and the longest life of an SQS message."""
 READ_UNITS_PER_SECOND: Final = 2000
 WRITE_UNITS_PER_SECOND: Final = 500
-"""A partition of DynamoDB gives 3,000 and 1,000: all that is read, or moves, may be one mailbox's, and the rest is for
-its day's mail."""
+"""A partition of DynamoDB has 3,000 read and 1,000 write units.
+
+All rows read or moved may be of one mailbox, whose new mail needs the rest.
+"""
 _CORES_A_WORKER: Final = 4
 _TRUTH: Final = {"true": True, "false": False}
 
 
 class Where(NamedTuple):
-    """Which AWS is asked. `endpoint_url`: of a local stack; empty: AWS. `region`: empty, as the environment says."""
+    """The AWS to connect to. `endpoint_url`: of a local stack; empty: AWS. `region`: empty: that of the environment."""
 
     endpoint_url: str = ""
     region: str = ""
@@ -30,11 +32,11 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
-    """What every job is told.
+    """The arguments of every job.
 
-    `workers`: machines, among whose cores the ceilings are shared; 0: as many cores as Spark says.
-    `endpoint_url`, `region`: see Where. `log_group`: where the report goes, too; empty: nowhere else.
-    `namespace`: of its metrics.
+    `workers`: machines, among whose cores the limits are shared; 0: as many cores as Spark says. `endpoint_url`,
+    `region`: see Where. `log_group`: also gets the report; empty: only the job's log has it. `namespace`: of its
+    metrics.
     """
 
     job_name: str
@@ -52,11 +54,11 @@ class JobSettings:
     namespace: str = "postroom"
 
     def __post_init__(self) -> None:
-        """Raise SettingsError for what cannot be."""
+        """Raise SettingsError for impossible settings."""
         for name in ("read_units_per_second", "write_units_per_second"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"--{name.upper()} must be at least 1")
-        # A line whose row may still be written is taken for garbage otherwise.
+        # Otherwise a line whose row may still be written would count as garbage.
         if not LEAST_RETAIN_SECONDS <= self.retain_seconds < RETAIN_CEILING_SECONDS:
             raise SettingsError(
                 f"--RETAIN_SECONDS is {self.retain_seconds}; it must be at least {LEAST_RETAIN_SECONDS} and less than "
@@ -65,18 +67,18 @@ class JobSettings:
 
     @property
     def where(self) -> Where:
-        """Which AWS is asked."""
+        """The AWS to connect to."""
         return Where(self.endpoint_url, self.region)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSettings(JobSettings):
-    """What `compact_chunks` is told. `lag_hours`: segments younger than that are left alone."""
+    """The arguments of `compact_chunks`. `lag_hours`: younger segments are not read."""
 
     lag_hours: int = 24
 
     def __post_init__(self) -> None:
-        """Raise SettingsError for what cannot be."""
+        """Raise SettingsError for impossible settings."""
         JobSettings.__post_init__(self)
         if self.lag_hours < 0:
             raise SettingsError("--LAG_HOURS must not be negative")
@@ -84,9 +86,9 @@ class CompactSettings(JobSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireSettings(JobSettings):
-    """What `expire_messages` is told. `dm3_message_ttl_days`: what senders of dm3 letters are told; 0: without end.
+    """The arguments of `expire_messages`. `dm3_message_ttl_days`: what senders of dm3 messages are told; 0: unlimited.
 
-    `closed_days`: how long a mailbox that was closed keeps what it has.
+    `closed_days`: how long a closed mailbox keeps its messages.
     """
 
     limits_table: str
@@ -95,7 +97,7 @@ class ExpireSettings(JobSettings):
     closed_days: int = FLOOR_DAYS
 
     def __post_init__(self) -> None:
-        """Raise SettingsError for what cannot be."""
+        """Raise SettingsError for impossible settings."""
         JobSettings.__post_init__(self)
         if self.dm3_message_ttl_days and self.dm3_message_ttl_days < FLOOR_DAYS:
             raise SettingsError(f"--DM3_MESSAGE_TTL_DAYS must be at least {FLOOR_DAYS}, or 0: without end")
@@ -104,17 +106,17 @@ class ExpireSettings(JobSettings):
 
     @property
     def periods(self) -> Periods:
-        """What the rules are held to."""
+        """The periods for the rules of expiry."""
         return Periods(self.dm3_message_ttl_days, self.closed_days)
 
 
 def slots_of(workers: int) -> int:
-    """How many tasks run at a time on so many machines of Glue (G.1X), one of them the driver's; 0: nobody knows."""
+    """The number of concurrent tasks on so many Glue machines (G.1X), one of them the driver's; 0: unknown."""
     return max(workers - 1, 1) * _CORES_A_WORKER if workers else 0
 
 
 def parse(kind: type[S], arguments: Sequence[str]) -> S:
-    """The settings in a job's arguments; Glue adds many of its own, which are passed over.
+    """The settings in a job's arguments; further ones, which Glue adds, are ignored.
 
     Raises SettingsError, which names the argument.
     """

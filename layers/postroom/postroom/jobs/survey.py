@@ -20,15 +20,18 @@ from postroom.storage.mail.register import Row
 from postroom.storage.mail.rounds import moves
 
 _GROUP_BYTES: Final = 1_000_000
-"""Of objects that are read together, so that look-ups are of many rows."""
+"""The bytes of objects that are read together, so that one look-up has many rows."""
 _AHEAD_BYTES: Final = 32_000_000
 _AT_ONCE_BYTES: Final = 8_000_000
-"""Of lines that wait for their look-up."""
+"""The bytes of lines that wait for their look-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a line is held to. `now`: when the run began, epoch milliseconds. `held`: mailboxes under legal hold."""
+    """What a line is compared with.
+
+    `now`: when the run began, epoch milliseconds. `held`: mailboxes under legal hold.
+    """
 
     now: int
     retain_seconds: int
@@ -37,7 +40,7 @@ class Terms:
 
 @dataclass(slots=True)
 class _Looked:
-    """What was found in one object so far; `kept_bytes` as they lie there."""
+    """What was found in one object so far; `kept_bytes`: as stored."""
 
     found: BucketObject
     kept: list[ChunkLine] = field(default_factory=list)
@@ -48,7 +51,7 @@ class _Looked:
 
 
 class Survey:
-    """Looks at objects. `moves`: lines may; else all that are needed stay. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Reads objects. `moves`: live lines may be moved; otherwise they stay. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Survey:
         self._moves = moves
 
     def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
-        """The lines that are to move, and for each object what is known of its lines."""
+        """The lines that are to move, and the evidence about each object."""
         for looked in ahead(self._pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 
@@ -101,7 +104,7 @@ class Survey:
             try:
                 pieces = self._bucket.read(found.name)
             except KeyError:
-                # Another run has collected it since it was listed.
+                # Another run has deleted it since it was listed.
                 self._tally.add("objects.gone")
                 return
         self._tally.add("objects.read")
@@ -131,7 +134,8 @@ class Survey:
             return Stand.UNKNOWN
         now = self._terms.now // 1000
         stand = stand_of(read.copy, row, now=now, retain_seconds=self._terms.retain_seconds)
-        # The bytes of a mailbox under legal hold stay, whatever became of the message. What has moved lies elsewhere.
+        # The bytes of a mailbox under legal hold stay, whatever happened to the message. A moved line has its bytes
+        # elsewhere.
         held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self._terms.held
         return Stand.HELD if held else stand
 

@@ -1,4 +1,4 @@
-"""Deletion of old claims and replies, and of uploads that nobody finished."""
+"""Deletion of old claims and replies, and of unfinished uploads."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
@@ -15,7 +15,7 @@ _OURS: Final = (SEGMENTS, CHUNKS, CLAIMS, REPLIES, PREFIX)
 
 
 def old_hours(bucket: Bucket, prefix: str, days: int, now: int) -> Iterator[str]:
-    """The hours of which all objects are so many days old, oldest first. `now`: epoch milliseconds.
+    """The hours whose objects are all older than so many days, oldest first. `now`: epoch milliseconds.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
@@ -23,7 +23,7 @@ def old_hours(bucket: Bucket, prefix: str, days: int, now: int) -> Iterator[str]
 
 
 class Sweeper:
-    """Deletes. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+    """Deletes old objects. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
@@ -35,14 +35,17 @@ class Sweeper:
         self._dry_run = dry_run
 
     def handed_on(self) -> Iterator[Went]:
-        """Claims and replies that nobody can ask for any more. On AWS the bucket's lifecycle is there first."""
+        """Delete claims and replies that are no longer needed.
+
+        On AWS, the bucket's lifecycle usually deletes them first.
+        """
         for prefix in (CLAIMS, REPLIES):
             for hour in old_hours(self._bucket, prefix, HANDED_ON_DAYS, self._now):
                 objects = self._bucket.objects(Share(hour))
                 yield from deleted(self._bucket, self._tally, hour, "objects handed on", objects, dry_run=self._dry_run)
 
     def uploads(self) -> Iterator[Went]:
-        """Uploads in parts that nobody finished; the lifecycle knows them, too."""
+        """Abort multipart uploads that nobody finished. The lifecycle aborts them, too."""
         for upload in self._bucket.unfinished(self._now - GARBAGE_MS):
             if not upload.name.startswith(_OURS):
                 continue
@@ -55,7 +58,7 @@ class Sweeper:
 def deleted(
     bucket: Bucket, tally: Tally, where: str, why: str, garbage: Iterable[BucketObject], *, dry_run: bool
 ) -> Iterator[Went]:
-    """Delete, many at once, and say how much it was. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Delete many at once, and return how much it was. Raises NotNowError(STORE_UNAVAILABLE)."""
     count = size = 0
     rest = iter(garbage)
     while some := list(islice(rest, MOST_DELETED)):

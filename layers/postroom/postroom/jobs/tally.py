@@ -1,4 +1,4 @@
-"""The counts of a run. Those of its parts add up to those of the run."""
+"""The counts of a run, which are the sums of its tasks' counts."""
 
 import time
 from collections import Counter
@@ -19,13 +19,13 @@ class Tally:
         self._counts: Counts = Counter()
 
     def add(self, name: str, count: int = 1) -> None:
-        """Count so much more."""
+        """Add to a count."""
         with self._lock:
             self._counts[name] += count
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Count how long something takes."""
+        """Count how long a step takes."""
         began = time.perf_counter()
         try:
             yield
@@ -33,20 +33,20 @@ class Tally:
             self.add(f"us.{step}", round((time.perf_counter() - began) * 1_000_000))
 
     def take(self) -> Counts:
-        """What was counted since the last time."""
+        """Return and reset the counts."""
         with self._lock:
             taken, self._counts = self._counts, Counter()
         return taken
 
 
 class CountersAccumulator:
-    """How Spark adds counts up: what it calls an accumulator's parameter."""
+    """The rules by which Spark adds counts up: an "accumulator parameter" in its terms."""
 
     def zero(self, _value: Counts) -> Counts:
-        """Nothing yet."""
+        """The empty counts."""
         return Counter()
 
     def addInPlace(self, one: Counts, other: Counts) -> Counts:  # noqa: N802 - the name is Spark's
-        """Both together."""
+        """The sum of two counts."""
         one.update(other)
         return one

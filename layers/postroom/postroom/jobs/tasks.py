@@ -14,14 +14,14 @@ Stage: TypeAlias = Callable[[Iterable[T]], Iterator[T]]
 
 
 class Accumulator(Protocol):
-    """What Spark adds counts up in."""
+    """The accumulator in which Spark adds counts up."""
 
     def add(self, term: Counts) -> None:
-        """Count so much more."""
+        """Add counts."""
 
 
 def counted(counts: Accumulator, work: Callable[[Tally, ThreadPoolExecutor, Iterable[T]], Iterator[T]]) -> Stage[T]:
-    """`work` as a stage; what it counts is added to `counts` when it has come to its end."""
+    """`work` as a stage; its counts are added to `counts` when it is finished."""
 
     def stage(batches: Iterable[T]) -> Iterator[T]:
         tally = Tally()
@@ -34,10 +34,10 @@ def counted(counts: Accumulator, work: Callable[[Tally, ThreadPoolExecutor, Iter
 
 
 def _forget_archives() -> None:
-    """Take the archives on the path out of what Python remembers of it; what is asked for once more is found again.
+    """Remove the archives on the path from Python's import caches; modules are found again when they are imported.
 
-    Before each task Spark has all that is remembered looked at anew, and until Python 3.12 an archive, such as Spark's
-    own, is read for that at once: a tenth of a second for each task, which is more than a small one takes.
+    Before each task Spark invalidates these caches. Until Python 3.12 this reads every archive, such as Spark's own, at
+    once: a tenth of a second for each task, which is longer than a small task.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):

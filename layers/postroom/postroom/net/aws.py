@@ -24,7 +24,7 @@ _PASSING: Final = frozenset(
     {
         "InternalServerError", "InternalError", "InternalFailure", "RequestTimeout", "ServiceUnavailable",
         "TransactionInProgressException",
-        # If-None-Match under a name that is our own: an earlier try of the same call got through, or still runs.
+        # If-None-Match with a unique name: an earlier attempt of the same call succeeded, or is still running.
         "ConditionalRequestConflict", "PreconditionFailed",
     }
 )  # fmt: skip
@@ -33,13 +33,13 @@ _RESOURCES: Final = {
     "TableName": "table", "Bucket": "bucket", "QueueUrl": "queue", "QueueName": "queue", "SecretId": "secret",
     "FunctionName": "function", "TopicArn": "topic", "EventBusName": "event bus",
 }  # fmt: skip
-"""What the arguments of our calls name, and what that is."""
+"""The arguments of our calls that name a resource, and what kind it is."""
 _ARGUMENTS, _ACTION, _KIND, _NAME = "postroom_arguments", "PostroomAction", "PostroomKind", "PostroomName"
 _OWN_FAULTS: Final = "PostroomOwnFaults"
 
 
 class ConditionFailedError(Exception):
-    """The condition of a write did not hold. `item`: what stands there, if that was asked for and there is any."""
+    """The condition of a write did not hold. `item`: the existing row, if it was requested and there is one."""
 
     def __init__(self, item: "Mapping[str, AttributeValueTypeDef]") -> None:
         super().__init__("ConditionalCheckFailedException")
@@ -47,7 +47,7 @@ class ConditionFailedError(Exception):
 
 
 class CancelledError(Exception):
-    """A transaction was not made. `codes`: what was wrong with each of its writes; "None": nothing."""
+    """A transaction was cancelled. `codes`: the fault of each of its writes; "None": none."""
 
     def __init__(self, codes: tuple[str, ...]) -> None:
         super().__init__(f"TransactionCanceledException: {', '.join(codes)}")
@@ -55,12 +55,12 @@ class CancelledError(Exception):
 
 
 def error_code(error: ClientError) -> str:
-    """The service's own code for what it refused."""
+    """The service's error code."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def is_passing(error: BotoCoreError | ClientError) -> bool:
-    """Whether the same call may succeed later: throttling, time-outs, no connection, their 5xx."""
+    """Whether the same call may succeed later: throttling, time-outs, no connection, 5xx of the service."""
     if isinstance(error, ClientError):
         fault = our_own_fault(error)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -74,9 +74,9 @@ def is_passing(error: BotoCoreError | ClientError) -> bool:
 
 
 def naming(client: C, own_faults: OwnFaults) -> C:
-    """The same client, whose errors say from now on what they are about: AWS often says no more than `not found`.
+    """The same client, whose errors name the resource: AWS often says no more than `not found`.
 
-    They have `own_faults` with them, too: where one of them is a fault of our own, it is noted there.
+    They also carry `own_faults`: if an error is a fault of our own, it is recorded there.
     """
     client.meta.events.register("provide-client-params", _keep_arguments)
     client.meta.events.register("after-call", partial(_name_resource, own_faults))
@@ -101,21 +101,21 @@ def _name_resource(
 
 
 def _resource(arguments: Mapping[str, object]) -> tuple[str, str]:
-    """What a call is about: never a key, which may name a mailbox."""
+    """The resource of a call; never a key, which may contain the name of a mailbox."""
     for argument, kind in _RESOURCES.items():
         if argument in arguments:
             name = str(arguments[argument])
             return kind, name.rpartition("/")[2] if argument == "QueueUrl" else name
     for within in ("TransactItems", "Entries"):
         for entry in cast("Iterable[Mapping[str, object]]", arguments.get(within, ())):
-            # A write of a transaction stands under its verb.
+            # A write of a transaction is under its verb.
             write = next(iter(entry.values())) if within == "TransactItems" else entry
             return _resource(cast("Mapping[str, object]", write))
     return "AWS", "account"
 
 
 def our_own_fault(error: BaseException | None) -> OwnFault | None:
-    """What is wrong with us where AWS refused something, here or in what this error came from; None: not that."""
+    """The fault of our own because of which AWS refused a call, here or in the error's cause; None: there is none."""
     while error is not None:
         if isinstance(error, ClientError):
             said = cast("Mapping[str, str]", error.response.get("Error", {}))
@@ -130,12 +130,12 @@ def our_own_fault(error: BaseException | None) -> OwnFault | None:
 
 
 def stack_of(error: BaseException) -> BaseException | None:
-    """What a log shows the stack of: nothing where a sentence says all that there is to be said."""
+    """The exception whose stack a log shows; None if a sentence says everything."""
     return None if our_own_fault(error) else error
 
 
 def _note(error: BaseException) -> None:
-    """Have it told at the end of the run, if it is our own fault and there is a run that tells."""
+    """Record an error for the end of the run, if it is a fault of our own and a run collects them."""
     fault, cause = our_own_fault(error), cast("BaseException | None", error)
     while fault and cause is not None:
         said = cast("Mapping[str, object]", cause.response.get("Error", {})) if isinstance(cause, ClientError) else {}
@@ -148,7 +148,7 @@ def _note(error: BaseException) -> None:
 
 @contextmanager
 def transacting() -> Iterator[None]:
-    """A transaction of DynamoDB: CancelledError where it was certainly not made, else as `passing_faults`."""
+    """A transaction of DynamoDB. Raises CancelledError if it was certainly cancelled, otherwise as `passing_faults`."""
     with passing_faults():
         try:
             yield
@@ -162,9 +162,9 @@ def transacting() -> Iterator[None]:
 
 @contextmanager
 def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
-    """Turn a passing fault of AWS into NotNowError(`reason`); let every other error through.
+    """Turn a temporary fault of AWS into NotNowError(`reason`); other errors are not changed.
 
-    `of_others`: what was asked for is not ours, and that it is missing or denied is no fault of our own.
+    `of_others`: the resource is not ours; if it is missing or denied, that is no fault of our own.
     """
     try:
         yield
@@ -178,12 +178,15 @@ def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = Fals
 
 @contextmanager
 def conditional() -> Iterator[None]:
-    """A conditional write of DynamoDB: ConditionFailedError where it did not hold, else as `passing_faults`."""
+    """A conditional write of DynamoDB.
+
+    Raises ConditionFailedError if the condition failed, otherwise as `passing_faults`.
+    """
     try:
         yield
     except (BotoCoreError, ClientError) as error:
         if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
             standing = cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
             raise ConditionFailedError(standing) from None
-        with passing_faults():  # not around all of it: nearly every write succeeds, and would pay for both
+        with passing_faults():  # not around everything: nearly every write succeeds, and would pay for both
             raise

@@ -1,8 +1,9 @@
 """The HTTPS client for hosts that strangers name: no private networks, limited in time and size.
 
-The name is resolved once, by the resolver given; each address is judged; the connection is made to that very
-address, and asked afterwards whom it reached. TLS checks the certificate against the host name. Redirects are
-answers like any other, environment proxies are not looked at, nothing compressed is asked for or taken.
+The name is resolved once, by the given resolver. Each address is checked, the connection is made to exactly that
+address, and its peer address is checked afterwards. TLS checks the certificate against the host name. Redirects are
+answers like any other, proxies of the environment are ignored, and compressed answers are neither requested nor
+accepted.
 """
 
 import re
@@ -21,24 +22,24 @@ from postroom.net.timed import TimedStream, seconds_left
 from postroom.protocols.nlweb.names import is_host_name
 
 Resolve = Callable[[str], Sequence[str]]
-"""Host name → its addresses as text. An empty sequence means: there is no such host."""
+"""Host name → its addresses as text. An empty sequence means that there is no such host."""
 
-_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address stands in the last 32 bits
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address is in the last 32 bits
 
 MAX_URL_CHARACTERS = 2048
 MAX_RESPONSE_BYTES = 1 << 20
-"""Unless the caller says otherwise. What is asked for is a status, a manifest, or a JSON-RPC answer."""
+"""Unless the caller sets another limit. The expected answers are a status, a manifest, or a JSON-RPC answer."""
 MAX_ADDRESSES = 8
-"""Tried of one host, in the resolver's order: a stranger's zone must not have us knock on a thousand doors."""
+"""Addresses tried for one host, in the resolver's order: a stranger's zone must not make us connect to many hosts."""
 
 
 class NoSuchHostError(NotNowError):
-    """The URL's host does not exist, says the resolver; the reason is OutboundFailed."""
+    """The URL's host does not exist, according to the resolver; the reason is OutboundFailed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpsResponse:
-    """What the other host answered: `headers` by lower-case name, repeated ones joined with ", "."""
+    """The other host's answer. `headers`: by lower-case name, repeated ones joined with ", "."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,10 +60,10 @@ class HttpsClient:
         total_timeout: float = 10.0,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
-        """`allow_private` permits any address, and IP literals as hosts: for a stack on one machine.
+        """`allow_private` allows any address, and IP literals as hosts: for a stack on one machine.
 
-        `ca_file` (PEM) replaces the system's authorities. `connect_timeout` and `total_timeout` are seconds;
-        the latter is for the whole exchange from the look-up on, however slowly the answer drips. (`resolve`
+        `ca_file` (PEM) replaces the system's certificate authorities. `connect_timeout` and `total_timeout` are
+        seconds; the latter is for the whole exchange from the look-up on, however slowly the answer arrives. (`resolve`
         has a time limit of its own: it cannot be interrupted from here.)
         """
         self._resolve = resolve
@@ -74,7 +75,7 @@ class HttpsClient:
         self._max_response_bytes = max_response_bytes
 
     def get(self, url: str, accept: str) -> HttpsResponse:
-        """GET an https URL. Raises NotNowError (OutboundFailed) whatever goes wrong, NoSuchHostError among it."""
+        """GET an https URL. Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError is one of these."""
         return self._exchange("GET", url, [("Accept", accept)], None)
 
     def post(
@@ -136,9 +137,10 @@ class HttpsClient:
 
 
 def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tuple[str, str]:
-    """Check a URL (RFC 3986, RFC 9110 §4.2.2): the host name, and path with query.
+    """Check a URL (RFC 3986, RFC 9110 §4.2.2); returns the host name, and the path with the query.
 
-    Raises NotNowError(OUTBOUND_FAILED) unless it is https, without credentials, of a host name, at that port or none.
+    Raises NotNowError(OUTBOUND_FAILED) unless it is https, without credentials, with a host name, and with that port or
+    none.
     """
     if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
         raise _failed("the URL has characters that a URL must not have, or too many")
@@ -157,9 +159,9 @@ def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tup
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Tell whether this address lies in the public Internet; IPv4 inside IPv6 is looked at as what it is.
+    """Whether this address is in the public Internet; an IPv4 address inside an IPv6 address is checked itself.
 
-    Unwrapped are IPv4-mapped (RFC 4291 §2.5.5.2), NAT64 (RFC 6052) and 6to4 (RFC 3056) addresses.
+    These forms are unwrapped: IPv4-mapped (RFC 4291 §2.5.5.2), NAT64 (RFC 6052) and 6to4 (RFC 3056) addresses.
     """
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
@@ -173,9 +175,9 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def can_be_reached(host: str) -> bool:
-    """Whether `host` is a host name that is no address in disguise.
+    """Whether `host` is a host name, and not an address in another form.
 
-    Some resolvers take "127.0x1" for one: no last label that exists begins with a digit.
+    Some resolvers read "127.0x1" as an address: no existing top-level domain begins with a digit.
     """
     return is_host_name(host) and not host.rpartition(".")[2][0].isdigit()
 
@@ -192,7 +194,7 @@ def _failed(detail: str) -> NotNowError:
 
 
 class _PinnedBackend(httpcore.NetworkBackend):
-    """Connects to the addresses it was given, in their order, whatever the name says by now."""
+    """Connects to the addresses it was given, in their order, whatever the name resolves to by now."""
 
     def __init__(self, addresses: Sequence[IPv4Address | IPv6Address], deadline: float, connect_timeout: float) -> None:
         self._addresses = addresses

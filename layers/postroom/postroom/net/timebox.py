@@ -11,18 +11,18 @@ R = TypeVar("R")
 
 
 class TimeBox:
-    """`seconds` for each call, its waiting for a thread of `pool` included."""
+    """Limits look-ups. `seconds`: for each call, including its wait for a thread of `pool`."""
 
     def __init__(self, pool: Executor, seconds: float) -> None:
         self._pool = pool
         self._seconds = seconds
 
     def call(self, look_up: Callable[[], R]) -> R:
-        """What `look_up` answers, or raises. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
+        """The result of `look_up`, or its error. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
         running = self._pool.submit(look_up)
         try:
             return running.result(self._seconds)
         except TimeoutError:
-            # Nobody waits for what has not begun: it must not heap up while look-ups hang.
+            # Nobody waits for a look-up that has not begun: they must not accumulate while others hang.
             running.cancel()
             raise NotNowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s") from None

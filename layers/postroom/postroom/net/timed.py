@@ -11,9 +11,9 @@ _WRITE_BYTES: Final = 16_384
 
 
 class TimedStream(httpcore.NetworkStream):
-    """A stream that drips no longer than `seconds_left` says, which raises httpcore.TimeoutException at the end.
+    """A stream with a total time limit, `seconds_left`; when it is over, it raises httpcore.TimeoutException.
 
-    `most_for_tls`: seconds that a handshake may take at most.
+    `most_for_tls`: the seconds that a handshake may take.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class TimedStream(httpcore.NetworkStream):
         self._most_for_tls = most_for_tls
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
-        """Bytes, as soon as there are some."""
+        """Read bytes, as soon as there are some."""
         return self._stream.read(max_bytes, self._seconds_left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
@@ -33,7 +33,7 @@ class TimedStream(httpcore.NetworkStream):
             self._stream.write(buffer[start : start + _WRITE_BYTES], self._seconds_left())
 
     def close(self) -> None:
-        """Close it."""
+        """Close the stream."""
         self._stream.close()
 
     def start_tls(
@@ -42,18 +42,18 @@ class TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
-        """The stream in TLS, by the same deadline."""
+        """The stream in TLS, with the same deadline."""
         seconds = min(self._most_for_tls, self._seconds_left())
         secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
         return TimedStream(secured, self._seconds_left, self._most_for_tls)
 
     def get_extra_info(self, info: str) -> object:
-        """What the stream below tells."""
+        """Information about the stream below."""
         return self._stream.get_extra_info(info)
 
 
 def seconds_left(deadline: float) -> float:
-    """Until `deadline`, of time.monotonic. Raises httpcore.ReadTimeout when it has passed."""
+    """Seconds until `deadline`, of time.monotonic. Raises httpcore.ReadTimeout when it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise httpcore.ReadTimeout("the deadline has passed")
