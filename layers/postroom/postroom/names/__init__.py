@@ -1,1 +1,1 @@
-"""Look-ups of keys and hosts by name. It knows nothing of messages."""
+"""Look-ups of keys and hosts by name. This package knows nothing of messages."""

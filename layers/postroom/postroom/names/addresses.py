@@ -1,4 +1,4 @@
-"""Addresses of hosts: A and AAAA records. Not proven by DNSSEC: TLS proves who answers there."""
+"""Addresses of hosts: A and AAAA records. They are not proven by DNSSEC, because TLS proves who answers there."""
 
 import dns.exception
 import dns.name
@@ -16,9 +16,9 @@ MAX_ALIASES = 8
 
 
 def addresses(host: str, ask: Ask) -> list[str]:
-    """The IP addresses of `host` in text form, IPv4 first, CNAMEs followed.
+    """The IP addresses of `host` in text form, IPv4 first, after following CNAMEs.
 
-    An empty list: there is no such host. Raises `NotNowError(OUTBOUND_FAILED)` when they cannot be looked up now.
+    An empty list: there is no such host. Raises `NotNowError(OUTBOUND_FAILED)` if they cannot be looked up now.
     """
     try:
         name = dns.name.from_text(host.encode("ascii"))

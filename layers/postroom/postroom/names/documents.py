@@ -1,4 +1,4 @@
-"""A safe reader of YAML by others: strings, lists and mappings only."""
+"""A safe reader for YAML written by others: strings, lists and mappings only."""
 
 from collections.abc import Hashable
 from typing import Any, Final
@@ -9,13 +9,15 @@ from yaml.constructor import ConstructorError
 from yaml.scanner import ScannerError
 
 MAX_DEPTH: Final = 16
-"""Levels of nesting; two or three are needed. PyYAML's time grows with the square of the depth: 16 kB of brackets took
-four seconds."""
+"""Levels of nesting; two or three are needed.
+
+PyYAML's time grows with the square of the depth: 16 kB of brackets took four seconds.
+"""
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
 class Strings(yaml.BaseLoader):
-    """Every scalar is a string, and aliases are refused: neither types nor repetitions are needed."""
+    """Reads every scalar as a string, and refuses aliases: neither types nor repetitions are needed."""
 
     _depth = 0
 
@@ -26,7 +28,7 @@ class Strings(yaml.BaseLoader):
         super().fetch_flow_collection_start(token_class)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Raises yaml.YAMLError at an alias, and at what is nested deeper than `MAX_DEPTH`."""
+        """Raises yaml.YAMLError at an alias, and at anything nested deeper than `MAX_DEPTH`."""
         if self.check_event(yaml.AliasEvent):
             raise self._fault("aliases are not taken")
         is_collection = self.check_event(yaml.CollectionStartEvent)
@@ -43,7 +45,7 @@ class Strings(yaml.BaseLoader):
 
 
 class UniqueStrings(Strings):
-    """The same, where a name stands once in its mapping (YAML 1.2.2 §3.2.1.3); PyYAML itself keeps the last."""
+    """The same, and a name may be in a mapping only once (YAML 1.2.2 §3.2.1.3); PyYAML itself keeps the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Raises yaml.YAMLError at the second of two equal names."""
@@ -56,6 +58,6 @@ class UniqueStrings(Strings):
         return super().construct_mapping(node, deep)
 
 
-# ValueError and OverflowError: an escape such as "\U00110000" that is no character; bytes that are no text.
+# ValueError and OverflowError: an escape such as "\U00110000" that is not a character; bytes that are not text.
 FAULTS: Final = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
-"""What the loaders raise at what is no plain YAML."""
+"""The exceptions of the loaders for invalid YAML."""

@@ -34,14 +34,14 @@ from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, DNSSEC_TOO_COSTLY, KE
 K = TypeVar("K")
 
 NAMES_READ: Final = 1024
-"""Names whose reading is remembered: senders write more than once, and to read a name costs as much as a hash."""
+"""Names whose parsed form is cached: senders write more than once, and parsing a name costs as much as a hash."""
 
 
 @dataclass(frozen=True)
 class FoundKey(Generic[K]):
-    """A parsed key and how it was proven; `expires_at` in epoch seconds.
+    """A parsed key and its proof; `expires_at` in epoch seconds.
 
-    `cached`: it was in memory. `refetched`: it was looked up anew because the caller asked for a fresh one.
+    `cached`: it was in memory. `refetched`: it was looked up because the caller asked for a fresh one.
     """
 
     key: K
@@ -53,27 +53,27 @@ class FoundKey(Generic[K]):
 
 @dataclass(frozen=True)
 class KeepTimes:
-    """How long things are remembered, in seconds, and how many of them."""
+    """How long results are cached, in seconds, and how many of them."""
 
     min_key_seconds: float = 30
     max_key_seconds: float = 86_400
     max_negative_seconds: float = 60
-    """A missing or bad record is often about to be repaired."""
+    """A missing or bad record is often repaired soon."""
     fresh_floor_seconds: float = 2
-    """A key younger than this is not fetched again: forged mail must not make us hammer anybody's DNS."""
+    """A key younger than this is not fetched again: forged mail must not make us flood anybody's DNS."""
     back_off_seconds: float = 5
-    """A domain where a look-up failed is left alone: forgeries of any selector at a dead domain cost one wait."""
+    """How long a domain is not asked again after a failed look-up: forged mail in its name costs one wait, whatever its
+    selectors."""
     max_names: int = 10_000
     max_evidence: int = 16 << 20
-    """Characters of the evidence of all keys: some 1,000 are usual, a sender may make it a hundred times as much."""
+    """Characters of the evidence of all keys: some 1,000 are usual, a sender may cause a hundred times as many."""
 
 
 class KeyDirectory(Generic[K]):
-    """Finds key records. Thread safe; one look-up at a time per name, shared by all who wait for it.
+    """Finds key records. Thread-safe; one look-up at a time for each name, shared by all threads that wait for it.
 
-    `asking` gives an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key of the TXT records at
-    the name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch
-    seconds.
+    `asking` returns an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key from the TXT records at the
+    name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch seconds.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class KeyDirectory(Generic[K]):
         self._times = times or KeepTimes()
         self._lock = threading.Lock()
         self._known: Cache[FoundKey[K]] = Cache(self._times.max_names, self._times.max_evidence)
-        # Apart, as anybody can make up names without a key: they must not push keys out.
+        # Separate, because anybody can make up names without a key: they must not displace keys.
         self._refused: Cache[TheirError] = Cache(self._times.max_names)
         self._failing: Cache[NotNowError] = Cache(self._times.max_names)
         self._zones = KnownZones()
@@ -103,10 +103,10 @@ class KeyDirectory(Generic[K]):
     def find(self, name: str, *, fresh: bool = False) -> FoundKey[K]:
         """The key at `name`, such as `pk1._domainkey.sender.example`.
 
-        `fresh`: look it up even if it is remembered, unless it was looked up within the last moment. Where the
-        answer is not proven, the key in memory is given instead: only what is proven takes its place.
-        Raises `TheirError` (SENDER_NOT_SIGNED, DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or what
-        `parse` raised) or `NotNowError` (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
+        `fresh`: look it up even if it is cached, unless that was only a moment ago. If the new answer is not proven,
+        the cached key is returned: only a proven answer replaces it. Raises `TheirError` (SENDER_NOT_SIGNED,
+        DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or the error of `parse`) or `NotNowError` (KEY_LOOKUP_FAILED,
+        DNSSEC_TOO_COSTLY).
         """
         owner, key = _owner(name)
         with self._lock:
@@ -142,8 +142,7 @@ class KeyDirectory(Generic[K]):
             return
         with self._lock:
             if isinstance(kept.value, NotNowError):
-                # A remembered key stays: it still proves what it signed.
-                # What one name costs says nothing of its domain, to which anybody can make up names.
+                # A cached key stays: it still proves what it signed.
                 place = key if kept.value.reason == DNSSEC_TOO_COSTLY else _branch(owner)
                 self._failing.put(place, CacheEntry(kept.value, kept.fetched_at, kept.expires_at))
             elif isinstance(kept.value, TheirError):
@@ -166,7 +165,7 @@ class KeyDirectory(Generic[K]):
         )
         if isinstance(verdict, Indeterminate):
             now = self._clock()
-            # What costs too much now will do so in a moment, too.
+            # A name that costs too much now will still do so in a moment.
             is_costly = verdict.reason == DNSSEC_TOO_COSTLY
             seconds = times.max_negative_seconds if is_costly else times.back_off_seconds
             return CacheEntry(NotNowError(verdict.reason, verdict.why), now, now + seconds)
@@ -174,7 +173,7 @@ class KeyDirectory(Generic[K]):
             with self._lock:
                 known = self._known.get(key, self._clock())
             if known:
-                # Whoever can tamper with answers could else take a key away that is proven.
+                # Otherwise anyone who can tamper with answers could remove a proven key.
                 return CacheEntry(known.value, started, known.expires_at)
         if not isinstance(verdict, Secure):
             ttl = verdict.ttl if isinstance(verdict, Absent | Insecure) else times.max_negative_seconds
@@ -189,7 +188,7 @@ class KeyDirectory(Generic[K]):
 
 
 def discard_of(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | EndlessAlias) -> TheirError:
-    """Why mail is discarded whose key record ought to stand at `owner`, where this is the verdict on it."""
+    """The reason to discard mail whose key record should be at `owner`, by the verdict on it."""
     match verdict:
         case Absent():
             return TheirError(KEY_NOT_FOUND, f"no TXT record at {owner} ({verdict.kind})")
@@ -202,25 +201,25 @@ def discard_of(owner: dns.name.Name, verdict: Absent | Insecure | Bogus | Endles
 
 
 def _given(outcome: FoundKey[K] | TheirError | NotNowError) -> FoundKey[K]:
-    """The key, or the error raised anew: a raised one would gather the tracebacks of all its readers."""
+    """The key, or the error as a new exception: a shared one would collect the tracebacks of all its readers."""
     if isinstance(outcome, FoundKey):
         return outcome
     raise type(outcome)(outcome.reason, outcome.detail)
 
 
 def _branch(owner: dns.name.Name) -> str:
-    """The sender's domain, whose servers answer for all of its selectors; a name of another form is its own."""
+    """The sender's domain, whose servers answer for all its selectors; for another form of name, the name itself."""
     labels = owner.canonicalize().labels
-    # The last one: a selector may have such a label too, a host name cannot.
+    # The last such label: a selector may have one, too, a host name cannot.
     after = next((i for i in range(len(labels), 0, -1) if labels[i - 1] == b"_domainkey"), 0)
     return dns.name.Name(labels[after:]).to_text()
 
 
 @lru_cache(NAMES_READ)
 def _owner(name: str) -> tuple[dns.name.Name, str]:
-    """The name, and its canonical text, by which everything about it is remembered."""
+    """The name, and its canonical text, which is the key of everything cached about it."""
     try:
-        # As bytes and without escapes: a host name is ASCII, and a dot in it parts labels.
+        # As bytes and without escapes: a host name is ASCII, and a dot in it separates labels.
         if "\\" in name:
             raise dns.name.BadEscape
         owner = dns.name.from_text(name.encode("ascii"))

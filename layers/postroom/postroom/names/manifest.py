@@ -1,4 +1,4 @@
-"""Other domains' manifests, which name where Feedback goes (decision "Feedback")."""
+"""Other domains' manifests, which name the domain for Feedback (decision "Feedback")."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -13,16 +13,16 @@ from postroom.net.https import HttpsResponse, NoSuchHostError, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
 
 MAX_MANIFEST_BYTES = 16384
-"""Many times what a manifest needs; to parse 64 kB of hostile YAML takes a second."""
+"""Many times what a manifest needs; parsing 64 kB of hostile YAML takes a second."""
 MAX_DOMAINS = 4096
-"""Whose answers are kept; as many whose host failed."""
+"""The most cached answers, and the most cached failures."""
 _PREFIXES = ("nlweb", "pw")
-"""Hosts that serve a domain's manifest: the name of 2023, then that of 2026, where the former does not exist."""
+"""Hosts that serve a domain's manifest: the name of 2023, then that of 2026, if the former does not exist."""
 _MAY_CHANGE_SOON = frozenset({408, 425, 429})
 
 
 class FeedbackAddress(NamedTuple):
-    """The domain that is to be told, or None and why not. `said`: the domain's own manifest says so."""
+    """The domain for Feedback, or None with the reason. `said`: the domain's own manifest says so."""
 
     domain: str | None
     why: str
@@ -33,17 +33,17 @@ NO_FEEDBACK = FeedbackAddress(None, "the manifest has no Feedback", said=True)
 
 
 class Gets(Protocol):
-    """What a manifest is fetched with; `postroom.net.https.HttpsClient` is one."""
+    """Fetches a manifest; `postroom.net.https.HttpsClient` is one."""
 
     def get(self, url: str, accept: str) -> HttpsResponse:
-        """Raises NoSuchHostError or another NotNowError."""
+        """GET a URL. Raises NoSuchHostError or another NotNowError."""
         ...
 
 
 def feedback_of(manifest: bytes) -> FeedbackAddress:
-    """Read `About.Feedback`, or else the older `Identity.Feedback`, from a manifest (YAML, at most 16 kB).
+    """Read `About.Feedback`, or the older `Identity.Feedback`, from a manifest (YAML, at most 16 kB).
 
-    Never raises: a manifest is no message, and one that cannot be read names nobody.
+    Never raises: a manifest is not a message, and an unreadable one names nobody.
     """
     if len(manifest) > MAX_MANIFEST_BYTES:
         return FeedbackAddress(None, f"the manifest has more than {MAX_MANIFEST_BYTES} bytes")
@@ -61,7 +61,7 @@ def feedback_of(manifest: bytes) -> FeedbackAddress:
 
 
 def read_feedback_domain(value: object) -> str | None:
-    """A Feedback domain as somebody names it, in lower case; None if it is no host name that can be reached."""
+    """A Feedback domain in lower case; None if it is not a host name that can be reached."""
     name = read_host_name(value)
     return name if name and can_be_reached(name) else None
 
@@ -73,11 +73,11 @@ def _checked(value: object) -> FeedbackAddress:
 
 
 class ManifestDirectory:
-    """Fetches manifests and remembers what they say; safe to share among threads.
+    """Fetches manifests and caches their content; safe to share among threads.
 
-    `clock` gives epoch seconds. A Feedback domain is kept for `keep_seconds`; that there is none, or that the
-    manifest could not be had, for `keep_none_seconds`: mail forged in a domain's name must not make us hammer
-    its host. Of answers and of failures, at most `most` are kept each.
+    `clock` returns epoch seconds. A Feedback domain is cached for `keep_seconds`. A missing domain, or a failure to
+    fetch the manifest, is cached for `keep_none_seconds`: mail forged in a domain's name must not make us flood its
+    host. At most `most` answers and `most` failures are cached.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class ManifestDirectory:
         )
 
     def feedback_domain_of(self, domain: str) -> str | None:
-        """Whom to tell about messages of this domain (lower-case host name), or None: nobody.
+        """The domain for Feedback about messages of this domain (lower-case host name); None: nobody.
 
-        Raises NotNowError (OutboundFailed) where its manifest could not be had just now, or a moment ago.
+        Raises NotNowError (OutboundFailed) if its manifest is unavailable now, or was a moment ago.
         """
         return self.feedback_of(domain).domain
 
     def feedback_of(self, domain: str) -> FeedbackAddress:
-        """Tell the same, with the why. Raises as `feedback_domain_of` does."""
+        """The same, with the reason. Raises as `feedback_domain_of` does."""
         return self._cache.get(domain, lambda: self._fetch(domain))
 
     def _fetch(self, domain: str) -> FeedbackAddress:
@@ -121,7 +121,7 @@ class ManifestDirectory:
 
 
 def read_manifest(answer: HttpsResponse, host: str) -> FeedbackAddress:
-    """What a host's answer to GET /manifest says. Raises NotNowError where another may come soon."""
+    """The content of a host's answer to GET /manifest. Raises NotNowError if there may be another answer soon."""
     if answer.status == 200:
         return feedback_of(answer.body)
     if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:

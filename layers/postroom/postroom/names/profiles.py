@@ -21,18 +21,21 @@ from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
 P = TypeVar("P")
 
 MAX_PROFILES: Final = 4096
-"""Kept of each kind; as many names without one."""
+"""The most cached profiles of each kind, and the most cached names without one."""
 MAX_CACHED_BYTES: Final = 4 << 20
-"""Of the URIs of all profiles that are kept of a kind: some 300 are usual. Parsed, they take up to 30 times as much."""
+"""The most characters of the URIs of all cached profiles of a kind: some 300 are usual for one profile.
+
+Parsed, they take up to 30 times as much memory.
+"""
 
 
 class Profiles:
-    """Finds profiles. Safe to share among threads; one look-up at a time per name, shared by all who wait for it.
+    """Finds profiles. Safe to share among threads; one look-up at a time for each name, shared by all threads that wait
+    for it.
 
-    `clock`: epoch seconds. A profile is kept for `keep_seconds`; that there is none, or that it is malformed, for
-    `keep_none_seconds`, as it is often about to be repaired. That a look-up failed is not kept: the registry knows
-    how often it may be asked. Of profiles, and of names without one, at most `most` are kept each, of users and
-    of services.
+    `clock`: epoch seconds. A profile is cached for `keep_seconds`. A missing or malformed profile is cached for
+    `keep_none_seconds`, because it is often repaired soon. A failed look-up is not cached: the registry itself limits
+    how often it is asked. At most `most` profiles, and names without one, are cached, of users and of services each.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class Profiles:
         self._services = kind(SERVICE_KEY, read_service_profile)
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """The profile of a user; `fresh`: as it is published now, or was two seconds ago.
+        """The profile of a user. `fresh`: as it is published now, or was two seconds ago.
 
         Raises TheirError (NAME_INVALID, PROFILE_UNKNOWN, PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or
         NotNowError(PROFILE_LOOKUP_FAILED).
@@ -95,14 +98,14 @@ class _ProfilesOfKind(Generic[P]):
 
     def _look_up(self, name: str, *, fresh: bool) -> "_Published[P]":
         uri = self._registry.text(name, self._key, fresh=fresh)
-        # ENS has no other way to take a text back than to make it empty.
+        # In ENS, a text can only be removed by making it empty.
         if not uri:
             raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
         return _Published(self._read(profile_of_uri(uri)), len(uri))
 
 
 class _Published(NamedTuple, Generic[P]):
-    """A profile, and how long its URI is."""
+    """A profile, and the length of its URI."""
 
     profile: P
     size: int

@@ -1,6 +1,6 @@
-"""Registries of dm3 names (dm3 §2.1). ENS is one; the two here are documents.
+"""Registries of dm3 names (dm3 §2.1). ENS is one; the two in this module are documents.
 
-A name is given and kept as ENSIP-15 normalises it.
+Names are given and stored in their normalised form by ENSIP-15.
 """
 
 import logging
@@ -21,16 +21,16 @@ SERVICE_KEY: Final = "network.dm3.deliveryService"
 FRESH_SECONDS: Final = 2
 """Forged mail must not make us read a registry all the time."""
 MAX_DOCUMENT_BYTES: Final = 1 << 20
-"""Some 4,000 names with a profile each."""
+"""Enough for some 4,000 names with a profile each."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class Registry(Protocol):
-    """Where texts are looked up."""
+    """A registry: texts by name and key."""
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        """The text at a normalised name, None where there is none; `fresh`: as it stands now, or seconds ago.
+        """The text of a normalised name; None: there is none. `fresh`: read now, or seconds ago.
 
         Raises NotNowError(PROFILE_LOOKUP_FAILED).
         """
@@ -45,19 +45,19 @@ class MemoryRegistry:
         self._texts = {normalize(name): dict(entry) for name, entry in (texts or {}).items()}
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:  # noqa: ARG002 - it is always fresh
-        """The text, None where there is none."""
+        """The text; None: there is none."""
         return self._texts.get(name, {}).get(key)
 
     def put(self, name: str, key: str, text: str) -> None:
-        """Write a text, over one that is there. Raises TheirError(NAME_INVALID)."""
+        """Write a text, in place of an existing one. Raises TheirError(NAME_INVALID)."""
         self._texts.setdefault(normalize(name), {})[key] = text
 
 
 def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
     """Read a document `{name: {network.dm3.profile: uri, network.dm3.deliveryService: uri}}`, YAML or JSON.
 
-    Names come back normalised; a name may have one of the two, or both. Raises SettingsError, which says where and
-    quotes nothing: what the operator wrote may be shown to nobody, that it is broken may be shown to anybody.
+    The names are returned normalised; a name may have either of the two, or both. Raises SettingsError, which says
+    where the fault is, without quoting: the operator's text is private, the fault is not.
     """
     if len(data) > MAX_DOCUMENT_BYTES:
         raise _broken(f"has {len(data)} bytes; at most {MAX_DOCUMENT_BYTES} are read")
@@ -78,7 +78,7 @@ def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _CachedRegistry:
-    """What was read last: the document and its texts, or why there are none; when that was, epoch seconds."""
+    """The last document and its texts, or why there are none, and when it was read, epoch seconds."""
 
     data: bytes
     texts: Mapping[str, Mapping[str, str]] | None
@@ -88,11 +88,11 @@ class _CachedRegistry:
 
 
 class PinnedRegistry:
-    """A registry that an operator writes: a document, for closed groups or over any other. Safe to share.
+    """A registry that an operator writes: a document, by itself or in front of another registry. Safe to share.
 
-    `load` gives the document's bytes, or raises NotNowError or OSError. It is asked anew `keep_seconds` after it was
-    asked last, not sooner, however often it fails. A new document that cannot be had, or is broken, is told in
-    the log, and the old one stays. `clock`: epoch seconds.
+    `load` returns the document's bytes, or raises NotNowError or OSError. It is called again `keep_seconds` after the
+    last call, not sooner, however often it fails. If a new document is unavailable or malformed, this is logged, and
+    the old one stays. `clock`: epoch seconds.
     """
 
     def __init__(self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = 30) -> None:
@@ -103,8 +103,10 @@ class PinnedRegistry:
         self._lock = Lock()
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        """The text. Raises NotNowError where no document could be read yet: PROFILE_LOOKUP_FAILED with the place, or
-        what `load` raises."""
+        """The text. Raises NotNowError if no document could be read yet.
+
+        The reason is PROFILE_LOOKUP_FAILED with the place of the fault, or that of `load`.
+        """
         with self._lock:
             if self._clock() >= self._held.read_at + (FRESH_SECONDS if fresh else self._keep_seconds):
                 self._held = self._read()
@@ -117,7 +119,7 @@ class PinnedRegistry:
         old, reason = self._held, PROFILE_LOOKUP_FAILED
         try:
             data = self._load()
-            # Most often nothing has changed, and YAML takes its time.
+            # Usually nothing has changed, and parsing YAML takes time.
             texts = old.texts if old.texts is not None and data == old.data else parse_registry(data)
             return _CachedRegistry(data, texts, "", self._clock())
         except NotNowError as error:
@@ -135,13 +137,13 @@ class PinnedRegistry:
 
 
 def _read(data: bytes) -> object:
-    """JSON if it is, YAML otherwise: YAML reads JSON, too, but half of each surrogate pair by itself."""
+    """JSON if possible, otherwise YAML. YAML reads JSON, too, but reads each half of a surrogate pair by itself."""
     try:
         return parse(data, max_bytes=MAX_DOCUMENT_BYTES)
     except TheirError as error:
         if error.reason != NOT_JSON:
             raise _broken(f"is JSON with a fault: {error.detail}") from None
-    # Few starts are for dm3, and what is JSON needs none of it: imported only where a document is YAML.
+    # Few processes need dm3, and JSON needs no YAML parser: imported only for a YAML document.
     import yaml
 
     from postroom.names.documents import FAULTS, MAX_DEPTH, UniqueStrings

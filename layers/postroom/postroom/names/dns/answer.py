@@ -1,7 +1,7 @@
 """A DNS answer, parsed lazily: the places of its records at once, their contents when needed. Pure.
 
-`dns.message.from_wire` reads all there is, wanted or not, and hashes each record by its names: 16 kB of records that
-nobody asked for can take it 13 s. What is wanted it reads here, too, record by record.
+`dns.message.from_wire` reads everything, wanted or not, and hashes each record by its names: 16 kB of records that
+nobody asked for can take it 13 s. Records that are needed are read by dnspython here, too, one by one.
 """
 
 import struct
@@ -27,10 +27,12 @@ _POINTER: Final = 0xC0
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 255
 _CANONICAL: Final = frozenset({A, AAAA, TXT, DNSKEY, DS, NSEC, NSEC3})
-"""Types whose data are in canonical form as they come: without names, or with one that is neither compressed nor
-changed in case (RFC 6840 §5.1)."""
+"""Types whose data is in canonical form as it comes.
+
+They contain no names, or one that is neither compressed nor changed in case (RFC 6840 §5.1).
+"""
 _SOA_NUMBERS: Final = 20
-"""The bytes behind the names of a SOA record."""
+"""The bytes after the names of a SOA record."""
 _UNREADABLE: Final = (dns.exception.DNSException, ValueError, ArithmeticError, LookupError, TypeError, struct.error)
 
 
@@ -39,7 +41,7 @@ class Malformed(Exception):  # noqa: N818 - a fact about an answer
 
 
 class RecordData(NamedTuple):
-    """Where the data of a record is in its message, and the record's TTL in seconds (of OPT: its flags)."""
+    """The place of a record's data in its message, and the record's TTL in seconds (of OPT: its flags)."""
 
     at: int
     length: int
@@ -55,7 +57,7 @@ class RRset(NamedTuple):
 
     @property
     def ttl(self) -> int:
-        """The least of all (RFC 2181 §5.2)."""
+        """The smallest TTL of all records (RFC 2181 §5.2)."""
         return min(place.ttl for place in self.places)
 
     def read(self) -> list[dns.rdata.Rdata]:
@@ -66,7 +68,7 @@ class RRset(NamedTuple):
             raise Malformed(f"{self.rdtype.name} cannot be read") from error
 
     def readable(self) -> list[dns.rdata.Rdata]:
-        """Those that can be read."""
+        """The records that can be read."""
         found = []
         for place in self.places:
             with suppress(Malformed):
@@ -74,13 +76,16 @@ class RRset(NamedTuple):
         return found
 
     def canonical(self) -> dict[bytes, dns.rdata.Rdata]:
-        """The same by their data in canonical form (RFC 4034 §6.2), so that each is there once. Raises `Malformed`."""
+        """The records by their data in canonical form (RFC 4034 §6.2), so that each is there once.
+
+        Raises `Malformed`.
+        """
         return {self._canonical(place, record): record for place, record in zip(self.places, self.read(), strict=True)}
 
     def _canonical(self, place: RecordData, record: dns.rdata.Rdata) -> bytes:
         if self.rdtype in _CANONICAL:
             return self._data(place)
-        # What `record.to_digestable` does takes time that grows with the square of a name's labels.
+        # The time of `record.to_digestable` grows with the square of the number of a name's labels.
         if isinstance(record, CnameRecord | DnameRecord):
             return record.target.to_digestable()
         if isinstance(record, SoaRecord):
@@ -96,7 +101,7 @@ _Places = dict[tuple[bytes, int], list[RecordData]]
 
 @dataclass(frozen=True)
 class AnswerSection:
-    """The records of class IN in one section of a message, by name (in whatever case) and type."""
+    """The records of class IN in one section of a message, by name (in any case) and type."""
 
     wire: bytes
     _sets: Mapping[tuple[bytes, int], Sequence[RecordData]]
@@ -113,7 +118,7 @@ class AnswerSection:
         return RRset(RRSIG, self.wire, places) if places else None
 
     def count(self, rdtype: RdataType) -> int:
-        """How many names have records of this type."""
+        """The number of names that have records of this type."""
         return sum(its_type == rdtype for _, its_type in self._sets)
 
     def of_type(self, rdtype: RdataType) -> Iterator[dns.name.Name]:
@@ -135,7 +140,7 @@ class Answer:
 
     @property
     def is_truncated(self) -> bool:
-        """There is more, by TCP."""
+        """Whether the answer was truncated: the rest is available over TCP."""
         return bool(self.flags & dns.flags.TC)
 
     @classmethod
@@ -148,13 +153,13 @@ class Answer:
 
 
 class _Reader:
-    """From the first byte to the last; raises one of `_UNREADABLE`."""
+    """Reads the message from the first byte to the last; raises one of `_UNREADABLE`."""
 
     def __init__(self, wire: bytes) -> None:
         self._wire = wire
         self._at = 0
         self._names: dict[int, bytes] = {}
-        """Names, and the ends of names, by their offset: where others point to."""
+        """Names, and the ends of names, by their offset, because others point to them."""
 
     def message(self) -> Answer:
         id_, flags, questions, answers, authorities, additional = self._fields(_HEADER)
@@ -167,7 +172,7 @@ class _Reader:
         except _UNREADABLE:
             if not flags & dns.flags.TC:
                 raise
-            # Cut where there was no more room. It is asked for again, whole.
+            # Cut off because there was no more room. The question is asked again over TCP.
             answer = authority = AnswerSection(self._wire, {}, {})
             edns = 0
         return Answer(self._wire, id_, flags, dns.rcode.from_flags(flags, edns), question, answer, authority)
@@ -184,7 +189,7 @@ class _Reader:
             if rdclass != IN:
                 continue
             if rdtype == RRSIG:
-                # The type that it covers stands first (RFC 4034 §3.1).
+                # The type that it covers comes first (RFC 4034 §3.1).
                 covered = int.from_bytes(self._wire[place.at : place.at + 2])
                 signatures.setdefault((owner, covered), []).append(place)
             else:
@@ -223,10 +228,10 @@ class _Reader:
             length = self._wire[at]
             if length >= _POINTER:
                 end = end or at + 2
-                # Others may point here, and go the same way: once.
+                # Other names may point here: each part is followed once.
                 labels.append((at, b""))
                 at = (length & ~_POINTER) << 8 | self._wire[at + 1]
-                # Only backwards: so it ends.
+                # Only backwards, so that it ends.
                 if at >= lowest:
                     raise ValueError("a name points forward")
                 lowest = at

@@ -1,6 +1,6 @@
-"""DNS over HTTPS (RFC 8484), with kept connections.
+"""DNS over HTTPS (RFC 8484), with persistent connections.
 
-A module of its own: most deployments ask over TCP, and need not import a library of HTTP at every start.
+It is a module of its own, because most deployments use TCP, and need not import an HTTP library at every start.
 """
 
 import contextvars
@@ -15,11 +15,11 @@ from postroom.net.timed import TimedStream, seconds_left
 
 _MEDIA_TYPE = b"application/dns-message"
 _DEADLINE: contextvars.ContextVar[float] = contextvars.ContextVar("deadline")
-"""Of the question that this thread asks: its connection is kept, and carries questions of others later."""
+"""The deadline of this thread's question. Its connection is reused later for questions of other threads."""
 
 
 class HttpsConnections:
-    """Connections to https resolvers. Thread safe; close it."""
+    """Connections to https resolvers. Thread-safe; must be closed."""
 
     def __init__(self, trust: ssl.SSLContext | None) -> None:
         self._pool = httpcore.ConnectionPool(
@@ -27,11 +27,14 @@ class HttpsConnections:
         )
 
     def close(self) -> None:
-        """End them."""
+        """Close the connections."""
         self._pool.close()
 
     def post(self, server: Server, wire: bytes, deadline: float) -> bytes:
-        """What `server` says to a query, until `deadline` (time.monotonic). Raises `Unusable`, `TooLong`, `OSError`."""
+        """The answer of `server` to a query, until `deadline` (time.monotonic).
+
+        Raises `Unusable`, `TooLong`, `OSError`.
+        """
         try:
             return self._post(server, wire, deadline)
         except httpcore.TimeoutException as error:
@@ -74,7 +77,7 @@ class _TimedBackend(httpcore.NetworkBackend):
 
 
 def _asked_for() -> float:
-    """Seconds left for the question that this thread asks."""
+    """Seconds left for this thread's question."""
     return seconds_left(_DEADLINE.get())
 
 

@@ -20,11 +20,11 @@ class Question(NamedTuple):
 
 
 class Elsewhere(Question):
-    """A question that another resolver is to answer than before, if there is one."""
+    """A question that is to be asked at another resolver than before, if there is one."""
 
 
 Ask = Callable[[Question], Answer]
-"""Answers a question with a message of rcode NOERROR, NXDOMAIN or YXDOMAIN that is for that question.
+"""Answers a question with a message of rcode NOERROR, NXDOMAIN or YXDOMAIN.
 
-Raises `NotNowError`: KEY_LOOKUP_FAILED when nobody gave such an answer in time, DNSSEC_TOO_COSTLY when it was too long.
+Raises `NotNowError`: KEY_LOOKUP_FAILED if no server gave such an answer in time, DNSSEC_TOO_COSTLY if it was too long.
 """

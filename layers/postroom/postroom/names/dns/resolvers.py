@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Resolvers:
-    """Asks the servers in the order given; one that failed lately is asked last, and so is one that has answered
-    where a question is to be asked elsewhere. Thread safe; close it.
+    """Asks the servers in the given order. Thread-safe; must be closed.
 
-    `try_seconds` bounds one try at one server, `budget_seconds` everything asked through one `asking()`,
-    `back_off_seconds` how long a failed server comes last. `clock` is monotonic, in seconds.
+    A server that failed recently is asked last. So is a server that has already answered, if the question is to be
+    asked elsewhere. `try_seconds` limits one attempt at one server, `budget_seconds` everything asked through one
+    `asking()`, `back_off_seconds` how long a failed server is asked last. `clock` is monotonic, in seconds.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class Resolvers:
         self._last_until: dict[Server, float] = {}
 
     def asking(self, budget_seconds: float | None = None) -> Ask:
-        """An `Ask` for one look-up: all questions asked through it share one budget of time."""
+        """An `Ask` for one look-up: all questions asked through it share one time limit."""
         deadline = self._clock() + (self._budget_seconds if budget_seconds is None else budget_seconds)
         answered: set[Server] = set()
         return lambda question: self._ask(question, deadline, answered)
 
     def close(self) -> None:
-        """End the connections kept open to https resolvers."""
+        """Close the connections to https resolvers."""
         if self._https is not None:
             self._https.close()
 
@@ -69,7 +69,7 @@ class Resolvers:
         self.close()
 
     def _ask(self, question: Question, deadline: float, answered: set[Server]) -> Answer:
-        """`answered`: the servers that gave the answers which are now wanted from elsewhere."""
+        """Ask the servers. `answered`: the servers whose answers are to be confirmed by another one."""
         failures: list[str] = []
         reason = KEY_LOOKUP_FAILED
         for server in self._in_turn(last=answered if isinstance(question, Elsewhere) else set()):
@@ -80,7 +80,7 @@ class Resolvers:
             try:
                 answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._https))
             except TooLong as error:
-                # That is not the server's doing; still another one may know less.
+                # That is not the server's fault, but another server may have a shorter answer.
                 failures.append(str(error))
                 reason = DNSSEC_TOO_COSTLY
                 continue
@@ -92,7 +92,7 @@ class Resolvers:
                     answered.add(server)
                 return answer
             self._note(server, self._clock() + self._back_off_seconds)
-        # Which servers we ask is nobody's business; what went wrong with them is.
+        # The names of our resolvers are private; what went wrong with them is not.
         raise NotNowError(reason, f"no resolver answered {question}: {'; '.join(failures)}")
 
     def _in_turn(self, last: set[Server]) -> list[Server]:

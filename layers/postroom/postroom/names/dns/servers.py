@@ -15,7 +15,7 @@ _PORTS: dict[str, int] = {"udp": 53, "tcp": 53, "https": 443}
 
 
 class Server(NamedTuple):
-    """One resolver. `host` is an IP address, or for https a host name; `path` is only used by https."""
+    """One resolver. `host` is an IP address, or for https a host name; `path` is only used for https."""
 
     scheme: Scheme
     host: str
@@ -47,7 +47,7 @@ def _server(text: str) -> Server:
         port = _PORTS[url.scheme]
     if url.scheme == "https":
         return Server("https", host, port, url.path or "/dns-query")
-    # A resolver named by a host name would need a resolver.
+    # A resolver named by a host name would itself need a resolver.
     if url.path.strip("/") or not _is_ip(host):
         raise SettingsError(wrong)
     return Server("udp" if url.scheme == "udp" else "tcp", host, port)
@@ -62,5 +62,5 @@ def _is_ip(host: str) -> bool:
 
 
 def _bracketed(host: str) -> str:
-    """A bare IPv6 address, as people write it, in the brackets that URLs want."""
+    """A bare IPv6 address, as people write it, in the brackets that URLs need."""
     return f"[{host}]" if ":" in host and _is_ip(host) else host

@@ -13,12 +13,12 @@ from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, TooLong, Unusable, 
 if TYPE_CHECKING:
     from postroom.names.dns.over_https import HttpsConnections
 
-# A datagram is lost now and then: it is sent again this often within the time of one try.
+# A datagram is sometimes lost: it is sent again this often within the time of one attempt.
 _UDP_SENDS = 3
 
 
 def exchange(server: Server, query: Query, seconds: float, https: "HttpsConnections | None") -> Answer:
-    """The server's answer to `query`, of any rcode, within `seconds`. `https`: for a server that is asked so.
+    """The server's answer to `query`, with any rcode, within `seconds`. `https`: for a server that is asked by HTTPS.
 
     Raises `Unusable` (no answer to this query), `TooLong`, or `OSError` (network, time-out).
     """
@@ -40,12 +40,12 @@ def _udp(server: Server, query: Query, deadline: float) -> Answer:
     wire = query.to_wire()
     patience = _seconds_left(deadline) / _UDP_SENDS
     with socket.socket(_family(server.host), socket.SOCK_DGRAM) as sock:
-        # Connected: the kernel drops datagrams from elsewhere and reports a closed port at once.
+        # Connected: the kernel drops datagrams from elsewhere, and reports a closed port at once.
         sock.connect((server.host, server.port))
         while True:
             resend_at = time.monotonic() + min(patience, _seconds_left(deadline))
             sock.send(wire)
-            # Datagrams that are no answer to this query are passed over: a forger must not end the wait.
+            # Datagrams that do not answer this query are ignored: a forger must not end the wait.
             while (left := resend_at - time.monotonic()) > 0:
                 sock.settimeout(left)
                 try:

@@ -1,4 +1,4 @@
-"""DNS queries on the wire, and the check whether bytes are their answer. Pure."""
+"""DNS queries on the wire, and the check that bytes are the answer to one. Pure."""
 
 import secrets
 import struct
@@ -13,46 +13,46 @@ from dns.rdatatype import OPT
 from postroom.names.dns.answer import Answer, Malformed
 from postroom.names.dns.question import Question
 
-# Fits one unfragmented datagram on every usual path (DNS flag day 2020).
+# Fits into one unfragmented datagram on every usual path (DNS flag day 2020).
 EDNS_PAYLOAD = 1232
 _EDNS = b"\0" + struct.pack("!HHIH", OPT, EDNS_PAYLOAD, dns.flags.DO, 0)
 
 MAX_ANSWER_BYTES = 16_384
-"""Read: a key record with its proof takes some 2,000, and what a zone puts into an answer costs us time."""
+"""The most bytes read: a key record with its proof has some 2,000, and everything in an answer costs us time."""
 
 _WITHOUT_QUESTION = (dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED)
 
 
 class TooLong(Exception):  # noqa: N818 - as Unusable
-    """An answer that is not read."""
+    """The answer is too long, and was not read."""
 
     def __init__(self) -> None:
         super().__init__(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
 
 
 class Unusable(Exception):  # noqa: N818 - it is a fact about an answer, handled by asking somebody else
-    """An answer that says nothing; the text is for people and names no server."""
+    """The answer is of no use; the text is for people, and names no server."""
 
 
 class Query(NamedTuple):
-    """A question as it is asked: with RD, CD and DO set, as we want all signatures and do our own checking."""
+    """A query with RD, CD and DO set: we need all signatures, and check them ourselves."""
 
     id: int
     question: Question
 
     def to_wire(self) -> bytes:
-        """The message (RFC 1035 §4.1, RFC 6891 §6.1.2). `dns.message` takes a fourth of a look-up for it."""
+        """The message (RFC 1035 §4.1, RFC 6891 §6.1.2). `dns.message` would take a fourth of a look-up for it."""
         return struct.pack("!6H", self.id, dns.flags.RD | dns.flags.CD, 1, 0, 0, 1) + self.asked + _EDNS
 
     @property
     def asked(self) -> bytes:
-        """The question as it stands in a message, in lower case (RFC 1035 §4.1.2)."""
+        """The question as in a message, in lower case (RFC 1035 §4.1.2)."""
         name, rdtype = self.question
         return name.to_digestable() + struct.pack("!HH", rdtype, IN)
 
 
 def make_query(question: Question) -> Query:
-    """A query with a fresh random id."""
+    """A query with a new random id."""
     return Query(secrets.randbits(16), question)
 
 
@@ -62,15 +62,15 @@ def read_answer(query: Query, wire: bytes) -> Answer | None:
         answer = Answer.read(wire)
     except Malformed:
         return None
-    # Who could not read the query need not repeat what it asked.
+    # A server that could not read the query need not repeat the question.
     repeats = answer.question == query.asked or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
     is_response = answer.flags & dns.flags.QR and dns.opcode.from_flags(answer.flags) == dns.opcode.QUERY
     return answer if is_response and answer.id == query.id and repeats else None
 
 
 def check_answer(answer: Answer) -> Answer:
-    """`answer` if its rcode tells of the name; raises `Unusable` else (SERVFAIL, REFUSED, …)."""
-    # YXDOMAIN: what a DNAME makes of the name is too long (RFC 6672 §2.2).
+    """`answer`, if its rcode says something about the name; otherwise raises `Unusable` (SERVFAIL, REFUSED, …)."""
+    # YXDOMAIN: the name that a DNAME leads to is too long (RFC 6672 §2.2).
     if answer.rcode not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN, dns.rcode.YXDOMAIN):
         raise Unusable(dns.rcode.to_text(answer.rcode))
     return answer

@@ -1,7 +1,7 @@
 """DNSSEC validation, from a trust anchor down (RFC 4033-4035, RFC 5155, RFC 6840).
 
-`validate` (or `look_up`, sans-I/O) ends with a verdict. No resolver is believed: not its AD bit, not its silence
-where a signature or a proof of absence is due.
+`validate` (or `look_up`, sans-I/O) returns a verdict. No resolver is trusted: not its AD bit, and not a missing
+signature or proof of absence.
 """
 
 from postroom.names.dnssec.anchors import IANA_ROOT, TrustAnchors

@@ -20,9 +20,9 @@ IANA_ROOT = """\
 
 @dataclass(frozen=True)
 class TrustAnchors:
-    """Zones whose keys are known beforehand, each by the DS records of its key-signing keys.
+    """Zones whose keys are known in advance, each by the DS records of its key-signing keys.
 
-    `negative`: names that count as not signed, with all below them down to the next anchor (RFC 7646).
+    `negative`: names that count as not signed, with everything below them down to the next anchor (RFC 7646).
     """
 
     zones: Mapping[dns.name.Name, tuple[DsRecord, ...]]
@@ -30,10 +30,10 @@ class TrustAnchors:
 
     @classmethod
     def parse(cls, text: str = IANA_ROOT, negative: str = "") -> Self:
-        """Anchors from lines of DS or DNSKEY records in master format, with full names (RFC 1035 §5); negative ones
-        from names parted by commas or spaces.
+        """Anchors from lines of DS or DNSKEY records in master format, with full names (RFC 1035 §5).
 
-        Raises `SettingsError` if a line or a name is anything else, there is no line, or a name is both.
+        Negative anchors are names separated by commas or spaces. Raises `SettingsError` if a line or a name is anything
+        else, there is no line, or a name is both.
         """
         zones: dict[dns.name.Name, tuple[DsRecord, ...]] = {}
         try:
@@ -43,7 +43,7 @@ class TrustAnchors:
         for rrset in rrsets:
             for record in rrset:
                 if isinstance(record, DnskeyRecord):
-                    # Few are written so; it brings all of dnspython's own zones and checks along.
+                    # Few settings have this form, and it imports all of dnspython's zones and checks.
                     from dns.dnssec import make_ds
 
                     record = make_ds(rrset.name, record, "SHA256")

@@ -1,4 +1,4 @@
-"""Common parts of NSEC and NSEC3: type bitmaps, and what a proof of absence says. Pure."""
+"""Common parts of NSEC and NSEC3: type bitmaps, and the result of a proof of absence. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Windows = Sequence[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Denier:
-    """A record that a proof of absence rests on: `owner` and `next` in text form."""
+    """A record that a proof of absence is based on: `owner` and `next` in text form."""
 
     rdtype: str
     owner: str
@@ -23,10 +23,10 @@ class Denier:
 
 @dataclass(frozen=True)
 class Denial:
-    """A proof that a name is not there (`no_name`), or that it is and has no such type.
+    """A proof that a name does not exist (`no_name`), or that it exists without such a type.
 
-    `opt_out`: only as far as unsigned delegations are let alone (RFC 5155 §6). `is_cut`: the name is delegated, so
-    the missing type is DS, and what is below is not signed.
+    `opt_out`: unsigned delegations are not covered (RFC 5155 §6). `is_cut`: the name is delegated, so the missing type
+    is DS, and everything below is not signed.
     """
 
     no_name: bool
@@ -36,14 +36,14 @@ class Denial:
 
 
 class Denials(Protocol):
-    """The proven NSEC or NSEC3 records of one zone that came with an answer."""
+    """The proven NSEC or NSEC3 records of one zone in an answer."""
 
     def absence(self, name: dns.name.Name, rdtype: RdataType) -> Denial | None:
-        """The proof that there is no such type at `name`, or no such name; None where these records prove neither."""
+        """The proof that `name` or its type does not exist; None if these records do not prove it."""
         ...
 
     def no_closer(self, name: dns.name.Name, encloser: dns.name.Name) -> Denial | None:
-        """The proof that a wildcard right below `encloser` may answer for `name` (RFC 4035 §5.3.4, RFC 5155 §8.8)."""
+        """The proof that a wildcard directly below `encloser` may answer for `name` (RFC 4035 §5.3.4, 5155 §8.8)."""
         ...
 
 
@@ -55,24 +55,24 @@ def lists(windows: Windows, rdtype: RdataType) -> bool:
 
 
 def is_delegation(windows: Windows) -> bool:
-    """Whether the bitmap is that of the zone above a cut: there are name servers, and no SOA (RFC 6840 §4.1, §4.4)."""
+    """Whether the bitmap is from the zone above a cut: it has NS, and no SOA (RFC 6840 §4.1, §4.4)."""
     return lists(windows, NS) and not lists(windows, SOA)
 
 
 def ends_zone_below(windows: Windows) -> bool:
-    """Whether names below the owner are somebody else's: of another zone, or a DNAME's (RFC 6840 §4.1)."""
+    """Whether names below the owner are in another zone, or covered by a DNAME (RFC 6840 §4.1)."""
     return is_delegation(windows) or lists(windows, DNAME)
 
 
 def says_no_name(windows: Windows) -> bool:
-    """Whether a bitmap at a name says that the name is not there (NXNAME, RFC 9824 §2)."""
+    """Whether a bitmap at a name says that the name does not exist (NXNAME, RFC 9824 §2)."""
     return lists(windows, _NXNAME)
 
 
 def denies(windows: Windows, rdtype: RdataType, name: dns.name.Name) -> bool:
-    """Whether a bitmap at `name` proves that there is no such type, nor an alias that leads to it (RFC 6840 §4.3).
+    """Whether a bitmap at `name` proves that there is no such type, and no alias that leads to it (RFC 6840 §4.3).
 
-    About DS only the zone above a cut can say that, about all else only the zone below (RFC 6840 §4.1).
+    For DS only the zone above a cut can prove this, for all other types only the zone below (RFC 6840 §4.1).
     """
     if lists(windows, rdtype) or lists(windows, CNAME):
         return False

@@ -12,12 +12,12 @@ from postroom.core.ijson import JsonValue
 from postroom.names.dnssec.denial import Denier
 
 MAX_JSON_BYTES = 2048
-"""Evidence travels in the receipt of each message, so it is kept small."""
+"""Evidence is part of the receipt of each message, so it must be small."""
 
 
 @dataclass(frozen=True)
 class SignatureWindow:
-    """A signature that held: the key it was made with and when it is valid (epoch seconds)."""
+    """A valid signature: the key it was made with, and its period (epoch seconds)."""
 
     algorithm: int
     key_tag: int
@@ -36,7 +36,7 @@ class SignatureWindow:
 
 @dataclass(frozen=True)
 class Link:
-    """A zone: the DS digest that vouched for one of its keys, and that key's signature over all its keys."""
+    """A zone: the DS digest of one of its keys, and that key's signature over all its keys."""
 
     zone: str
     digest_type: int
@@ -50,13 +50,13 @@ class Link:
 
 
 def zones(chain: Iterable[Link]) -> str:
-    """As in `. → example. → sender.example.`."""
+    """The zones of a chain, such as `. → example. → sender.example.`."""
     return " → ".join(link.zone for link in chain)
 
 
 @dataclass(frozen=True)
 class Alias:
-    """A CNAME that was followed, or what a DNAME makes of a name; both names in text form."""
+    """A CNAME that was followed, or the result of a DNAME; both names in text form."""
 
     owner: str
     target: str
@@ -64,7 +64,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The chain for the RRset that `owner` and `rdtype` name after following `aliases`, or for its absence."""
+    """The chain for the RRset of `owner` and `rdtype` after following `aliases`, or for its absence."""
 
     owner: str
     rdtype: str
@@ -72,22 +72,22 @@ class Evidence:
     chain: tuple[Link, ...]
     """From the trust anchor down to the zone that signed the RRset."""
     signed: SignatureWindow
-    """Of the RRset, or of a record that denies it."""
+    """The signature of the RRset, or of a record that denies it."""
     deniers: tuple[Denier, ...] = ()
-    """What proves that it is not there; or, beside a record, that it was rightly made of a wildcard's."""
+    """The records that prove its absence; or, beside a record, that it was correctly made from a wildcard."""
 
     def __str__(self) -> str:
-        """As in `. → example. → sender.example. (RSASHA256 20326 → ECDSAP256SHA256 7 → …)`."""
+        """The chain, such as `. → example. → sender.example. (RSASHA256 20326 → ECDSAP256SHA256 7 → …)`."""
         keys = " → ".join(f"{algorithm_name(key.algorithm)} {key.key_tag}" for key in self._windows())
         return f"{zones(self.chain)} ({keys})"
 
     def as_json(self) -> Mapping[str, JsonValue]:
-        """JSON-ready, at most 2 kB as compact JSON; what had to be left out is counted in `omitted`."""
+        """JSON-ready, at most 2 kB as compact JSON; `omitted` counts what had to be left out."""
         return self._json
 
     @cached_property
     def _json(self) -> Mapping[str, JsonValue]:
-        # Once: it stands in the receipt of every message that a key in memory proves.
+        # Made once: it is in the receipt of every message that a cached key verifies.
         aliases, chain, deniers = list(self.aliases), list(self.chain), list(self.deniers)
         while True:
             value: dict[str, JsonValue] = {
@@ -103,7 +103,7 @@ class Evidence:
             omitted = whole - len(aliases) - len(chain) - len(deniers)
             if omitted:
                 value["omitted"] = omitted
-            # The ends of the chain say the most: the anchor, and the zone that signed the answer.
+            # The ends of the chain are most important: the anchor, and the zone that signed the answer.
             if len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES:
                 return value
             if len(aliases) > 1:
@@ -111,12 +111,12 @@ class Evidence:
             elif len(chain) > 1:
                 del chain[len(chain) // 2]
             else:
-                # Names full of escapes: two of them, an alias and a zone leave room.
+                # Even if all names consist of escapes, two of them, an alias and a zone fit.
                 deniers.pop()
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """What `as_json` made, but for what it had to leave out. Raises ValueError."""
+        """The evidence from the result of `as_json`, except what that left out. Raises ValueError."""
         told = cast("Any", value)
         try:
             return cls(
@@ -163,5 +163,6 @@ def _read_window(window: Any) -> SignatureWindow:
 
 
 def _cut(name: str) -> str:
-    """Names come from strangers: the longest, all of escapes, has a thousand characters, which JSON escapes anew."""
+    """A name, shortened: names come from strangers, and the longest, of escapes, has a thousand characters, which JSON
+    escapes again."""
     return name if len(json.dumps(name)) <= 257 else f"{name[:60]}…{name[-60:]}"

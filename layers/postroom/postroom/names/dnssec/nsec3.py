@@ -15,20 +15,20 @@ from postroom.names.dnssec.budget import Budget
 from postroom.names.dnssec.denial import Denial, Denier, denies, ends_zone_below, is_delegation, says_no_name
 
 MAX_ITERATIONS: Final = 150
-"""A zone of more counts as not signed where it denies something (RFC 9276 §3.2, which asks zones for none)."""
+"""A denial by a zone with more iterations counts as unsigned (RFC 9276 §3.2, which asks zones for 0)."""
 _HASH_BYTES: Final = 20
 _HASH_LABEL: Final = 32
 
 
 class Hashes:
-    """Of names, each made once, as far as a budget reaches (RFC 5155 §5)."""
+    """Hashes of names, each computed once, within a budget (RFC 5155 §5)."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._made: dict[tuple[bytes, int, dns.name.Name], bytes] = {}
 
     def of(self, name: dns.name.Name, salt: bytes, iterations: int) -> bytes:
-        """As in the owner of an NSEC3 record. Raises `Exceeded`."""
+        """The hash as in the owner of an NSEC3 record. Raises `Exceeded`."""
         key = salt, iterations, name
         if key not in self._made:
             self._budget.hash(iterations + 1)
@@ -41,9 +41,9 @@ class Hashes:
 
 @dataclass(frozen=True)
 class Nsec3s:
-    """The proven NSEC3 records of `zone` that came with an answer, by the hash in their owner (`readable`).
+    """The proven NSEC3 records of `zone` in an answer, by the hash in their owner (`readable`).
 
-    Raises `Exceeded` where more names would have to be hashed than may be.
+    Raises `Exceeded` if more names would have to be hashed than allowed.
     """
 
     zone: dns.name.Name
@@ -51,7 +51,7 @@ class Nsec3s:
     hashes: Hashes
 
     def absence(self, name: dns.name.Name, rdtype: RdataType) -> Denial | None:
-        """The proof that there is no such type at `name`, or no such name; None where these records prove neither."""
+        """The proof that `name` or its type does not exist; None if these records do not prove it."""
         if own := self._matching(name):
             return self._no_data(own, name, rdtype)
         encloser = self._closest_encloser(name)
@@ -60,18 +60,18 @@ class Nsec3s:
             return None
         proof = (self._hash(encloser), closer)
         if self._is_opt_out(closer):
-            # Whatever wildcard there is, an unsigned delegation goes before it.
+            # An unsigned delegation takes precedence over any wildcard.
             return Denial(False, self._deniers(*proof), opt_out=True)
         wildcard = dns.name.from_text("*", encloser)
         if at_wildcard := self._matching(wildcard):
             found = self._no_data(at_wildcard, wildcard, rdtype)
-            # No wildcard delegates (RFC 4592 §4.2).
+            # A wildcard never delegates (RFC 4592 §4.2).
             return None if not found or found.is_cut else Denial(False, self._deniers(*proof, at_wildcard))
         around_wildcard = self._covering(wildcard)
         return Denial(True, self._deniers(*proof, around_wildcard)) if around_wildcard else None
 
     def no_closer(self, name: dns.name.Name, encloser: dns.name.Name) -> Denial | None:
-        """The proof that a wildcard right below `encloser` may answer for `name` (RFC 5155 §8.8)."""
+        """The proof that a wildcard directly below `encloser` may answer for `name` (RFC 5155 §8.8)."""
         closer = self._covering(_child(name, encloser))
         return Denial(True, self._deniers(closer), self._is_opt_out(closer)) if closer else None
 
@@ -82,7 +82,7 @@ class Nsec3s:
         return Denial(says_no_name(windows), self._deniers(own), is_cut=rdtype == DS and is_delegation(windows))
 
     def _closest_encloser(self, name: dns.name.Name) -> dns.name.Name | None:
-        """The longest ancestor of `name` that is there, and whose zone names below it are of (RFC 5155 §8.3)."""
+        """The longest ancestor of `name` that exists, and in whose zone the names below it are (RFC 5155 §8.3)."""
         while name != self.zone:
             name = name.parent()
             if found := self._matching(name):
@@ -117,10 +117,10 @@ class Nsec3s:
 
 
 def readable(zone: dns.name.Name, records: Mapping[dns.name.Name, Nsec3Record]) -> dict[bytes, Nsec3Record]:
-    """Of a zone's NSEC3 records those that can be read here, by the hash in their owner.
+    """Those of a zone's NSEC3 records that can be read here, by the hash in their owner.
 
-    Left out are those of another hash than SHA-1, with flags that mean nothing yet (RFC 5155 §8.1, §8.2), or of
-    another salt or count than the first: one answer has one set of parameters.
+    Records with another hash than SHA-1, with unknown flags (RFC 5155 §8.1, §8.2), or with another salt or count than
+    the first one are ignored: one answer has one set of parameters.
     """
     found: dict[bytes, Nsec3Record] = {}
     for owner, record in records.items():
@@ -134,5 +134,5 @@ def readable(zone: dns.name.Name, records: Mapping[dns.name.Name, Nsec3Record]) 
 
 
 def _child(name: dns.name.Name, encloser: dns.name.Name) -> dns.name.Name:
-    """The ancestor of `name`, or `name` itself, that is right below `encloser`."""
+    """The ancestor of `name`, or `name` itself, directly below `encloser`."""
     return name.split(len(encloser) + 1)[1]

@@ -1,4 +1,4 @@
-"""Operators' choices of what counts as a proof."""
+"""Operators' settings for what counts as a proof."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ _DIGESTS = frozenset({DSDigest.SHA256, DSDigest.SHA384})
 
 @dataclass(frozen=True)
 class Policy:
-    """`accept_sha1`: take signatures and DS digests of SHA-1, too. Without it a zone that has nothing better counts as
-    not signed (RFC 9905 §2, §3); the RFCs before it ask to validate them (RFC 8624 §3.1, §3.3).
+    """`accept_sha1`: accept signatures and DS digests with SHA-1, too.
 
-    `skew_seconds`: how far our clock may be off where signatures begin and end.
+    Otherwise a zone that has nothing better counts as not signed (RFC 9905 §2, §3); earlier RFCs ask to validate them
+    (RFC 8624 §3.1, §3.3). `skew_seconds`: how far our clock may be off when signatures begin and end.
     """
 
     accept_sha1: bool = False
@@ -34,6 +34,6 @@ class Policy:
         return algorithm in _ALGORITHMS or (self.accept_sha1 and algorithm in _SHA1_ALGORITHMS)
 
     def digests(self, offered: set[int]) -> frozenset[DSDigest]:
-        """Which digest types of a zone's DS records count: SHA-1 only if there is nothing better (RFC 4509 §3)."""
+        """The digest types of a zone's DS records that count: SHA-1 only if there is nothing better (RFC 4509 §3)."""
         better = _DIGESTS & offered
         return frozenset({DSDigest.SHA1}) if self.accept_sha1 and not better else frozenset(better)

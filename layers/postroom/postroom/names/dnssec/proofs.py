@@ -1,8 +1,8 @@
 """Proofs of records, of their absence and of zones' keys, from a trust anchor down. Sans-I/O: steps of a walk.
 
-For each RRset: whose signature stands on it → that zone's DNSKEY RRset → the DS that vouches for it, itself an RRset
-of the zone above → … until an anchor. What has no signature that holds is Insecure only where the zones from the
-anchor down prove that one of them delegates it unsigned, else `Broken`.
+For each RRset: the signer of its signature → that zone's DNSKEY RRset → the DS that names its key, which is an RRset of
+the zone above → … until an anchor. An RRset without a valid signature is Insecure only if the zones from the anchor
+down prove that one of them delegates it unsigned; otherwise it is `Broken`.
 """
 
 from collections.abc import Generator, Iterator
@@ -38,17 +38,17 @@ from postroom.names.dnssec.zones import BrokenZone, Cut, KnownZones
 
 T = TypeVar("T")
 Steps = Generator[Question, Answer, T]
-"""What yields questions, is sent their answers, and returns what it found out."""
+"""Yields questions, is sent their answers, and returns its result."""
 
 MAX_DENIERS: Final = 16
-"""NSEC or NSEC3 RRsets looked at in an answer: a proof takes three, and one for each wildcard on the way to it."""
+"""NSEC or NSEC3 RRsets read in an answer: a proof takes three, and one for each wildcard on the way."""
 MAX_SIGNERS: Final = 4
-"""Zones named by the signatures of an answer: one, or that above it, too, while a zone is moved into another."""
+"""Zones named by the signatures of an answer: one, or also the one above it, while a zone is moved into another."""
 _NO_PROOF: Final = "and no NSEC or NSEC3 record that came with it proves that"
 
 
 class Unsigned(Exception):  # noqa: N818 - a finding that becomes a verdict
-    """What is looked up is not signed, by a proof or by a setting."""
+    """The name is not signed, by a proof or by a setting."""
 
     def __init__(self, verdict: Insecure) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Unsigned(Exception):  # noqa: N818 - a finding that becomes a verdict
 
 
 class Denied(NamedTuple):
-    """That an RRset is not there, by which denial, out of which records."""
+    """The proof that an RRset does not exist: the denial, and its records."""
 
     proof: Proof
     denial: Denial
@@ -68,13 +68,15 @@ class _NotSigned(Broken):
 
 
 class BrokenBefore(Broken):
-    """A zone was found broken a moment ago, and a second time elsewhere."""
+    """A zone was found broken a moment ago, and by a second resolver, too."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer. Nothing in it is proven, but for what was found so of its denials, by the zone that signed them:
-    each alias in it may ask for them anew."""
+    """An answer. Nothing in it is proven, except denials that were proven before, by the zone that signed them.
+
+    Each alias in it may need them again.
+    """
 
     answer: Section
     authority: Section
@@ -82,7 +84,7 @@ class Reply:
 
     @cached_property
     def deniers(self) -> list[Signed]:
-        """The NSEC and NSEC3 RRsets that came with it; raises `Exceeded`."""
+        """The NSEC and NSEC3 RRsets of the answer; raises `Exceeded`."""
         if self.authority.count(NSEC) + self.authority.count(NSEC3) > MAX_DENIERS:
             raise Exceeded(f"more than {MAX_DENIERS} NSEC or NSEC3 records came with an answer")
         owners = [(owner, rdtype) for rdtype in (NSEC, NSEC3) for owner in self.authority.of_type(rdtype)]
@@ -90,9 +92,9 @@ class Reply:
 
 
 class Prover:
-    """What one walk has found out, and what it may still spend.
+    """What one walk has found out, and what is left of its budget.
 
-    All steps raise `Broken`, `Unsigned` or `Exceeded` where they cannot return what they are for.
+    All steps raise `Broken`, `Unsigned` or `Exceeded` if they have no result.
     """
 
     def __init__(
@@ -106,18 +108,19 @@ class Prover:
         self._again = again
         self._budget = Budget()
         self._hashes = Hashes(self._budget)
-        # Its own: what is remembered by the doing of strangers must leave enough to ask, and prove the answer.
+        # A budget of its own: work on remembered records, which strangers can cause, must leave enough to ask and to
+        # prove the answer.
         self._recalled = Hashes(Budget())
         self._replies: dict[Question, Reply] = {}
         self._zones: dict[dns.name.Name, Zone] = {}
         self._failed: dict[dns.name.Name, Broken | Exceeded] = {}
         self._aliases: list[Alias] = []
         self.chain: tuple[Link, ...] = ()
-        """Down to the zone that was proven, or recalled, last."""
+        """The chain down to the zone that was proven, or recalled, last."""
         self._until = now + 2**31 - 1  # the largest TTL there is (RFC 2181 §8)
 
     def ask(self, name: dns.name.Name, rdtype: RdataType) -> Steps[Reply]:
-        """The answer to a question, asked once."""
+        """The answer to a question, which is asked once."""
         question = Elsewhere(name, rdtype) if self._again else Question(name, rdtype)
         if question not in self._replies:
             self._budget.ask()
@@ -126,7 +129,7 @@ class Prover:
         return self._replies[question]
 
     def prove(self, found: Signed, reply: Reply | None = None) -> Steps[Proof]:
-        """Prove an RRset. `reply`: what came with it, where it may have been made of a wildcard's."""
+        """Prove an RRset. `reply`: the answer it came with, if it may have been made from a wildcard."""
         name = found.name
         place = place_of(name, found.rdtype)
         try:
@@ -154,7 +157,7 @@ class Prover:
         return proof
 
     def deny(self, reply: Reply, name: dns.name.Name, rdtype: RdataType) -> Steps[Denied]:
-        """Prove that an RRset is not there."""
+        """Prove that an RRset does not exist."""
         self._budget.step()
         what, place = f"{name} {rdtype.name} is said to be absent", place_of(name, rdtype)
         try:
@@ -170,8 +173,10 @@ class Prover:
             raise (yield from self._unless_unsigned(place, error)) from None
 
     def recall(self, name: dns.name.Name, rdtype: RdataType) -> Denied | None:
-        """What earlier look-ups prove of an RRset that is not there (RFC 8198), so that nobody is asked; raises
-        `Unsigned` where they prove that its zone is not signed."""
+        """The remembered proof that an RRset does not exist (RFC 8198), so that no server is asked.
+
+        Raises `Unsigned` if its zone is proven not to be signed.
+        """
         place = place_of(name, rdtype)
         anchor = self._anchor(place)
         if self._again or self._fresh:
@@ -182,7 +187,7 @@ class Prover:
                 raise self.unsigned(end.why, above, DS, end.proof)
             self.chain = end.chain
             raise BrokenBefore(end.why)
-        # Where there is nothing to hash it with any more, asking takes less.
+        # If the budget has no hashes left, asking takes less work.
         with suppress(Exceeded):
             for records in self._known.denials(self._nearest(place), rdtype, self._now):
                 denied = _denied_by(records, name, rdtype, self._recalled)
@@ -191,14 +196,14 @@ class Prover:
         return None
 
     def remember(self, denied: Denied, rdtype: RdataType, seconds: int) -> Denied:
-        """A denial, for the look-ups after this one as well; it holds for so long."""
-        # The others in the answer deny other things, and are there at a stranger's pleasure.
+        """Remember a denial for later look-ups, for this many seconds."""
+        # The other records of the answer deny other things, and a stranger can choose them.
         records = replace(denied.records.only(denied.denial), until=self._now + seconds)
         self._known.put_denials(records, rdtype, self._now)
         return denied._replace(records=records)
 
     def pass_alias(self, owner: dns.name.Name, target: dns.name.Name, proof: Proof) -> None:
-        """From here on all rests on this alias, too."""
+        """From now on, the result also depends on this alias."""
         self._aliases.append(Alias(str(owner), str(target)))
         self._until = min(self._until, proof.until)
 
@@ -210,7 +215,7 @@ class Prover:
         return next(filter(None, (reply.answer.find(name.split(depth)[1], DNAME) for depth in depths)), None)
 
     def unsigned(self, why: str, name: dns.name.Name, rdtype: RdataType, proof: Proof) -> Unsigned:
-        """What to raise over something that is proven not to be signed."""
+        """The exception for a name that is proven not to be signed."""
         return Unsigned(Insecure(why, self.seconds_left(proof.until), self.evidence(name, rdtype, proof)))
 
     def evidence(self, name: dns.name.Name, rdtype: RdataType, proof: Proof) -> Evidence:
@@ -220,7 +225,7 @@ class Prover:
         return Evidence(str(name), rdtype.name, tuple(self._aliases), proof.chain, signed, deniers)
 
     def seconds_left(self, until: int) -> int:
-        """How long the verdict lasts: until then, and no longer than anything it rests on."""
+        """How long the verdict is valid: until then, and no longer than anything it depends on."""
         self._until = min(self._until, until)
         return max(0, self._until - self._now)
 
@@ -241,7 +246,7 @@ class Prover:
                 record = found.records[0]
                 holds, _ = find_signature(found, signer, zone.keys, self._now, self._policy, self._budget)
             except Broken:
-                # Others may prove it.
+                # Other denials may prove it.
                 continue
             if is_expanded(owner, holds):
                 continue
@@ -257,8 +262,11 @@ class Prover:
         return ProvenDenials(signer, zone.chain, nsecs, readable(signer, nsec3s), signature, until)
 
     def _unless_unsigned(self, place: dns.name.Name, error: Broken | Exceeded) -> Steps[Broken | Exceeded]:
-        """What to raise over something at `place` that cannot be proven. Raises `Unsigned` where it need not be:
-        below an unsigned delegation a signature says nothing, not even that it is wrong."""
+        """The exception for an RRset at `place` that cannot be proven.
+
+        Raises `Unsigned` if it need not be proven: below an unsigned delegation a signature says nothing, not even that
+        it is wrong.
+        """
         chain = self.chain
         if isinstance(error, _NotSigned):
             zone_name = yield from self._signed_zone_of(place)
@@ -269,16 +277,16 @@ class Prover:
         return error
 
     def _signed_zone_of(self, place: dns.name.Name) -> Steps[dns.name.Name]:
-        """The signed zone that `place` is in; raises `Unsigned` where it is proven to be in none."""
+        """The signed zone of `place`; raises `Unsigned` if it is proven to be in none."""
         zone = self._nearest(place)
-        # An anchor may be of keys that nobody can check.
+        # An anchor may have only keys that we cannot check.
         yield from self._zone(zone)
         for name in _downwards(zone, place):
             reply = yield from self.ask(name, DS)
             if reply.answer.find(name, DS):
                 yield from self._zone(name)
                 zone = name
-            # No zone begins at an alias (RFC 6672 §2.4, RFC 1034 §3.6.2). That it is one needs no proof: it makes
+            # No zone begins at an alias (RFC 6672 §2.4, RFC 1034 §3.6.2). The alias itself needs no proof: it makes
             # nothing Insecure.
             elif not reply.answer.find(name, CNAME) and not self.dname_above(reply, name, name):
                 denied = yield from self.deny(reply, name, DS)
@@ -312,19 +320,19 @@ class Prover:
             try:
                 return signer, (yield from self._zone(signer))
             except Broken:
-                # Anybody can add a signature in any name; one that holds is enough.
+                # Anybody can add a signature in any name; one valid signature is enough.
                 continue
         return signers[-1], (yield from self._zone(signers[-1]))
 
     def _zone(self, name: dns.name.Name) -> Steps[Zone]:
-        """A zone's proven keys; raises `Unsigned` where its delegation is proven to have no usable DS."""
+        """A zone's proven keys; raises `Unsigned` if its delegation is proven to have no usable DS."""
         self._budget.step()
         if failed := self._failed.get(name):
             raise type(failed)(str(failed))
         try:
             zone = self._remembered(name) or (yield from self._prove_zone(name))
         except (Broken, Exceeded) as error:
-            # Once: who lists every name above as a signer would have each of them tried anew for every other.
+            # Only once: if every name above is listed as a signer, each would be tried again for every other.
             self._failed[name] = error
             raise
         self.chain = zone.chain
@@ -342,11 +350,11 @@ class Prover:
         try:
             zone = self._zone_by(reply, name, chain, usable, until)
         except Broken as broken:
-            # Not sooner: one resolver may lie. Nor where no DS is proven: strangers name signers as they like.
+            # Not sooner: one resolver may lie. Not without a proven DS either: strangers can name any signer.
             if self._again:
                 self._known.put_broken(name, BrokenZone(str(broken), chain), self._now)
             raise
-        # Also of its own: what may not be kept at all holds for this walk.
+        # For this walk, too: what may not be cached at all is still valid for this walk.
         self._zones[name] = zone
         self._known.put(name, zone, self._now)
         return zone
@@ -354,7 +362,7 @@ class Prover:
     def _zone_by(
         self, reply: Reply, name: dns.name.Name, chain: tuple[Link, ...], usable: list[DsRecord], until: int
     ) -> Zone:
-        """The zone whose DNSKEY records are in an answer, if one of its usable DS records vouches for them."""
+        """The zone whose DNSKEY records are in an answer, if one of its usable DS records names one of them."""
         found = reply.answer.find(name, DNSKEY)
         if found is None:
             raise Broken(f"{name} has a DS but no DNSKEY")
@@ -371,7 +379,7 @@ class Prover:
     def _delegation(
         self, name: dns.name.Name
     ) -> Steps[tuple[tuple[Link, ...], tuple[DsRecord, ...], int, Proof | None]]:
-        """The chain above a zone, the DS records that vouch for its keys, until when, and what proves them."""
+        """The chain above a zone, the DS records of its keys, until when they are valid, and the proof."""
         self._anchor(name)
         if name in self._anchors.zones:
             return (), self._anchors.zones[name], self._until, None
@@ -384,7 +392,7 @@ class Prover:
         return proof.chain, tuple(it for it in found.records if isinstance(it, DsRecord)), proof.until, proof
 
     def _end_at_cut(self, name: dns.name.Name, denied: Denied) -> None:
-        """Raises `Unsigned` if the denial of a name's DS says that it is delegated, or may be."""
+        """Raises `Unsigned` if the denial of a name's DS says that the name is delegated, or may be."""
         if denied.denial.is_cut or denied.denial.opt_out:
             raise self._cut(name, f"{name} has no DS record in the zone above it", denied.proof)
 
@@ -393,14 +401,13 @@ class Prover:
         return self.unsigned(why, name, DS, proof)
 
     def _end(self, found: Signed, signature: RrsigRecord) -> int:
-        """When an RRset that this signature proves is to be forgotten (RFC 4035 §5.3.3)."""
+        """When an RRset that this signature proves expires (RFC 4035 §5.3.3)."""
         rest = seconds_left(signature, self._now, self._policy)
         return self._now + min(found.ttl, signature.original_ttl, rest)
 
 
 def place_of(name: dns.name.Name, rdtype: RdataType) -> dns.name.Name:
-    """The name whose zone has a name's records of this type: the DS of a zone belongs to the zone above it
-    (RFC 4035 §2.4)."""
+    """The name whose zone has records of this type for `name`: a zone's DS is in the zone above it (RFC 4035 §2.4)."""
     return name.parent() if rdtype == DS and name != dns.name.root else name
 
 
@@ -412,7 +419,7 @@ def _denied_by(records: ProvenDenials, name: dns.name.Name, rdtype: RdataType, h
 
 
 def _signers(sets: list[Signed], place: dns.name.Name, anchor: dns.name.Name) -> list[dns.name.Name]:
-    """Who has signed that may sign for `place`, the nearest first; nobody above its anchor has a say in it."""
+    """The signers that may sign for `place`, the nearest first; none above its anchor."""
     signers = {it.signer for found in sets for it in found.signatures}
     may = [it for it in signers if place.is_subdomain(it) and it.is_subdomain(anchor)]
     if len(may) > MAX_SIGNERS:
@@ -425,7 +432,7 @@ def _not_a_wildcards(found: Signed) -> Broken:
 
 
 def _downwards(above: dns.name.Name, name: dns.name.Name) -> Iterator[dns.name.Name]:
-    """The names from right below `above` down to `name`."""
+    """The names from directly below `above` down to `name`."""
     return (name.split(length)[1] for length in range(len(above) + 1, len(name) + 1))
 
 

@@ -17,7 +17,7 @@ from postroom.names.dnssec.signatures import Keys
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone's keys; `chain` leads from the anchor down to it."""
+    """A zone's keys; `chain` leads from the anchor to it."""
 
     keys: Keys
     chain: tuple[Link, ...]
@@ -26,7 +26,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Proof:
-    """Records, or their absence (`denial`), by a signature of the zone at the end of a chain."""
+    """Records, or their absence (`denial`), proven by a signature of the zone at the end of a chain."""
 
     chain: tuple[Link, ...]
     signature: RrsigRecord
@@ -36,7 +36,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class ProvenDenials:
-    """NSEC and NSEC3 records of one zone, `signer`, from one answer, and a signature of one of them, if there are any.
+    """NSEC and NSEC3 records of one zone, `signer`, from one answer, with a signature of one of them, if there are any.
 
     `nsec3s`: by the hash in their owner.
     """
@@ -50,7 +50,7 @@ class ProvenDenials:
 
     @cached_property
     def owners(self) -> frozenset[str]:
-        """Whose records they are, as evidence names them."""
+        """The owners of the records, as in the evidence."""
         return frozenset((*map(str, self.nsecs), *map(_shown, self.nsec3s)))
 
     def absence(self, name: dns.name.Name, rdtype: RdataType, hashes: Hashes) -> Denial | None:
@@ -62,7 +62,7 @@ class ProvenDenials:
         return next(filter(None, (it.no_closer(name, encloser) for it in self._denials(hashes))), None)
 
     def only(self, denial: Denial) -> "ProvenDenials":
-        """Those that a denial rests on."""
+        """The records that a denial is based on."""
         used = {it.owner for it in denial.deniers}
         nsecs = {owner: record for owner, record in self.nsecs.items() if str(owner) in used}
         nsec3s = {owner: record for owner, record in self.nsec3s.items() if _shown(owner) in used}

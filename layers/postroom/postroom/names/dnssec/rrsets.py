@@ -15,19 +15,21 @@ from postroom.names.dns.records import RrsigRecord
 from postroom.names.dnssec.budget import Exceeded
 
 MAX_RECORDS: Final = 32
-"""In an RRset that is to be proven, and of signatures over it: more than a key record or a zone's keys ever need. Each
-is read, sorted, digested and encoded."""
+"""The most records in an RRset to be proven, and signatures over it: more than a key record or a zone's keys ever have.
+
+Each record is read, sorted, digested and encoded.
+"""
 
 
 class Broken(Exception):  # noqa: N818 - a finding that becomes a verdict
-    """Something is there and does not prove what it should; the text says why."""
+    """Something exists and does not prove what it should; the text says why."""
 
 
 @dataclass(frozen=True)
 class Signed:
-    """An RRset and the signatures over its type that stand at its name, each read when it is wanted.
+    """An RRset and the signatures over it, each read when it is needed.
 
-    To read them raises `Exceeded` where they are too many, `Broken` where they cannot be read.
+    Reading them raises `Exceeded` if there are too many, `Broken` if they cannot be read.
     """
 
     name: dns.name.Name
@@ -38,7 +40,7 @@ class Signed:
 
     @property
     def what(self) -> str:
-        """As in `sender.example. DNSKEY`."""
+        """Its name and type, such as `sender.example. DNSKEY`."""
         return f"{self.name} {self.rdtype.name}"
 
     @property
@@ -48,7 +50,7 @@ class Signed:
 
     @cached_property
     def signatures(self) -> list[RrsigRecord]:
-        """The signatures that can be read: one that holds is enough."""
+        """The signatures that can be read: one valid signature is enough."""
         if self._signatures is None:
             return []
         self._check(self._signatures, "signatures")
@@ -61,7 +63,7 @@ class Signed:
 
     @cached_property
     def _canonical(self) -> dict[bytes, dns.rdata.Rdata]:
-        # Once: a stranger may have long data signed many times.
+        # Only once: a stranger may have long data signed many times.
         self._check(self._records, "records")
         try:
             return self._records.canonical()
@@ -90,7 +92,7 @@ class Section:
         return Signed(name, rdtype, ttl, found, signatures)
 
     def count(self, rdtype: RdataType) -> int:
-        """How many RRsets there are of this type."""
+        """The number of RRsets of this type."""
         return self._told.count(rdtype)
 
     def of_type(self, rdtype: RdataType) -> Iterator[dns.name.Name]:

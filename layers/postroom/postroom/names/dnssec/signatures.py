@@ -1,7 +1,7 @@
 """The check of a signature over an RRset, by a set of keys. Pure, over `dns.dnssecalgs`.
 
-`dns.dnssec.validate` is not used: it asks neither who may sign for a name, nor about wildcards, nor how much
-work a stranger makes us do, and takes times for numbers that never come round.
+`dns.dnssec.validate` is not used: it checks neither who may sign for a name nor wildcards, does not limit how much work
+a stranger can cause, and compares times as if they never wrapped around.
 """
 
 import hashlib
@@ -25,24 +25,28 @@ from postroom.names.dnssec.policy import Policy
 from postroom.names.dnssec.rrsets import Broken, Signed
 
 MAX_SIGNATURES: Final = 4
-"""Tried per RRset: a roll-over of key and algorithm at once needs no more."""
+"""Signatures tried for each RRset: even a roll-over of key and algorithm at once needs no more."""
 
 MAX_KEYS_PER_TAG: Final = 2
-"""Tried per algorithm and key tag: two may share a tag by chance, more do so on purpose (KeyTrap, CVE-2023-50387)."""
+"""Keys tried for each algorithm and key tag.
+
+Two keys may share a tag by chance; more do so on purpose (KeyTrap, CVE-2023-50387).
+"""
 
 MAX_KEY_BYTES: Final = 521
 MAX_EXPONENT_BYTES: Final = 8
-"""Of a key that is tried: RSA's modulus has at most 4,096 bits (RFC 3110 §2), its exponent is 65537."""
+"""The longest exponent of a key that is tried: an RSA modulus has at most 4,096 bits (RFC 3110 §2), the usual exponent
+is 65537."""
 
 Keys = Mapping[tuple[int, int], Sequence[DnskeyRecord]]
 """A zone's usable keys by (algorithm, key tag); tags may collide (RFC 4034 Appendix B)."""
 
 _RSA: Final = (Algorithm.RSASHA1, Algorithm.RSASHA1NSEC3SHA1, Algorithm.RSASHA256, Algorithm.RSASHA512)
 _COSTS: Final = {Algorithm.ECDSAP384SHA384: 4, Algorithm.ED448: 4}
-"""Checks of these take as long as so many others."""
+"""The cost of a check, if it takes as long as several others."""
 _DIGESTS: Final = {DSDigest.SHA1: hashlib.sha1, DSDigest.SHA256: hashlib.sha256, DSDigest.SHA384: hashlib.sha384}
 _TIMES: Final = 2**32
-"""Times come round (RFC 4034 §3.1.5)."""
+"""Times wrap around (RFC 4034 §3.1.5)."""
 
 
 def usable_keys(keys: Iterable[object], policy: Policy) -> Keys:
@@ -92,17 +96,17 @@ def vouched_for(
 
 
 def _digest(zone: dns.name.Name, key: DnskeyRecord, digest_type: int) -> bytes:
-    """Of a zone's key, for a DS record (RFC 4034 §5.1.4)."""
+    """The digest of a zone's key, for a DS record (RFC 4034 §5.1.4)."""
     return _DIGESTS[DSDigest(digest_type)](zone.to_digestable() + key.to_digestable()).digest()
 
 
 def find_signature(
     signed: Signed, signer: dns.name.Name, keys: Keys, now: float, policy: Policy, budget: Budget
 ) -> tuple[RrsigRecord, DnskeyRecord]:
-    """The first of the signatures by `signer` that holds over an RRset at `now`, and its key.
+    """The first valid signature by `signer` over an RRset at `now`, and its key.
 
-    The caller has seen to it that `signer` may sign for the owner, and proves what `is_expanded` of the signature
-    asks for. Raises `Broken`, or `Exceeded` where not all could be tried.
+    The caller has checked that `signer` may sign for the owner, and proves what `is_expanded` of the signature
+    requires. Raises `Broken`, or `Exceeded` if not all could be tried.
     """
     found, crowded = "no signature of a known algorithm is there", ""
     known = [it for it in signed.signatures if it.signer == signer and policy.knows(it.algorithm)]
@@ -133,24 +137,24 @@ def find_signature(
 
 
 def _is_costly(key: DnskeyRecord) -> bool:
-    """Whether a check takes a hundred times as long as with the keys that zones have."""
+    """Whether a check takes a hundred times as long as with the keys that zones use."""
     is_rsa = key.algorithm in _RSA
-    # The first byte is the exponent's length; 0: it has 256 or more (RFC 3110 §2).
+    # The first byte is the exponent's length; 0: it has 256 bytes or more (RFC 3110 §2).
     return len(key.key) > MAX_KEY_BYTES or (is_rsa and not 0 < int.from_bytes(key.key[:1]) <= MAX_EXPONENT_BYTES)
 
 
 def is_expanded(owner: dns.name.Name, signature: RrsigRecord) -> bool:
-    """Whether the RRset at `owner` was made of a wildcard's, which needs the proof that nothing is closer."""
+    """Whether the RRset at `owner` was made from a wildcard, which requires a proof that no closer name exists."""
     return signature.labels < _labels(owner)
 
 
 def seconds_left(signature: RrsigRecord, now: float, policy: Policy) -> int:
-    """Until the signature ends."""
+    """Seconds until the signature expires."""
     return _since(signature.expiration + policy.skew_seconds, int(now))
 
 
 def _labels(owner: dns.name.Name) -> int:
-    """As a signature counts them: without the root and without a leading `*` (RFC 4034 §3.1.3)."""
+    """The number of labels as a signature counts them: without the root and a leading `*` (RFC 4034 §3.1.3)."""
     return len(owner) - 1 - owner.is_wild()
 
 
@@ -160,7 +164,7 @@ def _since(time: int, earlier: int) -> int:
 
 
 def _obstacle(owner: dns.name.Name, signature: RrsigRecord, now: float, policy: Policy) -> str:
-    """What forbids to use this signature, before any arithmetic (RFC 4035 §5.3.1); empty if nothing does."""
+    """The reason why this signature must not be used, before any arithmetic (RFC 4035 §5.3.1); empty: none."""
     if signature.labels > _labels(owner):
         return f"the signature is for a name of {signature.labels} labels"
     if _since(signature.inception - policy.skew_seconds, int(now)) > 0:
@@ -174,14 +178,14 @@ def _holds(signed: Signed, signature: RrsigRecord, key: DnskeyRecord) -> bool:
     try:
         algorithm = dns.dnssecalgs.get_algorithm_cls_from_dnskey(key)
         algorithm.public_cls.from_dnskey(key).verify(signature.signature, _signed_bytes(signed, signature))
-    # Keys and signatures are hostile bytes; what the primitives cannot read does not hold.
+    # Keys and signatures are hostile bytes; if the library cannot read them, the signature is not valid.
     except (cryptography.exceptions.InvalidSignature, dns.exception.DNSException, ValueError, TypeError, struct.error):
         return False
     return True
 
 
 def _signed_bytes(signed: Signed, signature: RrsigRecord) -> bytes:
-    """What the signature is over (RFC 4034 §3.1.8.1): its own fields, and the RRset in canonical form (§6)."""
+    """The signed bytes (RFC 4034 §3.1.8.1): the signature's own fields, and the RRset in canonical form (§6)."""
     owner = signed.name
     if is_expanded(owner, signature):
         owner = dns.name.from_text("*", owner.split(signature.labels + 1)[1])

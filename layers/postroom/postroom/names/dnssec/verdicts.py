@@ -1,4 +1,4 @@
-"""The outcomes of a look-up. `why` is for people and safe to show: names, types, key tags and times."""
+"""The verdicts of a look-up. `why` is for people and safe to show: names, types, key tags and times."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,46 +11,51 @@ from postroom.names.dnssec.evidence import Evidence, Link
 
 @dataclass(frozen=True)
 class Secure:
-    """The RRset asked for, proven from a trust anchor."""
+    """The RRset, proven from a trust anchor."""
 
     records: tuple[dns.rdata.Rdata, ...]
     ttl: int
-    """Seconds: the least of all TTLs, original TTLs and times to a signature's end on the way."""
+    """Seconds: the smallest of all TTLs, original TTLs and times until a signature expires, in the whole chain."""
     evidence: Evidence
 
 
 @dataclass(frozen=True)
 class Absent:
-    """Proven not to be there, by NSEC or NSEC3 records (RFC 4035 §5.4, RFC 5155 §8). What kind of absence it is
-    the proof says, not the answer's rcode."""
+    """The RRset is proven not to exist, by NSEC or NSEC3 records (RFC 4035 §5.4, RFC 5155 §8).
+
+    The proof decides what does not exist, name or type; the answer's rcode does not.
+    """
 
     kind: Literal["nxdomain", "nodata"]
     ttl: int
-    """Seconds: as for `Secure`, and no more than the SOA's minimum, if one was there (RFC 2308 §5)."""
+    """Seconds: as for `Secure`, and no more than the SOA's minimum, if there was one (RFC 2308 §5)."""
     evidence: Evidence
 
 
 @dataclass(frozen=True)
 class Insecure:
-    """The zone is not signed as far as an anchor reaches, and that is proven: there is no DS for it, or none we can
-    check; or its operator or ours leave it out (opt-out, a negative trust anchor, too many iterations)."""
+    """The zone is proven not to be signed below an anchor.
+
+    It has no DS, or none that we can check; or its operator or ours excluded it (opt-out, a negative trust anchor, too
+    many iterations).
+    """
 
     why: str
     ttl: int
     """Seconds."""
     evidence: Evidence | None
-    """What proves it; None where it is a setting of ours."""
+    """The proof; None if a setting of ours is the reason."""
 
 
 @dataclass(frozen=True)
 class Bogus:
-    """Something is there and wrong, or a proof is not there where one is due (RFC 4033 §5)."""
+    """The answer is wrong, or a proof is missing (RFC 4033 §5)."""
 
     why: str
     chain: tuple[Link, ...] = field(default=(), compare=False)
-    """As far as it was proven, when it broke."""
+    """The chain, as far as it was proven."""
     is_certain: bool = field(default=False, compare=False)
-    """It was found so at a second try, now or a moment ago."""
+    """Whether a second attempt, now or a moment ago, had the same result."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class EndlessAlias:
 
 @dataclass(frozen=True)
 class Indeterminate:
-    """It could not be found out: nobody answered, or more work would be needed than a look-up may take.
+    """The verdict is unknown: no server answered, or a look-up would exceed its limits.
 
     `reason`: KEY_LOOKUP_FAILED, or DNSSEC_TOO_COSTLY.
     """

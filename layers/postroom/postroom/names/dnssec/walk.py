@@ -1,8 +1,8 @@
 """The look-up of (name, type), proven from a trust anchor down. A sans-I/O state machine, and a call that runs it.
 
-A walk is a generator: it yields a `Question`, is sent the answer, or thrown the `NotNowError` of who asked in vain,
-and returns a `Verdict`. From name to name along proven aliases, to the records asked for or the proof that they are
-not there.
+A walk is a generator: it yields a `Question`, is sent the answer, or the `NotNowError` of a failed question is thrown
+in, and it returns a `Verdict`. It follows proven aliases from name to name, to the requested records or the proof that
+they do not exist.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -27,7 +27,7 @@ from postroom.names.dnssec.zones import KnownZones
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY
 
 MAX_ALIASES: Final = 8
-"""CNAMEs and DNAMEs followed: what common resolvers follow at least; a key record needs one or two."""
+"""CNAMEs and DNAMEs followed: at least as many as common resolvers follow; a key record needs one or two."""
 
 
 def validate(
@@ -41,7 +41,7 @@ def validate(
     known: KnownZones | None = None,
     fresh: bool = False,
 ) -> Verdict:
-    """The verdict on (name, type), asked through `ask`; `now` in epoch seconds. For the rest see `walk`."""
+    """The verdict on (name, type), asked through `ask`; `now` in epoch seconds. For the other parameters see `walk`."""
     return drive(look_up(name, rdtype, anchors, now, policy=policy, known=known, fresh=fresh), ask)
 
 
@@ -55,8 +55,9 @@ def look_up(
     known: KnownZones | None = None,
     fresh: bool = False,
 ) -> Steps[Verdict]:
-    """A walk, and where it ends bogus a second one: a zone may have changed its keys in haste, a resolver may lie.
-    Where nobody answers then, it is not known to be bogus: indeterminate.
+    """A walk, and if it ends bogus, a second one: a zone may just have changed its keys, or a resolver may lie.
+
+    If no server answers the second time, the verdict is indeterminate.
     """
     verdict = yield from walk(name, rdtype, anchors, now, policy=policy, known=known, fresh=fresh)
     if isinstance(verdict, Bogus) and not verdict.is_certain:
@@ -77,9 +78,8 @@ def walk(
 ) -> Steps[Verdict]:
     """Walk the chain for (name, type), of class IN. `name` is absolute; `now` in epoch seconds.
 
-    `known`: what earlier walks have proven, from the same anchors by the same policy; this one adds its own.
-    `fresh`: an absence that is known is asked for all the same.
-    `again`: nothing that is known is used, and another resolver is to be asked.
+    `known`: what earlier walks have proven, from the same anchors with the same policy; this walk adds to it. `fresh`:
+    ask even if an absence is known. `again`: use nothing that is known, and ask another resolver.
     """
     known = KnownZones() if known is None else known
     prover = Prover(anchors, int(now), policy or Policy(), known, fresh=fresh, again=again)
@@ -133,8 +133,10 @@ def _follow(prover: Prover, name: dns.name.Name, rdtype: RdataType) -> Steps[Ver
 
 
 def _made_by_dname(prover: Prover, reply: Reply, name: dns.name.Name, rdtype: RdataType) -> Steps[_Alias | None]:
-    """The alias that a proven DNAME above `name` makes of it. It has no signature of its own (RFC 6672 §5.3.1), so
-    that the CNAME which comes with it says nothing."""
+    """The alias that a proven DNAME above `name` makes of it.
+
+    It has no signature of its own (RFC 6672 §5.3.1), so the CNAME that comes with it is ignored.
+    """
     found = prover.dname_above(reply, name, place_of(name, rdtype))
     if found is None:
         return None

@@ -12,16 +12,20 @@ from postroom.names.dnssec.evidence import Link
 from postroom.names.dnssec.proven import Proof, ProvenDenials, Zone
 
 MOST_ZONES: Final = 1_000
-"""Remembered: the root, the domains above most senders, and those who write most."""
+"""Zones remembered: the root, the domains above most senders, and the senders that write most."""
 
 MOST_BYTES: Final = 8 << 20
-"""Of zones' keys, some 2 kB each; as many of delegations, and of denials. A stranger can make all of them larger."""
+"""Bytes of zones' keys, some 2 kB each; as many of delegations, and of denials.
+
+A stranger can make all of them larger.
+"""
 
 MOST_DENIALS: Final = 16
-"""Answers per zone whose denials are remembered: all made-up names of a sender fall between a few that it has."""
+"""Answers for each zone whose denials are remembered: all made-up names of a sender are between a few names that exist.
+"""
 
 MAX_ABSENT_SECONDS: Final = 60
-"""That a zone is not signed, is broken, or denies a name is remembered no longer: it is often about to be mended."""
+"""An unsigned or broken zone, or a denied name, is remembered no longer: it is often repaired soon."""
 
 _OBJECT_BYTES: Final = 500
 _WINDOW_BYTES: Final = 200
@@ -30,14 +34,14 @@ _LABEL_BYTES: Final = 50
 
 
 class Cut(NamedTuple):
-    """A delegation without a usable DS: why it is none, and what proves it."""
+    """A delegation without a usable DS: the reason, and the proof."""
 
     why: str
     proof: Proof
 
 
 class BrokenZone(NamedTuple):
-    """A zone with a DS whose keys could not be proven: why, and the chain above it."""
+    """A zone with a DS whose keys could not be proven: the reason, and the chain above it."""
 
     why: str
     chain: tuple[Link, ...]
@@ -50,7 +54,7 @@ class _Told(NamedTuple):
 
 
 class KnownZones:
-    """What is known of zones, by name, as long as all holds that it rests on. Thread safe."""
+    """What is known of zones, by name, as long as everything that it depends on is valid. Thread-safe."""
 
     def __init__(self, most: int = MOST_ZONES, most_bytes: int = MOST_BYTES) -> None:
         self._lock = threading.Lock()
@@ -59,7 +63,7 @@ class KnownZones:
         self._denials: Cache[tuple[_Told, ...]] = Cache(most, most_bytes)
 
     def get(self, name: dns.name.Name, now: float) -> Zone | None:
-        """The zone, if it is remembered and still holds."""
+        """The zone, if it is remembered and still valid."""
         with self._lock:
             kept = self._zones.get(_key(name), now)
             return kept.value if kept else None
@@ -71,14 +75,13 @@ class KnownZones:
             self._zones.put(_key(name), CacheEntry(zone, now, zone.until), weight)
 
     def depth(self, place: dns.name.Name, now: float) -> int:
-        """How many labels the lowest zone has that is remembered at or above `place`; 0: none is."""
+        """The number of labels of the lowest remembered zone at or above `place`; 0: none."""
         key = _key(place)
         with self._lock:
             return next((len(key) - up for up in range(len(key)) if self._zones.get(key[up:], now)), 0)
 
     def end(self, place: dns.name.Name, above: int, now: float) -> tuple[dns.name.Name, Cut | BrokenZone] | None:
-        """The highest zone at or above `place`, and of more labels than `above`, of which it is remembered that no
-        chain leads on from there."""
+        """The highest remembered zone at or above `place`, with more labels than `above`, where no chain continues."""
         key = _key(place)
         with self._lock:
             for depth in range(above + 1, len(key) + 1):
@@ -94,7 +97,7 @@ class KnownZones:
             self._ends.put(_key(name), CacheEntry(cut, now, min(cut.proof.until, now + MAX_ABSENT_SECONDS)), weight)
 
     def put_broken(self, name: dns.name.Name, zone: BrokenZone, now: float) -> None:
-        """Remember that a zone is broken: each name that anybody makes up in it would take two walks."""
+        """Remember that a zone is broken: otherwise each name that anybody makes up in it would take two walks."""
         with self._lock:
             self._ends.put(_key(name), CacheEntry(zone, now, now + MAX_ABSENT_SECONDS))
 
@@ -102,7 +105,7 @@ class KnownZones:
         """How a zone has denied this type at some names (RFC 8198), the latest first."""
         with self._lock:
             kept = self._denials.get(_key(name), now)
-        # Not other types: a server that signs each answer anew may list fewer than are there.
+        # Not other types: a server that signs each answer separately may list fewer types than there are.
         told = kept.value if kept else ()
         return [it.denials for it in told if it.rdtype == rdtype and it.denials.until > now]
 
@@ -125,7 +128,7 @@ def _is_same(told: _Told, other: _Told) -> bool:
 
 
 def _weight(denials: ProvenDenials) -> int:
-    """Bytes, roughly, that it takes in memory."""
+    """The approximate number of bytes in memory."""
     labels = sum(len(owner) + len(record.next) for owner, record in denials.nsecs.items())
     windows = [it.windows for it in denials.nsecs.values()] + [it.windows for it in denials.nsec3s.values()]
     labels += len(denials.signer) + (len(denials.signature.signer) if denials.signature else 0)
@@ -134,5 +137,5 @@ def _weight(denials: ProvenDenials) -> int:
 
 
 def _key(name: dns.name.Name) -> tuple[bytes, ...]:
-    # The labels and not the text, which takes thirty times as long.
+    # The labels and not the text, which would take thirty times as long.
     return tuple(label.lower() for label in name.labels)
