@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.fair_queue import FairQueue
 from benchmarks.harness import Benchmark, Effort, Table, times
 
-from postroom.storage.keys import sender_group
+from postroom.storage.layout import sender_group
 
 LOUD_SHARE: Final = 0.9
 QUIET: Final = 50

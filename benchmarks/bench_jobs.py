@@ -34,7 +34,7 @@ from postroom.jobs.settings import Where
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.local.emulator import Emulator
-from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey
+from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.reader import runs_of
 from postroom.storage.mail.register import Row

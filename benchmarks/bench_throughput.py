@@ -22,7 +22,7 @@ from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.operators import Operators
-from postroom.storage.keys import partition
+from postroom.storage.layout import partition
 from postroom.storage.mail.register import LIVE
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from postroom.jobs.reach import s3_client
 from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import RowKey, chunk_name
+from postroom.storage.layout import RowKey, chunk_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Place

@@ -37,7 +37,7 @@ from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 
 FUNCTIONS: Final = Path(__file__).parent.parent / "functions"
 LAYER: Final = FUNCTIONS.parent / "layers" / "postroom"

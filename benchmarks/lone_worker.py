@@ -39,7 +39,7 @@ from postroom.protocols.nlweb.key_record import record_text
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime.name_parts import NameParts
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 
 BATCH: Final = 100
 _RECEIVER: Final = "receiver.example"

@@ -30,7 +30,7 @@ from postroom.names.dnssec.evidence import Evidence, Link, SignatureWindow
 from postroom.net.aws import passing_faults
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
-from postroom.storage.keys import RowKey, row_key, segment_name
+from postroom.storage.layout import RowKey, row_key, segment_name
 from postroom.storage.mail.past import Stand
 from postroom.storage.mail.register import ACKED, DISCARDED, GONE, LIVE, Row
 from postroom.storage.mail.segments import Line, Objects, lay_out

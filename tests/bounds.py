@@ -35,7 +35,7 @@ from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
 from postroom.runtime import aws, pipeline_parts
-from postroom.storage import queues
+from postroom.storage.aws import queue
 from postroom.storage.directory import notification_targets
 from postroom.storage.mail import head, replies, segments
 from postroom.storage.secrets import secret, webhook_keys
@@ -573,7 +573,7 @@ def _https() -> Iterator[Bound]:
 def _worker() -> Iterator[Bound]:
     claims, suspects = _source("Claims"), _source("Suspects")
     yield Bound(
-        "a queue message", _n(queues.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
+        "a queue message", _n(queue.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
         "pipeline/test_claims.py::test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3",
     )  # fmt: skip
     yield Bound(
@@ -627,10 +627,10 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
         "a dead letter; `Undeliverable` near the horizon", "the same",
-        "storage/test_queues.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
+        "storage/test_queue.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
-        "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
+        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
         "tried again", "SQS: 900 s; Postfix maximal_backoff_time: 4,000 s",
         "pipeline/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
     )  # fmt: skip
@@ -703,7 +703,7 @@ def _courier() -> Iterator[Bound]:
         "outbound/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
     )  # fmt: skip
     yield Bound(
-        "delay between two tries", _n(queues.LONGEST_DELAY_SECONDS, "s"),
+        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"),
         f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
         "SQS: 900 s", "outbound/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
     )  # fmt: skip
@@ -762,7 +762,7 @@ def _storage() -> Iterator[Bound]:
 
 def _outbox() -> Iterator[Bound]:
     yield Bound(
-        "a message", f"{_n(queues.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
+        "a message", f"{_n(queue.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
         "the courier's queue carries it whole: it is stored nowhere", "`TooLarge`", "SQS: 1 MiB",
         "http/test_outbox.py::"
         "test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound",

@@ -33,7 +33,7 @@ from postroom.local.clients import Clients
 from postroom.local.emulator import Processes
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.storage.keys import partition
+from postroom.storage.layout import partition
 from postroom.storage.mail.register import LIVE
 
 _LOOK_SECONDS: Final = 0.2

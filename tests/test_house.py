@@ -78,7 +78,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.reasons", "postroom.net.aws", "floors"),
         ("postroom.protocols.nlweb.verify", "postroom.protocols.dm3.reasons", "protocols"),
         ("postroom.names.keys", "postroom.protocols.nlweb.envelope", "names"),
-        ("postroom.names.keys", "postroom.storage.keys", "floors"),
+        ("postroom.names.keys", "postroom.storage.layout", "floors"),
         ("postroom.names.keys", "postroom.pipeline.worker", "floors"),
         ("postroom.names.keys", "boto3", "names"),
         ("postroom.storage.mail.seen", "httpcore", "storage"),

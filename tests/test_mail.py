@@ -32,7 +32,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reason import Kind
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.past import Copy, Stand, stand_of
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of

@@ -41,7 +41,7 @@ from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, DeadLetter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.secrets.signing_keys import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"

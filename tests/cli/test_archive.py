@@ -32,7 +32,7 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.storage.containers import Use
+from postroom.storage.containers.rows import Use
 
 AT = 1_795_253_400_000
 

@@ -18,7 +18,7 @@ from postroom.api.states import State
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.outbox import DeliveryEnd
+from postroom.storage.mail.outbox import DeliveryEnd
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 

@@ -11,7 +11,7 @@ from typer.testing import Result
 from postroom.names.dnssec import Evidence, Link
 from postroom.names.dnssec.evidence import SignatureWindow
 from postroom.protocols.nlweb.envelope import read_envelope
-from postroom.storage.keys import row_key, segment_name
+from postroom.storage.layout import row_key, segment_name
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.segments import Line, lay_out
 

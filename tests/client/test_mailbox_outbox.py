@@ -16,7 +16,7 @@ from postroom.client.mailbox import (
 )
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.storage.outbox import DeliveryEnd
+from postroom.storage.mail.outbox import DeliveryEnd
 
 UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 

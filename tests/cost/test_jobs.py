@@ -23,7 +23,7 @@ from postroom.jobs.report import JobReport
 from postroom.jobs.settings import CompactSettings
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import chunk_name
+from postroom.storage.layout import chunk_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import DAY_MS
 

@@ -9,7 +9,7 @@ from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import REASONS
-from postroom.storage.keys import row_key, seen_key_nlweb, segment_name
+from postroom.storage.layout import row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.segments import Place
 
 HOST = f"{'.'.join(['a' * 63] * 3)}.{'b' * 61}"

@@ -14,7 +14,7 @@ from postroom.demo.scenes import Story, now_ms
 from postroom.demo.stack import DM3_HOST, DemoStack
 from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.envelope import open_message, read_envelope
-from postroom.storage.keys import seen_key_dm3
+from postroom.storage.layout import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 
 pytestmark = pytest.mark.xdist_group("demo")

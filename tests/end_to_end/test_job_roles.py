@@ -16,8 +16,8 @@ from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
 from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.runtime.deployment import Deployment
-from postroom.storage.containers import Use
-from postroom.storage.keys import RowKey, claim_name, row_key, segment_name
+from postroom.storage.containers.rows import Use
+from postroom.storage.layout import RowKey, claim_name, row_key, segment_name
 from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = ON_SPARK

@@ -12,7 +12,7 @@ from postroom.demo.stack import BUFFER, RECEIVER, SENDER, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")

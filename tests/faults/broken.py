@@ -30,13 +30,13 @@ from postroom.outbound.courier import Courier
 from postroom.pipeline.worker import Worker
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
+from postroom.storage.aws.queue import Queue
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
+from postroom.storage.mail.outbox import Outbox, OutboxMessage
 from postroom.storage.mail.register import GONE, STATE, WHY, Register
 from postroom.storage.mail.replies import Replies
 from postroom.storage.mail.seen import Known, Seen
-from postroom.storage.outbox import Outbox, OutboxMessage
-from postroom.storage.queues import Queue
 
 
 def registers_without_a_condition() -> None:

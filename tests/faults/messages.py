@@ -22,7 +22,7 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.reasons import reason_of
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
 """Too large for a queue message, small enough for the door."""

@@ -39,7 +39,7 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 
 EVENTS = Path(__file__).parent.parent.parent / "events"
 SEED = b"postroom sample events: a published key, never to be used for anything else"

@@ -18,7 +18,7 @@ from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
-from postroom.storage.outbox import OutboxMessage
+from postroom.storage.mail.outbox import OutboxMessage
 
 LONG_AGO = MADE_AT - 7 * 86_400
 

@@ -19,7 +19,7 @@ from postroom.core.reasons import (
 )
 from postroom.core.settings import DeploymentSettings
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.ledger import read_ledger
 
 

@@ -27,7 +27,7 @@ from tests.functions.stack import FunctionsStack, Json, functions_stack
 from postroom.api.schemas import MAX_PART_BYTES
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.storage.directory.domains import Directory, Dm3Mailbox, Domain
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.mail.segments import Line, lay_out
 
 HOST = "https://nlweb.receiver.example"

@@ -17,7 +17,7 @@ from tests.tiers import examples
 from postroom.api.http import Authentication
 from postroom.api.operations import OPERATIONS
 from postroom.storage.directory.notification_targets import TargetKind
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.mail.ids import id_of
 
 __all__ = ["opened"]

@@ -9,9 +9,10 @@ from tests.sparks import ON_SPARK
 from glue_jobs import compact_chunks, expire_messages
 from postroom.jobs.report import JobReport
 from postroom.jobs.settings import ExpireSettings
-from postroom.storage.containers import Storage, Use
+from postroom.storage.containers.rows import Use
+from postroom.storage.containers.store import Storage
 from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.keys import SEGMENTS, hour_of
+from postroom.storage.layout import SEGMENTS, hour_of
 from postroom.storage.mail.segments import Objects
 
 pytestmark = ON_SPARK

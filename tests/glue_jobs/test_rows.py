@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.pieces import PIECE_BYTES
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.chunks import ChunkLine
 
 

@@ -25,9 +25,10 @@ from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
-from postroom.storage.containers import Storage, Use
+from postroom.storage.containers.rows import Use
+from postroom.storage.containers.store import Storage
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
-from postroom.storage.keys import RowKey, row_key, segment_name
+from postroom.storage.layout import RowKey, row_key, segment_name
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, lay_out

@@ -9,7 +9,7 @@ from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_CONTAINERS, MAX_PART_B
 from postroom.http import containers
 from postroom.http.containers import PART_SECONDS
 from postroom.http.response import HttpResponse
-from postroom.storage.containers import Use
+from postroom.storage.containers.rows import Use
 
 Json = Any
 KEY, OTHER, THIRD = (f"0x{number:064x}" for number in (1, 2, 3))

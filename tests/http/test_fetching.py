@@ -9,7 +9,7 @@ import pytest
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.fetching import Fetching
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.mail.reader import Filed, Found
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, Place

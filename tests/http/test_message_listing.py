@@ -11,7 +11,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http import message_listing
 from postroom.http.cursors import write_cursor
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.segments import Line, Place
 

@@ -15,7 +15,7 @@ from postroom.net.https import split_url
 from postroom.outbound.notifications import Notification
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import MAX_TARGETS
-from postroom.storage.keys import notify_group
+from postroom.storage.layout import notify_group
 
 URL = "https://hook.example/mail?for=shop"
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:mail-shop"

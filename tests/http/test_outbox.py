@@ -27,10 +27,10 @@ from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import sign, write
+from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.directory.domains import Domain
-from postroom.storage.keys import outgoing_group
-from postroom.storage.outbox import DeliveryEnd, Outbox, Reported
-from postroom.storage.queues import MAX_BODY_BYTES
+from postroom.storage.layout import outgoing_group
+from postroom.storage.mail.outbox import DeliveryEnd, Outbox, Reported
 
 HELLO = {"token": "t1", "to": "b.com", "subject": "Hello@Host", "body": {"Text": "Good morning ☀"}}
 THEIRS = "5f0d8f9e-0000-4000-8000-00000000000a"

@@ -17,7 +17,7 @@ from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import gather
 from postroom.storage.audit.findings import Finding
-from postroom.storage.keys import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
+from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.past import PAST, Stand, stand_of
 from postroom.storage.mail.register import OVER, read_row
 from postroom.storage.mail.rounds import DAY_MS

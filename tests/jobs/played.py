@@ -24,7 +24,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Counts, Tally
 from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.keys import CHUNKS, SEGMENTS, chunk_name, hour_of
+from postroom.storage.layout import CHUNKS, SEGMENTS, chunk_name, hour_of
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods

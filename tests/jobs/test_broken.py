@@ -13,7 +13,7 @@ from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.moving import Mover
 from postroom.jobs.registers import Registers
 from postroom.storage.aws.attributes import primary_key
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.past import Stand, stand_of
 from postroom.storage.mail.segments import Place

@@ -6,7 +6,7 @@ from tests.jobs.played import Played
 
 from postroom.jobs.due import due_hours
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import chunk_name, hour_of, segment_name
+from postroom.storage.layout import chunk_name, hour_of, segment_name
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, Before, settled_by
 
 NOW = hour_of("seg/2026/11/21/09/")

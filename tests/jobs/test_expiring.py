@@ -19,7 +19,7 @@ from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Counts, Tally
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 from postroom.storage.mail.head import Heads, Position
 from postroom.storage.mail.register import CLOSED, LIVE, OVER

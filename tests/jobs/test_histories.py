@@ -21,7 +21,7 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.jobs.tally import Counts
 from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS
 from postroom.storage.mail.segments import Line, Place

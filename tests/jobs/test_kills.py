@@ -19,7 +19,7 @@ from tests.pipeline.stage import Actor, Died, Stage
 from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before
 from postroom.storage.mail.segments import Line, Place

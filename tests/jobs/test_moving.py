@@ -19,7 +19,7 @@ from postroom.jobs.moving import Mover
 from postroom.jobs.patience import TRIES
 from postroom.jobs.reading import Read, read_line
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import CHUNKS
+from postroom.storage.layout import CHUNKS
 from postroom.storage.mail import chunks
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import DAY_MS

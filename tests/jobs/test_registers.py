@@ -14,7 +14,7 @@ from postroom.jobs.pace import Pace
 from postroom.jobs.patience import TRIES
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.register import ACKED, Row
 from postroom.storage.mail.segments import Place
 

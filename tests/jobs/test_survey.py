@@ -15,7 +15,7 @@ from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.quarantine import MOST_SHOWN, Quarantine
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Counts, Tally
-from postroom.storage.keys import quarantine_name
+from postroom.storage.layout import quarantine_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import DAY_MS, MONTH_MS
 from postroom.storage.mail.segments import Line, Place, decode_line

@@ -20,8 +20,9 @@ from postroom.jobs.scanning import Table
 from postroom.jobs.survey import Terms
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Counts, Tally
-from postroom.storage.containers import Storage, Use
-from postroom.storage.keys import (
+from postroom.storage.containers.rows import Use
+from postroom.storage.containers.store import Storage
+from postroom.storage.layout import (
     RowKey,
     chunk_name,
     claim_name,

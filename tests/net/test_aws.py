@@ -17,8 +17,8 @@ from tests.aws import Clients
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.net.aws import passing_faults
+from postroom.storage.aws.queue import Queue
 from postroom.storage.mail.segments import Objects, Place
-from postroom.storage.queues import Queue
 
 PASSING = [
     ("ProvisionedThroughputExceededException", 400),

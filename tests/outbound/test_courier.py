@@ -32,7 +32,7 @@ from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.storage.keys import RowKey, seen_key_nlweb
+from postroom.storage.layout import RowKey, seen_key_nlweb
 
 
 def discard(stack: PipelineStack, body: bytes | None = None) -> DiscardNotification:

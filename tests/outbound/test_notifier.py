@@ -25,7 +25,7 @@ from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, Notific
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.storage.directory.notification_targets import NotificationTarget
-from postroom.storage.keys import notify_group
+from postroom.storage.layout import notify_group
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
 Json = Any

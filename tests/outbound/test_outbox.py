@@ -34,8 +34,8 @@ from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.storage.keys import outgoing_group
-from postroom.storage.outbox import OutboxMessage, OutgoingIdentity
+from postroom.storage.layout import outgoing_group
+from postroom.storage.mail.outbox import OutboxMessage, OutgoingIdentity
 
 TO = SENDER
 """Who is written to: whose key is published, so that its Feedback is believed."""

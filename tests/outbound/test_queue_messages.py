@@ -13,7 +13,7 @@ from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import READERS, QueueMessage, read_queue_message
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 
 NOTICE = DiscardNotification(
     notice_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, 2

@@ -39,7 +39,7 @@ from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.notification_targets import NotificationTarget, TargetKind
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.limits.quotas import Quota
 from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from postroom.pipeline.claim_details import Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim, pack, read_claim, unpack
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.aws.queue import MAX_BODY_BYTES
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.segments import Objects
-from postroom.storage.queues import MAX_BODY_BYTES
 
 
 def claim(envelope: str) -> Claim:

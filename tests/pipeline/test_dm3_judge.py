@@ -19,7 +19,7 @@ from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.storage.keys import seen_key_dm3
+from postroom.storage.layout import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 
 

@@ -13,7 +13,7 @@ from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
-from postroom.storage.keys import sender_group, told_group
+from postroom.storage.layout import sender_group, told_group
 
 SOURCE = "192.0.2.1"
 

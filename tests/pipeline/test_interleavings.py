@@ -21,7 +21,7 @@ from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.verdicts import Discarded, Retry, Verdict
 from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
-from postroom.storage.keys import RowKey, seen_key_nlweb
+from postroom.storage.layout import RowKey, seen_key_nlweb
 from postroom.storage.mail.reader import Filed
 
 

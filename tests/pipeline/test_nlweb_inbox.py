@@ -38,10 +38,10 @@ from postroom.protocols.nlweb.reasons import (
     WRONG_SHAPE,
 )
 from postroom.protocols.nlweb.schema import POLLYWEB
+from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.directory.domains import Domain
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.replies import Replies
-from postroom.storage.queues import MAX_BODY_BYTES
 
 Change = Callable[[dict[str, Any]], object]
 

@@ -11,7 +11,7 @@ from postroom.outbound.courier import Delivery
 from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
-from postroom.storage.outbox import DeliveryEnd, Outbox
+from postroom.storage.mail.outbox import DeliveryEnd, Outbox
 
 
 def keeper(stack: PipelineStack, outbox: Outbox | None = None) -> OutboxDeadLetterHandler:

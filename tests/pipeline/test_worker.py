@@ -51,7 +51,7 @@ from postroom.protocols.nlweb.reasons import (
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Domain
-from postroom.storage.keys import RowKey, seen_key_nlweb
+from postroom.storage.layout import RowKey, seen_key_nlweb
 from postroom.storage.mail.register import ACKED, FORWARDED
 
 CORRELATION = "125a5c75-cb72-43d2-9695-37026dfcaa48"

@@ -20,7 +20,7 @@ from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.runtime import aws
 from postroom.runtime.adapters import AwsForwarding, LambdaHandlers
-from postroom.storage.queues import Queue
+from postroom.storage.aws.queue import Queue
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"

@@ -20,7 +20,7 @@ from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, w
 from postroom.protocols.dm3.message import MessageMetadata, sign_message
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 
 REMEMBERED: Final = 200
 """Valid messages from which a replay takes one: those just sent, some of them not answered yet."""

@@ -24,7 +24,7 @@ from postroom.storage.audit.collection import gather
 from postroom.storage.audit.evidence import AuditEvidence, Remembered, Standing
 from postroom.storage.audit.findings import AuditOutcome, Findings
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.ledger import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, Place, decode_line, lay_out

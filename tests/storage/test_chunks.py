@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.storage.keys import row_key
+from postroom.storage.layout import row_key
 from postroom.storage.mail import chunks
 from postroom.storage.mail.chunks import ChunkLine, cut
 

@@ -18,7 +18,8 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.local.emulator import Emulator
 from postroom.net.aws import CancelledError
-from postroom.storage.containers import CONFLICT_TRIES, PREFIX, Storage, StoredContainer, Use
+from postroom.storage.containers.rows import StoredContainer, Use
+from postroom.storage.containers.store import CONFLICT_TRIES, PREFIX, Storage
 from postroom.storage.mail.segments import Objects
 
 BOB, ALICE = "bob.eth", "alice.eth"
@@ -195,7 +196,7 @@ def test_of_two_who_join_the_same_part_one_does(deployed: Deployed) -> None:
 def test_of_many_stale_parts_so_many_are_dropped_at_once_the_oldest_first(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.storage.containers.DROPPED_AT_ONCE", 2)
+    monkeypatch.setattr("postroom.storage.containers.store.DROPPED_AT_ONCE", 2)
     store = storage(deployed)
     for at in (30, 10, 1000, 20):
         store.add_part(BOB, b"%d" % at, at)

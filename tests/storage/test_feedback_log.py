@@ -2,7 +2,7 @@ import pytest
 from tests.aws import Deployed
 
 from postroom.core.reasons import TOO_LATE
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
 
 KEY = RowKey("a.com#0", "m#0000000001000#one")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.aws import Clients, Deployed, deployment
 from tests.tiers import examples
 
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail import head
 from postroom.storage.mail.head import LATE_MS, SETTLED_MS, Heads, Position
 from postroom.storage.mail.segments import Place

@@ -6,7 +6,7 @@ import pytest
 
 from postroom.core.reason import Kind
 from postroom.reasons import REASONS
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.past import PAST, Copy, Stand, stand_of
 from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, FORWARDED, OVER, Row
 from postroom.storage.mail.segments import Place

@@ -4,7 +4,7 @@ from tests.aws import Deployed
 
 from postroom.core.errors import OurError
 from postroom.core.reasons import TOO_LATE
-from postroom.storage.keys import RowKey, row_key
+from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, Place, lay_out

@@ -4,7 +4,7 @@ from tests.aws import Deployed
 from postroom.core.errors import OurError
 from postroom.core.reasons import TOO_LATE
 from postroom.protocols.nlweb.reasons import KEY_REVOKED
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import ACKED, FORWARDED, OVER, Register, Row
 from postroom.storage.mail.segments import Place
 

@@ -3,7 +3,7 @@ from tests.aws import Deployed
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, STILL_WORKING
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.replies import MAX_INLINE_BYTES, Lease, Replies
 from postroom.storage.mail.seen import Known
 

@@ -1,7 +1,7 @@
 import pytest
 from tests.aws import Deployed
 
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.seen import Known, Seen
 
 FIRST, SECOND = RowKey("a.com#0", "m#0000000001000#one"), RowKey("a.com#0", "m#0000000002000#two")

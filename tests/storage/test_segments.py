@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.aws import Deployed
 
 from postroom.core.errors import NotNowError
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.segments import GAP_BYTES, READ_BYTES, Line, Objects, Place, decode_line, lay_out, neighbours
 
 AWKWARD = [

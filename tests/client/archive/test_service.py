@@ -50,7 +50,7 @@ from postroom.http import containers
 from postroom.http.rate_limit import Rate
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.stored import Entry
-from postroom.storage.containers import Use
+from postroom.storage.containers.rows import Use
 
 PAGE = Path(__file__).parents[3] / "docs" / "receive" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))

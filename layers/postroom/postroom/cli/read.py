@@ -17,7 +17,7 @@ from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
 from postroom.core.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:
-    from postroom.storage.keys import RowKey
+    from postroom.storage.layout import RowKey
     from postroom.storage.mail.reader import Filed
 
 

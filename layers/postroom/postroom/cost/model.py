@@ -9,7 +9,7 @@ from typing import Final
 from postroom.cost import counted
 from postroom.cost.nights import Nights, run_of, segments_kept_days
 from postroom.cost.prices import Prices
-from postroom.storage.queues import MAX_BODY_BYTES
+from postroom.storage.aws.queue import MAX_BODY_BYTES
 
 MILLION: Final = 1_000_000
 GB: Final = 2**30

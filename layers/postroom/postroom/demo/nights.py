@@ -7,7 +7,7 @@ from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment
 from postroom.local.account import LocalAccount
 from postroom.local.job_runs import run
-from postroom.storage.keys import CHUNKS, SEGMENTS
+from postroom.storage.layout import CHUNKS, SEGMENTS
 from postroom.storage.mail.reader import Filed, runs_of
 
 _OBJECTS: Final = 5

@@ -38,7 +38,7 @@ from postroom.protocols.nlweb.reasons import (
 )
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row
 

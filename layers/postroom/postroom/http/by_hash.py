@@ -8,7 +8,7 @@ from postroom.core.ijson import parse
 from postroom.protocols.dm3.dialect import ENCRYPTED_MESSAGE_HASH, MESSAGE_HASH
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
 from postroom.protocols.dm3.names import normalize
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.reader import Filed
 
 

@@ -36,7 +36,9 @@ from postroom.http.ranges import whole_or_part
 from postroom.http.request import HttpRequest
 from postroom.http.request_parts import check_media_type, is_known
 from postroom.http.response import HttpResponse
-from postroom.storage import containers as store
+from postroom.storage.containers.rows import Part as StoredPart
+from postroom.storage.containers.rows import StoredContainer
+from postroom.storage.containers.store import Storage
 
 PART_SECONDS: Final = 3600
 """How long a part may wait to be joined."""
@@ -49,7 +51,7 @@ T = TypeVar("T")
 class Storing:
     """Handles requests. `clock`: epoch seconds. All methods raise NotNowError(STORE_UNAVAILABLE)."""
 
-    def __init__(self, storage: store.Storage, clock: Callable[[], float]) -> None:
+    def __init__(self, storage: Storage, clock: Callable[[], float]) -> None:
         self._storage = storage
         self._clock = clock
 
@@ -135,25 +137,25 @@ class Storing:
         check_match(headers, _etag(found))
         self._storage.delete(found)
 
-    def _find(self, mailbox: str, key: str) -> store.StoredContainer:
+    def _find(self, mailbox: str, key: str) -> StoredContainer:
         found = self._storage.find(mailbox, _check_key(key))
         if found is None:
             raise TheirError(CONTAINER_UNKNOWN)
         return found
 
-    def _read(self, found: store.StoredContainer, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
+    def _read(self, found: StoredContainer, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
         def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
             return respond_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
 
         return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
 
-    def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> store.StoredContainer | None:
+    def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> StoredContainer | None:
         """The container under a key, if the request's condition allows to overwrite it."""
         old = self._storage.find(mailbox, _check_key(key))
         check_write(headers, _etag(old) if old else None)
         return old
 
-    def _check_parts(self, wanted: Parts, found: Sequence[store.Part]) -> None:
+    def _check_parts(self, wanted: Parts, found: Sequence[StoredPart]) -> None:
         if len(found) < len(wanted.parts) or any(part.at < self._stale() for part in found):
             raise TheirError(PART_UNKNOWN)
         if sum(part.piece.size for part in found) > MAX_CONTAINER_BYTES:
@@ -188,9 +190,9 @@ def _sealed(request: HttpRequest) -> bytes:
     return request.body
 
 
-def _etag(container: store.StoredContainer) -> str:
+def _etag(container: StoredContainer) -> str:
     return f'"{container.version}"'
 
 
-def _told(container: store.StoredContainer) -> Container:
+def _told(container: StoredContainer) -> Container:
     return Container(container.key, container.size, _etag(container))

@@ -10,7 +10,7 @@ from typing import Final
 
 from postroom.api.reasons import CURSOR_INVALID
 from postroom.core.errors import TheirError
-from postroom.storage.keys import ROW_PREFIX
+from postroom.storage.layout import ROW_PREFIX
 
 _MARK_BYTES: Final = 6
 _PLACE: Final = re.compile(r"[0-9]{13}#[0-9a-z-]{1,64}", re.ASCII)

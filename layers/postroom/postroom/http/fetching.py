@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.reader import Found, Reader, Unreadable, runs_of
 from postroom.storage.mail.register import Row

@@ -57,7 +57,7 @@ from postroom.http.router import Handler, Route, RoutedRequest, Router
 from postroom.http.sign_in import SignIn
 from postroom.http.usage import Counting
 from postroom.storage.directory.mailboxes import Mailboxes
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import row_of
 from postroom.storage.mail.register import Register
 

@@ -15,7 +15,7 @@ from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.http.fetching import Fetching, tell
 from postroom.storage.directory.domains import Directory
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.reader import Filed, Reader, Unreadable
 from postroom.storage.mail.register import Register, Row

@@ -24,9 +24,9 @@ from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
 from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_uuid
 from postroom.protocols.nlweb.schema import BY_NAME
 from postroom.protocols.nlweb.sign import Draft, check_draft, content_of, header_of
-from postroom.storage.keys import ROW_PREFIX
-from postroom.storage.outbox import Outbox, OutboxMessage, OutgoingIdentity, digest_of_token
-from postroom.storage.queues import MAX_BODY_BYTES
+from postroom.storage.aws.queue import MAX_BODY_BYTES
+from postroom.storage.layout import ROW_PREFIX
+from postroom.storage.mail.outbox import Outbox, OutboxMessage, OutgoingIdentity, digest_of_token
 
 
 class Sending:

@@ -10,7 +10,8 @@ from postroom.jobs.patience import Patience
 from postroom.jobs.scanning import Table
 from postroom.jobs.sweeping import deleted
 from postroom.jobs.tally import Tally
-from postroom.storage.containers import PREFIX, Part, Storage, StoredContainer, read_kept
+from postroom.storage.containers.rows import Part, StoredContainer, read_kept
+from postroom.storage.containers.store import PREFIX, Storage
 from postroom.storage.mail.expiry import GARBAGE_MS
 
 UNREADABLE: Final = "containers.unreadable"

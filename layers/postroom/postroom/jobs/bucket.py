@@ -13,7 +13,7 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.patience import again
 from postroom.jobs.tally import Tally
 from postroom.net.aws import error_code, passing_faults
-from postroom.storage.keys import hour_of
+from postroom.storage.layout import hour_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from postroom.jobs.bucket import Bucket
-from postroom.storage.keys import CHUNKS, SEGMENTS, hour_of
+from postroom.storage.layout import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.rounds import Before, is_chunk_due, is_segment_due
 
 

@@ -12,7 +12,8 @@ from postroom.jobs.scanning import Table
 from postroom.jobs.settings import ExpireSettings
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Tally
-from postroom.storage.containers import Storage, Use
+from postroom.storage.containers.rows import Use
+from postroom.storage.containers.store import Storage
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.limits.quotas import Usages
 

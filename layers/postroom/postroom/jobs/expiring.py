@@ -16,7 +16,7 @@ from postroom.jobs.tally import Tally
 from postroom.storage.aws.attributes import PK
 from postroom.storage.directory.mailboxes import CLOSED, DM3, TTL_DAYS, Mailboxes, MailboxRecord
 from postroom.storage.directory.mailboxes import PREFIX as MAILBOX
-from postroom.storage.keys import partition
+from postroom.storage.layout import partition
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.expiry import Ends, Periods, ends_of
 from postroom.storage.mail.register import Row

@@ -9,7 +9,7 @@ import orjson
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.reading import Damaged
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import quarantine_name
+from postroom.storage.layout import quarantine_name
 
 MOST_SHOWN: Final = 100
 _SHOWN_BYTES: Final = 8_192

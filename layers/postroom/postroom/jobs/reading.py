@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import orjson
 
-from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.past import Copy
 from postroom.storage.mail.segments import Place, StoredLine
 

@@ -12,7 +12,7 @@ from postroom.jobs.tally import Tally
 from postroom.net.aws import passing_faults
 from postroom.storage.aws.attributes import PK, SK, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.head import Heads
 from postroom.storage.mail.register import (
     IS_LIVE,

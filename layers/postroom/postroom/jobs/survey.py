@@ -13,7 +13,7 @@ from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
-from postroom.storage.keys import SEGMENTS, hour_of
+from postroom.storage.layout import SEGMENTS, hour_of
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.past import PAST, Stand, stand_of
 from postroom.storage.mail.register import Row

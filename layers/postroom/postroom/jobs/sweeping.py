@@ -7,8 +7,8 @@ from typing import Final
 from postroom.jobs.bucket import MOST_DELETED, Bucket, BucketObject, Share
 from postroom.jobs.expiring import Went
 from postroom.jobs.tally import Tally
-from postroom.storage.containers import PREFIX
-from postroom.storage.keys import CHUNKS, CLAIMS, REPLIES, SEGMENTS, hour_of
+from postroom.storage.containers.store import PREFIX
+from postroom.storage.layout import CHUNKS, CLAIMS, REPLIES, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import GARBAGE_MS, HANDED_ON_DAYS, is_hour_over
 
 _OURS: Final = (SEGMENTS, CHUNKS, CLAIMS, REPLIES, PREFIX)

@@ -14,12 +14,12 @@ from postroom.protocols.nlweb.feedback import body_of, summary_of
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
+from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.limits.feedback import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
 from postroom.storage.mail.feedback_log import FeedbackLog
 from postroom.storage.mail.register import Register
 from postroom.storage.mail.seen import Seen
-from postroom.storage.queues import LONGEST_DELAY_SECONDS
 
 FIRST_DELAY_SECONDS: Final = 10
 DOMAINS_OF_A_BUFFER: Final = 10

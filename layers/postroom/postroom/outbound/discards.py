@@ -10,7 +10,7 @@ from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import is_due
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.reasons import reason_of
-from postroom.storage.keys import RowKey, told_group
+from postroom.storage.layout import RowKey, told_group
 
 _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 

@@ -12,7 +12,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.timestamps import write_timestamp
 from postroom.core.typed_members import Members
 from postroom.outbound.queue_form import write
-from postroom.storage.keys import notify_group
+from postroom.storage.layout import notify_group
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.protocols.nlweb.feedback import read_refusal
-from postroom.storage.outbox import DeliveryEnd, Outbox
+from postroom.storage.mail.outbox import DeliveryEnd, Outbox
 
 MAX_REPLY_BYTES: Final = 8192
 """The largest answer that is kept for the owner: each change of a row is paid by its length."""

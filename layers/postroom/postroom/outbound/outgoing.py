@@ -8,7 +8,7 @@ from postroom.core.typed_members import Members
 from postroom.outbound.queue_form import write
 from postroom.protocols.nlweb.schema import DIALECTS
 from postroom.protocols.nlweb.sign import Draft
-from postroom.storage.keys import outgoing_group
+from postroom.storage.layout import outgoing_group
 
 _DIALECTS: Final = {dialect.authority: dialect for dialect in DIALECTS}
 

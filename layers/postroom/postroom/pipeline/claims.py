@@ -10,10 +10,10 @@ import orjson
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 from postroom.pipeline.claim_details import Details, Protocol, read_details
-from postroom.storage.keys import RowKey, claim_name
+from postroom.storage.aws.queue import MAX_BODY_BYTES
+from postroom.storage.layout import RowKey, claim_name
 from postroom.storage.mail.ledger import LedgerEntry, text_of
 from postroom.storage.mail.segments import Objects
-from postroom.storage.queues import MAX_BODY_BYTES
 
 _FORM: Final = 1
 """The version of the form below. A queue may contain claims of the previous release."""

@@ -7,7 +7,7 @@ from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, listed_in
 from postroom.pipeline.verdicts import Discarded
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import Register
 
 

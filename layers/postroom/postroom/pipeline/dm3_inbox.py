@@ -37,7 +37,7 @@ from postroom.protocols.dm3.reasons import (
     RPC_WRONG_PARAMS,
 )
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.keys import seen_key_dm3
+from postroom.storage.layout import seen_key_dm3
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda accepts no more."""

@@ -20,13 +20,13 @@ from postroom.pipeline.ports import Forwarding
 from postroom.pipeline.times import Times
 from postroom.pipeline.verdicts import Accepted, Discarded
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
-from postroom.storage.keys import RowKey, segment_name
+from postroom.storage.layout import RowKey, segment_name
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.head import LATE_MS, Heads
+from postroom.storage.mail.outbox import Outbox
 from postroom.storage.mail.register import Register, Row
 from postroom.storage.mail.seen import Seen
 from postroom.storage.mail.segments import Line, Objects, Place, lay_out
-from postroom.storage.outbox import Outbox
 
 _log: Final = logging.getLogger(__name__)
 

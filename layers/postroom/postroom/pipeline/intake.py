@@ -7,7 +7,7 @@ from postroom.pipeline.claim_details import Details
 from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.ports import DeploymentRules
 from postroom.pipeline.quota import QuotaCheck
-from postroom.storage.keys import row_key, sender_group
+from postroom.storage.layout import row_key, sender_group
 from postroom.storage.mail.segments import Objects
 
 

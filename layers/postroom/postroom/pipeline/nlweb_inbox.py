@@ -20,7 +20,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_at_door
 from postroom.storage.directory.domains import Domain
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 
 MAX_FORWARDED_BYTES: Final = 200_000
 """Bytes of ASCII JSON.

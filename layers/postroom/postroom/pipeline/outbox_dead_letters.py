@@ -18,7 +18,7 @@ from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.ports import Clock
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.dead_letters import DeadLetter
-from postroom.storage.outbox import DeliveryEnd, Outbox
+from postroom.storage.mail.outbox import DeliveryEnd, Outbox
 
 _log: Final = logging.getLogger(__name__)
 

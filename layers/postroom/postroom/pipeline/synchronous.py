@@ -12,7 +12,7 @@ from postroom.pipeline.ports import DeploymentRules, Handlers
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.manifest import identity_reply, read_identity_request
 from postroom.protocols.nlweb.reasons import NOT_OURS
-from postroom.storage.keys import seen_key_nlweb
+from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.replies import Replies
 
 _log: Final = logging.getLogger(__name__)

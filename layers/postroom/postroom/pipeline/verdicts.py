@@ -7,7 +7,7 @@ from typing import Protocol
 from postroom.core.reason import Reason
 from postroom.outbound.discards import FeedbackRequest
 from postroom.pipeline.claims import Claim
-from postroom.storage.outbox import Reported
+from postroom.storage.mail.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)

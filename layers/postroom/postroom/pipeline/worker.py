@@ -21,8 +21,8 @@ from postroom.pipeline.filing import Filing
 from postroom.pipeline.notify import NotificationTrigger
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
+from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
 from postroom.storage.mail.segments import Objects
-from postroom.storage.queues import LONGEST_DELAY_SECONDS
 
 SUSPECT_AFTER: Final = 3
 """A claim that was received this often without a result moves to a queue of its own, so that it cannot fail others."""
@@ -45,7 +45,7 @@ _log: Final = logging.getLogger(__name__)
 class Record:
     """One queue message, as SQS delivers it. `received`: how many times it was delivered.
 
-    `group`: its message group, chosen by the inbox (`storage.keys.sender_group`). It stays the same wherever the
+    `group`: its message group, chosen by the inbox (`storage.layout.sender_group`). It stays the same wherever the
     message is sent from here.
     """
 

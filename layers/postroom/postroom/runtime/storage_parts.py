@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from postroom.runtime.deployment import Deployment
     from postroom.storage.audit.collection import AuditedStore
-    from postroom.storage.containers import Storage
+    from postroom.storage.aws.queue import Queue
+    from postroom.storage.containers.store import Storage
     from postroom.storage.directory.debounce import Debounce
     from postroom.storage.directory.domains import Directory
     from postroom.storage.directory.mailboxes import Mailboxes
@@ -23,13 +24,12 @@ if TYPE_CHECKING:
     from postroom.storage.limits.quotas import Quota, Usages
     from postroom.storage.mail.feedback_log import FeedbackLog
     from postroom.storage.mail.head import Heads
+    from postroom.storage.mail.outbox import Outbox
     from postroom.storage.mail.reader import Reader
     from postroom.storage.mail.register import Register
     from postroom.storage.mail.replies import Replies
     from postroom.storage.mail.seen import Seen
     from postroom.storage.mail.segments import Objects
-    from postroom.storage.outbox import Outbox
-    from postroom.storage.queues import Queue
     from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
     from postroom.storage.secrets.secret import Secret
     from postroom.storage.secrets.signing_keys import SigningKeys
@@ -122,14 +122,15 @@ class StorageParts:
     @cached_property
     def outbox(self) -> "Outbox":
         """What owners send."""
-        from postroom.storage.outbox import Outbox
+        from postroom.storage.mail.outbox import Outbox
 
         return Outbox(self.dynamodb, self._settings.given("outbox_table"))
 
     @cached_property
     def containers(self) -> "Storage":
         """What owners keep."""
-        from postroom.storage.containers import Storage, Use
+        from postroom.storage.containers.rows import Use
+        from postroom.storage.containers.store import Storage
 
         settings = self._settings
         quota = Use(settings.storage_max_containers, settings.storage_max_bytes)
@@ -251,7 +252,7 @@ class StorageParts:
         return self._queue("courier_queue_url")
 
     def _queue(self, setting: str) -> "Queue":
-        from postroom.storage.queues import Queue
+        from postroom.storage.aws.queue import Queue
 
         return Queue(self.sqs, self._settings.given(setting))
 

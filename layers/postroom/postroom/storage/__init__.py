@@ -2,8 +2,8 @@
 
 The protocol is docs/design/store-protocol.md; each of its steps is a module of `mail`:
 
-    keys.py             the key layout of tables and bucket
-    aws/                the table codec, and the requests for rows
+    layout.py           the key layout of tables and bucket
+    aws/                the table codec, requests for rows, and queues
     mail/seen.py        step 2: which message is this, and which row is its home?
     mail/segments.py    step 3: one object for the lines of a batch
     mail/register.py    steps 4 and 5, acknowledge: the row of a claim, absent → live → gone
@@ -13,9 +13,8 @@ The protocol is docs/design/store-protocol.md; each of its steps is a module of 
 
     directory/          what operators and owners set: domains, mailboxes, notification targets
     limits/             quotas, rates, and used challenges
-    outbox.py           messages that owners send
-    containers.py       containers that owners store
+    mail/outbox.py      messages that owners send
+    containers/         containers that owners store
     secrets/            our private keys
-    queues.py           SQS
     audit/              stored messages, compared with accepted ones
 """

@@ -20,8 +20,8 @@ from postroom.protocols.nlweb.feedback import conversation_about, read_feedback
 from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJECT, WALLET_UNKNOWN
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.protocols.nlweb.verify import check_signature
-from postroom.storage.keys import seen_key_nlweb
-from postroom.storage.outbox import Reported
+from postroom.storage.layout import seen_key_nlweb
+from postroom.storage.mail.outbox import Reported
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from postroom.storage.audit.faults import (
 )
 from postroom.storage.audit.findings import AuditOutcome, Finding, Findings, end_of
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.keys import UNVERIFIED, RowKey, twin_of
+from postroom.storage.layout import UNVERIFIED, RowKey, twin_of
 from postroom.storage.mail.contents import is_another
 from postroom.storage.mail.ledger import LedgerEntry
 from postroom.storage.mail.register import DISCARDED

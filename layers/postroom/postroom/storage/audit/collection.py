@@ -17,7 +17,7 @@ from postroom.storage.audit.evidence import AuditEvidence, Held, Remembered, Sta
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.feedback_log import SENT, TOLD
 from postroom.storage.mail.head import is_head

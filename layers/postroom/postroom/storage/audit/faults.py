@@ -7,7 +7,7 @@ from postroom.reasons import reason_of
 from postroom.storage.audit.evidence import AuditEvidence
 from postroom.storage.audit.findings import AuditOutcome, Finding, end_of
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.contents import is_another
 from postroom.storage.mail.register import DISCARDED
 

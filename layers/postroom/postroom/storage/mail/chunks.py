@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 
 FULL_BYTES: Final = 10_000_000
 """The largest size of a chunk, unless it is a single line."""

@@ -14,7 +14,7 @@ from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.storage.audit.evidence import Held
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.keys import conversation_shelf, seen_key_dm3, seen_key_nlweb, twin_of
+from postroom.storage.layout import conversation_shelf, seen_key_dm3, seen_key_nlweb, twin_of
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, decode_line

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.storage.aws.attributes import PRESENT, Map, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable, Values
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

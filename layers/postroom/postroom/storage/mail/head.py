@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.storage.aws.attributes import SK, Item, Number, Text, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import ROW_PREFIX, RowKey
+from postroom.storage.layout import ROW_PREFIX, RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

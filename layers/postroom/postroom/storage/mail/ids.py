@@ -6,7 +6,7 @@ An id says which row the message is in, but not in which mailbox: that is given 
 import re
 from typing import Final
 
-from postroom.storage.keys import ROW_PREFIX, RowKey, partition
+from postroom.storage.layout import ROW_PREFIX, RowKey, partition
 
 _FORM: Final = re.compile(r"([0-9]{13})-([0-9a-z]{1,64})-(0|[1-9][0-9]{0,3})", re.ASCII)
 

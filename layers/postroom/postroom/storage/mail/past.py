@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import ACKED, DISCARDED, EXPIRED, FORWARDED, Row
 from postroom.storage.mail.segments import Place
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.core.errors import NotNowError, OurError
 from postroom.storage.aws.attributes import PK, SK, TTL
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import ROW_PREFIX, RowKey, partition
+from postroom.storage.layout import ROW_PREFIX, RowKey, partition
 from postroom.storage.mail.head import WORTH_RAISING, Heads
 from postroom.storage.mail.register import CONVERSATION, IS_LIVE, LIVE, STATE, Register, Row, read_row
 from postroom.storage.mail.segments import Line, Objects, Place, decode_line, neighbours

@@ -10,7 +10,7 @@ from postroom.net.aws import ConditionFailedError
 from postroom.reasons import reason_of
 from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, STILL_WORKING
 from postroom.storage.aws.attributes import ABSENT, TTL, item, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import reply_name
+from postroom.storage.layout import reply_name
 from postroom.storage.mail.seen import HASH, HOME, LEASE, REPLY, REPLY_AT, UNANSWERED
 from postroom.storage.mail.segments import Objects
 

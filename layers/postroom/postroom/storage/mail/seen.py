@@ -7,7 +7,7 @@ from postroom.core.errors import NotNowError
 from postroom.protocols.nlweb.reasons import STILL_WORKING
 from postroom.storage.aws.attributes import ABSENT, TTL, Item, Map, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import read_key
 
 if TYPE_CHECKING:

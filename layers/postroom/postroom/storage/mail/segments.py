@@ -10,7 +10,7 @@ import orjson
 from botocore.exceptions import ClientError
 
 from postroom.net.aws import error_code, passing_faults
-from postroom.storage.keys import RowKey
+from postroom.storage.layout import RowKey
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from postroom.storage.keys import (
+from postroom.storage.layout import (
     ROW_PREFIX,
     RowKey,
     claim_name,

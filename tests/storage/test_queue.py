@@ -1,7 +1,7 @@
 import pytest
 from tests.aws import Deployed, resources
 
-from postroom.storage.queues import Queue
+from postroom.storage.aws.queue import Queue
 
 
 def test_a_message_is_sent_at_once_or_later_and_at_most_fifteen_minutes_later(deployed: Deployed) -> None:

@@ -1,0 +1,1 @@
+"""Containers that owners store: rows, and the store that writes them and their objects."""
