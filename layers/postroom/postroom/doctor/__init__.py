@@ -1,6 +1,6 @@
-"""Checks of a domain from outside: can it send and receive, and if not, what must be done.
+"""Checks of a domain from outside: can it send and receive, and if not, what must be done?
 
-`examine` asks and hands on; what it finds is judged by rules without I/O, a module for each thing that is looked at.
+`examine` does the look-ups and requests. Rules without I/O judge the results, in a module for each subject.
 """
 
 from postroom.doctor.checks import CheckStatus, DoctorCheck, overall

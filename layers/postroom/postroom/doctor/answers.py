@@ -12,7 +12,7 @@ from postroom.protocols.nlweb.subjects import IDENTITY
 from postroom.reasons import reason_of
 
 SUBJECT = IDENTITY[0]
-"""What a domain asks itself: it is answered at once, after the signature was verified, and files nothing."""
+"""The Subject of the message to itself: it is answered at once, after the signature was verified, and files nothing."""
 
 
 def judge_inbox(host: str, answer: HttpsResponse) -> DoctorCheck:
@@ -41,7 +41,7 @@ def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
 
 
 def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
-    """The check `round trip`, from what `domain` answered to its own `Identity@Graph`."""
+    """The check `round trip`, from the answer of `domain` to its own `Identity@Graph`."""
     name = "round trip"
     told = f"a message from {domain} to itself, signed with the key of {selector}, was {sent.fate}: {sent.status}"
     if sent.fate is SendOutcome.TAKEN:
@@ -61,7 +61,7 @@ def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
 
 
 def _known(code: str) -> Reason:
-    """A stranger's reason, where it is one of ours."""
+    """A stranger's reason, if it is one of ours."""
     try:
         return reason_of(code)
     except KeyError:

@@ -10,18 +10,18 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 
 LONGEST_QUOTED: Final = 200
-"""Characters shown of what a stranger's host says."""
+"""The characters shown of a stranger's text."""
 
 
 class CheckStatus(StrEnum):
-    """How it stands with one thing, or with all of them."""
+    """The result of one check, or of all."""
 
     GOOD = "good"
     WARNING = "warning"
-    """It works; but not for long any more, or not for everybody."""
+    """It works, but not for long any more, or not for everybody."""
     BAD = "bad"
     NOT_CHECKED = "not checked"
-    """It could not be found out just now (then there is a reason), or rests on something that is not good itself."""
+    """It could not be found out now (then there is a reason), or it depends on something that is not good."""
 
 
 _WORST_FIRST: Final = (CheckStatus.BAD, CheckStatus.NOT_CHECKED, CheckStatus.WARNING)
@@ -29,10 +29,10 @@ _WORST_FIRST: Final = (CheckStatus.BAD, CheckStatus.NOT_CHECKED, CheckStatus.WAR
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One thing that was looked at.
+    """One check.
 
-    `found` and `next` (what to do; empty where it is good) are sentences for people, with names from strangers in
-    them. `reason`: what receivers or senders would say that they do not get along with the domain for.
+    `found` and `next` (what to do; empty if it is good) are sentences for people, with names from strangers in them.
+    `reason`: the reason that receivers or senders would give for their failure.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DoctorCheck:
 
     @property
     def is_good(self) -> bool:
-        """Whether what rests on it can be checked."""
+        """Whether checks that depend on this one can be made."""
         return self.status in (CheckStatus.GOOD, CheckStatus.WARNING)
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -58,38 +58,38 @@ class DoctorCheck:
 
 
 def good(name: str, found: str) -> DoctorCheck:
-    """It is as it must be."""
+    """A check that is good."""
     return DoctorCheck(name, CheckStatus.GOOD, found)
 
 
 def warning(name: str, found: str, todo: str) -> DoctorCheck:
-    """It is, for now."""
+    """A check that is good for now."""
     return DoctorCheck(name, CheckStatus.WARNING, found, todo)
 
 
 def bad(name: str, reason: Reason | None, found: str, todo: str) -> DoctorCheck:
-    """It is not as it must be."""
+    """A check that failed."""
     return DoctorCheck(name, CheckStatus.BAD, found, todo, reason)
 
 
 def not_found_out(name: str, error: NotNowError) -> DoctorCheck:
-    """Nobody answered, or not in time: nothing is known of it."""
+    """A check without a result: there was no answer in time."""
     return DoctorCheck(
         name, CheckStatus.NOT_CHECKED, f"could not be found out: {error.detail}", "try again later", error.reason
     )
 
 
 def skipped(name: str, because: str) -> DoctorCheck:
-    """It rests on something that is not good, or not known."""
+    """A check that depends on one that is not good, or not known."""
     return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"not checked: {because}")
 
 
 def overall(checks: Iterable[DoctorCheck]) -> CheckStatus:
-    """The worst of all; something bad is worse than something that is not known."""
+    """The worst result of all; bad is worse than unknown."""
     there = {check.status for check in checks}
     return next((status for status in _WORST_FIRST if status in there), CheckStatus.GOOD)
 
 
 def quoted(text: str) -> str:
-    """What a stranger says, cut to what one reads."""
+    """A stranger's text, cut to a readable length."""
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}…"

@@ -1,4 +1,4 @@
-"""The order of an examination; what depends on a failed check is skipped."""
+"""The order of an examination; checks that depend on a failed one are skipped."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,10 @@ _BUFFER: Final = "feedback buffer"
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """Who is examined. `selectors`: of its keys. `signing`: the key for a message to itself, if one is to be sent."""
+    """The domain to examine.
+
+    `selectors`: of its keys. `signing`: the key for a message to itself, if one is to be sent.
+    """
 
     domain: str
     dialect: Dialect
@@ -33,7 +36,7 @@ class Patient:
 
 
 def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
-    """All checks, as they are made. Whatever others have set up, nothing is raised."""
+    """All checks, as they are made. Nothing is raised, whatever others have set up."""
     keys = yield from _names(patient, outside)
     office = PostOffice(patient.dialect.host(patient.domain), outside)
     reached = yield from office.reach()
@@ -64,7 +67,10 @@ def _names(patient: Patient, outside: Outside) -> Generator[DoctorCheck, None, l
 
 
 def _buffer(host: str, outside: Outside) -> DoctorCheck:
-    """The check `feedback buffer`. It is a post office: the first thing wrong with it, or else its inbox."""
+    """The check `feedback buffer`.
+
+    The buffer is a post office: this is the first problem with it, or else its inbox.
+    """
     office = PostOffice(host, outside)
     wrong = next((check for check in office.reach() if not check.is_good), None)
     return replace(wrong or office.inbox(), name=_BUFFER)
@@ -73,7 +79,7 @@ def _buffer(host: str, outside: Outside) -> DoctorCheck:
 def _round_trip(
     patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: Outside, inbox: DoctorCheck
 ) -> DoctorCheck:
-    """The check `round trip`: a message is posted, if it can be hoped to be taken."""
+    """The check `round trip`: a message is posted, if it has a chance to be accepted."""
     name = "round trip"
     if not inbox.is_good:
         return skipped(name, "the inbox is not known to answer")

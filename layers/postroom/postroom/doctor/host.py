@@ -22,7 +22,7 @@ HOST_MISMATCH: Final = 62
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """What a certificate says: the names it is for, and its time."""
+    """The content of a certificate: its names, and its validity."""
 
     names: tuple[str, ...]
     term: Term
@@ -30,14 +30,14 @@ class CertificateFacts:
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """A certificate that senders take for the host's."""
+    """A certificate that senders accept for the host."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class NotBelieved:
-    """One that they refuse: OpenSSL's code and sentence. `shown`: what it says, where that can be read."""
+    """A certificate that senders refuse: OpenSSL's code and sentence. `shown`: its content, if it can be read."""
 
     code: int
     why: str
@@ -46,13 +46,13 @@ class NotBelieved:
 
 @dataclass(frozen=True, slots=True)
 class NoTls:
-    """Nobody speaks TLS there."""
+    """The host does not speak TLS."""
 
     why: str
 
 
 Certificate = Believed | NotBelieved | NoTls
-"""What senders meet at a host."""
+"""The result of connecting to a host."""
 
 
 def judge_host(host: str, addresses: Sequence[str]) -> DoctorCheck:
@@ -63,7 +63,7 @@ def judge_host(host: str, addresses: Sequence[str]) -> DoctorCheck:
 
 
 def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[DoctorCheck, list[str]]:
-    """The check `addresses`, and those that senders connect to."""
+    """The check `addresses`, and the addresses that senders connect to."""
     name = "addresses"
     private = [] if allow_private else [text for text in addresses if not is_public(ip_address(text))]
     used = [text for text in addresses if text not in private]

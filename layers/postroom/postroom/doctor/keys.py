@@ -1,4 +1,4 @@
-"""Checks of the domain's key records: proven, readable, and of keys that receivers accept."""
+"""Checks of the domain's key records: proven, readable, and with keys that receivers accept."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,7 +28,7 @@ _TODO: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeyFound:
-    """The two checks of a selector, and the key where both are good."""
+    """The two checks of a selector, and the key if both are good."""
 
     selector: str
     record: DoctorCheck
@@ -58,6 +58,6 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
 
 
 def unknown(selector: str) -> KeyFound:
-    """The same, where the zone is not good: nobody believes a record in it."""
+    """The same checks, if the zone is not good: then no record in it is trusted."""
     why = "the zone is not known to be good"
     return KeyFound(selector, skipped(f"key record {selector}", why), skipped(f"key {selector}", why))

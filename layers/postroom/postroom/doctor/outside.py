@@ -15,9 +15,9 @@ from postroom.net.https import HttpsClient
 class Outside:
     """Resolvers, hosts and the time.
 
-    `look_up`: the verdict on records. `addresses`: those of a host, none where there is no such host; raises
-    NotNowError. `certificate`: of a host at one of these addresses; raises NotNowError. `clock`: epoch seconds.
-    `allow_private`: senders here connect to addresses that are not public, too.
+    `look_up`: the verdict on records. `addresses`: those of a host, none if there is no such host; raises NotNowError.
+    `certificate`: of a host at one of these addresses; raises NotNowError. `clock`: epoch seconds. `allow_private`:
+    senders here also connect to private addresses.
     """
 
     look_up: Callable[[dns.name.Name, RdataType], Verdict]

@@ -14,7 +14,7 @@ Step = Callable[[], DoctorCheck]
 
 
 def attempt(name: str, step: Step) -> DoctorCheck:
-    """One check, or why it could not be made just now."""
+    """The result of one check, or why it could not be made now."""
     try:
         return step()
     except NotNowError as error:
@@ -22,19 +22,19 @@ def attempt(name: str, step: Step) -> DoctorCheck:
 
 
 class PostOffice:
-    """The one at `host`."""
+    """The post office at `host`."""
 
     def __init__(self, host: str, outside: Outside) -> None:
         self._host = host
         self._outside = outside
         self._addresses: Sequence[str] = ()
         self.answered = 0
-        """What the inbox said last, as a status of HTTP; 0: nothing yet."""
+        """The last HTTP status of the inbox; 0: none yet."""
         self.buffer: str | None = None
         """The domain that its manifest names, once that was read."""
 
     def reach(self) -> Generator[DoctorCheck, None, bool]:
-        """The checks on the way to it, each resting on those before; whether senders get through."""
+        """The checks on the way to it, in order; returns whether senders can reach it."""
         steps = {"host": self._find, "addresses": self._choose, "certificate": self._knock}
         gets_through = True
         for name, step in steps.items():
@@ -44,7 +44,7 @@ class PostOffice:
         return gets_through
 
     def unreached(self, name: str) -> DoctorCheck:
-        """A check that cannot be made where senders do not get through."""
+        """A check that cannot be made because senders cannot reach the post office."""
         return skipped(name, f"senders do not get through to {self._host}")
 
     def inbox(self) -> DoctorCheck:

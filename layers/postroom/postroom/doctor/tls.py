@@ -1,4 +1,4 @@
-"""Look-ups of a host's certificate, also of one that is rejected."""
+"""Look-ups of a host's certificate, including a rejected one."""
 
 import socket
 import ssl
@@ -20,9 +20,10 @@ SECONDS: Final = 5.0
 
 
 def look_at_certificate(host: str, addresses: Sequence[str], port: int, ca_file: str | None) -> Certificate:
-    """The certificate for `host` at the first of its addresses where somebody listens.
+    """The certificate for `host` at the first of its addresses that accepts a connection.
 
-    `ca_file` (PEM) replaces the system's authorities. Raises NotNowError(OUTBOUND_FAILED) where none answers in time.
+    `ca_file` (PEM) replaces the system's certificate authorities. Raises NotNowError(OUTBOUND_FAILED) if none answers
+    in time.
     """
     believing = ssl.create_default_context(cafile=ca_file)
     refused = failed = ""
@@ -55,10 +56,10 @@ def _look(believing: ssl.SSLContext, host: str, address: str, port: int) -> Beli
 
 
 def _shown(host: str, address: str, port: int) -> CertificateFacts | None:
-    """What a certificate says that is not believed; None where it is not shown a second time, or cannot be read."""
+    """The content of a certificate that is not trusted; None if it is not sent a second time, or cannot be read."""
     curious = ssl.create_default_context()
     curious.check_hostname = False
-    # Only looked at: the connection is closed before anything is said.
+    # Only read: the connection is closed before anything is sent.
     curious.verify_mode = ssl.CERT_NONE
     try:
         with _connect(curious, host, address, port) as tls:
@@ -68,9 +69,9 @@ def _shown(host: str, address: str, port: int) -> CertificateFacts | None:
 
 
 def read_certificate(der: bytes) -> CertificateFacts | None:
-    """The names and the time of a stranger's certificate (X.509 in DER); None: it cannot be read."""
+    """The names and the validity of a stranger's certificate (X.509 in DER); None: it cannot be read."""
     try:
-        # It warns of what a later release of it will refuse to read: nobody here can do anything about that.
+        # The library warns of what a later release will refuse to read; the user cannot do anything about that.
         with warnings.catch_warnings(action="ignore", category=CryptographyDeprecationWarning):
             found = x509.load_der_x509_certificate(der)
         term = Term(found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp())

@@ -1,7 +1,8 @@
-"""Checks of the domain's zone: signed, by keys that the parent zone vouches for, with lasting signatures.
+"""Checks of the domain's zone: signed, with keys in the parent zone's DS records, with signatures that are valid for
+long.
 
-What is looked up is the SOA record at the domain. That it is proven, or proven not to be there (the domain is then a
-name in a zone above it), proves everything on the way. Where it is bogus, the DS and the DNSKEY records say more.
+The SOA record at the domain is looked up. If it is proven, or proven not to exist (the domain is then a name in a zone
+above it), everything on the way is proven. If it is bogus, the DS and the DNSKEY records say more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,18 +18,20 @@ from postroom.names.dnssec.evidence import SignatureWindow, algorithm_name, dige
 from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 FEW_DAYS: Final = 2
-"""BIND renews five days before the end, Knot (3.2) only an hour before caches might outlast it: which is why this is a
-warning that may pass by itself."""
+"""BIND re-signs five days before the end, Knot (3.2) only an hour before caches might outlast it.
+
+So this is a warning that may disappear by itself.
+"""
 
 _TIMES: Final = 2**32
-"""Times of signatures come round (RFC 4034 §3.1.5)."""
+"""Times of signatures wrap around (RFC 4034 §3.1.5)."""
 _SIGN: Final = "sign the zone, and have its DS record published in the zone above it: its registrar does that"
 _ELSEWHERE: Final = "or ask another resolver (--resolver), if others find it good"
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneFound:
-    """The verdicts on the SOA record at the domain and, where that is bogus, on the DS and DNSKEY records there."""
+    """The verdicts on the SOA record at the domain and, if that is bogus, on its DS and DNSKEY records."""
 
     domain: str
     soa: Verdict
@@ -37,7 +40,7 @@ class ZoneFound:
 
     @property
     def is_good(self) -> bool:
-        """Whether there can be proven records below the domain (RFC 8020: not where there is no such name)."""
+        """Whether there can be proven records below the domain (RFC 8020: not if there is no such name)."""
         return isinstance(self.soa, Secure) or (isinstance(self.soa, Absent) and self.soa.kind == "nodata")
 
 
@@ -60,7 +63,7 @@ def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Itera
 
 def _delegation(found: ZoneFound) -> DoctorCheck:
     name, domain = "delegation", found.domain
-    # A proven DS shows the delegation sound though the zone below is not.
+    # A proven DS shows that the delegation is good, though the zone below is not.
     if isinstance(found.soa, Bogus) and isinstance(found.ds, Secure):
         return good(name, f"there is a DS record for {domain} in the zone above it, {_chain(found.ds.evidence)}")
     match found.ds if isinstance(found.soa, Bogus) and found.ds else found.soa:
@@ -108,7 +111,7 @@ def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> Doct
 
 
 def _lasting(verdict: Verdict, now: float) -> Iterator[_Lasting]:
-    """What the zone itself signed: its keys, and what was asked for, or its absence."""
+    """The signatures of the zone itself: over its keys, and over the records or their absence."""
     if not isinstance(verdict, Secure | Absent):
         return
     evidence, link = verdict.evidence, verdict.evidence.chain[-1]
@@ -118,7 +121,7 @@ def _lasting(verdict: Verdict, now: float) -> Iterator[_Lasting]:
 
 
 def _term(window: SignatureWindow, now: float) -> Term:
-    """Of a signature, by serial number arithmetic (RFC 1982 §3.2)."""
+    """The validity of a signature, by serial number arithmetic (RFC 1982 §3.2)."""
     ends = now + (window.expiration - int(now) + _TIMES // 2) % _TIMES - _TIMES // 2
     return Term(ends - (window.expiration - window.inception) % _TIMES, ends)
 

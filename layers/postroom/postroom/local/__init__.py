@@ -1,1 +1,1 @@
-"""The deployed template on one machine: no AWS account, no Docker, nothing left running afterwards."""
+"""The deployed template on one machine: no AWS account, no Docker, no processes left afterwards."""

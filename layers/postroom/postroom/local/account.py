@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LocalAccount:
-    """An account of a local stack: where it is asked, and its twelve digits."""
+    """An account of a local stack: its endpoint, and its twelve digits."""
 
     endpoint_url: str
     digits: str

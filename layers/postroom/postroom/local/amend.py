@@ -1,7 +1,7 @@
-"""Direct calls for what MiniStack's CloudFormation silently drops.
+"""Direct calls for properties that MiniStack's CloudFormation silently ignores.
 
-A table's TTL and point-in-time recovery, a bucket's lifecycle rules, a function's reserved concurrency, a
-stage's throttling. All derived from the template; each may be repeated.
+They are a table's TTL and point-in-time recovery, a bucket's lifecycle rules, a function's reserved concurrency, and a
+stage's throttling. All are derived from the template; each call may be repeated.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from postroom.local.intrinsics import Resource
 
 
 def amend(resource: Resource, clients: Clients) -> None:
-    """Bring one created resource to what the template says of it."""
+    """Set the ignored properties of one created resource."""
     make_good = _AMENDMENTS.get(resource.type)
     if make_good:
         make_good(resource, clients)
@@ -68,9 +68,9 @@ def _stage(resource: Resource, clients: Clients) -> None:
 
 
 def lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a CloudFormation lifecycle rule as the S3 API puts it, which names things otherwise.
+    """Return a CloudFormation lifecycle rule for the S3 API, which uses other names.
 
-    Raises OurError for a member that it does not know.
+    Raises OurError for an unknown member.
     """
     said = dict(rule)
     asked: dict[str, Any] = {
@@ -92,7 +92,7 @@ def lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def truth(value: object) -> bool:
-    """Return a template's boolean; CloudFormation takes the words as well."""
+    """Return a template's boolean; CloudFormation accepts the words as well."""
     return value is True or str(value).lower() == "true"
 
 

@@ -24,9 +24,9 @@ class ZoneAnswer(NamedTuple):
 
 
 def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> ZoneAnswer:
-    """What the tree says to a question of class IN (RFC 1034 §4.3.2, RFC 4592, RFC 6672 §3.2, RFC 4035 §3.1)."""
+    """The tree's answer to a question of class IN (RFC 1034 §4.3.2, RFC 4592, RFC 6672 §3.2, RFC 4035 §3.1)."""
     chain: list[dns.rrset.RRset] = []
-    # Of each wildcard on the way, and of the absence at its end.
+    # The denials for each wildcard on the way, and for the absence at its end.
     proofs: list[dns.rrset.RRset] = []
     seen: set[dns.name.Name] = set()
     while name not in seen and len(seen) < _MAX_CHAIN:
@@ -44,7 +44,7 @@ def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> ZoneAnswer:
                 _add(proofs, _denial(zone, origin, name))
                 return ZoneAnswer(dns.rcode.NXDOMAIN, chain, proofs)
             if source.is_wild() and source != name:
-                # What a wildcard gave needs the proof that the name itself is not there.
+                # An answer from a wildcard needs the proof that the name itself does not exist.
                 _add(proofs, _covering(zone, name))
             if found := _signed(zone, source, rdtype, name):
                 _add(chain, found)
@@ -61,7 +61,7 @@ def answer(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> ZoneAnswer:
 
 
 def zone_of(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> tuple[dns.zone.Zone, dns.name.Name]:
-    """The zone that knows of a name's records of a type, and its origin: a DS is the affair of the zone above."""
+    """The zone that has a name's records of a type, and its origin: a DS is in the zone above."""
     if rdtype == DS and name in zones and name != dns.name.root:
         name = name.parent()
     origin = max((origin for origin in zones if name.is_subdomain(origin)), key=len)
@@ -69,15 +69,15 @@ def zone_of(zones: Zones, name: dns.name.Name, rdtype: RdataType) -> tuple[dns.z
 
 
 def _renaming(zone: dns.zone.Zone, name: dns.name.Name) -> list[dns.rrset.RRset]:
-    """The DNAME above `name`, and its signatures; nothing where there is none."""
+    """The DNAME above `name`, and its signatures; None if there is none."""
     owners = [owner for owner, _ in zone.iterate_rdatasets(DNAME) if name != owner and name.is_subdomain(owner)]
-    # Nothing is below a DNAME, so the highest is the one that counts (RFC 6672 §2.4).
+    # Nothing exists below a DNAME, so the highest one decides (RFC 6672 §2.4).
     highest = min(owners, key=len, default=None)
     return _signed(zone, highest, DNAME, highest) if highest else []
 
 
 def _renamed(name: dns.name.Name, dname: dns.rrset.RRset) -> dns.rrset.RRset:
-    """The CNAME that a DNAME makes of a name, which nobody signs (RFC 6672 §3.1). Raises `NameTooLong`."""
+    """The CNAME that a DNAME makes of a name, which is not signed (RFC 6672 §3.1). Raises `NameTooLong`."""
     target = next(record.target for record in dname if isinstance(record, DnameRecord))
     renamed = name.relativize(dname.name).derelativize(target)
     return dns.rrset.from_text(name, dname.ttl, dname.rdclass, CNAME, str(renamed))
@@ -109,7 +109,7 @@ def _denial(zone: dns.zone.Zone, origin: dns.name.Name, name: dns.name.Name) -> 
 
 
 def _covering(zone: dns.zone.Zone, name: dns.name.Name) -> list[dns.rrset.RRset]:
-    """The NSEC at or before `name`, with its signature; nothing in an unsigned zone."""
+    """The NSEC at or before `name`, with its signature; None in an unsigned zone."""
     owners = [owner for owner, _ in zone.iterate_rdatasets(NSEC) if owner <= name]
     return _signed(zone, max(owners), NSEC, max(owners)) if owners else []
 
@@ -126,5 +126,5 @@ def _signed(
 
 
 def _add(rrsets: list[dns.rrset.RRset], more: Iterable[dns.rrset.RRset]) -> None:
-    """An answer has each RRset once, whatever else rests on it."""
+    """Add RRsets to an answer, each only once."""
     rrsets += [rrset for rrset in more if rrset not in rrsets]

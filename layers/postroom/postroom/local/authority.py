@@ -1,4 +1,4 @@
-"""A local certificate authority: real certificates for any host, trusted by whoever is told to."""
+"""A local certificate authority: valid certificates for any host, for clients that trust it."""
 
 import ssl
 from pathlib import Path
@@ -7,7 +7,7 @@ import trustme
 
 
 class Authority:
-    """The CA in `directory`: `ca.pem` (to be trusted) and `ca.key`; made there if it does not exist yet."""
+    """The CA in `directory`: `ca.pem` (to be trusted) and `ca.key`; created if it does not exist."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)

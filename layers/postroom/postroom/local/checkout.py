@@ -13,11 +13,11 @@ _IMPORTED: Final = {
     "local": ("hypercorn", "ministack", "samtranslator", "trustme"),
     "peers": ("pollyweb",),
 }
-"""Of each extra what commands import, or have others import."""
+"""The packages of each extra that commands import, directly or not."""
 
 
 def template_path() -> Path:
-    """The path of template.yaml. Raises SettingsError where the library is not installed from a checkout."""
+    """The path of template.yaml. Raises SettingsError if the library is not installed from a checkout."""
     path = _CHECKOUT / "template.yaml"
     if not path.is_file():
         raise SettingsError(
@@ -28,7 +28,7 @@ def template_path() -> Path:
 
 
 def job_path(job: Literal["compact", "expire"]) -> Path:
-    """The path of a Glue job. Raises SettingsError where it or Spark is missing."""
+    """The path of a Glue job. Raises SettingsError if it or Spark is missing."""
     path = _CHECKOUT / "glue_jobs" / _SCRIPTS[job]
     if not path.is_file():
         raise SettingsError(
@@ -40,7 +40,7 @@ def job_path(job: Literal["compact", "expire"]) -> Path:
 
 
 def require(what: str, *extras: str) -> None:
-    """Raise SettingsError where a package of these extras is missing. `what`: who takes it."""
+    """Raise SettingsError if a package of these extras is missing. `what`: what needs it."""
     missing = [name for extra in extras for name in _IMPORTED[extra] if not find_spec(name)]
     if missing:
         raise SettingsError(

@@ -1,7 +1,7 @@
 """boto3 clients that talk to the embedded AWS and to nothing else.
 
-Nothing of the caller's own AWS set-up may leak in: a profile, a CA bundle or a proxy in the shell would
-send local calls to a real account, or break them.
+The caller's own AWS settings must not have an effect: a profile, a CA bundle or a proxy in the shell would send local
+calls to a real account, or break them.
 """
 
 import os
@@ -31,7 +31,7 @@ REGION = "us-east-1"
 _CONFIG = Config(
     retries={"total_max_attempts": 1},
     s3={"addressing_style": "path"},
-    # An empty mapping, not None: None would ask the environment.
+    # An empty mapping, not None: None would read the environment.
     proxies={},
     connect_timeout=5,
     read_timeout=120,
@@ -53,7 +53,7 @@ def clean_session() -> boto3.Session:
 
 
 class Clients:
-    """The clients of one account (12 digits) at one endpoint: `clients("sqs")`; each is made once."""
+    """The clients of one account (12 digits) at one endpoint: `clients("sqs")`; each is created once."""
 
     def __init__(self, endpoint: str, account: str) -> None:
         self.endpoint = endpoint
@@ -86,7 +86,7 @@ class Clients:
     def __call__(self, service: Literal["scheduler", "iam", "cloudwatch"]) -> "BaseClient": ...
 
     def __call__(self, service: str) -> Any:
-        """Return the client of `service`; its access key id is the account number: so accounts are apart."""
+        """Return the client of `service`. Its access key id is the account number, which separates the accounts."""
         if service not in self._made:
             make: Any = clean_session().client
             self._made[service] = make(

@@ -25,21 +25,21 @@ STACK_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Deployed:
-    """A stack that is up: its outputs by name, and its resources as they were verified."""
+    """A stack that is running: its outputs by name, and its resources as they were verified."""
 
     outputs: Mapping[str, str]
     resources: tuple[Resource, ...]
 
 
 def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str, str] | None = None) -> Deployed:
-    """Create the stack, or bring an existing one to the template, the code and the parameters of now.
+    """Create the stack, or update an existing one to the current template, code and parameters.
 
-    Raises SettingsError for a parameter that the template does not declare, OurError if the stack fails or is
-    not what the template says (the sentence lists the differences).
+    Raises SettingsError for a parameter that the template does not declare, OurError if the stack fails or differs from
+    the template (the sentence lists the differences).
     """
     given = dict(parameters or {})
     s3 = clients("s3")
-    # Bucket names are one namespace for all accounts, here as on AWS.
+    # Bucket names are unique across all accounts, here as on AWS.
     artifacts = f"postroom-artifacts-{clients.account}"
     with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
         s3.create_bucket(Bucket=artifacts)
@@ -52,7 +52,8 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
     if unknown:
         raise SettingsError(f"the template has no parameters {', '.join(sorted(unknown))}")
     Evaluator(translated, given, {}, clients.account, stack).settle_conditions()
-    # Longer than a request to CloudFormation may be: it reads it where `sam deploy` puts it, too.
+    # It is longer than a request to CloudFormation may be: CloudFormation reads it from where `sam deploy` puts it,
+    # too.
     name = f"{stack}.template"
     store(name, json.dumps(translated).encode())
     _create_or_update(f"{s3.meta.endpoint_url}/{artifacts}/{name}", stack, clients, given)

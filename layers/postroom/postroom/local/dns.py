@@ -1,7 +1,7 @@
 """A DNS resolver on loopback for one zone tree: UDP and TCP on the same port, one thread.
 
-It answers as a recursive resolver answers a DO+CD query: with signatures, CNAMEs and DNAMEs chased across
-zones, denials with SOA and NSEC, the DS from the zone above. To a query without CD it answers as one that validates.
+It answers as a recursive resolver answers a query with DO and CD: with signatures, CNAMEs and DNAMEs followed across
+zones, denials with SOA and NSEC, the DS from the zone above. It answers a query without CD as a validating resolver.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _BIND_TRIES = 20
 
 
 def _judge(zones: Zones, anchors: TrustAnchors, said: ZoneAnswer) -> list[Verdict]:
-    """What a validating resolver finds of an answer: here the signatures of a zone all hold, or none does."""
+    """The verdict of a validating resolver on an answer: here the signatures of a zone are all valid, or none is."""
 
     def ask(question: Question) -> names_dns.Answer:
         found = answer(zones, question.name, question.rdtype)
@@ -41,7 +41,7 @@ def _judge(zones: Zones, anchors: TrustAnchors, said: ZoneAnswer) -> list[Verdic
         message.answer, message.authority = found.answer, found.authority
         return names_dns.Answer.read(message.to_wire(max_size=_TCP_PAYLOAD))
 
-    # An NSEC may bear the name of the zone below its own; it always comes with its zone's SOA, or an answer.
+    # An NSEC may have the name of the zone below its own; it always comes with its zone's SOA, or an answer.
     told = [rrset for rrset in said.answer + said.authority if rrset.rdtype not in (RRSIG, NSEC)]
     origins = {zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in told}
     return [validate(origin, SOA, anchors, ask, time.time()) for origin in origins]
@@ -63,11 +63,11 @@ class DnsServer:
 
     @property
     def address(self) -> str:
-        """`HOST:PORT`, as the resolver setting takes it."""
+        """`HOST:PORT`, as in the setting of resolvers."""
         return f"{self.host}:{self.port}"
 
     def pause(self) -> None:
-        """Fall silent: questions are counted and not answered."""
+        """Stop answering: questions are counted and not answered."""
         self._paused = True
 
     def resume(self) -> None:
@@ -75,7 +75,7 @@ class DnsServer:
         self._paused = False
 
     def start(self) -> Self:
-        """Bind both sockets (`port` is known from here on) and serve. Raises `OSError`."""
+        """Bind both sockets (after this, `port` is known) and serve. Raises `OSError`."""
         tcp, udp = _bind(self.host, self.port)
         self.port = tcp.getsockname()[1]
         ready = threading.Event()
@@ -87,7 +87,7 @@ class DnsServer:
         return self
 
     def stop(self) -> None:
-        """End the thread and close its sockets."""
+        """Stop the thread and close its sockets."""
         if self._thread and self._loop and self._stopping:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
@@ -113,7 +113,7 @@ class DnsServer:
         ready.set()
         await self._stopping.wait()
         transport.close()
-        # The only other tasks are connections half accepted: once whole, they can be closed.
+        # The only other tasks are connections that are being accepted: once they are open, they can be closed.
         self._loop.remove_reader(tcp)
         await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
         server.close()
@@ -121,7 +121,7 @@ class DnsServer:
             connection.abort()
 
     def reply(self, wire: bytes, *, udp: bool) -> bytes | None:
-        """The answer to a query, truncated if too large for UDP; None where silence is due."""
+        """The answer to a query, truncated if too large for UDP; None if there must be none."""
         try:
             query = dns.message.from_wire(wire)
             response = dns.message.make_response(query, recursion_available=True, our_payload=_UDP_PAYLOAD)
@@ -140,7 +140,7 @@ class DnsServer:
         zones = self._tree.zones()
         said = answer(zones, name, rdtype)
         if not query.flags & dns.flags.CD:
-            # RFC 4035 §3.2.3, RFC 6840 §5.8: SERVFAIL instead of what is bogus, AD to who asks for it.
+            # RFC 4035 §3.2.3, RFC 6840 §5.8: SERVFAIL instead of bogus data, AD for clients that ask for it.
             verdicts = _judge(zones, self._anchors, said)
             if any(isinstance(verdict, Bogus) for verdict in verdicts):
                 response.set_rcode(dns.rcode.SERVFAIL)
@@ -200,7 +200,7 @@ class _Stream(asyncio.Protocol):
 
 
 def _bind(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """A listening TCP and a UDP socket on the same port; of a free one, tries another if UDP has it taken."""
+    """A listening TCP and a UDP socket on the same port; for a free port, another one is tried if UDP is in use."""
     for tries_left in reversed(range(_BIND_TRIES if port == 0 else 1)):
         tcp = socket.create_server((host, port))
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

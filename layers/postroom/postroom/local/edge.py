@@ -1,8 +1,8 @@
 """The TLS edge: HTTPS in front of deployed HTTP APIs, which stands in for API Gateway with custom domains.
 
-It hands functions the events that API Gateway would (`gateway`), and calls them through the Lambda API: the
-emulator's own HTTP plane spoils bodies that are no UTF-8. Which host leads to which deployment may be changed
-at any time; the certificate for a host is made when it is first asked for.
+It sends functions the events that API Gateway would (`gateway`), and calls them through the Lambda API, because the
+emulator's own HTTP endpoint corrupts bodies that are not UTF-8. The deployment of a host may be changed at any time;
+the certificate for a host is created at its first connection.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
 STOP_SECONDS = 1.0
-"""How long requests that are under way may take when the edge closes."""
+"""How long running requests may take when the edge closes."""
 
 _Receive = Callable[[], Awaitable[dict[str, Any]]]
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -43,18 +43,18 @@ _Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True)
 class EdgeTarget:
-    """What stands behind a host: an HTTP API, and the clients of the account that its functions live in."""
+    """The target of a host: an HTTP API, and the clients of the account of its functions."""
 
     api: Api
     clients: Clients
 
 
 Handler = Callable[[GatewayRequest], GatewayResponse]
-"""What stands behind a host that is no deployment's: a webhook's receiver."""
+"""The target of a host without a deployment, such as a webhook's receiver."""
 
 
 def find_target(api_id: str, clients: Clients) -> EdgeTarget:
-    """Ask the embedded AWS for the routes of an API and the functions they lead to."""
+    """Ask the embedded AWS for the routes of an API and their functions."""
     client = clients("apigatewayv2")
     functions = {}
     for page in client.get_paginator("get_integrations").paginate(ApiId=api_id):
@@ -84,7 +84,7 @@ class Edge:
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="edge")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
-        # Listening from here on: whoever connects early waits instead of being refused.
+        # It listens from here on: a client that connects early waits instead of being refused.
         self._listener = _Listener(fileno=socket.create_server((HOST, port), backlog=128).detach())
         self.port = int(self._listener.getsockname()[1])
         self._started = threading.Event()
@@ -99,20 +99,20 @@ class Edge:
         self.close()
 
     def serve_host(self, host: str, target: EdgeTarget) -> None:
-        """From now on, requests to `host` go to `target`."""
+        """Send requests to `host` to `target` from now on."""
         self._targets[host.lower()] = target
 
     def serve_handler(self, host: str, handler: Handler) -> None:
-        """From now on, requests to `host` are answered by `handler`, in a thread of the edge."""
+        """Let `handler` answer requests to `host` from now on, in a thread of the edge."""
         self._handlers[host.lower()] = handler
 
     def drop_host(self, host: str) -> None:
-        """From now on, `host` is unknown (404)."""
+        """Make `host` unknown (404) from now on."""
         self._targets.pop(host.lower(), None)
         self._handlers.pop(host.lower(), None)
 
     def close(self) -> None:
-        """End the server; requests that are under way get a moment. May be called twice."""
+        """Stop the server; running requests get a moment. May be called twice."""
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
@@ -129,7 +129,7 @@ class Edge:
         server = asyncio.create_task(serve(self._app, config, shutdown_trigger=self._stop.wait))  # type: ignore[arg-type]
         await self._stop.wait()
         await asyncio.wait({server}, timeout=STOP_SECONDS)
-        # A client that falls silent must not hold up the end of the stack.
+        # A client that falls silent must not delay the end of the stack.
         self._listener.hang_up()
         await server
 
@@ -165,10 +165,10 @@ class Edge:
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _read_body(self, receive: _Receive) -> bytes | HTTPStatus | None:
-        """Return the body, the status of a refusal, or None if the client is gone.
+        """Return the body, the status of a refusal, or None if the client has disconnected.
 
-        A body that is too large is read to its end all the same, and thrown away: most clients read no answer
-        before they have sent everything, and Hypercorn stands still if nobody takes what comes in.
+        A body that is too large is still read to its end, and discarded: most clients read no answer before they have
+        sent everything, and Hypercorn blocks if nobody reads what arrives.
         """
         chunks: list[bytes] = []
         size = 0
@@ -244,7 +244,7 @@ def _request(scope: dict[str, Any], body: bytes) -> GatewayRequest:
 
 
 class _Listener(socket.socket):
-    """A listening socket that can end every connection it took."""
+    """A listening socket that can close every connection that it accepted."""
 
     def __init__(self, *, fileno: int) -> None:
         super().__init__(fileno=fileno)
@@ -262,7 +262,7 @@ class _Listener(socket.socket):
 
 
 class _HypercornConfig(Config):
-    """Hypercorn with a TLS context and a socket that are given instead of made from file names."""
+    """Hypercorn with a given TLS context and socket, instead of ones created from file names."""
 
     errorlog = None
 

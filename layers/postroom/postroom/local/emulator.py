@@ -1,22 +1,22 @@
 """The embedded AWS: MiniStack (as `ministack` limits it), a child process on its own loopback port.
 
-What it lets pass and AWS would not, and that matters to code running in it (besides what `verify.KNOWN` and
-`gateway` list):
+It allows things that AWS would not, which matters to the code that runs in it (beside what `verify.KNOWN` and `gateway`
+list):
 
 | here | on AWS |
 |---|---|
 | functions run under this interpreter, whatever `Runtime` says | the runtime named in the template |
 | every package of this environment can be imported | only the function's own, its layers', and boto3 |
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
-| roles are enforced, signatures are not: anybody who gets at the port is root of any account | both are |
-| a function has few processes (`Processes`); an invocation that finds none free waits | there is always one more |
+| roles are enforced, signatures are not: anybody who can reach the port is root of any account | both are |
+| a function has few processes (`Processes`); an invocation waits until one is free | there is always one more |
 | 16 long polls (20 s each) use up a function; after 30 s: 503, and the request is still executed | all run |
 | a reserved concurrency, or a mapping's maximum, above that number has no effect | calls beyond it are throttled |
-| a function that invokes itself and waits may time out | goes on |
+| a function that invokes itself and waits may time out | continues |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
-| SQS takes characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
-| a message group on a standard queue is kept and handed on, and puts nobody behind | fair queues: the loud wait |
-| a function may send to a queue that starts it for ever | is ended at the 16th time, without `RecursiveLoop: Allow` |
+| SQS accepts characters that it must refuse (U+FFFE, control characters) | InvalidMessageContents |
+| a message group on a standard queue is stored and passed on, and delays nobody | fair queues: busy groups wait |
+| a function may send to a queue that invokes it for ever | stopped at the 16th time, without `RecursiveLoop: Allow` |
 | SQS slows down with its backlog (10k messages: fine; 100k: 50 a second) | does not |
 """
 
@@ -41,11 +41,11 @@ from postroom.local.ports import HOST, free_port, require_free
 
 START_SECONDS = 300.0
 GRACE_SECONDS = 10.0
-"""How long it may take to write its state to disk; without state there is nothing to wait for."""
+"""How long it may take to write its state to disk; without state it need not wait."""
 
 
 def processors() -> int:
-    """How many processors this process may use; a container may have fewer of them than its host."""
+    """The number of processors that this process may use; a container may have fewer of them than its host."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -62,9 +62,9 @@ class Processes:
 class Emulator:
     """One MiniStack process; a context manager.
 
-    `port`: a free one unless given. `state_dir`: where everything survives a stop (and a crash of the owner;
-    not of the emulator itself, which writes its state when it ends); without it nothing is kept.
-    `log`: file to which it writes. Raises OurError if it does not come up.
+    `port`: a free one unless given. `state_dir`: where everything survives a stop, and a crash of the owner; not a
+    crash of the emulator itself, which writes its state when it ends. Without it nothing is kept. `log`: the file that
+    it writes to. Raises OurError if it does not start.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Emulator:
         self.endpoint = f"http://{HOST}:{self.port}"
         self._state_dir = state_dir
         self.directory = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
-        """For temporary files: it goes when the emulator goes, even if this process is killed."""
+        """For temporary files: deleted when the emulator ends, even if this process is killed."""
         self.log = log or self.directory / "emulator.log"
         self._leash: subprocess.Popen[bytes] | None = None
         self._group = 0
@@ -93,11 +93,11 @@ class Emulator:
         self.stop()
 
     def clients(self, account: str) -> Clients:
-        """Return the clients of an account (12 digits): accounts see nothing of each other."""
+        """Return the clients of an account (12 digits). Accounts cannot see each other."""
         return Clients(self.endpoint, account)
 
     def start(self) -> None:
-        """Start it and wait until it answers. What keeps it from that leaves nothing of it behind."""
+        """Start it and wait until it answers. If it fails, nothing of it is left."""
         try:
             self._start()
         except BaseException:
@@ -127,7 +127,7 @@ class Emulator:
         self._wait_until_healthy(self._leash)
 
     def stop(self) -> None:
-        """End it and every process it started; when this returns they are gone. May be called twice."""
+        """Stop it and every process it started; when this returns, they have ended. May be called twice."""
         if self._leash is None:
             shutil.rmtree(self.directory, ignore_errors=True)
             return
@@ -135,16 +135,16 @@ class Emulator:
         code = self._leash.wait()
         _pipe(self._leash.stdout).close()
         if code != 0 and self._group:
-            # The leash itself was killed and could not do its work.
+            # The leash itself was killed and could not stop the others.
             leash.kill_group(self._group)
             shutil.rmtree(self.directory, ignore_errors=True)
         self._leash = None
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, ...]]:
-        """Hold the state directory alone; the leash inherits the lock and keeps it until the state is written.
+        """Lock the state directory; the leash inherits the lock and holds it until the state is written.
 
-        So a stack that starts right after another was killed waits for it.
+        So a stack that starts right after another was killed waits until that one's state is written.
         """
         if self._state_dir is None:
             yield ()
@@ -163,7 +163,7 @@ class Emulator:
             yield (lock.fileno(),)
 
     def _environment(self) -> dict[str, str]:
-        """Return the whole environment, made from nothing: functions inherit it.
+        """Return the whole environment, built from nothing, because functions inherit it.
 
         An AWS_CA_BUNDLE, a proxy or a profile of the shell would reach the functions and break them.
         """
@@ -179,11 +179,12 @@ class Emulator:
             "MINISTACK_HOST": HOST,
             "MINISTACK_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # Functions may do what their roles allow, and no more. Whoever signs with an account number is its root.
+            # Functions may do what their roles allow, and no more. A request signed with an account number is its
+            # root's.
             "AUTH": "true",
-            # AWS's own default. MiniStack's is what memory could bear without a bound on processes.
+            # AWS's own default. MiniStack's default is what memory allows without a limit on processes.
             "LAMBDA_ACCOUNT_CONCURRENCY": "1000",
-            # It would tidy up containers of other MiniStacks, and open listeners on fixed ports.
+            # It would remove containers of other MiniStacks, and open listeners on fixed ports.
             "DOCKER_HOST": "unix:///nonexistent",
             "SFTP_ENABLED": "0",
             "IOT_MTLS_ENABLED": "0",

@@ -1,21 +1,21 @@
 """API Gateway's part (HTTP API, payload format 2.0) between HTTP and a function. No I/O.
 
-Source: AWS, API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs", "Create routes
-for HTTP APIs" and "Quotas"; where it is silent, what others saw of the live service:
+Source: AWS, API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs", "Create routes for HTTP
+APIs" and "Quotas". Where these are silent, it follows what others saw of the live service:
 
 | question | here | seen |
 |---|---|---|
 | which bodies are text, not base64 | text/* and application/json, xml, javascript | ministackorg/ministack pull 766 |
 | a body without a Content-Type | base64 | the same |
 | is `rawPath` decoded | yes | middleapi/standard-server pull 93 |
-| a text type over bytes that are no UTF-8, or with a Content-Encoding | base64 | our choice: nothing may be lost |
+| a text type with bytes that are not UTF-8, or with a Content-Encoding | base64 | our choice: nothing may be lost |
 | is Cookie also in `headers` | no | our choice, as adapters expect it |
 | function throttled | 429 | our choice; 503 has been reported as well |
-| function busy for 30 s, or not to be reached | 503 | cortexlabs/cortex issue 1225 |
+| function busy for 30 s, or unreachable | 503 | cortexlabs/cortex issue 1225 |
 | request that is too large for Lambda (6 MB as an event) but not for the API (10 MB) | 413 | our choice |
 | a client that falls silent within a request | 408 | our choice |
 
-Not done: stages other than `$default`, CORS, authorizers, throttling, mutual TLS, the limit on header size.
+Not implemented: stages other than `$default`, CORS, authorizers, throttling, mutual TLS, the limit on header size.
 """
 
 import base64
@@ -30,7 +30,7 @@ from urllib.parse import parse_qsl, unquote
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
 MAX_PAYLOAD_BYTES = 6 * 1024 * 1024
-"""What Lambda takes as an event and gives as a result, as JSON."""
+"""The largest event and result of Lambda, as JSON."""
 INTEGRATION_SECONDS = 30.0
 
 _HOP_BY_HOP = frozenset(
@@ -63,7 +63,7 @@ class GatewayResponse:
 
 @dataclass(frozen=True)
 class GatewayRoute:
-    """A route key (`POST /inbox`, `ANY /x/{proxy+}`, `$default`) and the function it leads to (name or ARN)."""
+    """A route key (`POST /inbox`, `ANY /x/{proxy+}`, `$default`) and its function (name or ARN)."""
 
     key: str
     function: str
@@ -81,8 +81,8 @@ class Api:
 def find_route(routes: Iterable[GatewayRoute], method: str, path: str) -> tuple[GatewayRoute, dict[str, str]] | None:
     """Return the route of a request and its path parameters, or None (404).
 
-    The most specific wins: full matches before those with a greedy variable before `$default`; a named method
-    before ANY; a literal segment before a variable.
+    The most specific route is chosen: full matches before those with a greedy variable, these before `$default`; a
+    named method before ANY; a literal segment before a variable.
     """
     best: tuple[tuple[bool, tuple[bool, ...], bool], GatewayRoute, dict[str, str]] | None = None
     default = None
@@ -130,7 +130,7 @@ def split_target(target: str) -> tuple[str, str]:
 def build_event(
     request: GatewayRequest, api: Api, route: GatewayRoute, parameters: Mapping[str, str], now: float, request_id: str
 ) -> dict[str, Any]:
-    """Return the event (payload format 2.0) that the function is given; `now` in epoch seconds."""
+    """Return the event (payload format 2.0) for the function; `now` in epoch seconds."""
     path, query = split_target(request.target)
     headers, cookies = _event_headers(request, now, request_id)
     moment = datetime.fromtimestamp(now, UTC)
@@ -208,10 +208,10 @@ def _as_text(body: bytes, headers: Mapping[str, str]) -> str | None:
 
 
 def read_result(payload: bytes) -> GatewayResponse:
-    """Return the HTTP answer that a function's result (JSON) stands for; a wrong result is a 500.
+    """Return the HTTP response for a function's result (JSON); an invalid result is a 500.
 
-    An object with `statusCode` says itself what it is; of anything else the answer is inferred: 200,
-    application/json, a string as it is and all else as JSON.
+    An object with `statusCode` describes the response. For any other result the response is 200, application/json, with
+    a string unchanged and everything else as JSON.
     """
     if len(payload) > MAX_PAYLOAD_BYTES:
         return failure(HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -241,7 +241,7 @@ def _stated_answer(result: Mapping[str, Any]) -> GatewayResponse:
 
 
 def failure(status: HTTPStatus) -> GatewayResponse:
-    """Return the answer API Gateway gives of its own: `{"message": ...}`."""
+    """Return a response of API Gateway itself: `{"message": ...}`."""
     message = _MESSAGES.get(status, status.phrase)
     return GatewayResponse(status, (("content-type", "application/json"),), json.dumps({"message": message}).encode())
 

@@ -2,12 +2,12 @@
 
     python -m postroom.local.guest --dns HOST:PORT --https PORT --ca FILE -- SCRIPT.py ARGUMENTS...
 
-To the program, port 53 of any address is the local DNS server, host names have the addresses that its A records
-say, port 443 of any address is the edge, and OpenSSL trusts the CA in FILE. That is done beneath the packages it
-uses, in the `socket` module and the environment of its process; none of them is touched.
+For the program, port 53 of any address is the local DNS server, host names have the addresses of their A records, port
+443 of any address is the edge, and OpenSSL trusts the CA in FILE. This is done below the packages that it uses, in the
+`socket` module and the environment of its process; none of the packages is changed.
 
-Nothing but loopback can be reached. An audit hook (PEP 578: it sees every call, and cannot be removed) refuses
-the rest, and new processes. This keeps in a program that means no harm; what native code does it does not see.
+Only the loopback can be reached. An audit hook (PEP 578: it sees every call, and cannot be removed) refuses all other
+addresses, and new processes. This is enough for a program without bad intent; the hook does not see native code.
 """
 
 import argparse
@@ -48,7 +48,7 @@ _plain_open = io.open
 
 
 class GuestNetwork(NamedTuple):
-    """Where things are: `dns_port` (UDP and TCP) and `https_port`, both of 127.0.0.1."""
+    """The local network: `dns_port` (UDP and TCP) and `https_port`, both of 127.0.0.1."""
 
     dns_port: int
     https_port: int
@@ -128,10 +128,10 @@ def _redirect_sockets(town: GuestNetwork) -> None:
 
     def recvfrom(sock: socket.socket, *size_and_flags: int) -> tuple[bytes, Any]:
         data, sender = _plain.recvfrom(sock, *size_and_flags)
-        # Whoever asked 1.1.1.1 takes an answer from nobody else.
+        # A program that asked 1.1.1.1 accepts no answer from another address.
         return data, asked[sock] if sock in asked and sender[1] == town.dns_port else sender
 
-    # On the class itself: ssl.SSLSocket and others derive from it, maybe since before.
+    # On the class itself: ssl.SSLSocket and others derive from it, perhaps already.
     for method in (connect, connect_ex, sendto, recvfrom):
         setattr(socket.socket, method.__name__, method)
 
@@ -184,9 +184,9 @@ def _redirect_resolver_configuration() -> None:
 
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
-    """Raise PermissionError for whatever would leave loopback: the audit hook."""
+    """Raise PermissionError for everything that would leave the loopback: the audit hook."""
     if event in _CONNECTS:
-        # None: a message to the peer of a socket that is connected, and so was looked at.
+        # None: a message to the peer of a connected socket, which was checked before.
         fine, what = args[1] is None or _is_loopback(args[1]), f"reach {args[1]!r}"
     elif event in _LOOKS_UP:
         fine, what = not args[0] or _ip(args[0]) is not None, f"look up {args[0]!r} elsewhere than in the town's DNS"

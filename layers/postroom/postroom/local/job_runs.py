@@ -25,7 +25,7 @@ _TOLD: Final = {
     "READ_UNITS_PER_SECOND": "JobsReadUnitsPerSecond",
     "WRITE_UNITS_PER_SECOND": "JobsWriteUnitsPerSecond",
 }
-"""A job's arguments by the outputs of the stack; each job passes over what is not for it."""
+"""A job's arguments by the outputs of the stack; each job ignores those it does not need."""
 
 
 def run(
@@ -36,9 +36,9 @@ def run(
     dry_run: bool = False,
     more: Mapping[str, object] | None = None,
 ) -> dict[str, JsonValue]:
-    """Run a job to its end; its report. `local`: None on AWS. `more`: what it is told otherwise than as deployed.
+    """Run a job; returns its report. `local`: None on AWS. `more`: arguments that differ from the deployed ones.
 
-    Raises SettingsError where it or Spark is missing, OurError where there is no Java, or it failed.
+    Raises SettingsError if the job or Spark is missing, OurError if there is no Java, or the job failed.
     """
     said: dict[str, object] = {name: outputs[output] for name, output in _TOLD.items() if output in outputs}
     said |= {"JOB_NAME": f"postroom {job}", "DRY_RUN": str(dry_run).lower(), **(more or {})}

@@ -1,12 +1,12 @@
-"""A child process that ends, with all its children, when its parent ends in whatever way.
+"""A child process that ends, with all its children, when its parent ends in any way.
 
-Run as a script by `emulator.py`, with standard input as the leash: `leash.py GRACE DIRECTORY COMMAND...`.
-The kernel closes the other end of that pipe even when the owner is killed with SIGKILL; that is the only
-signal of a parent's death that works on Linux and macOS alike. On the end of the pipe, on SIGTERM or
-SIGINT, or when the command ends by itself, the command gets GRACE seconds to end (0: none), then its whole
-process group is killed and DIRECTORY (its temporary files) is removed.
+Run as a script by `emulator.py`, with standard input as the leash: `leash.py GRACE DIRECTORY COMMAND...`. The kernel
+closes the other end of that pipe even if the owner is killed with SIGKILL; this is the only sign of a parent's death
+that works on Linux and macOS alike. At the end of the pipe, on SIGTERM or SIGINT, or when the command ends by itself,
+the command gets GRACE seconds to end (0: none). Then its whole process group is killed and DIRECTORY (its temporary
+files) is removed.
 
-Standard library only, and nothing of this package: it runs with a clean environment and must start at once.
+It uses the standard library only, and nothing of this package: it runs with a clean environment and must start at once.
 """
 
 import os
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
 
     for watch in (watch_owner, watch_child):
         threading.Thread(target=watch, daemon=True).start()
-    # The owner needs the group's number should this process be killed.
+    # The owner needs the group's number in case this process is killed.
     os.write(1, f"{child.pid}\n".encode())
     while not over.wait(3600):
         pass
@@ -57,11 +57,11 @@ def main(arguments: list[str]) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """Kill whatever is left of the process group; that nothing is left is fine."""
+    """Kill the rest of the process group, if there is any."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        # macOS says EPERM of a group in which only zombies are left.
+        # macOS returns EPERM for a group in which only zombies are left.
         return
 
 

@@ -1,12 +1,13 @@
 """MiniStack, with a limit on the processes of each function: `ministack.py QUEUE HTTP`, run by `emulator`.
 
-By itself MiniStack starts one more process for each invocation that finds none idle. Its settings only refuse
-invocations beyond a number, as AWS does. Here they wait: at most QUEUE run at a time of a function that a queue feeds,
-HTTP of any other, and a batch is taken from its queue only when it can run at once, for its visibility timeout
-begins then. And MiniStack ends all processes of a function when one of them dies before it is ready; here it ends
-that one. When it is told to stop, MiniStack waits for what runs before it writes its state; here nothing runs on.
+MiniStack itself starts one more process for each invocation that finds none idle. Its settings only refuse invocations
+above a limit, as AWS does. Here they wait: at most QUEUE invocations run at a time of a function that a queue feeds,
+and HTTP of any other. A batch is received from its queue only when it can run at once, because its visibility timeout
+begins then. MiniStack also ends all processes of a function when one of them dies before it is ready; here only that
+one ends. When MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
+stopped.
 
-What of MiniStack is replaced, and what of it must be as it is for that, is held by tests/local/test_processes.py.
+tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
 
 import asyncio
@@ -26,13 +27,13 @@ from ministack.services import lambda_svc
 
 _LOOK_SECONDS: Final = 0.05
 Key = str
-"""What MiniStack counts the invocations of a function by: `account:region:name`."""
+"""The key by which MiniStack counts the invocations of a function: `account:region:name`."""
 Mapping = tuple[str, str, dict[str, Any]]
-"""An event source mapping: account, region, and what MiniStack keeps of it."""
+"""An event source mapping: account, region, and MiniStack's record of it."""
 
 
 class InvocationSlots:
-    """How many invocations run, by function; the others wait for their turn, first come, first served.
+    """The number of running invocations, by function; others wait, first come, first served.
 
     A function that invokes itself and waits may time out.
     """
@@ -45,7 +46,7 @@ class InvocationSlots:
         self._closed = False
 
     def take(self, key: Key) -> bool:
-        """Wait until one more may run, and count it. False: none may any more."""
+        """Wait for a slot, and take it. False: there are no more slots, because the process stops."""
         ticket = object()
         with self._changed:
             line = self._lines[key]
@@ -56,30 +57,30 @@ class InvocationSlots:
                 )
             finally:
                 line.remove(ticket)
-                self._changed.notify_all()  # the next may have its turn at once: the bound may have been raised
+                self._changed.notify_all()  # the next one may get a slot at once: the limit may have been raised
             if not self._closed:
                 self._running[key] += 1
             return not self._closed
 
     def give_back(self, key: Key) -> None:
-        """One that ran has ended."""
+        """Return the slot of an invocation that has ended."""
         with self._changed:
             self._running[key] -= 1
             self._changed.notify_all()
 
     def close(self) -> None:
-        """From now on nothing gets a turn, and nothing waits for one."""
+        """Give out no more slots from now on, and end all waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     @property
     def any_taken(self) -> bool:
-        """Whether any invocation runs, of any function."""
+        """Whether any invocation of any function is running."""
         return self._running.total() > 0
 
     def free(self, key: Key) -> int:
-        """How many more batches may be taken for this function; those taken count before they run, too."""
+        """How many more batches may be received for this function; those received count before they run, too."""
         taken: int = sum(lambda_svc._esm_inflight.get(mapping["UUID"], 0) for mapping in _mappings_to(key))
         return self._bound(key) - max(taken, self._running[key] + len(self._lines[key]))
 
@@ -99,7 +100,7 @@ def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
 
 
 def bound_processes(turns: InvocationSlots) -> None:
-    """Put the turns where MiniStack counts invocations, and where it decides whether to take a batch."""
+    """Use the slots where MiniStack counts invocations, and where it decides whether to receive a batch."""
     numbers = itertools.count(1)
     served: Counter[str] = Counter()
     acquire, release = lambda_svc._acquire_execution_slot, lambda_svc._release_execution_slot
@@ -131,7 +132,7 @@ def bound_processes(turns: InvocationSlots) -> None:
         dispatch(mapping_id, *batch)
 
     def mappings_in_turn() -> Iterator[Mapping]:
-        # Whoever is asked first takes what is free: a long queue must not keep its function from the other queues.
+        # The first mapping takes what is free: a long queue must not keep its function from the other queues.
         return iter(sorted(_mappings(), key=lambda found: served[found[2]["UUID"]]))
 
     lambda_svc._acquire_execution_slot = acquire_in_turn
@@ -158,7 +159,7 @@ def fail_alone() -> None:
 
 
 def stop_at_once(turns: InvocationSlots) -> None:
-    """Let no invocation keep MiniStack from writing its state: who stops it gives it little time for that."""
+    """Let no invocation keep MiniStack from writing its state, for which it has little time when it is stopped."""
 
     async def stopped() -> None:
         told = asyncio.Event()

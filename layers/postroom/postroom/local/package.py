@@ -1,6 +1,6 @@
-"""Zip files of folders of the working tree, as Lambda takes them.
+"""Zip files of folders of the working tree, in the form for Lambda.
 
-Third-party packages are not packed: functions find them in this environment, as they find boto3 on AWS.
+Third-party packages are not included: functions find them in this environment, as they find boto3 on AWS.
 """
 
 import io
@@ -13,8 +13,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def zip_folder(folder: Path, *, under: str = "") -> bytes:
     """Return the folder as a zip file, below `under` (`python` for a layer that `sam build` would build).
 
-    The same files give the same bytes, so that an unchanged function is an unchanged resource.
-    Raises FileNotFoundError if there is no such folder.
+    The same files give the same bytes, so that an unchanged function is an unchanged resource. Raises FileNotFoundError
+    if there is no such folder.
     """
     if not folder.is_dir():
         raise FileNotFoundError(folder)

@@ -8,7 +8,7 @@ from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 from postroom.local.guest import run_guest
 
-# The domain signs by Ed25519, the same each time: what `sign` shows is what `send` posts.
+# The domain signs with Ed25519, which always gives the same signature: `sign` shows what `send` posts.
 _PROGRAM = """
 import json, sys, urllib.error
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -27,7 +27,7 @@ json.dump(told, sys.stdout)
 
 
 class PollywebExchange(NamedTuple):
-    """The envelope posted, the HTTP status (the client tells 200 for all that are no error), the JSON answered."""
+    """The envelope posted, the HTTP status (the client reports 200 for every success), the JSON answer."""
 
     envelope: dict[str, JsonValue]
     status: int
@@ -45,11 +45,11 @@ def send(
     https_port: int,
     ca: Path,
 ) -> PollywebExchange:
-    """Let the client sign and send one message from the domain `sender`; its own look-ups are part of that.
+    """Let the client sign and send one message from the domain `sender`, including its own look-ups.
 
-    `key_pem`: PKCS#8, Ed25519, its public half published at `pw1._domainkey.pw.<sender>` (the client counts the
-    selectors pw1, pw2, … itself). `body`: a JSON object or a string. `dns_address`, `https_port`, `ca`: of a
-    running stack. Raises OurError with the client's own words if it does not get as far as an answer.
+    `key_pem`: PKCS#8, Ed25519, whose public key is published at `pw1._domainkey.pw.<sender>` (the client numbers the
+    selectors pw1, pw2, … itself). `body`: a JSON object or a string. `dns_address`, `https_port`, `ca`: of a running
+    stack. Raises OurError with the client's own message if it gets no answer.
     """
     asked = {"sender": sender, "key": key_pem.decode(), "receiver": receiver, "subject": subject, "body": body}
     ran = run_guest(_PROGRAM, dns_address=dns_address, https_port=https_port, ca=ca, stdin=json.dumps(asked))

@@ -8,7 +8,7 @@ HOST = "127.0.0.1"
 
 
 def free_port() -> int:
-    """Return a port that was free for TCP and UDP a moment ago; the kernel hands them out in turn."""
+    """Return a port that was free for TCP and UDP a moment ago; the kernel assigns them in turn."""
     for _ in range(50):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
             tcp.bind((HOST, 0))
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 def require_free(port: int, what: str, *, with_udp: bool = False) -> int:
-    """Return `port`; raises OurError if TCP (and UDP) cannot be bound there: it is taken, or needs rights."""
+    """Return `port`; raises OurError if TCP (and UDP) cannot be bound to it: it is in use, or needs privileges."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

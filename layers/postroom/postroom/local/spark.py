@@ -16,9 +16,9 @@ _SUBMIT: Final = (
     "--conf spark.ui.enabled=false "
     "--conf spark.ui.showConsoleProgress=false pyspark-shell"
 )
-"""Java's second compiler takes longer than a laptop's whole mail."""
+"""Java's second compiler would take longer than a job on a laptop's mail."""
 _TASK_TRIES: Final = 4
-"""As on a cluster: a task that fails in passing is done again."""
+"""As on a cluster: a task that fails temporarily is repeated."""
 _MEMORY: Final = "2g"
 _SHOWN_LINES: Final = 15
 
@@ -26,9 +26,9 @@ _SHOWN_LINES: Final = 15
 def command_of(
     script: Path, arguments: Sequence[str], environment: Mapping[str, str], *, cores: str = "*"
 ) -> tuple[list[str], dict[str, str]]:
-    """The command that runs a job, and its whole environment. `environment`: beside what Spark needs.
+    """The command that runs a job, and its whole environment. `environment`: beside the variables that Spark needs.
 
-    Raises OurError where there is no Java.
+    Raises OurError if there is no Java.
     """
     submit = _SUBMIT.format(cores=cores, tries=_TASK_TRIES, memory=_MEMORY)
     whole = {**environment, **spark_environment(), "PYSPARK_SUBMIT_ARGS": submit}
@@ -36,9 +36,9 @@ def command_of(
 
 
 def spark_environment() -> dict[str, str]:
-    """What Spark is told here by its environment: this Python, the loopback, and where Java is.
+    """The environment for Spark: this Python, the loopback, and the path of Java.
 
-    Raises OurError where there is none.
+    Raises OurError if there is no Java.
     """
     home = java_home()
     java = {"JAVA_HOME": str(home)} if home else {}
@@ -46,10 +46,9 @@ def spark_environment() -> dict[str, str]:
 
 
 def run_job(script: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Run a job to its end; the last line that it printed, which is its report.
+    """Run a job; returns its last line of output, which is its report.
 
-    `environment`: as `command_of` takes it. Raises OurError as that does, and where the job failed: then its last words
-    are shown.
+    `environment`: as for `command_of`. Raises OurError as that does, and if the job failed, with the end of its output.
     """
     command, whole = command_of(script, arguments, environment)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -62,7 +61,7 @@ def run_job(script: Path, arguments: Sequence[str], environment: Mapping[str, st
 
 
 def environment_of(account: str, region: str) -> dict[str, str]:
-    """This process's environment, for a job in an account of a local stack: nothing of the caller's AWS set-up."""
+    """This process's environment, for a job in an account of a local stack, without the caller's AWS settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **kept,

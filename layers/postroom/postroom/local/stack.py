@@ -5,8 +5,8 @@
         receiver.serve_host("nlweb.receiver.example")
         stack.tree.put("receiver.example", zone_text)
 
-What ends it: the end of the block, Ctrl-C, SIGTERM and SIGHUP (as SystemExit, so that blocks unwind), and the death
-of the process by whatever cause: DNS and edge are its threads, and the embedded AWS is held on a `leash`.
+It ends with the block, on Ctrl-C, on SIGTERM and SIGHUP (as SystemExit, so that blocks are left properly), and when the
+process dies for any reason: DNS and edge are its threads, and the embedded AWS is held on a `leash`.
 """
 
 import json
@@ -36,7 +36,7 @@ FIRST_ACCOUNT = 100_000_000_001
 
 
 class LogLine(NamedTuple):
-    """A line that a function wrote: when (epoch milliseconds), which function (name in the template), what."""
+    """A line that a function logged: its time (epoch milliseconds), the function's name in the template, the text."""
 
     time_ms: int
     function: str
@@ -56,14 +56,14 @@ class LocalDeployment:
     edge: Edge
 
     def serve_host(self, host: str) -> None:
-        """From now on, HTTPS requests to `host` at the stack's edge go to this deployment's HTTP API."""
+        """Send HTTPS requests for `host` at the stack's edge to this deployment's HTTP API from now on."""
         apis = [r.physical for r in self.resources if r.type == "AWS::ApiGatewayV2::Api"]
         if len(apis) != 1:
             raise OurError(f"{self.name} has {len(apis)} HTTP APIs; a host can be served by one")
         self.edge.serve_host(host, find_target(apis[0], self.client))
 
     def logs(self) -> list[LogLine]:
-        """Return what the functions of this deployment wrote, by time."""
+        """Return what the functions of this deployment logged, by time."""
         logs = self.client("logs")
         groups = {group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]}
         lines = [
@@ -78,12 +78,11 @@ class LocalDeployment:
 
 
 class LocalStack:
-    """Supervises everything; a context manager.
+    """Starts and stops everything; a context manager.
 
-    `state_dir`: where CA, DNS keys, ports, accounts and all of the embedded AWS survive the stack; only one
-    stack at a time may use it. `zones_dir`: zone files to serve (see `ZoneTree`). Ports are free ones unless
-    given, or remembered in the state. `processes`: how many each function may have. Raises OurError if something
-    does not come up.
+    `state_dir`: where the CA, DNS keys, ports, accounts and all of the embedded AWS survive the stack; only one stack
+    at a time may use it. `zones_dir`: zone files to serve (see `ZoneTree`). Ports are free ones unless given, or
+    remembered in the state. `processes`: how many each function may have. Raises OurError if something does not start.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class LocalStack:
         self.stop()
 
     def stop(self) -> None:
-        """End everything, in the reverse order of its start. May be called twice."""
+        """Stop everything, in the reverse order of its start. May be called twice."""
         self._undo.close()
 
     def _start(self, undo: ExitStack) -> None:
@@ -124,7 +123,7 @@ class LocalStack:
         emulator_state = self._state_dir / "aws" if self._state_dir else None
         self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state, processes=self._processes)
         undo.enter_context(self.emulator)
-        # Without a state directory the emulator's own: it is removed whatever happens to this process.
+        # Without a state directory, the emulator's own: it is removed whatever happens to this process.
         keep = self._state_dir or self.emulator.directory
         self.tree = ZoneTree(self._zones_dir, keys_directory=keep / "dns")
         self.dns = DnsServer(self.tree, HOST, self._port("dns", "DNS", with_udp=True))
@@ -135,9 +134,9 @@ class LocalStack:
         self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "edge": self.edge.port})
 
     def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> LocalDeployment:
-        """Bring the template up under `name`, or bring what survived under that name to the template of now.
+        """Create the deployment `name` from the template, or update it to the current template.
 
-        The stack fills in those of its own parameters that the template declares; `parameters` go before them.
+        The stack sets those of its own parameters that the template declares; `parameters` take precedence.
         """
         accounts = self._memory.recall("accounts")
         account = accounts.setdefault(name, FIRST_ACCOUNT + len(accounts))
@@ -151,7 +150,7 @@ class LocalStack:
         return deployment
 
     def parameters(self) -> dict[str, str]:
-        """Return the template parameters that tell a deployment to live in this stack's world."""
+        """Return the template parameters with which a deployment uses this stack's DNS, edge and accounts."""
         return {
             "Resolvers": f"udp://{self.dns.address}",
             "TrustAnchors": self.tree.anchor_text.strip(),
@@ -169,7 +168,7 @@ class LocalStack:
 
 
 def _everything_of(account: int) -> dict[str, str]:
-    """On one machine subjects may be forwarded to, and answered by, and owners told by, whatever is in the account."""
+    """On one machine, subjects may be forwarded to, and owners notified by, everything in the account."""
     where = f"{REGION}:{account}"
     return {
         "ForwardQueueArns": f"arn:aws:sqs:{where}:*",
@@ -180,7 +179,7 @@ def _everything_of(account: int) -> dict[str, str]:
 
 
 class _Memory:
-    """What a stack must not forget: a small JSON file, or nothing but memory."""
+    """What a stack must remember: a small JSON file, or only memory."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -201,9 +200,9 @@ class _Memory:
 
 
 class _SignalsUnwind:
-    """Within the block SIGTERM and SIGHUP raise SystemExit, unless somebody handles them already (or this is a thread).
+    """Within the block, SIGTERM and SIGHUP raise SystemExit, unless they are handled already (or this is a thread).
 
-    So a terminal that is closed leaves as little behind as Ctrl-C does; nohup, which ignores SIGHUP, still works.
+    So closing a terminal leaves as little behind as Ctrl-C does; nohup, which ignores SIGHUP, still works.
     """
 
     def __enter__(self) -> None:

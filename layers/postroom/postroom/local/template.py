@@ -1,4 +1,4 @@
-"""SAM templates as they stand, and nested stacks made part of the template that names them."""
+"""SAM templates as they are written, and nested stacks merged into the template that names them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ _REFERENCE = re.compile(r"\$\{([\w.:]+)\}")
 
 # PyYAML has the fast one only if it was built with libyaml.
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads `!Ref` and the like as SAM's own `yaml_parse` does, with libyaml in a tenth of its time."""
+    """Reads `!Ref` and similar tags as SAM's own `yaml_parse` does, with libyaml in a tenth of its time."""
 
 
 _Loader.add_multi_constructor("!", intrinsics_multi_constructor)
 
 
 def read(path: Path) -> Template:
-    """Return the SAM template as it stands; raises SettingsError if it is no template."""
+    """Return the SAM template as it is written; raises SettingsError if it is not a template."""
     document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
     if not isinstance(document, dict) or "Resources" not in document:
         raise SettingsError(f"{path} is no SAM template: it has no Resources")
@@ -35,11 +35,11 @@ def read(path: Path) -> Template:
 
 
 def inline(template: Template, folder: Path, read: Callable[[Path], Template] = read) -> Template:
-    """Return the template with the resources of its nested stacks in place of these, under their own logical ids.
+    """Return the template with the resources of its nested stacks in their place, under their own logical ids.
 
-    The embedded AWS creates no nested stacks. A parameter becomes what it is given, an output what it stands for, and
-    a job's script is found from `folder`, where the template lies. A nested stack with a condition stays as it is:
-    those are the hosts of a domain, which the HTTPS server of the local stack serves. Raises OurError for a nested
+    The embedded AWS creates no nested stacks. A parameter is replaced by its value, an output by its expression, and a
+    job's script is found from `folder`, where the template is. A nested stack with a condition is not changed: it
+    contains the hosts of a domain, which the HTTPS server of the local stack serves. Raises OurError for a nested
     template that would mean something else here.
     """
     resources, outputs = {}, {}
@@ -58,7 +58,7 @@ def inline(template: Template, folder: Path, read: Callable[[Path], Template] = 
         for output, said in nested.get("Outputs", {}).items():
             outputs[f"{name}.Outputs.{output}"] = _replace(said["Value"], given)
     whole = {**template, "Resources": resources}
-    # What one nested stack is given may be an output of another.
+    # A parameter of one nested stack may be an output of another.
     return cast("Template", _replace(whole, outputs))
 
 
@@ -104,7 +104,7 @@ def _text(by: Mapping[str, Any], found: re.Match[str]) -> str:
 
 
 def _referred(node: object) -> str | None:
-    """Return what a Ref or Fn::GetAtt is of, as Fn::Sub has it; None: it is neither."""
+    """Return the name in a Ref or Fn::GetAtt, in the form of Fn::Sub; None: it is neither."""
     match node:
         case {"Ref": str(name)} | {"Fn::GetAtt": str(name)}:
             return name

@@ -18,8 +18,8 @@ _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion"
 def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], parameters: Mapping[str, str]) -> Template:
     """Return the translated template; the code of each function and layer goes to `store(key, zip)`.
 
-    What SAM's `sam build` and `sam deploy` do, offline: the code is the working tree's. HTTP routes come out
-    as resources of their own (`expand_routes`). Raises samtranslator's InvalidDocumentException.
+    It does what SAM's `sam build` and `sam deploy` do, offline, with the code of the working tree. HTTP routes become
+    resources of their own (`expand_routes`). Raises samtranslator's InvalidDocumentException.
     """
     document = inline(read(path), path.parent)
     for resource in document["Resources"].values():
@@ -27,7 +27,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
         if attribute is None:
             continue
         properties = resource["Properties"]
-        # What `sam build` does with a layer that has a BuildMethod: its sources go below python/.
+        # As `sam build` does for a layer with a BuildMethod: its sources are put below python/.
         built_layer = attribute == "ContentUri" and "BuildMethod" in resource.get("Metadata", {})
         code = zip_folder(path.parent / properties[attribute], under="python" if built_layer else "")
         key = f"{hashlib.sha256(code).hexdigest()}.zip"
@@ -38,7 +38,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
         "Template",
         translator.translate(document, parameter_values=dict(parameters), get_managed_policy_map=dict),
     )
-    translator.metrics.publish()  # to nowhere; unpublished ones are complained about
+    translator.metrics.publish()  # to nowhere; otherwise it warns of unpublished metrics
     expand_routes(translated)
     _leave_out(translated)
     return cast("Template", _plain_counts_as_secure(_with_secret_arns(translated)))
@@ -47,7 +47,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
 def expand_routes(template: Template) -> None:
     """Replace each HTTP API's OpenAPI `Body` by Integration and Route resources.
 
-    SAM writes the routes into the Body, as API Gateway imports it; MiniStack ignores it without a word.
+    SAM writes the routes into the Body, as API Gateway imports it; MiniStack silently ignores it.
     """
     resources = template["Resources"]
     for name, resource in list(resources.items()):
@@ -79,11 +79,11 @@ def expand_routes(template: Template) -> None:
 
 
 def _leave_out(template: Template) -> None:
-    """Remove what must not be here, and what MiniStack refuses.
+    """Remove resources that must not be here, or that MiniStack refuses.
 
-    Schedules of Glue's jobs: the emulator would run a script without Spark, and call one that it does not find a
-    success. `postroom jobs` runs them. Alarms on metric math, and the dashboard that shows them:
-    no alarm is evaluated here.
+    Schedules of Glue jobs: the emulator would run a script without Spark, and report success for a script that it does
+    not find. `postroom jobs` runs them. Alarms on metric math, and the dashboard that shows them: no alarm is evaluated
+    here.
     """
     resources = template["Resources"]
     for name, resource in list(resources.items()):
@@ -93,7 +93,7 @@ def _leave_out(template: Template) -> None:
 
 
 def _with_secret_arns(template: Template) -> Template:
-    """Return the template with each `Ref` of a secret made a `Fn::GetAtt` of its `Id`.
+    """Return the template with each `Ref` of a secret replaced by a `Fn::GetAtt` of its `Id`.
 
     On AWS both are the ARN; MiniStack's Ref is the name, which no policy of a role would match.
     """
@@ -112,10 +112,10 @@ def _with_secret_arns(template: Template) -> Template:
 
 
 def _plain_counts_as_secure(node: Any) -> Any:
-    """Return a template whose policy conditions on `aws:SecureTransport` say the opposite.
+    """Return a template whose policy conditions on `aws:SecureTransport` are inverted.
 
-    Functions reach AWS over HTTPS; here over plain HTTP on loopback, which must count as the same, or a bucket
-    that is closed to plain HTTP would be closed to everybody.
+    Functions reach AWS over HTTPS, and the emulator over plain HTTP on loopback. This must count as secure, otherwise a
+    bucket that refuses plain HTTP would refuse everybody.
     """
     if isinstance(node, list):
         return [_plain_counts_as_secure(part) for part in node]

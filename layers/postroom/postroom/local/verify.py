@@ -1,30 +1,30 @@
-"""A comparison of what each service really has with what the template says.
+"""A comparison of each created resource with the template.
 
-MiniStack says CREATE_COMPLETE whatever it dropped; so the status of a stack proves nothing here.
+MiniStack reports CREATE_COMPLETE even if it ignored properties, so the status of a stack proves nothing here.
 
-What cannot be seen by asking, and what no code may rely on here:
+These differences cannot be found by asking the services, and no code may rely on them:
 
 | the template says | here | on AWS |
 |---|---|---|
 | event source mapping: BatchSize above 10 | batches of at most 10 | up to BatchSize, with a batching window |
-| event source mapping: MaximumBatchingWindowInSeconds | ignored: handed over at once | waited for |
+| event source mapping: MaximumBatchingWindowInSeconds | ignored: delivered at once | waited for |
 | event source mapping: an itemIdentifier that was not in the batch | counts as success | the batch fails |
-| HTTP API: throttling settings | kept, never applied | 429 above the rate |
-| Lambda permissions (who may invoke) | kept, never asked | AccessDenied without them |
+| HTTP API: throttling settings | stored, never applied | 429 above the rate |
+| Lambda permissions (who may invoke) | stored, never checked | AccessDenied without them |
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
-| policies: a condition on aws:SecureTransport | turned round: plain loopback is secure | HTTPS is secure |
-| policies: a condition on dynamodb:LeadingKeys | always met | held against the key of each row |
-| policies: logs:CreateLogStream | asked of the group's ARN as it is | of the ARN with `:*` |
-| S3: an object that is not there, without s3:ListBucket | NoSuchKey | AccessDenied |
-| bucket lifecycle rules | kept; nothing expires | within a day or two |
-| a table's TTL | rows are swept in the background at some time | within days |
+| policies: a condition on aws:SecureTransport | inverted: plain loopback is secure | HTTPS is secure |
+| policies: a condition on dynamodb:LeadingKeys | always met | compared with the key of each row |
+| policies: logs:CreateLogStream | checked for the group's ARN | for the ARN with `:*` |
+| S3: a missing object, without s3:ListBucket | NoSuchKey | AccessDenied |
+| bucket lifecycle rules | stored; nothing expires | within a day or two |
+| a table's TTL | rows are deleted in the background at some time | within days |
 | alarms on metric math, the dashboard that shows them | left out: they could not be created | evaluated |
-| a table: OnDemandThroughput | dropped: nobody is throttled | throttled above it |
-| a domain's hosts (a nested stack) | not for here: the local edge serves any host | custom domains |
-| schedules | looked at every 10 s; after a restart a rate that is due runs at once | to the minute |
+| a table: OnDemandThroughput | ignored: nothing is throttled | throttled above it |
+| a domain's hosts (a nested stack) | left out: the local edge serves any host | custom domains |
+| schedules | checked every 10 s; after a restart a rate that is due runs at once | to the minute |
 | Glue: schedules of jobs | left out: `postroom jobs` runs the jobs | started |
-| Glue: ExecutionProperty, ExecutionClass | dropped | one run at a time |
-| Glue: StartJobRun | runs the script without Spark, or says SUCCEEDED without running it | runs the job |
+| Glue: ExecutionProperty, ExecutionClass | ignored | one run at a time |
+| Glue: StartJobRun | runs the script without Spark, or reports SUCCEEDED without running it | runs the job |
 """
 
 import json
@@ -39,7 +39,7 @@ from postroom.local.clients import Clients
 from postroom.local.intrinsics import Resource
 
 KNOWN: dict[tuple[str, str], str] = {}
-"""(type, property) → why this difference cannot be made good and does no harm here. None is needed today."""
+"""(type, property) → why this difference cannot be corrected and does no harm here. None is needed today."""
 
 NOT_ASKED = {
     "AWS::Lambda::Permission": "never asked by the emulator; `sam validate` and a real deployment prove it",
@@ -57,12 +57,12 @@ NOT_ASKED = {
     "AWS::KMS::Key": "the emulator encrypts nothing",
     "AWS::KMS::Alias": "the emulator encrypts nothing",
 }
-"""Types that are taken at the emulator's word, and why. A type neither here nor below is a difference."""
+"""Types that are not verified, and why. A type neither here nor below is a difference."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not as the template says; `property` is the template's name for it."""
+    """One difference from the template; `property` is the template's name for it."""
 
     resource: str
     type: str
@@ -75,7 +75,7 @@ class Difference:
 
 
 def verify(resources: Iterable[Resource], clients: Clients) -> list[Difference]:
-    """Return every difference between the template and what is there, but for the known ones."""
+    """Return every difference between the template and the created resources, except the known ones."""
     found: list[Difference] = []
     for resource in resources:
         if resource.type in NOT_ASKED:
@@ -108,7 +108,7 @@ def _function(resource: Resource, clients: Clients) -> Iterator[Answer]:
     yield "Timeout", int(said.get("Timeout", 3)), has["Timeout"]
     yield "MemorySize", int(said.get("MemorySize", 128)), has["MemorySize"]
     variables = said.get("Environment", {}).get("Variables", {})
-    # CloudFormation makes strings of numbers and booleans.
+    # CloudFormation turns numbers and booleans into strings.
     yield (
         "Environment",
         {k: _text(v) for k, v in variables.items()},
@@ -270,7 +270,7 @@ def _job(resource: Resource, clients: Clients) -> Iterator[Answer]:
     for name in ("Role", "Command", "GlueVersion", "WorkerType"):
         yield name, said[name], has.get(name)
     for name in ("NumberOfWorkers", "Timeout", "MaxRetries"):
-        # The emulator keeps the text of a parameter.
+        # The emulator stores the text of a parameter.
         yield name, int(said[name]), int(has[name])
     yield "DefaultArguments", said["DefaultArguments"], has.get("DefaultArguments")
 
@@ -302,7 +302,7 @@ _QUESTIONS = {
 
 
 def _text(value: object) -> str:
-    """Return a scalar as CloudFormation hands it to a service that wants strings."""
+    """Return a scalar as CloudFormation passes it to a service that expects strings."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

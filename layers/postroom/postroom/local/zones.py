@@ -1,7 +1,7 @@
 """A signed zone tree from a few zone texts: its own root, the domains above each zone, real keys.
 
-A zone text is in master format (RFC 1035 §5); SOA, NS and TTL may be left out. Zones above it are made as
-needed, with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA256 key, with an NSEC chain.
+A zone text is in master format (RFC 1035 §5); SOA, NS and TTL may be left out. Zones above it are created as needed,
+with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA256 key, with an NSEC chain.
 """
 
 import logging
@@ -34,7 +34,7 @@ from postroom.names.dns.records import DnskeyRecord, RrsigRecord
 
 TTL_SECONDS = 300
 _LIFETIME_SECONDS = 30 * 86_400
-# Signatures begin in the past, so that a clock a little behind ours does not find them too new.
+# Signatures begin in the past, so that they are valid for a clock that is a little behind.
 _BACKDATED_SECONDS = 3_600
 _SIGNING_KEY_FLAGS = 257
 
@@ -52,14 +52,14 @@ class Mode(StrEnum):
     UNSIGNED = "unsigned"
     """No signatures, and no DS above it."""
     BOGUS = "bogus"
-    """Signed, with a DS above it; then every signature but that over its keys is broken."""
+    """Signed, with a DS above it; then every signature except the one over its keys is broken."""
 
 
 _ENDINGS = frozenset(mode.value for mode in Mode)
 
 
 class ZoneSource(NamedTuple):
-    """A zone as somebody wrote it. `path`: its file; None: it was put by hand."""
+    """A zone as it was written. `path`: its file; None: it was added by `put`."""
 
     text: str
     mode: Mode
@@ -74,9 +74,9 @@ class ZoneKey(NamedTuple):
 
 
 class ZoneTree:
-    """Zones put by hand or found in `directory` as `<origin>.zone`, `<origin>.unsigned`, `<origin>.bogus`.
+    """Zones added by `put`, or found in `directory` as `<origin>.zone`, `<origin>.unsigned`, `<origin>.bogus`.
 
-    With `keys_directory` keys outlive the process, so that the trust anchor does. Thread safe. Raises
+    With `keys_directory`, the keys survive the process, and so does the trust anchor. Thread-safe. Raises
     `SettingsError` for a zone text that cannot be read.
     """
 
@@ -99,7 +99,7 @@ class ZoneTree:
         self._zones = self._build()
 
     def put(self, origin: str, text: str, mode: Mode = Mode.SIGNED) -> None:
-        """Add or replace a zone, signed anew with its old key; it goes before a file of the same origin."""
+        """Add or replace a zone, signed again with its old key; it takes precedence over a file of the same origin."""
         with self._lock:
             name = dns.name.from_text(origin)
             before = dict(self._put)
@@ -111,7 +111,7 @@ class ZoneTree:
                 raise
 
     def zones(self) -> Zones:
-        """All zones by origin, after a look at what has changed on disk. A broken file changes nothing."""
+        """All zones by origin, after reading what has changed on disk. A malformed file changes nothing."""
         with self._lock:
             files = self._look()
             if files != self._files:
@@ -130,7 +130,7 @@ class ZoneTree:
         return f". IN DS {ds}\n"
 
     def key(self, origin: str | dns.name.Name) -> ZoneKey:
-        """The key of a zone: loaded, or made on first use."""
+        """The key of a zone: loaded, or created on first use."""
         name = dns.name.from_text(origin) if isinstance(origin, str) else origin
         with self._lock:
             if name not in self._keys:
@@ -231,7 +231,7 @@ def _parse(origin: dns.name.Name, source: ZoneSource, serial: int) -> dns.zone.Z
 
 
 def _complete(origin: dns.name.Name, zone: dns.zone.Zone, serial: int) -> None:
-    """Add what every zone has and its text may leave out."""
+    """Add the records that every zone has and its text may leave out."""
     host = dns.name.from_text("ns.root-servers" if origin == dns.name.root else "ns", origin)
     if zone.get_rdataset(origin, NS) is None:
         _add(zone, origin, NS, str(host))
@@ -246,7 +246,7 @@ def _read_records(origin: dns.name.Name, source: ZoneSource) -> dns.zone.Zone:
     try:
         return _read_zone(origin, tokens)
     except _UNREADABLE as error:
-        # What the tokenizer says is "<file>:<line>: <fault>", with the line that it would read next.
+        # The tokenizer says "<file>:<line>: <fault>", with the line that it would read next.
         _, next_line = tokens.where()
         fault = str(error).rpartition(f":{next_line}: ")[2] or type(error).__name__
         line = _bad_line(origin, source.text.split("\n"), next_line)
@@ -265,9 +265,9 @@ def _read_zone(origin: dns.name.Name, tokens: dns.tokenizer.Tokenizer) -> dns.zo
 
 
 def _bad_line(origin: dns.name.Name, lines: list[str], last: int) -> int:
-    """The line where the record begins that cannot be read; it is not behind `last`.
+    """The line where the malformed record begins; it is not after `last`.
 
-    Or `last`, where it begins further above than is worth the search: each step reads all the lines before it.
+    Or `last`, if it begins further up than is worth the search: each step reads all the lines before it.
     """
     nearest = min(last, len(lines) - 1)
     for good in range(nearest, max(0, nearest - _LINES_LOOKED_BACK), -1):
@@ -280,7 +280,7 @@ def _bad_line(origin: dns.name.Name, lines: list[str], last: int) -> int:
 
 
 def _delegate(above: dns.zone.Zone, zone: dns.zone.Zone, key: ZoneKey | None) -> None:
-    """Name servers, their addresses and the DS, unless the zone above was written with its own."""
+    """Add name servers, their addresses and the DS, unless the zone above was written with its own."""
     origin = _origin(zone)
     servers = zone.find_rdataset(origin, NS)
     if above.get_rdataset(origin, NS) is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
-"""How a synchronous handler that is a function is written in the registry: `lambda:<name or ARN>`."""
+"""The form of a synchronous handler in the registry if it is a function: `lambda:<name or ARN>`."""
 
 
 class DnsKeys:
@@ -51,7 +51,7 @@ class LambdaHandlers:
         self._functions = functions
 
     def call(self, handler: str, request: JsonValue) -> JsonValue:
-        """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if nothing handles it."""
+        """The function's reply. Raises NotNowError(HANDLER_FAILED) if it failed, TheirError if there is no handler."""
         if not handler.startswith(LAMBDA):
             raise TheirError(UNEXPECTED_SUBJECT)
         try:
@@ -60,7 +60,8 @@ class LambdaHandlers:
                     FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
                 )
         except ClientError as error:
-            # No such function, or no right to call it: the operator mends it, the sender asks again.
+            # There is no such function, or no right to call it: the operator must correct that, and the sender ask
+            # again.
             raise NotNowError(HANDLER_FAILED) from error
         text = answer["Payload"].read()
         if "FunctionError" in answer:
@@ -80,11 +81,11 @@ class AwsForwarding:
         self._own_faults = own_faults
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
-        """Hand `message` on. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Forward `message`. Raises NotNowError(STORE_UNAVAILABLE)."""
         try:
             self._hand_on(target, message)
         except ClientError as error:
-            # No such queue, or no right to it: the operator mends it, meanwhile the message waits like any other.
+            # There is no such queue, or no right to it: the operator must correct that; meanwhile the message waits.
             _log.error("%s does not take messages: %s", target, error_code(error))
             raise NotNowError(STORE_UNAVAILABLE, "the target of this Subject takes no messages now") from error
 
@@ -114,13 +115,16 @@ class AwsForwarding:
 
 
 class Topics:
-    """Topics of SNS, as targets of notifications."""
+    """SNS topics as notification targets."""
 
     def __init__(self, sns: "SNSClient") -> None:
         self._sns = sns
 
     def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:  # noqa: ARG002 - SNS has ids of its own
-        """Publish. Raises NotNowError(OUTBOUND_FAILED): also where there is no such topic, or no right to it now."""
+        """Publish a notification.
+
+        Raises NotNowError(OUTBOUND_FAILED), also if there is no such topic, or no right to it.
+        """
         try:
             with passing_faults(OUTBOUND_FAILED, of_others=True):  # an owner named the topic
                 self._sns.publish(TopicArn=target.to, Message=content)
@@ -136,5 +140,5 @@ class HttpsOutbound:
         self._https = https
 
     def post(self, url: str, envelope: bytes) -> "HttpsResponse":
-        """The answer. Raises NotNowError(OUTBOUND_FAILED)."""
+        """Post an envelope, and return the answer. Raises NotNowError(OUTBOUND_FAILED)."""
         return self._https.post(url, envelope, "application/json")

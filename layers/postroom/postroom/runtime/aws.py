@@ -16,26 +16,26 @@ AWS_TRIES: Final = 3
 AWS_CONNECT_SECONDS: Final = 3
 AWS_READ_SECONDS: Final = 10
 HANDLER_READ_SECONDS: Final = 15
-"""An operator's handler is waited for so long: the door must end before its sender is told that it is away."""
+"""The wait for an operator's handler: the inbox must end before its sender is told that it is unavailable."""
 AWS: Final = Config(
     retries={"mode": "standard", "total_max_attempts": AWS_TRIES}, max_pool_connections=THREADS,
     connect_timeout=AWS_CONNECT_SECONDS, read_timeout=AWS_READ_SECONDS,
-    # A quarter of what botocore does for a small call (benchmarks, `flow`): the types of arguments are mypy's to check,
-    # and without a name of ours the user agent is made up anew, twice for each request.
+    # Small calls take a quarter of the time with these (benchmarks, `flow`): mypy checks the types of arguments, and
+    # without a name of our own the user agent would be made twice for each request.
     parameter_validation=False, user_agent="postroom",
 )  # fmt: skip
-"""For every client of a function but that of handlers."""
+"""For every client of a function except that of handlers."""
 AWS_ONCE: Final = Config(
     retries={"total_max_attempts": 1}, connect_timeout=AWS_CONNECT_SECONDS, read_timeout=HANDLER_READ_SECONDS
 )
-"""For handlers of operators: a call that was not answered in time may have been executed; it is not ours to repeat."""
+"""For operators' handlers: a call without an answer may have been executed, and must not be repeated by us."""
 
 _MAKING: Final = Lock()
 """boto3's session makes one client at a time, and the worker has threads."""
 
 
 class FunctionClients:
-    """The clients of a function, one of each service: to make one takes longer than most calls.
+    """The clients of a function, one for each service, because creating one takes longer than most calls.
 
     `at_once`: the services that almost every event needs; for the others see `late_client`.
     """
@@ -60,11 +60,11 @@ def _make(service: str, own_faults: OwnFaults, config: Config) -> Any:
 
 
 def late_client(service: str, own_faults: OwnFaults, config: Config = AWS) -> Any:
-    """A client that many instances of a function never need: made when it is first asked for something.
+    """A client that many instances of a function never need: created at its first call.
 
-    What every event needs is better made at once: Lambda gives a start more of a processor than it gives a small
-    function afterwards. And where instances are made ahead of their events (SnapStart, provisioned concurrency), this
-    one is made at once, too: nobody waits for that.
+    Clients that every event needs are better created at the start, when Lambda gives a small function more processor
+    time than afterwards. If instances start before their events (SnapStart, provisioned concurrency), this one is
+    created at the start, too, because nobody waits for it.
     """
     client = _LateClient(lambda: _make(service, own_faults, config))
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand") != "on-demand":

@@ -1,4 +1,4 @@
-"""The type of what a deployment gets its AWS clients from; no start imports it."""
+"""The type of a deployment's source of AWS clients; it is not imported at run time."""
 
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AwsClients(Protocol):
-    """The AWS clients of one account, by service. What a local stack and a session of boto3 have, too."""
+    """The AWS clients of one account, by service. A local stack and a session of boto3 offer them, too."""
 
     @overload
     def __call__(self, service: Literal["dynamodb"], /) -> "DynamoDBClient": ...

@@ -1,4 +1,4 @@
-"""The shape of SQS batches in Lambda, and of their answer."""
+"""The shape of SQS batches in Lambda, and of their result."""
 
 from collections.abc import Iterable
 from typing import TypedDict
@@ -20,17 +20,17 @@ class SqsEvent(TypedDict):
 
 
 class Failure(TypedDict):
-    """A message to hand out again."""
+    """A message to deliver again."""
 
     itemIdentifier: str
 
 
 class BatchResult(TypedDict):
-    """A partial batch response: what is not named in it is done, and leaves the queue."""
+    """A partial batch response: messages not named in it are done, and leave the queue."""
 
     batchItemFailures: list[Failure]
 
 
 def hand_out_again(message_ids: Iterable[str]) -> BatchResult:
-    """The response that keeps these messages, and no other, in the queue."""
+    """The response that keeps exactly these messages in the queue."""
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}

@@ -1,11 +1,11 @@
-"""The composition root: every object of a deployment, made of its settings and its AWS clients when first asked for.
+"""The composition root: every object of a deployment, made from its settings and AWS clients when first used.
 
     deployment = Deployment(read_settings(os.environ), FunctionClients(own_faults, "dynamodb"), own_faults)
     deployment.storage.register.find(row)
     deployment.pipeline.worker.work(records)
 
-The parts go by the rooms of the library; each is made once, and what it is made of is imported then. Whoever wants
-another in its place, as tests do, sets it before it is used: `deployment.pipeline.forwarding = fake`.
+The parts follow the packages of the library. Each is made once, and imports what it needs then. To replace one, as
+tests do, set it before it is used: `deployment.pipeline.forwarding = fake`.
 """
 
 from functools import cached_property
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Deployment:
-    """Raises SettingsError where a part is asked for whose settings are missing or wrong.
+    """A deployment. Raises SettingsError when a part is used whose settings are missing or wrong.
 
-    `own_faults`: where its parts note what is wrong with the deployment itself. `system`: the machine's, unless said.
+    `own_faults`: where its parts record faults of the deployment itself. `system`: the machine's, unless given.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class Deployment:
 
     @cached_property
     def names(self) -> "NameParts":
-        """Look-ups of keys, profiles and manifests, and the network they go through."""
+        """Look-ups of keys, profiles and manifests, and the network for them."""
         from postroom.runtime.name_parts import NameParts
 
         return NameParts(self)
 
     @cached_property
     def pipeline(self) -> "PipelineParts":
-        """From the inbox to the mailbox: what takes in, judges and files."""
+        """From the inbox to the mailbox: accepting, judging and filing."""
         from postroom.runtime.pipeline_parts import PipelineParts
 
         return PipelineParts(self)
 
     @cached_property
     def outbound(self) -> "OutboundParts":
-        """The courier: Feedback, what owners send, and notifications."""
+        """The courier: Feedback, owners' messages, and notifications."""
         from postroom.runtime.outbound_parts import OutboundParts
 
         return OutboundParts(self)

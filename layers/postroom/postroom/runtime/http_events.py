@@ -9,7 +9,7 @@ from postroom.http.request import HttpRequest
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 
 _UNREADABLE: Final = b"\xff"
-"""In place of a body that is no base64, or no Unicode: no parser takes it."""
+"""Stands for a body that is not base64, or not Unicode: no parser accepts it."""
 
 
 class Http(TypedDict):
@@ -27,7 +27,7 @@ class RequestContext(TypedDict):
 
 
 class HttpEvent(TypedDict, total=False):
-    """What is read of an HTTP API event."""
+    """The members of an HTTP API event that are read."""
 
     rawPath: str
     headers: dict[str, str]
@@ -38,7 +38,7 @@ class HttpEvent(TypedDict, total=False):
 
 
 class HttpResult(TypedDict):
-    """What API Gateway makes an HTTP response of."""
+    """The result that API Gateway turns into an HTTP response."""
 
     statusCode: int
     headers: dict[str, str]
@@ -54,7 +54,7 @@ def read_request(event: HttpEvent) -> HttpRequest:
         path=event.get("rawPath", ""),
         host=context["domainName"],
         query=event.get("queryStringParameters", {}),
-        # API Gateway writes their names in lower case, other edges may not.
+        # API Gateway writes their names in lower case, other front ends may not.
         headers={name.lower(): value for name, value in event.get("headers", {}).items()},
         body=_read_body(event),
         source=context["http"]["sourceIp"],
@@ -62,9 +62,9 @@ def read_request(event: HttpEvent) -> HttpRequest:
 
 
 def write_response(response: HttpResponse, request: HttpRequest) -> HttpResult:
-    """The result of a function that responds so to the request."""
+    """The function's result for a response to the request."""
     body = b"" if request.method == "HEAD" else response.body
-    # As text in JSON it may be three times as long, and Lambda returns 6 MB; a part may begin within a character.
+    # As text in JSON it may become three times as long, and Lambda returns 6 MB; a part may begin within a character.
     encoded = (
         len(body) > MAX_ANSWER_BYTES or response.status == HTTPStatus.PARTIAL_CONTENT or response.content_type == BYTES
     )

@@ -14,7 +14,7 @@ DM3_PATHS: Final = ("/dm3", "/rpc")
 
 
 def inbox_router(nlweb: NlwebInbox, dm3: Dm3Inbox, dm3_cors: Cors) -> Router:
-    """The router over the inboxes of both protocols."""
+    """The router of the inboxes of both protocols."""
     return Router(
         [
             Route("GET", "/inbox", lambda _: nlweb.welcome()),

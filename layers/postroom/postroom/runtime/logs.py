@@ -11,12 +11,11 @@ def _serialize(line: object) -> str:
 
 
 def json_logger() -> Logger:
-    """The logger of powertools, for lines that may be as many as the messages.
+    """The logger of powertools, for as many lines as there are messages.
 
-    Logs are paid by the byte (docs/operate/cost.md): where in the code, and the trace that Lambda makes of every
-    invocation though nothing is traced, say nothing here. And messages are words of ours: not each has to be tried as
-    JSON.
+    Logs are paid by the byte (docs/operate/cost.md). So the place in the code, and the trace id that Lambda gives every
+    invocation though nothing is traced, are left out. The messages are texts of our own, and need not be tried as JSON.
     """
-    # Whatever level an operator sets for all: at DEBUG botocore writes down what AWS answers, our keys among it.
+    # Whatever level an operator sets for all: at DEBUG, botocore logs AWS's answers, and our keys with them.
     logging.getLogger("botocore").setLevel(logging.INFO)
     return Logger(location=None, xray_trace_id=None, json_serializer=_serialize, json_deserializer=str)

@@ -1,4 +1,4 @@
-"""What a deployment's owners are served with: functions/mailbox."""
+"""The mailbox API objects of a deployment, for functions/mailbox."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -41,7 +41,7 @@ class MailboxParts:
 
     @cached_property
     def router(self) -> "Router":
-        """What functions/mailbox responds with."""
+        """The router of functions/mailbox."""
         from postroom.http.handlers import (
             AboutHandlers,
             NotificationHandlers,
@@ -66,7 +66,7 @@ class MailboxParts:
 
     @cached_property
     def cors(self) -> "Cors":
-        """Which pages may call it."""
+        """The pages that may call the API."""
         from postroom.http.cors import Cors
 
         return Cors(self._settings.mailbox_api_cors_origins, "MAILBOX_API_CORS_ORIGINS", **_CORS)
@@ -90,12 +90,12 @@ class MailboxParts:
 
     @cached_property
     def users(self) -> "Users":
-        """Profiles. Most domains have none, and are no delivery service: nothing is amiss there."""
+        """Profiles. Most domains have none, and are no delivery service: that is no fault."""
         return self._names.profiles_if_any
 
     @cached_property
     def sign_in(self) -> "SignIn":
-        """What lets owners in."""
+        """Signs owners in."""
         from postroom.http.sign_in import SignIn
 
         return SignIn(
@@ -108,7 +108,7 @@ class MailboxParts:
 
     @cached_property
     def opening(self) -> "Opening":
-        """What opens mailboxes for those whose profile names us."""
+        """Opens mailboxes for owners whose profile names us."""
         from postroom.http.rate_limit import Rate
         from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, Opening
 
@@ -125,7 +125,7 @@ class MailboxParts:
 
     @cached_property
     def service_name(self) -> str:
-        """The name that profiles name our delivery service by; empty: owners open no mailboxes."""
+        """The name of our delivery service in profiles; empty: owners cannot open mailboxes."""
         from postroom.protocols.dm3.names import normalize
 
         name = self._settings.dm3_self_registration
@@ -189,7 +189,7 @@ class MailboxParts:
 
     @cached_property
     def sending(self) -> "Sending":
-        """What owners send."""
+        """Sending owners' messages."""
         from postroom.http.outbox import Sending
 
         return Sending(
@@ -205,7 +205,7 @@ class MailboxParts:
 
     @cached_property
     def targets(self) -> "NotificationTargetSettings":
-        """Where owners are notified."""
+        """Notification targets."""
         from postroom.http.notifications import NotificationTargetSettings, Offer
 
         return NotificationTargetSettings(
@@ -220,21 +220,21 @@ class MailboxParts:
 
     @cached_property
     def containers(self) -> "Storing":
-        """What owners keep."""
+        """Containers that owners store."""
         from postroom.http.containers import Storing
 
         return Storing(self._storage.containers, self._system.clock)
 
     @cached_property
     def container_handlers(self) -> "ContainerHandlers":
-        """Putting and getting it."""
+        """The handlers for containers."""
         from postroom.http.handlers import ContainerHandlers
 
         return ContainerHandlers(self.containers)
 
     @cached_property
     def preferences(self) -> "Preferences":
-        """What owners set."""
+        """The settings of owners."""
         from postroom.http.own_settings import MessageSettings
         from postroom.http.preferences import Preferences
 

@@ -1,4 +1,4 @@
-"""What a deployment looks names up with: DNS resolvers, senders' keys, dm3 profiles, manifests, and HTTPS."""
+"""The look-up objects of a deployment: DNS resolvers, senders' keys, dm3 profiles, manifests, and HTTPS."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ class NameParts:
 
     @cached_property
     def resolvers(self) -> "Resolvers":
-        """Our own choice of DNS resolvers, as RESOLVERS names them."""
+        """The DNS resolvers of the setting RESOLVERS."""
         from postroom.names.dns import Resolvers
 
         settings = self._settings
@@ -41,7 +41,7 @@ class NameParts:
 
     @cached_property
     def anchors(self) -> "TrustAnchors":
-        """What DNSSEC is proven from."""
+        """The trust anchors of DNSSEC."""
         from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 
         settings = self._settings
@@ -50,7 +50,7 @@ class NameParts:
 
     @cached_property
     def sender_keys(self) -> "SenderKeys":
-        """Senders' keys, by DNS under DNSSEC."""
+        """Senders' keys, from DNS with DNSSEC."""
         from postroom.crypto.rsa_ed25519 import KeyRules
         from postroom.names.dnssec import Policy
         from postroom.names.keys import KeepTimes, KeyDirectory
@@ -71,12 +71,12 @@ class NameParts:
 
     @cached_property
     def profiles(self) -> "Profiles":
-        """The dm3 profiles of the deployment's registry; where there is none, no look-up can be made."""
+        """The dm3 profiles of the deployment's registry; if there is none, look-ups fail."""
         return self._profiles(None)
 
     @cached_property
     def profiles_if_any(self) -> "Profiles":
-        """The same, but where there is no registry, nobody has a profile."""
+        """The same; but if there is no registry, nobody has a profile."""
         return self._profiles(b"{}")
 
     def _profiles(self, without: bytes | None) -> "Profiles":
@@ -93,7 +93,7 @@ class NameParts:
 
     @cached_property
     def https(self) -> "HttpsClient":
-        """Outbound HTTPS under the settings' guard, with hosts looked up at our own resolvers."""
+        """Outbound HTTPS, limited by the settings, with hosts looked up at our own resolvers."""
         from postroom.names.addresses import addresses
         from postroom.net.https import HttpsClient
 
@@ -130,7 +130,7 @@ def _registry_document(objects: "Objects", name: str, without: bytes | None) -> 
 
 @contextmanager
 def named(setting: str) -> Iterator[None]:
-    """What a setting's own reader says of it, with the name it is set by."""
+    """The errors of a setting's own reader, with the name of the setting."""
     try:
         yield
     except SettingsError as error:

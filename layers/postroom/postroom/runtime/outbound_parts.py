@@ -1,4 +1,4 @@
-"""What a deployment sends with: functions/courier."""
+"""The sending objects of a deployment, for functions/courier."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ class OutboundParts:
 
     @cached_property
     def feedback(self) -> "Courier":
-        """What tells senders of discards."""
+        """Sends Feedback about discards."""
         from postroom.outbound.courier import Courier, CourierRules
 
         settings = self._settings
@@ -49,7 +49,7 @@ class OutboundParts:
 
     @cached_property
     def buffers(self) -> "Manifests":
-        """Where Feedback for a domain goes."""
+        """The buffers for Feedback to a domain."""
         from postroom.outbound.graph import Buffers, Graph
 
         domain, new_uuid = self._settings.graph_domain, self._system.new_uuid
@@ -59,7 +59,7 @@ class OutboundParts:
 
     @cached_property
     def postman(self) -> "EnvelopeSender":
-        """What signs messages and posts them."""
+        """Signs messages and posts them."""
         from postroom.outbound.envelope_sender import EnvelopeSender
         from postroom.runtime.adapters import HttpsOutbound
 
@@ -68,7 +68,7 @@ class OutboundParts:
 
     @cached_property
     def outbox(self) -> "Dispatch":
-        """What sends owners' messages."""
+        """Sends owners' messages."""
         from postroom.outbound.outbox import Dispatch
 
         return Dispatch(
@@ -82,7 +82,7 @@ class OutboundParts:
 
     @cached_property
     def notifications(self) -> "Notifier":
-        """What tells owners that something waits."""
+        """Notifies owners of new mail."""
         from postroom.outbound.notifier import Notifier, NotifierRules
 
         settings = self._settings
@@ -100,7 +100,7 @@ class OutboundParts:
 
     @cached_property
     def carriers(self) -> "Mapping[TargetKind, Carrier]":
-        """The ways to tell targets."""
+        """The ways to notify targets."""
         from postroom.outbound.webhooks import Webhooks
         from postroom.runtime.adapters import Topics
         from postroom.storage.directory.notification_targets import TargetKind

@@ -1,4 +1,4 @@
-"""What a deployment takes messages in, judges, files and gives up with: functions/inbox and functions/worker."""
+"""The pipeline objects of a deployment, for functions/inbox and functions/worker."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from postroom.runtime.deployment import Deployment
 
 LOOK_UPS: Final = 4
-"""At once, of the dm3 inbox; each may wait for its own time."""
+"""Concurrent look-ups of the dm3 inbox; each has its own time limit."""
 _DEAD_LETTER_MARGIN_SECONDS: Final = DAY_SECONDS
-"""Before the horizon: a dead letter is decided while what remembers its message still stands."""
+"""Before the horizon: a dead letter is discarded while the record of its message still exists."""
 
 
 class PipelineParts:
@@ -51,7 +51,7 @@ class PipelineParts:
 
     @cached_property
     def times(self) -> "Times":
-        """How long things count, and are remembered."""
+        """How long things are waited for and remembered."""
         from postroom.pipeline.times import Times
 
         settings = self._settings
@@ -61,7 +61,7 @@ class PipelineParts:
 
     @cached_property
     def inbox_router(self) -> "Router":
-        """What functions/inbox responds with."""
+        """The router of functions/inbox."""
         from postroom.runtime.inbox_routes import inbox_router
 
         return inbox_router(self.nlweb_inbox, self.dm3_inbox, self.dm3_cors)
@@ -100,14 +100,14 @@ class PipelineParts:
 
     @cached_property
     def dm3_cors(self) -> "Cors":
-        """Which pages may post dm3 messages."""
+        """The pages that may post dm3 messages."""
         from postroom.http.cors import Cors
 
         return Cors(self._settings.dm3_cors_origins, "DM3_CORS_ORIGINS")
 
     @cached_property
     def dm3_properties(self) -> "Properties":
-        """What the delivery service tells senders of itself."""
+        """The properties that the delivery service tells senders."""
         from postroom.protocols.dm3.extension import Properties
         from postroom.runtime.name_parts import named
 
@@ -116,7 +116,7 @@ class PipelineParts:
 
     @cached_property
     def intake(self) -> "Intake":
-        """What makes claims of messages, and queues them."""
+        """Makes claims of messages, and queues them."""
         from postroom.pipeline.intake import Intake
 
         return Intake(
@@ -129,7 +129,7 @@ class PipelineParts:
 
     @cached_property
     def room(self) -> "QuotaCheck":
-        """Whether a mailbox has reached its quota."""
+        """The check of mailboxes' quotas."""
         from postroom.pipeline.quota import QuotaCheck
 
         return QuotaCheck(
@@ -141,7 +141,7 @@ class PipelineParts:
 
     @cached_property
     def sync(self) -> "Sync":
-        """What responds to synchronous requests."""
+        """Answers synchronous requests."""
         from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 
         settings = self._settings
@@ -166,7 +166,7 @@ class PipelineParts:
 
     @cached_property
     def worker(self) -> "Worker":
-        """What functions/worker runs."""
+        """The worker of functions/worker."""
         from postroom.pipeline.worker import Worker
 
         return Worker(
@@ -188,7 +188,7 @@ class PipelineParts:
 
     @cached_property
     def judges(self) -> "Mapping[Protocol, Judge]":
-        """One for each protocol."""
+        """One judge for each protocol."""
         return {"nlweb": self.nlweb_judge, "dm3": self.dm3_judge}
 
     @cached_property
@@ -220,7 +220,7 @@ class PipelineParts:
 
     @cached_property
     def filing(self) -> "Filing":
-        """What writes verdicts down."""
+        """Files accepted messages."""
         from postroom.pipeline.filing import Filing
 
         return Filing(
@@ -240,7 +240,7 @@ class PipelineParts:
 
     @cached_property
     def discarding(self) -> "Discarding":
-        """What writes discards down."""
+        """Records discards."""
         from postroom.pipeline.discarding import Discarding
 
         return Discarding(
@@ -259,7 +259,7 @@ class PipelineParts:
 
     @cached_property
     def announcer(self) -> "NotificationTrigger":
-        """What has the courier notify owners."""
+        """Asks the courier to notify owners."""
         from postroom.pipeline.notify import NotificationTrigger
 
         return NotificationTrigger(self._storage.directory, self._storage.courier_queue)
@@ -268,7 +268,7 @@ class PipelineParts:
 
     @cached_property
     def dead_letters(self) -> "DeadLetterHandler":
-        """What decides dead letters of the queues of claims."""
+        """Handles dead letters of the queues of claims."""
         from postroom.pipeline.dead_letters import DeadLetterHandler
 
         horizon_seconds = self._settings.horizon_seconds
@@ -282,7 +282,7 @@ class PipelineParts:
 
     @cached_property
     def outbox_dead_letters(self) -> "OutboxDeadLetterHandler":
-        """What decides dead letters of the courier's queue."""
+        """Handles dead letters of the courier's queue."""
         from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
 
         return OutboxDeadLetterHandler(

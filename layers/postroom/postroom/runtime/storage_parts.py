@@ -1,4 +1,4 @@
-"""What a deployment stores things in: each table, the bucket, queues and secrets, by what is kept there."""
+"""The storage objects of a deployment: each table, the bucket, queues and secrets, by content."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -72,21 +72,21 @@ class StorageParts:
 
     @cached_property
     def register(self) -> "Register":
-        """The rows of messages."""
+        """The register of messages."""
         from postroom.storage.mail.register import Register
 
         return Register(self.dynamodb, self._settings.given("post_table"))
 
     @cached_property
     def heads(self) -> "Heads":
-        """Where the rows of each mailbox begin."""
+        """The heads of the mailboxes' partitions."""
         from postroom.storage.mail.head import Heads
 
         return Heads(self.dynamodb, self._settings.given("post_table"))
 
     @cached_property
     def feedback_log(self) -> "FeedbackLog":
-        """Which Feedback was sent."""
+        """The Feedback that was sent."""
         from postroom.storage.mail.feedback_log import FeedbackLog
 
         return FeedbackLog(self.dynamodb, self._settings.given("post_table"))
@@ -100,14 +100,14 @@ class StorageParts:
 
     @cached_property
     def reader(self) -> "Reader":
-        """What lists and fetches messages."""
+        """The reader of mailboxes."""
         from postroom.storage.mail.reader import Reader
 
         return Reader(self.dynamodb, self._settings.given("post_table"), self.register, self.objects)
 
     @cached_property
     def seen(self) -> "Seen":
-        """The home of each message that came."""
+        """The home of each message."""
         from postroom.storage.mail.seen import Seen
 
         return Seen(self.dynamodb, self._settings.given("seen_table"))
@@ -121,14 +121,14 @@ class StorageParts:
 
     @cached_property
     def outbox(self) -> "Outbox":
-        """What owners send."""
+        """The messages that owners send."""
         from postroom.storage.mail.outbox import Outbox
 
         return Outbox(self.dynamodb, self._settings.given("outbox_table"))
 
     @cached_property
     def containers(self) -> "Storage":
-        """What owners keep."""
+        """The containers that owners store."""
         from postroom.storage.containers.rows import Use
         from postroom.storage.containers.store import Storage
 
@@ -138,7 +138,7 @@ class StorageParts:
 
     @cached_property
     def premises(self) -> "AuditedStore":
-        """All of it, as an audit looks at it."""
+        """The whole store, for an audit."""
         from postroom.storage.audit.collection import AuditedStore, ClaimQueues
 
         given = self._settings.given
@@ -153,7 +153,7 @@ class StorageParts:
 
     @cached_property
     def directory(self) -> "Directory":
-        """What operators and owners set, read through a cache."""
+        """The settings of operators and owners, read through a cache."""
         from postroom.storage.directory.domains import Directory
 
         settings = self._settings
@@ -166,28 +166,28 @@ class StorageParts:
 
     @cached_property
     def operators(self) -> "Operators":
-        """What operators set, to be written."""
+        """The settings of operators, for writing."""
         from postroom.storage.directory.operators import Operators
 
         return Operators(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
     def mailboxes(self) -> "Mailboxes":
-        """What owners set, to be written."""
+        """The settings of owners, for writing."""
         from postroom.storage.directory.mailboxes import Mailboxes
 
         return Mailboxes(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
     def targets(self) -> "NotificationTargets":
-        """Whom a mailbox's notifications go to."""
+        """The notification targets of mailboxes."""
         from postroom.storage.directory.notification_targets import NotificationTargets
 
         return NotificationTargets(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
     def turns(self) -> "Debounce":
-        """When a mailbox's targets were notified last."""
+        """The debounce intervals of mailboxes."""
         from postroom.storage.directory.debounce import Debounce
 
         return Debounce(self.dynamodb, self._settings.given("directory_table"))
@@ -196,35 +196,35 @@ class StorageParts:
 
     @cached_property
     def usages(self) -> "Usages":
-        """How much each mailbox holds."""
+        """The usage of mailboxes."""
         from postroom.storage.limits.quotas import Usages
 
         return Usages(self.dynamodb, self._settings.given("limits_table"))
 
     @cached_property
     def quota(self) -> "Quota":
-        """How much a mailbox may hold, unless its operator says otherwise."""
+        """The quota of a mailbox, unless its operator set another."""
         from postroom.storage.limits.quotas import Quota
 
         return Quota(self._settings.mailbox_max_messages, self._settings.mailbox_max_bytes)
 
     @cached_property
     def feedback_limits(self) -> "FeedbackLimits":
-        """How much Feedback went to each domain."""
+        """The Feedback sent to each domain."""
         from postroom.storage.limits.feedback import FeedbackLimits
 
         return FeedbackLimits(self.dynamodb, self._settings.given("limits_table"))
 
     @cached_property
     def answered_challenges(self) -> "AnsweredChallenges":
-        """Challenges that gave a token."""
+        """The challenges that were used for a token."""
         from postroom.storage.limits.challenges import AnsweredChallenges
 
         return AnsweredChallenges(self.dynamodb, self._settings.given("limits_table"))
 
     @cached_property
     def code_limits(self) -> "CodeLimits":
-        """How many codes each mailbox had sent."""
+        """The codes sent for each mailbox."""
         from postroom.storage.limits.codes import CodeLimits
 
         return CodeLimits(self.dynamodb, self._settings.given("limits_table"))
@@ -233,22 +233,22 @@ class StorageParts:
 
     @cached_property
     def claims_queue(self) -> "Queue":
-        """From the inbox to the worker."""
+        """The queue from the inbox to the worker."""
         return self._queue("claims_queue_url")
 
     @cached_property
     def retry_queue(self) -> "Queue":
-        """Claims that wait."""
+        """The queue of retries."""
         return self._queue("retry_queue_url")
 
     @cached_property
     def suspects_queue(self) -> "Queue":
-        """Claims set apart."""
+        """The queue of suspects."""
         return self._queue("suspects_queue_url")
 
     @cached_property
     def courier_queue(self) -> "Queue":
-        """What is to go out."""
+        """The courier's queue."""
         return self._queue("courier_queue_url")
 
     def _queue(self, setting: str) -> "Queue":
@@ -273,7 +273,7 @@ class StorageParts:
 
     @cached_property
     def needed_delivery_service_keys(self) -> "DeliveryServiceKeys":
-        """The same, for whoever has a message that was sealed to them: that there are none is a fault."""
+        """The same, for a message that was encrypted to these keys: missing keys are a fault."""
         return self._delivery_service_keys(needed=True)
 
     def _delivery_service_keys(self, *, needed: bool) -> "DeliveryServiceKeys":
@@ -284,7 +284,7 @@ class StorageParts:
 
     @cached_property
     def delivery_service_secret(self) -> "Secret":
-        """Those keys as they are stored; empty: there are none."""
+        """The ARN of the secret with those keys; empty: there are none."""
         from postroom.storage.secrets.dm3_keys import FORM
         from postroom.storage.secrets.secret import Secret
 
@@ -293,7 +293,7 @@ class StorageParts:
 
     @cached_property
     def token_keys(self) -> "TokenKeys":
-        """What signs owners' tokens."""
+        """The keys that sign owners' tokens."""
         from postroom.storage.secrets.token_keys import TokenKeys
 
         secret = self._settings.given("token_keys_secret")
@@ -301,7 +301,7 @@ class StorageParts:
 
     @cached_property
     def webhook_keys(self) -> "WebhookKeys":
-        """What webhooks' secrets are derived from."""
+        """The key that webhooks' secrets are derived from."""
         from postroom.storage.secrets.webhook_keys import WebhookKeys
 
         secret = self._settings.given("webhook_keys_secret")

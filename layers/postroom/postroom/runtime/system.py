@@ -12,25 +12,25 @@ _RANDOM: Final = random.SystemRandom()
 
 
 def new_id() -> str:
-    """A fresh identifier: 128 random bits in hex."""
+    """A new identifier: 128 random bits in hex."""
     return secrets.token_hex(16)
 
 
 def new_uuid() -> str:
-    """A fresh UUID."""
+    """A new UUID."""
     return str(uuid.uuid4())
 
 
 def new_threads(most: int) -> Executor:
-    """What runs so many calls at once."""
+    """A pool that runs so many calls at once."""
     return ThreadPoolExecutor(most)
 
 
 class System:
-    """Those of the machine, unless said otherwise.
+    """The clock and randomness of the machine, unless others are given.
 
-    `clock`: epoch seconds; `monotonic`: seconds that nobody sets; `sleep`: waits for so many; `jitter`: a number from
-    0 to 1.
+    `clock`: epoch seconds; `monotonic`: seconds that are never set back; `sleep`: waits for a number of seconds;
+    `jitter`: a number from 0 to 1.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class System:
         jitter: Callable[[], float] = _RANDOM.random,
         threads: Callable[[int], Executor] = new_threads,
     ) -> None:
-        # Looked up now, not when this module is read: tests that run functions set the clocks ahead.
+        # Looked up now, not when this module is imported: tests that run functions set the clocks ahead.
         self.clock = clock or time.time
         self.monotonic = monotonic or time.monotonic
         self.sleep = sleep or time.sleep
