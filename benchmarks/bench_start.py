@@ -99,7 +99,7 @@ NOTHING: Final = Process("pass")
 STARTS: Final = {
     "inbox": ("app", "inbox"),
     "worker": ("app", "worker"),
-    "keeper": ("keeper", "worker"),
+    "dead-letters": ("dead_letters", "worker"),
     "courier": ("app", "courier"),
     "mailbox": ("app", "mailbox"),
 }
@@ -176,7 +176,7 @@ def _shares(process: Process, effort: Effort) -> Counter[str]:
             r"^import time: +(\d+) \| +\d+ \| +(\S+)$", process.run("-X", "importtime").stderr, re.MULTILINE
         ):
             top = module.partition(".")[0]
-            own = {"app": "the function itself", "keeper": "the function itself"}
+            own = {"app": "the function itself", "dead_letters": "the function itself"}
             took["Python's own" if top in sys.stdlib_module_names else own.get(top, top)] += int(microseconds)
         runs.append({package: time / took.total() for package, time in took.items()})
     return Counter({package: statistics.median(run.get(package, 0) for run in runs) for package in runs[0]})

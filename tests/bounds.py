@@ -128,13 +128,13 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "waiting for a message", _n(schemas.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
         "`NotARequest`", "SQS WaitTimeSeconds: 20 s",
-        "test_template.py::test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends",
+        "test_template.py::test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out",
     )  # fmt: skip
     yield Bound(
         "concurrent executions of the mailbox API", _n(_parameter("MailboxApiReservedConcurrency")),
         "they are not taken from inbox and workers",
         "API Gateway says to come again", "Lambda: 1,000 in an account",
-        "test_template.py::test_who_waits_at_the_counter_takes_no_run_from_door_or_worker",
+        "test_template.py::test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker",
     )  # fmt: skip
     yield Bound(
         "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",
@@ -187,7 +187,7 @@ def sections() -> dict[str, list[Bound]]:
         "DNS and DNSSEC": list(_dns()),
         "Going out over HTTPS": list(_https()),
         "Queues and the worker": list(_worker()),
-        "Dead letters": list(_keeper()),
+        "Dead letters": list(_dead_letters()),
         "Telling of discards": list(_courier()),
         "The mailbox API": list(_counter()),
         "Sending for owners": list(_outbox()),
@@ -201,11 +201,12 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "requests a second, of all senders", _n(_parameter("ThrottlingRate")), "each costs a Lambda run",
         "429 by API Gateway", "API Gateway: 10,000 for an account",
-        "test_template.py::test_the_door_lets_no_more_in_than_can_be_worked_off",
+        "test_template.py::test_the_api_accepts_no_more_than_the_worker_can_process",
     )  # fmt: skip
     yield Bound(
         "requests at once", _n(_parameter("ThrottlingBurst")), "the same", "429 by API Gateway",
-        "API Gateway: 5,000 for an account", "test_template.py::test_the_door_lets_no_more_in_than_can_be_worked_off",
+        "API Gateway: 5,000 for an account",
+        "test_template.py::test_the_api_accepts_no_more_than_the_worker_can_process",
     )  # fmt: skip
     yield Bound(
         "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "read, queued and filed whole", "`TooLarge`",
@@ -225,7 +226,7 @@ def _door() -> Iterator[Bound]:
     yield Bound(
         "a run of the inbox", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
         "503 by API Gateway; nothing was promised", "API Gateway: 30 s",
-        "test_template.py::test_the_door_ends_before_api_gateway_gives_it_up",
+        "test_template.py::test_the_inbox_times_out_before_api_gateway_does",
     )  # fmt: skip
     yield Bound(
         "memory of a run of the inbox", _memory("InboxFunction"), "the largest body, parsed",
@@ -656,33 +657,34 @@ def _worker() -> Iterator[Bound]:
     )  # fmt: skip
 
 
-def _keeper() -> Iterator[Bound]:
+def _dead_letters() -> Iterator[Bound]:
     yield Bound(
         "a round over the dead letters", _n(dead_letters.ROUND_SECONDS, "s"), "the run must end in time",
         "the rest waits for the next round", "Postfix smtpd_timeout: 300 s",
         "functions/test_dead_letters.py::"
-        "test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
+        "test_dead_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next",
     )  # fmt: skip
     yield Bound(
-        "a run of the dead-letter handler", _run("KeeperFunction"), "a round, and the dead letters received last",
+        "a run of the dead-letter handler", _run("DeadLetterFunction"), "a round, and the dead letters received last",
         "what is not decided waits for the next round", "Lambda: 900 s",
-        "test_template.py::test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once",
+        "test_template.py::test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the dead-letter handler", _memory("KeeperFunction"), "ten dead letters of the largest size",
-        "what is not decided waits for the next round", "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory",
+        "memory of a run of the dead-letter handler", _memory("DeadLetterFunction"),
+        "ten dead letters of the largest size", "what is not decided waits for the next round",
+        "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory",
     )  # fmt: skip
     yield Bound(
         "dead letters in memory at once", _n(dead_letters.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
         "SQS: 10 in a receive",
-        "functions/test_dead_letters.py::test_a_round_takes_so_many_letters_at_once_until_none_is_left",
+        "functions/test_dead_letters.py::test_a_round_receives_ten_dead_letters_at_once_until_none_is_left",
     )  # fmt: skip
     yield Bound(
-        "rounds", function("KeeperFunction")["Events"]["Round"]["Properties"]["ScheduleExpression"],
+        "rounds", function("DeadLetterFunction")["Events"]["Round"]["Properties"]["ScheduleExpression"],
         "dead letters are rare; each round costs a run",
         "decided a round later", "Postfix queue_run_delay: 300 s",
-        "test_template.py::test_the_keeper_goes_round_often_enough",
+        "test_template.py::test_the_dead_letter_handler_runs_often_enough",
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ ROWS = {
     "start": [
         "inbox",
         "worker",
-        "keeper",
+        "dead-letters",
         "courier",
         "mailbox",
         "inbox, without Powertools",

@@ -139,11 +139,11 @@ def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_m
 
 
 @pytest.mark.parametrize("details", [NlwebDetails(), Dm3Details(b"\1" * 32)], ids=["nlweb", "dm3"])
-def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
+def test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory(
     deployed: Deployed, details: Details
 ) -> None:
     stack, at = PipelineStack(deployed), DeploymentSettings()
-    if isinstance(details, NlwebDetails):  # the keeper reads who is to be told
+    if isinstance(details, NlwebDetails):  # the handler reads whom to notify
         values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
     else:
@@ -154,11 +154,11 @@ def test_the_largest_dead_letters_at_once_leave_the_keeper_half_its_memory(
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
         letters.append(DeadLetter(f"letter {number}", pack(claim, stack.objects.put)))
     stack.clock.now += HORIZON
-    keeper = stack.keeper()
+    handler = stack.dead_letter_handler()
     with traced() as memory:
-        kept = keeper.keep(letters)
+        kept = handler.keep(letters)
     assert len(kept.outcomes) == len(deployed.objects()) == LETTERS_AT_ONCE
-    assert memory.peak < memory_bytes("KeeperFunction") / 2
+    assert memory.peak < memory_bytes("DeadLetterFunction") / 2
 
 
 @dataclass

@@ -24,7 +24,7 @@ ALARMS = resources("AWS::CloudWatch::Alarm")
 
 STACK = "AWS::StackName"
 """The namespace of our own metrics: those of two stacks are told apart."""
-SERVICES = ("inbox", "mailbox", "worker", "keeper", "courier")
+SERVICES = ("inbox", "mailbox", "worker", "dead-letters", "courier")
 
 
 def metrics_of(alarm: Json) -> list[Json]:
@@ -60,30 +60,30 @@ def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
 @pytest.mark.parametrize(
     ("address", "subscribed"), [("", None), ("a@b.example", [{"Protocol": "email", "Endpoint": "a@b.example"}])]
 )
-def test_an_address_is_told_once_it_is_named(address: str, subscribed: list[Json] | None) -> None:
+def test_an_address_that_is_given_is_subscribed(address: str, subscribed: list[Json] | None) -> None:
     said = evaluator(AlarmEmail=address).value(of_type("AWS::SNS::Topic")["AlarmTopic"]["Properties"])
     assert said.get("Subscription") == subscribed
 
 
 ALARMED = (
-    ("5xx at the door", "AWS/ApiGateway", "5xx", "Api"),
+    ("5xx of the HTTP API", "AWS/ApiGateway", "5xx", "Api"),
     ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
     ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
     ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),
     ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
     ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
-    ("the same by the keeper", STACK, "OutboxGivenUp", "keeper"),
+    ("the same among dead letters", STACK, "OutboxGivenUp", "dead-letters"),
     *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
     *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
     *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
-    ("a door that has no run free", "AWS/Lambda", "Throttles", "InboxFunction"),
-    ("a counter that has none", "AWS/Lambda", "Throttles", "MailboxFunction"),
+    ("the inbox throttled", "AWS/Lambda", "Throttles", "InboxFunction"),
+    ("the mailbox API throttled", "AWS/Lambda", "Throttles", "MailboxFunction"),
 )
 """What, and its metric: namespace, name, and what of."""
 
 
-def test_there_is_one_alarm_for_whatever_ails_it() -> None:
+def test_there_is_one_alarm_for_each_problem() -> None:
     found = Counter(
         (_said(one["Namespace"]), one["MetricName"], *(_said(dimension["Value"]) for dimension in one["Dimensions"]))
         for alarm in ALARMS.values()
@@ -104,15 +104,15 @@ def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(
     expression = sum_of_all["Expression"]
     text = expression if isinstance(expression, str) else expression["Fn::Sub"]
     ids = {part["Id"] for part in said if "MetricStat" in part}
-    assert set(re.findall(r"\b[a-z]+\b", re.sub(r"\$\{\w+\}", "", text))) == ids
+    assert set(re.findall(r"\b[a-z_]+\b", re.sub(r"\$\{\w+\}", "", text))) == ids
     assert all(part["ReturnData"] is False for part in said if "MetricStat" in part)
     assert sum_of_all.get("ReturnData", True)
 
 
 @pytest.mark.parametrize("alarm", ["DeadLettersAlarm", "CourierDeadLettersAlarm"])
-def test_a_dead_letter_is_told_of_once_though_the_keeper_looks_at_it_all_the_time(alarm: str) -> None:
-    """While it does, SQS counts the letter as not there."""
-    [round_] = resources("AWS::Serverless::Function")["KeeperFunction"]["Events"].values()
+def test_a_dead_letter_raises_one_alarm_although_the_handler_receives_it_in_every_round(alarm: str) -> None:
+    """While the handler looks at it, it is invisible, and SQS does not count it."""
+    [round_] = resources("AWS::Serverless::Function")["DeadLetterFunction"]["Events"].values()
     assert round_["Properties"]["ScheduleExpression"] == f"rate({ALARMS[alarm]['Period'] // 60} minutes)"
     assert ALARMS[alarm]["Period"] > 2 * LOOKED_AT_SECONDS
     assert ALARMS[alarm]["Statistic"] == "Maximum"

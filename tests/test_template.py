@@ -28,7 +28,7 @@ from postroom.runtime import aws
 Json = dict[str, Any]
 DAY = 86_400
 
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction")
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction")
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
@@ -138,8 +138,8 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
     },
-    "KeeperFunction": {
-        *((action, "logs /aws/lambda/postroom-KeeperFunction-*:*") for action in LOGS),
+    "DeadLetterFunction": {
+        *((action, "logs /aws/lambda/postroom-DeadLetterFunction-*:*") for action in LOGS),
         *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in DEAD_LETTER_QUEUES),
         ("sqs:SendMessage", "sqs CourierQueue"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
@@ -243,16 +243,16 @@ def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -
 
 
 def test_only_lambda_glue_and_the_schedule_take_roles() -> None:
-    services = {"KeeperFunctionRoundRole": "scheduler", "CompactRole": "glue", "ExpireRole": "glue"}
+    services = {"DeadLetterFunctionRoundRole": "scheduler", "CompactRole": "glue", "ExpireRole": "glue"}
     for name, role in of_type("AWS::IAM::Role").items():
         [statement] = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         service = services.get(name, "lambda")
         assert _listed(statement["Principal"]["Service"]) == [f"{service}.amazonaws.com"]
-    [policy] = of_type("AWS::IAM::Role")["KeeperFunctionRoundRole"]["Properties"]["Policies"]
+    [policy] = of_type("AWS::IAM::Role")["DeadLetterFunctionRoundRole"]["Properties"]["Policies"]
     [statement] = policy["PolicyDocument"]["Statement"]
     assert (statement["Action"], statement["Resource"]) == (
         "lambda:InvokeFunction",
-        {"Fn::GetAtt": ["KeeperFunction", "Arn"]},
+        {"Fn::GetAtt": ["DeadLetterFunction", "Arn"]},
     )
 
 
@@ -280,7 +280,7 @@ def test_every_route_is_throttled_as_the_parameters_say(limit: str, parameter: s
         assert int(said[limit]) == value <= quota
 
 
-def test_the_door_lets_no_more_in_than_can_be_worked_off() -> None:
+def test_the_api_accepts_no_more_than_the_worker_can_process() -> None:
     rate, burst = (template()["Parameters"][name]["Default"] for name in ("ThrottlingRate", "ThrottlingBurst"))
     claims = next(source for _, queue, source in sources() if queue == "ClaimsQueue")
     at_once = claims["ScalingConfig"]["MaximumConcurrency"] * claims["BatchSize"]
@@ -289,11 +289,11 @@ def test_the_door_lets_no_more_in_than_can_be_worked_off() -> None:
     assert burst + rate * DeploymentSettings().dns_budget_seconds <= at_once
 
 
-def test_the_door_ends_before_api_gateway_gives_it_up() -> None:
+def test_the_inbox_times_out_before_api_gateway_does() -> None:
     assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] < 30
 
 
-def test_the_door_does_not_end_while_a_handler_may_still_answer() -> None:
+def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
     """Who is not told the reply of a handler that was called asks again, and it is called again."""
     at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
     handler = aws.AWS_CONNECT_SECONDS + aws.HANDLER_READ_SECONDS
@@ -309,13 +309,13 @@ def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
     assert aws.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in asked)
 
 
-def test_who_waits_for_a_message_is_answered_before_the_function_or_api_gateway_ends() -> None:
+def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out() -> None:
     timeout = resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"]
     assert MAX_WAIT_SECONDS + 5 < timeout < 30
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("200", 200), ("7", 7), ("0", None)])
-def test_a_flood_at_the_door_does_not_take_all_runs_of_the_account(runs: str, reserved: int | None) -> None:
+def test_a_flood_at_the_inbox_does_not_use_all_concurrency_of_the_account(runs: str, reserved: int | None) -> None:
     said = evaluator(InboxReservedConcurrency=runs).value(
         of_type("AWS::Lambda::Function")["InboxFunction"]["Properties"]
     )
@@ -327,7 +327,7 @@ def test_a_flood_at_the_door_does_not_take_all_runs_of_the_account(runs: str, re
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
-def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, reserved: int | None) -> None:
+def test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker(runs: str, reserved: int | None) -> None:
     said = evaluator(MailboxApiReservedConcurrency=runs).value(
         of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"]
     )
@@ -338,7 +338,7 @@ def test_who_waits_at_the_counter_takes_no_run_from_door_or_worker(runs: str, re
     assert default <= ACCOUNT_RUNS // 10
 
 
-def test_every_request_reaches_the_door_so_that_every_refusal_is_ours() -> None:
+def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
     counter = {
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
@@ -362,7 +362,7 @@ def test_there_are_no_other_queues() -> None:
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES)
-def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(queue: str) -> None:
+def test_what_cannot_be_processed_becomes_a_dead_letter_but_planned_retries_do_not(queue: str) -> None:
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
     letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
@@ -371,7 +371,7 @@ def test_what_cannot_be_worked_off_becomes_a_letter_but_not_by_planned_retries(q
     assert policy["maxReceiveCount"] >= max(SUSPECT_AFTER + 1, 5)
 
 
-def test_what_kills_every_run_is_a_letter_well_before_the_keeper_must_decide_it() -> None:
+def test_a_claim_that_kills_every_run_is_a_dead_letter_well_before_it_must_be_decided() -> None:
     """At the shortest horizon, a day, it decides at half of it; each run that dies costs a time of invisibility."""
     said = resources("AWS::SQS::Queue")
     beside_others = SUSPECT_AFTER * max(said[queue]["VisibilityTimeout"] for queue in ("ClaimsQueue", "RetryQueue"))
@@ -403,7 +403,7 @@ def test_lambda_ends_no_chain_of_tries() -> None:
         assert said["Properties"].get("RecursiveLoop") == ("Allow" if name in sends_to_itself else None)
 
 
-def test_who_reads_which_queue() -> None:
+def test_which_function_reads_which_queue() -> None:
     assert {(function, queue) for function, queue, _ in sources()} == {
         ("WorkerFunction", "ClaimsQueue"),
         ("WorkerFunction", "RetryQueue"),
@@ -462,8 +462,8 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
         assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 
-def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -> None:
-    run = resources("AWS::Serverless::Function")["KeeperFunction"]["Timeout"]
+def test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once() -> None:
+    run = resources("AWS::Serverless::Function")["DeadLetterFunction"]["Timeout"]
     assert (
         dead_letters.ROUND_SECONDS + aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
         < run
@@ -471,7 +471,7 @@ def test_a_round_of_the_keeper_ends_before_its_run_and_sees_each_letter_once() -
     )
 
 
-def test_the_keeper_goes_round_often_enough() -> None:
+def test_the_dead_letter_handler_runs_often_enough() -> None:
     [schedule] = of_type("AWS::Scheduler::Schedule").values()
     minutes = re.fullmatch(r"rate\((\d+) minutes\)", schedule["Properties"]["ScheduleExpression"])
     assert minutes is not None
@@ -533,7 +533,7 @@ ARGUMENTS = {
 
 
 @EACH_JOB
-def test_a_job_is_told_what_it_is_to_do_as_the_functions_are(job: str) -> None:
+def test_a_job_has_the_same_settings_as_the_functions(job: str) -> None:
     said = resources("AWS::Glue::Job")[job]["DefaultArguments"]
     assert {name: value for name, value in said.items() if name.isupper()} == {
         name: {"Ref": of} for name, of in ARGUMENTS[job].items()
@@ -541,7 +541,7 @@ def test_a_job_is_told_what_it_is_to_do_as_the_functions_are(job: str) -> None:
 
 
 @EACH_JOB
-def test_a_job_is_told_the_same_on_glue_as_by_postroom_jobs(job: str) -> None:
+def test_a_job_has_the_same_settings_on_glue_as_from_postroom_jobs(job: str) -> None:
     said = resources("AWS::Glue::Job")[job]["DefaultArguments"]
     for argument, output in job_runs._TOLD.items():
         if f"--{argument}" in said:
@@ -551,7 +551,7 @@ def test_a_job_is_told_the_same_on_glue_as_by_postroom_jobs(job: str) -> None:
 
 
 @pytest.mark.parametrize(("job", "kind"), [("CompactJob", CompactSettings), ("ExpireJob", ExpireSettings)])
-def test_a_job_understands_what_it_is_told(job: str, kind: type[JobSettings]) -> None:
+def test_a_job_reads_its_settings(job: str, kind: type[JobSettings]) -> None:
     said = of_job(job)["DefaultArguments"]
     # Glue says its own arguments, too, and how the job is called.
     arguments = [str(word) for pair in {"--JOB_NAME": "night", **said}.items() for word in pair]
@@ -740,14 +740,14 @@ def test_whoever_says_nothing_gets_a_stack_that_keeps() -> None:
 
 
 @pytest.mark.parametrize("table", of_type("AWS::DynamoDB::Table"))
-def test_no_table_makes_the_bill_without_end(table: str) -> None:
+def test_every_table_has_a_maximum_throughput(table: str) -> None:
     said = evaluator(TableReadUnitsPerSecond="9", TableWriteUnitsPerSecond="7").value(
         of_type("AWS::DynamoDB::Table")[table]["Properties"]
     )
     assert said["OnDemandThroughput"] == {"MaxReadRequestUnits": "9", "MaxWriteRequestUnits": "7"}
 
 
-def test_the_tables_ceilings_leave_room_for_what_the_door_lets_in_and_for_the_jobs() -> None:
+def test_the_tables_have_enough_throughput_for_what_the_api_accepts_and_for_the_jobs() -> None:
     """By default: a message is at most 5 writes of a table (a retried dm3 letter), the jobs come on top."""
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsPerSecond"] <= at["TableWriteUnitsPerSecond"]
@@ -841,7 +841,7 @@ def test_there_are_no_other_nested_stacks() -> None:
 
 
 @EACH_NESTED
-def test_a_nested_stack_is_told_all_that_it_asks_for_and_uses_it(path: Path) -> None:
+def test_a_nested_stack_gets_all_parameters_that_it_declares_and_uses_them(path: Path) -> None:
     declared = read(path)["Parameters"]
     assert set(stack_of(path)["Parameters"]) == set(declared)
     text = json.dumps({name: part for name, part in read(path).items() if name != "Parameters"})

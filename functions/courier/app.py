@@ -1,4 +1,4 @@
-"""The courier as a Lambda function: out go Feedback, what owners send, and that something waits for them."""
+"""The courier as a Lambda function: it sends Feedback, messages of the outbox, and notifications."""
 
 import os
 from typing import assert_never
@@ -25,14 +25,14 @@ metrics = Metrics()
 own_faults = OwnFaults()
 clients = FunctionClients(own_faults, "dynamodb", "secretsmanager", "sqs")
 outbound = Deployment(read_settings(os.environ), clients, own_faults).outbound
-# All three at once: any of them may have the first event.
+# All three at start: the first event may be for any of them.
 feedback, outbox, notifications = outbound.feedback, outbound.outbox, outbound.notifications
 
 
 @metrics.log_metrics
 @telling_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Deliver one batch of notices, messages and notifications."""
+    """Process one batch of notices of discards, messages of the outbox, and notifications."""
     failed: list[str] = []
     for record in event["Records"]:
         try:
@@ -46,8 +46,8 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
                 case unknown:
                     assert_never(unknown)
         except Exception as error:
-            # Whatever is wrong with one notice must not drag its neighbours along to the dead letters.
-            logger.exception("to be handed out again", queue_message=record["messageId"], exc_info=stack_of(error))
+            # A failure of one must not make dead letters of the others in the batch.
+            logger.exception("to be delivered again", queue_message=record["messageId"], exc_info=stack_of(error))
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failed.append(record["messageId"])
     return hand_out_again(failed)

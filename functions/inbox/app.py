@@ -19,7 +19,7 @@ from postroom.storage.mail.ledger import QUEUED
 logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
-# The bucket at once, too: a look-up of dm3 has a second in all, and to make the client may take a third of that.
+# The S3 client at start, too: a dm3 look-up has one second, and creating the client can take a third of it.
 deployment = Deployment(read_settings(os.environ), FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults)
 router = deployment.pipeline.inbox_router
 

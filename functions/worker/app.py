@@ -1,4 +1,4 @@
-"""The worker as a Lambda function: a batch of an SQS queue in, the messages to hand out again out."""
+"""The worker as a Lambda function: a batch of an SQS queue in, the messages to be delivered again out."""
 
 import os
 import time
@@ -30,7 +30,7 @@ suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 @metrics.log_metrics
 @telling_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Work off one batch."""
+    """Process one batch."""
     records = [
         Record(
             record["messageId"],
@@ -49,19 +49,19 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         metrics.add_metric("Postponed", MetricUnit.Count, report.postponed)
     if report.failed:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
-        logger.error("messages to be handed out again", messages=report.failed)
+        logger.error("messages to be delivered again", messages=report.failed)
     return hand_out_again(report.failed)
 
 
 def tell(outcomes: Sequence[Outcome]) -> None:
-    """The log lines and the metrics of claims; never their bodies.
+    """Write the log lines and metrics of claims, without their bodies.
 
-    Those that were filed share a line: the door told the mailbox and the correlation of each.
+    All accepted claims share one line: the inbox has already logged the mailbox and the Correlation of each.
     """
     filed = [outcome.claim.id for outcome in outcomes if outcome.fate is ClaimOutcome.ACCEPTED]
     if filed:
         logger.info("accepted", claims=filed)
-    # The ages first: Powertools writes all metrics down at the hundredth, and warns of an end with nothing left.
+    # The ages first: Powertools flushes the metrics after a hundred values, and warns if none are left at the end.
     for outcome in outcomes:
         claim = outcome.claim
         if outcome.fate is not ClaimOutcome.ACCEPTED:

@@ -55,7 +55,7 @@ if sys.platform != "linux":
 
 Json = dict[str, Any]
 FUNCTIONS = {"inbox": "InboxFunction", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
-FUNCTIONS |= {"keeper": "KeeperFunction", "courier": "CourierFunction"}
+FUNCTIONS |= {"dead-letters": "DeadLetterFunction", "courier": "CourierFunction"}
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them
         assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
 
 
-# --- the worker and the keeper ----------------------------------------------------------------------------------------
+# --- the worker and the dead-letter handler ---------------------------------------------------------------------------
 
 
 def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(stack: BuiltStack) -> None:
@@ -237,7 +237,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(stack: Bui
     for number, days in ((6, 7), (7, 1)):
         body = events(stack.at - days * 86_400)["worker-claims.json"]["Records"][0]["body"]
         sqs.send_message(QueueUrl=url, MessageBody=body.replace(f"{1:032x}", f"{number:032x}"))
-    answer = stack.invoke("keeper-round.json")
+    answer = stack.invoke("dead-letters-round.json")
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
     [notice] = received(stack, "CourierQueue")
     assert json.loads(notice)["reason"] == str(UNDELIVERABLE)

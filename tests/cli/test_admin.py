@@ -157,7 +157,7 @@ def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, deployments: TwoD
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "function InboxFunction", "function WorkerFunction", "function MailboxFunction", "function KeeperFunction",
+        "function InboxFunction", "function WorkerFunction", "function MailboxFunction", "function DeadLetterFunction",
         "function CourierFunction", "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
         "queue CourierQueue", "jobs library", "job compact", "job expire", "alarms",
         "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
@@ -281,22 +281,22 @@ def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> Non
 
 def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
     told = json.loads((deployments.folder / "local.json").read_text())
-    for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "KeeperFunction"):
+    for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "DeadLetterFunction"):
         del told["deployments"]["complete"]["outputs"][name]
     (tmp_path / "local.json").write_text(json.dumps(told))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert (code, ill(checks)) == (1, ["outputs"])
     assert str(checks["outputs"]["found"]).startswith(
-        "missing: KeeperFunction, CourierDeadLetterQueueUrl, TokenKeysSecret;"
+        "missing: DeadLetterFunction, CourierDeadLetterQueueUrl, TokenKeysSecret;"
     )
-    assert ill(checks, "not checked") == ["token keys", "function KeeperFunction", "queue CourierDeadLetterQueue"]
+    assert ill(checks, "not checked") == ["token keys", "function DeadLetterFunction", "queue CourierDeadLetterQueue"]
 
 
 def test_what_is_not_there_any_more_is_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
     told = json.loads((deployments.folder / "local.json").read_text())
     outputs = told["deployments"]["complete"]["outputs"]
     outputs |= {
-        "KeeperFunction": "gone",
+        "DeadLetterFunction": "gone",
         "DeadLetterQueueUrl": outputs["DeadLetterQueueUrl"] + "-gone",
         "Bucket": "gone-9",
     }
@@ -305,7 +305,8 @@ def test_what_is_not_there_any_more_is_bad(status: Ask, deployments: TwoDeployme
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert code == 1
     assert ill(checks) == [
-        "webhook keys", "function KeeperFunction", "jobs library", "job compact", "job expire", "queue DeadLetterQueue",
+        "webhook keys", "function DeadLetterFunction", "jobs library", "job compact", "job expire",
+        "queue DeadLetterQueue",
     ]  # fmt: skip
     assert "it is not there any more" in str(checks["webhook keys"]["found"])
 
@@ -791,7 +792,7 @@ def test_a_function(change: Json, expected: str, todo: str) -> None:
 
 
 def test_a_function_without_a_bound_is_given_none() -> None:
-    for logical in ("MailboxFunction", "KeeperFunction"):
+    for logical in ("MailboxFunction", "DeadLetterFunction"):
         check = running.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
         assert check.next == "`aws lambda delete-function-concurrency --function-name prod-Door-1`"
 

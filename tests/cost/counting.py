@@ -167,9 +167,9 @@ class CountedStack:
         return counted
 
     def go_round(self) -> Counted:
-        """One round of the keeper, over no letters."""
+        """One run of the dead-letter handler, without dead letters."""
         with self._counting() as counted:
-            self._invoke("KeeperFunction", {})
+            self._invoke("DeadLetterFunction", {})
         return counted
 
     def acknowledge(self, rows: Sequence[RowKey]) -> Counted:

@@ -145,8 +145,8 @@ def test_the_lines_and_bytes_of_logs(stack: CountedStack, numbers: Numbers) -> N
 
 def test_the_metrics_of_ordinary_mail(stack: CountedStack, numbers: Numbers) -> None:
     door, worker = filed(stack, "nlweb", numbers(1))
-    keeper = stack.go_round()
-    written = [*door.metrics(), *worker.metrics(), *keeper.metrics()]
+    dead_letters = stack.go_round()
+    written = [*door.metrics(), *worker.metrics(), *dead_letters.metrics()]
     assert sorted(written) == sorted(counted.STEADY_METRICS)
 
 

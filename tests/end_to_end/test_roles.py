@@ -67,7 +67,7 @@ READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
 OWN = {
     "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
     "WorkerFunction": [send("Retry"), DIRECTORY, put_object("seg/x"), FILE, get_secret("DeliveryServiceKeys")],
-    "KeeperFunction": [send("Courier"), FILE],
+    "DeadLetterFunction": [send("Courier"), FILE],
     "CourierFunction": [send("Courier"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
     "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
@@ -86,7 +86,7 @@ NOT_OWN = {
         Call("dynamodb", "put_item", put("Directory", "domain#evil.example", sort="-")),
         Call("s3", "delete_object", {"Bucket": "@Bucket", "Key": "seg/x"}),
     ],
-    "KeeperFunction": [DIRECTORY, READ_MAIL, send("Claims"), put_object("seg/x"), get_secret("SigningKeys")],
+    "DeadLetterFunction": [DIRECTORY, READ_MAIL, send("Claims"), put_object("seg/x"), get_secret("SigningKeys")],
     # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
     # The counter shows and acknowledges: it files nothing, and signs for no domain.
@@ -186,14 +186,14 @@ def leading_keys(statement: dict[str, Any], action: str, arn: str) -> list[str]:
 
 def test_every_role_of_the_template_is_tried(deployment: LocalDeployment) -> None:
     roles = {one.logical for one in deployment.resources if one.type == "AWS::IAM::Role"}
-    # The schedule's is SAM's: it may invoke the keeper.
-    assert roles == set(ROLES.values()) | {"KeeperFunctionRoundRole"}
+    # SAM makes the role of the schedule, which may invoke the dead-letter handler.
+    assert roles == set(ROLES.values()) | {"DeadLetterFunctionRoundRole"}
     assert set(OWN) == set(NOT_OWN)
 
 
-def test_the_schedule_may_invoke_the_keeper_and_nothing_else(deployment: LocalDeployment) -> None:
-    [role] = [one for one in deployment.resources if one.logical == "KeeperFunctionRoundRole"]
+def test_the_schedule_may_invoke_the_dead_letter_handler_and_nothing_else(deployment: LocalDeployment) -> None:
+    [role] = [one for one in deployment.resources if one.logical == "DeadLetterFunctionRoundRole"]
     [policy] = role.properties["Policies"]
     [statement] = policy["PolicyDocument"]["Statement"]
     assert statement["Action"] in ("lambda:InvokeFunction", ["lambda:InvokeFunction"])
-    assert deployment.outputs["KeeperFunction"] in str(statement["Resource"])
+    assert deployment.outputs["DeadLetterFunction"] in str(statement["Resource"])

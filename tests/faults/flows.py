@@ -25,7 +25,7 @@ _ROUND_SECONDS = 900
 _DARK_ROUNDS = 1
 _LEASE_SECONDS = 60
 _DEAD_FOR_SECONDS = 6.5 * 86_400
-"""Near enough to the horizon that the keeper decides."""
+"""Near enough to the horizon that the dead-letter handler decides."""
 _BETWEEN_POSTS_SECONDS = 3
 """For less a secret is fresh, and read from memory."""
 _FORGOTTEN = b"reply given and not remembered"
@@ -76,7 +76,7 @@ class Flow:
         if self.function in ("CourierFunction", OWNERS):
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
-        if self.function == "KeeperFunction":
+        if self.function == "DeadLetterFunction":
             queues.move("ClaimsQueue", "DeadLetterQueue")
             run.ahead = _DEAD_FOR_SECONDS
         elif self.function not in ("InboxFunction", OWNERS):
@@ -193,9 +193,9 @@ class Flow:
                 stack.internet.dns()
                 stack.internet.buffers({STRICT: 403})
             busy = queues.work_off()
-            if self.function == "KeeperFunction" and queues.holds("DeadLetterQueue"):
+            if self.function == "DeadLetterFunction" and queues.holds("DeadLetterQueue"):
                 queues.release_received()
-                stack.call("KeeperFunction", {})
+                stack.call("DeadLetterFunction", {})
                 busy = True
             if not busy:
                 return

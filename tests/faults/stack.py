@@ -47,7 +47,7 @@ WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
 """A sender without a domain, whose key the operator knows: that of all senders here."""
 ORDERS, NEWS_ROOM = "orders", "news"
 """Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "KeeperFunction", "MailboxFunction")
+FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "DeadLetterFunction", "MailboxFunction")
 _AT_ONCE = 25
 _OF_OPERATORS = "registry/"
 """So begin the names of objects that operators put."""

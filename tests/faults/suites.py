@@ -137,7 +137,9 @@ WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
 MEANWHILE = replace(CALLED, name="courier: something more waits", turns=1, meanwhile=True)
 AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
-DEAD = Flow("keeper: two dead letters", "KeeperFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)])
+DEAD = Flow(
+    "dead-letter handler: two dead letters", "DeadLetterFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)]
+)
 SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
 

@@ -234,7 +234,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "worker-suspects.json": sqs(
             "SuspectsQueue", at, QueuedClaim(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
         ),
-        "keeper-round.json": {
+        "dead-letters-round.json": {
             "version": "0",
             "id": "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001",
             "detail-type": "Scheduled Event",
@@ -242,7 +242,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
             "account": ACCOUNT,
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
             "region": REGION,
-            "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-KeeperFunctionRound"],
+            "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-DeadLetterFunctionRound"],
             "detail": "{}",
         },
         "courier-notice.json": sqs("CourierQueue", at, notice.encode()),

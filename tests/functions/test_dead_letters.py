@@ -1,4 +1,4 @@
-"""functions/worker/keeper: a round over the dead letters, while SQS has its bad moments."""
+"""functions/worker/dead_letters: a round over the dead letters, also while SQS throttles."""
 
 import json
 import time
@@ -24,12 +24,12 @@ LONG_AGO = MADE_AT - 7 * 86_400
 
 
 @pytest.fixture
-def letters(running: FunctionsStack) -> None:
+def dead_letters(running: FunctionsStack) -> None:
     """Two dead letters whose time has come."""
-    write_letters(running, 6, 7)
+    write_dead_letters(running, 6, 7)
 
 
-def write_letters(running: FunctionsStack, *numbers: int) -> None:
+def write_dead_letters(running: FunctionsStack, *numbers: int) -> None:
     store = running.deployed
     for number in numbers:
         body = events(LONG_AGO)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
@@ -38,8 +38,8 @@ def write_letters(running: FunctionsStack, *numbers: int) -> None:
 
 @pytest.fixture
 def throttled(running: FunctionsStack, request: pytest.FixtureRequest) -> Iterator[None]:
-    """SQS throttles this call of the keeper's."""
-    calls, name = running.start("KeeperFunction").sqs.meta.events, f"before-call.sqs.{request.param}"
+    """SQS throttles this call of the handler."""
+    calls, name = running.start("DeadLetterFunction").sqs.meta.events, f"before-call.sqs.{request.param}"
 
     def refuse(**_: object) -> tuple[object, Json]:
         answer = AWSResponse("https://sqs.example/", 400, HTTPHeaders(), None)
@@ -50,43 +50,47 @@ def throttled(running: FunctionsStack, request: pytest.FixtureRequest) -> Iterat
     calls.unregister(name, refuse)
 
 
-def test_a_round_takes_so_many_letters_at_once_until_none_is_left(running: FunctionsStack) -> None:
-    calls, name, asked = running.start("KeeperFunction").sqs.meta.events, "provide-client-params.sqs.ReceiveMessage", []
+def test_a_round_receives_ten_dead_letters_at_once_until_none_is_left(running: FunctionsStack) -> None:
+    calls, name, asked = (
+        running.start("DeadLetterFunction").sqs.meta.events,
+        "provide-client-params.sqs.ReceiveMessage",
+        [],
+    )
 
     def note(params: Json, **_: object) -> None:
         if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"]:
             asked.append(params["MaxNumberOfMessages"])
 
     calls.register(name, note)
-    write_letters(running, *range(6, 6 + LETTERS_AT_ONCE + 2))
-    assert running.invoke("KeeperFunction", {})["decided"] == LETTERS_AT_ONCE + 2
+    write_dead_letters(running, *range(6, 6 + LETTERS_AT_ONCE + 2))
+    assert running.invoke("DeadLetterFunction", {})["decided"] == LETTERS_AT_ONCE + 2
     calls.unregister(name, note)
     assert asked == [LETTERS_AT_ONCE] * 3
 
 
 @pytest.mark.parametrize(("passing", "receives"), [(ROUND_SECONDS - 0.001, 2), (ROUND_SECONDS, 1)])
-def test_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next(
+def test_dead_letters_are_received_until_the_round_is_over_and_the_rest_waits_for_the_next(
     running: FunctionsStack, monkeypatch: pytest.MonkeyPatch, passing: float, receives: int
 ) -> None:
-    keeper, now = running.start("KeeperFunction"), 0.0
-    monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+    handler, now = running.start("DeadLetterFunction"), 0.0
+    monkeypatch.setattr(handler, "time", SimpleNamespace(monotonic=lambda: now, time=time.time))
 
     def pass_by(params: Json, **_: object) -> None:
         nonlocal now
         now += passing if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"] else 0
 
-    keeper.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
-    write_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
-    assert running.invoke("KeeperFunction", {})["decided"] == receives * LETTERS_AT_ONCE
+    handler.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
+    write_dead_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
+    assert running.invoke("DeadLetterFunction", {})["decided"] == receives * LETTERS_AT_ONCE
     assert len(running.deployed.bodies("DeadLetterQueue")) == (2 - receives) * LETTERS_AT_ONCE + 1
-    keeper.sqs.meta.events.unregister("provide-client-params.sqs.ReceiveMessage", pass_by)
+    handler.sqs.meta.events.unregister("provide-client-params.sqs.ReceiveMessage", pass_by)
 
 
 @pytest.mark.parametrize("throttled", ["ReceiveMessage"], indirect=True)
 def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
-    running: FunctionsStack, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, dead_letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.invoke("KeeperFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0, "given_up": 0}
+    assert running.invoke("DeadLetterFunction", {}) == {"seen": 0, "decided": 0, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {
         "DeadLetters": [0.0],
         "Undeliverable": [0.0],
@@ -95,11 +99,11 @@ def test_a_round_that_cannot_receive_ends_and_says_what_it_saw(
 
 
 @pytest.mark.parametrize("throttled", ["DeleteMessage"], indirect=True)
-def test_a_letter_that_was_decided_and_not_deleted_stays_and_is_told(
-    running: FunctionsStack, letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
+def test_a_dead_letter_that_was_decided_and_not_deleted_stays_and_is_reported(
+    running: FunctionsStack, dead_letters: None, throttled: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed
-    assert running.invoke("KeeperFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
+    assert running.invoke("DeadLetterFunction", {}) == {"seen": 2, "decided": 2, "unreadable": 0, "given_up": 0}
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0], "QuotaExhausted": [1.0]}
     assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{UNDELIVERABLE}"] * 2
     assert len(store.bodies("DeadLetterQueue")) == 2
@@ -122,7 +126,7 @@ def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_t
         store.clients.sqs.send_message(
             QueueUrl=store.queues["CourierDeadLetterQueue"], MessageBody=Outgoing(draft, "one").encode()
         )
-    assert running.invoke("KeeperFunction", {})["given_up"] == 1
+    assert running.invoke("DeadLetterFunction", {})["given_up"] == 1
     old, young = (outbox.find("receiver.example", str(UUID(int=number))) for number in (1, 2))
     assert old
     assert old.end

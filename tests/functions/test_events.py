@@ -211,7 +211,7 @@ def test_a_suspect_is_worked_on_by_itself(running: FunctionsStack) -> None:
     assert running.deployed.bodies("SuspectsQueue") == []
 
 
-@covers("keeper-round.json")
+@covers("dead-letters-round.json")
 def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     for number, at in ((6, MADE_AT - 7 * days), (7, MADE_AT - days)):
         old = events(at)["worker-claims.json"]["Records"][0]["body"].replace(f"{1:032x}", f"{number:032x}")
         store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=old)
-    answer = running.invoke("KeeperFunction", sample("keeper-round.json"))
+    answer = running.invoke("DeadLetterFunction", sample("dead-letters-round.json"))
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
     told = metrics(capsys.readouterr().out)
     [age] = told.pop("AgeMilliseconds")

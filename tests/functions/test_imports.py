@@ -25,7 +25,7 @@ JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
 IMPORTED = {
     "inbox/app": {*MESSAGES, *DNS, *JUDGING, "postroom.net.timebox"},
     "worker/app": {*MESSAGES, *DNS, *JUDGING},
-    "worker/keeper": set[str](),
+    "worker/dead_letters": set[str](),
     "courier/app": {
         *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml",
     },

@@ -16,6 +16,7 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import ClientError
+from tests.aws import resources
 from tests.contents import with_contents
 from tests.functions.delivery_service import open_service
 from tests.functions.logs import log_lines, metrics
@@ -191,7 +192,7 @@ FORGED = Work("WorkerFunction", "a forged message, of which somebody is to be to
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
 LETTER = Work("WorkerFunction", "a dm3 letter", _letter, _batch)
 FORWARD = Work("WorkerFunction", "a message for a queue of the operator's", _to_queue, _batch)
-DEAD = Work("KeeperFunction", "a dead letter near its horizon", _dead_letter, _letters)
+DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _letters)
 NOTICE = Work("CourierFunction", "Feedback", _notice, _batch)
 TELL = Work("CourierFunction", "that something waits", _waiting, _batch)
 CHALLENGE = Work("MailboxFunction", "signing in", lambda _: events()["mailbox-challenge.json"], _problem)
@@ -477,8 +478,8 @@ SETTINGS = [
     ("InboxFunction", "DM3_KEYS_SECRET", ""),
     ("WorkerFunction", "SEEN_TABLE", ""),
     ("WorkerFunction", "RETAIN_SECONDS", "604800"),
-    ("KeeperFunction", "DEAD_LETTER_QUEUE_URL", ""),
-    ("KeeperFunction", "HORIZON_SECONDS", "a week"),
+    ("DeadLetterFunction", "DEAD_LETTER_QUEUE_URL", ""),
+    ("DeadLetterFunction", "HORIZON_SECONDS", "a week"),
     ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
     ("CourierFunction", "OUTBOUND_PORT", "70000"),
     ("MailboxFunction", "TOKEN_KEYS_SECRET", ""),
@@ -532,7 +533,7 @@ def document() -> str:
         *INTRODUCTION.splitlines(),
         "| Function | Logged |",
         "|---|---|",
-        *(f"| {_short(function)} | `{variable} {_MUST[value]}` |" for function, variable, value in SETTINGS),
+        *(f"| {_service(function)} | `{variable} {_MUST[value]}` |" for function, variable, value in SETTINGS),
     ]
     for failure, sentence in SENTENCES.items():
         rows = [row for row in ROWS if row.failure == failure]
@@ -540,16 +541,18 @@ def document() -> str:
         metric = "QuotaExhausted" if failure == QUOTA else "OwnFault"
         lines += ["", f"## {failure}", "", f"`{metric}`. Logged: `{shown}`", ""]
         lines += ["| Function | at work on | What | Then |", "|---|---|---|---|"]
-        told = (f"| {_short(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
+        told = (f"| {_service(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
         lines += dict.fromkeys(told)
     return with_contents("\n".join(lines) + "\n")
 
 
-def _short(function: str) -> str:
-    return function.removesuffix("Function").lower()
+def _service(function: str) -> str:
+    """The service of a function, as in its metrics."""
+    name: str = resources("AWS::Serverless::Function")[function]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
+    return name
 
 
-CONSEQUENCES = {"to be handed out again", "messages to be handed out again"}
+CONSEQUENCES = {"to be delivered again", "messages to be delivered again"}
 """What else is said at level ERROR: of which messages."""
 
 
@@ -667,7 +670,7 @@ def test_the_document_is_the_table() -> None:
 
 
 def test_every_function_has_its_rows() -> None:
-    functions = {"InboxFunction", "WorkerFunction", "KeeperFunction", "CourierFunction", "MailboxFunction"}
+    functions = {"InboxFunction", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction"}
     for failure in (TABLE, DENIED, QUOTA):
         assert {row.work.function for row in ROWS if row.failure == failure} == functions
     assert {function for function, _, _ in SETTINGS} == functions

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {
     "InboxFunction": "functions.inbox.app",
     "WorkerFunction": "functions.worker.app",
-    "KeeperFunction": "functions.worker.keeper",
+    "DeadLetterFunction": "functions.worker.dead_letters",
     "CourierFunction": "functions.courier.app",
 }
 EACH = pytest.mark.parametrize("function", FUNCTIONS)
@@ -89,13 +89,13 @@ def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
 AT_ONCE = {
     "InboxFunction": ["dynamodb", "s3", "sqs"],
     "WorkerFunction": ["dynamodb", "s3", "sqs"],
-    "KeeperFunction": ["dynamodb", "sqs"],
+    "DeadLetterFunction": ["dynamodb", "sqs"],
     "CourierFunction": ["dynamodb", "secretsmanager", "sqs"],
 }
 LATER = {
     "InboxFunction": ["lambda", "secretsmanager"],
     "WorkerFunction": ["events", "secretsmanager"],
-    "KeeperFunction": ["s3"],
+    "DeadLetterFunction": ["s3"],
     "CourierFunction": ["sns"],
 }
 
@@ -135,7 +135,7 @@ def refusal(running: FunctionsStack, function: str, wrong: dict[str, str]) -> st
         ("InboxFunction", "ALLOW_RSA_1024", "perhaps"),
         ("WorkerFunction", "RETAIN_SECONDS", "604800"),
         ("WorkerFunction", "RETRY_QUEUE_URL", ""),
-        ("KeeperFunction", "DEAD_LETTER_QUEUE_URL", ""),
+        ("DeadLetterFunction", "DEAD_LETTER_QUEUE_URL", ""),
         ("CourierFunction", "SIGNING_KEYS_SECRET", ""),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),
         ("CourierFunction", "OUTBOUND_ALLOW_PRIVATE", "yes"),
@@ -172,7 +172,7 @@ def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
         ("MailboxFunction", "MAILBOX_API_CORS_ORIGINS", "app.example"),
         ("MailboxFunction", "DM3_SELF_REGISTRATION", "no name"),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),
-        ("KeeperFunction", "RETAIN_SECONDS", "many"),
+        ("DeadLetterFunction", "RETAIN_SECONDS", "many"),
     ],
 )
 def test_postroom_admin_status_knows_what_stops_a_start(

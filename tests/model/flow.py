@@ -1,4 +1,4 @@
-"""Explicit-state model of the flow: door, queue, workers, keeper, courier, owner.
+"""Explicit-state model of the flow: inbox, queue, workers, dead-letter handler, courier, owner.
 
 One step of an actor is one AWS call (item operations of DynamoDB and object operations of S3 are atomic, nothing else
 is), or one Feedback sent. An actor may be overtaken by any other between two of its steps for as long as the schedule
@@ -88,7 +88,7 @@ class Worker(NamedTuple):
     i: int = 0
     segment: int = 0
     forces: bool = False
-    """To this one the message looks bad, whatever it is: its key was not published yet, or the keeper gives it up."""
+    """This one judges the message bad, whatever it is: no key is published yet, or the dead-letter handler gives up."""
 
 
 class Courier(NamedTuple):

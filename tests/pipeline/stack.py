@@ -1,4 +1,7 @@
-"""A post office over the template's store: the real door, worker, keeper and courier, with the outside in memory."""
+"""The functions of the pipeline over the template's store: the real inbox, worker, dead-letter handler and courier.
+
+The outside is in memory.
+"""
 
 import json
 from concurrent.futures import Executor
@@ -164,7 +167,7 @@ class PipelineStack:
     def claim(self, record: Record) -> Claim:
         return unpack(record.body, self.objects).claim
 
-    # ---- the worker and the keeper ---------------------------------------------------------------------------
+    # ---- the worker and the dead-letter handler --------------------------------------------------------------
     def judge(self) -> NlwebJudge:
         return self.parts().pipeline.nlweb_judge
 
@@ -187,7 +190,7 @@ class PipelineStack:
         [outcome] = report.outcomes
         return outcome
 
-    def keeper(self, clients: Clients | None = None) -> DeadLetterHandler:
+    def dead_letter_handler(self, clients: Clients | None = None) -> DeadLetterHandler:
         return self.parts(clients).pipeline.dead_letters
 
     # ---- the courier -----------------------------------------------------------------------------------------

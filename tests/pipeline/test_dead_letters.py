@@ -22,7 +22,7 @@ def test_young_letters_stay_where_they_are(stack: PipelineStack) -> None:
     letters = [letter(stack)]
     stack.clock.now += HORIZON - DAY - 0.001
     before = stack.deployed.dump()
-    kept = stack.keeper().keep(letters)
+    kept = stack.dead_letter_handler().keep(letters)
     assert (kept.decided, kept.outcomes, kept.unreadable) == ((), (), 0)
     assert [claim.received_at_ms for claim in kept.waiting] == [received_at_ms]
     assert stack.deployed.dump() == before
@@ -31,7 +31,7 @@ def test_young_letters_stay_where_they_are(stack: PipelineStack) -> None:
 def test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told(stack: PipelineStack) -> None:
     old = letter(stack)
     stack.clock.now += HORIZON - DAY
-    kept = stack.keeper().keep([letter(stack), old])
+    kept = stack.dead_letter_handler().keep([letter(stack), old])
     assert kept.decided == (old.receipt_handle,)
     assert [claim.received_at_ms for claim in kept.waiting] == [stack.clock.now * 1000]
     assert [(outcome.fate, outcome.reason) for outcome in kept.outcomes] == [(ClaimOutcome.DISCARDED, UNDELIVERABLE)]
@@ -47,7 +47,7 @@ def test_a_letter_whose_message_was_filed_after_all_is_done_and_nobody_is_told(s
     record = stack.queued(stack.envelope())
     stack.settle(record)
     stack.clock.now += HORIZON
-    kept = stack.keeper().keep([DeadLetter("handle", record.body)])
+    kept = stack.dead_letter_handler().keep([DeadLetter("handle", record.body)])
     assert kept.decided == ("handle",)
     assert stack.notices() == []
     assert len(stack.listed()) == 1
@@ -56,7 +56,7 @@ def test_a_letter_whose_message_was_filed_after_all_is_done_and_nobody_is_told(s
 def test_letters_that_are_no_claims_stay_and_their_neighbours_are_decided(stack: PipelineStack) -> None:
     old = letter(stack)
     stack.clock.now += HORIZON
-    kept = stack.keeper().keep([*(DeadLetter(body, body) for body in UNREADABLE), old])
+    kept = stack.dead_letter_handler().keep([*(DeadLetter(body, body) for body in UNREADABLE), old])
     assert (kept.decided, kept.unreadable) == ((old.receipt_handle,), len(UNREADABLE))
 
 
@@ -65,7 +65,7 @@ def test_a_claim_whose_envelope_cannot_be_read_is_decided_and_nobody_is_told(sta
     claim = stack.claim(record)
     broken = QueuedClaim(replace(claim, envelope="{")).body()
     stack.clock.now += HORIZON
-    assert stack.keeper().keep([DeadLetter("handle", broken)]).decided == ("handle",)
+    assert stack.dead_letter_handler().keep([DeadLetter("handle", broken)]).decided == ("handle",)
     assert stack.notices() == []
     row = stack.row(claim.row)
     assert row is not None
@@ -78,7 +78,7 @@ def test_a_letter_that_cannot_be_decided_now_stays_for_the_next_round(stack: Pip
     clients = new_clients()
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("put_item", "ThrottlingException")
-        keeper: DeadLetterHandler = stack.keeper(clients)
-        kept = keeper.keep([old])
+        handler: DeadLetterHandler = stack.dead_letter_handler(clients)
+        kept = handler.keep([old])
     assert (kept.decided, len(kept.waiting)) == ((), 1)
-    assert stack.keeper().keep([old]).decided == (old.receipt_handle,)
+    assert stack.dead_letter_handler().keep([old]).decided == (old.receipt_handle,)

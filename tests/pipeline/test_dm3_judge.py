@@ -208,7 +208,7 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
 
     record = service.queued(service.envelope())
     service.stack.clock.now += HORIZON - DAY
-    [outcome] = service.stack.keeper().keep([DeadLetter("handle", record.body)]).outcomes
+    [outcome] = service.stack.dead_letter_handler().keep([DeadLetter("handle", record.body)]).outcomes
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, UNDELIVERABLE)
     assert service.stack.notices() == []
 

@@ -53,7 +53,7 @@ def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(stack: Pipel
     stack.settle(stack.queued(stack.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
     letter = DeadLetter("handle", stack.queued(stack.envelope()).body)
     stack.clock.now += HORIZON
-    stack.keeper().keep([letter])
+    stack.dead_letter_handler().keep([letter])
     assert stack.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
     assert told_group(SENDER) != told_group("other.com")
 

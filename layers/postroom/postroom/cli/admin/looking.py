@@ -300,7 +300,7 @@ class _Look:
         ]
 
     def _letters(self, queue: str) -> int:
-        """How many lie there; those among them that the keeper holds just now are not visible."""
+        """How many are in the queue, including those that the dead-letter handler has made invisible for now."""
         told = self._opened.storage.sqs.get_queue_attributes(
             QueueUrl=self._opened.output(f"{queue}Url"),
             AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],

@@ -8,7 +8,7 @@ from postroom.cli.admin.starting import what_stops
 from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
-FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction", "CourierFunction")
+FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction")
 BOUNDS: Final = {"InboxFunction": "InboxReservedConcurrency", "MailboxFunction": "MailboxApiReservedConcurrency"}
 """The parameters that say how many runs are set apart."""
 SOURCES: Final = {

@@ -19,7 +19,7 @@ from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
 from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
-    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "KeeperFunction",
+    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "DeadLetterFunction",
     "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
     "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",

@@ -1,4 +1,4 @@
-"""The keeper as a Lambda function, run by a schedule: dead letters are decided before SQS drops them."""
+"""The dead-letter handler as a Lambda function, run by a schedule: it decides dead letters before SQS deletes them."""
 
 import os
 import time
@@ -31,83 +31,83 @@ sqs = deployment.storage.sqs
 @metrics.log_metrics
 @telling_own_faults(own_faults, logger, metrics)
 def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
-    """One round over the dead letters: some claims, some messages of owners, and so on until there are no more."""
+    """Process dead letters, alternating between both queues, until both are empty or the time is up."""
     rounds: deque[_Claims | _Outbox] = deque([_Claims(), _Outbox()])
     until = time.monotonic() + ROUND_SECONDS
-    told: dict[str, int] = {}
+    report: dict[str, int] = {}
     while rounds and time.monotonic() < until:
         one = rounds.popleft()
-        letters = receive(one.queue)
-        if letters:
-            delete(one.queue, one.keep(letters))
+        dead_letters = receive(one.queue)
+        if dead_letters:
+            delete(one.queue, one.decide(dead_letters))
             rounds.append(one)
         else:
-            told |= one.told()
+            report |= one.report()
     for one in rounds:
-        told |= one.told()
-    return told
+        report |= one.report()
+    return report
 
 
 class _Claims:
-    """Dead letters of the claims' queues."""
+    """The dead letters of the queues of claims."""
 
     queue = settings.given("dead_letter_queue_url")
 
     def __init__(self) -> None:
         self._seen = self._decided = self._unreadable = 0
 
-    def keep(self, letters: Sequence[DeadLetter]) -> Sequence[str]:
-        """Receipt handles of those that are decided."""
-        kept = claims.keep(letters)
+    def decide(self, dead_letters: Sequence[DeadLetter]) -> Sequence[str]:
+        """Return the receipt handles of those that are decided and can be deleted."""
+        kept = claims.keep(dead_letters)
         for outcome in kept.outcomes:
             logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
         for claim in kept.waiting:
             metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
-        self._seen, self._decided = self._seen + len(letters), self._decided + len(kept.decided)
+        self._seen, self._decided = self._seen + len(dead_letters), self._decided + len(kept.decided)
         self._unreadable += kept.unreadable
         return kept.decided
 
-    def told(self) -> dict[str, int]:
-        """What the round came to."""
+    def report(self) -> dict[str, int]:
+        """Write the metrics of the round, and return its counts."""
         metrics.add_metric("DeadLetters", MetricUnit.Count, self._seen - self._decided)
         metrics.add_metric("Undeliverable", MetricUnit.Count, self._decided)
         if self._unreadable:
-            logger.error("dead letters that are no claims of ours stay in the queue", count=self._unreadable)
+            logger.error("dead letters that are not claims stay in the queue", count=self._unreadable)
         return {"seen": self._seen, "decided": self._decided, "unreadable": self._unreadable}
 
 
 class _Outbox:
-    """Dead letters of the courier's queue."""
+    """The dead letters of the courier's queue."""
 
     queue = settings.given("courier_dead_letter_queue_url")
 
     def __init__(self) -> None:
         self._given_up = 0
 
-    def keep(self, letters: Sequence[DeadLetter]) -> Sequence[str]:
-        """Receipt handles of those that are decided."""
-        kept = outbox.keep(letters)
+    def decide(self, dead_letters: Sequence[DeadLetter]) -> Sequence[str]:
+        """Return the receipt handles of those that are decided and can be deleted."""
+        kept = outbox.keep(dead_letters)
         for outgoing in kept.given_up:
             logger.warning("given up", mailbox=outgoing.draft.sender, correlation=outgoing.draft.correlation)
         self._given_up += len(kept.given_up)
         return kept.decided
 
-    def told(self) -> dict[str, int]:
-        """What the round came to."""
+    def report(self) -> dict[str, int]:
+        """Write the metrics of the round, and return its counts."""
         if self._given_up:
             metrics.add_metric("OutboxGivenUp", MetricUnit.Count, self._given_up)
         return {"given_up": self._given_up}
 
 
 def receive(queue: str) -> list[DeadLetter]:
-    """Some of the dead letters; none where SQS gives none now: the next round comes soon."""
+    """Receive up to ten dead letters; none if SQS is throttled: the next round comes soon."""
     try:
         with passing_faults():
             messages = sqs.receive_message(
                 QueueUrl=queue,
                 MaxNumberOfMessages=LETTERS_AT_ONCE,
                 VisibilityTimeout=LOOKED_AT_SECONDS,
-                # A short poll asks only some of SQS's servers, and may find nothing where there is something.
+                # Long polling: a short poll asks only some of the servers, and can miss messages.
                 WaitTimeSeconds=2,
             ).get("Messages", [])
     except NotNowError:
@@ -117,11 +117,11 @@ def receive(queue: str) -> list[DeadLetter]:
 
 
 def delete(queue: str, handles: Sequence[str]) -> None:
-    """Delete what is decided; what stays is decided again, to the same end, in a later round."""
+    """Delete what is decided. If that fails, a later round decides it again, with the same result."""
     for handle in handles:
         try:
             with passing_faults():
                 sqs.delete_message(QueueUrl=queue, ReceiptHandle=handle)
         except (NotNowError, sqs.exceptions.ReceiptHandleIsInvalid):
-            # Invalid: an earlier try of the same call got through, or the letter was handed out anew since.
-            logger.warning("a dead letter that is decided could not be deleted now", exc_info=True)
+            # Invalid: an earlier attempt of the same call succeeded, or the dead letter was received again since.
+            logger.warning("a decided dead letter could not be deleted now", exc_info=True)
