@@ -256,6 +256,41 @@ def test_a_class_name_that_stands_in_two_modules_is_noticed(tmp_path: Path) -> N
     assert classes(files) == {"Message": {str(path) for path in files}}
 
 
+MOST_ARGUMENTS = 9
+"""Required ones, of a constructor. Whoever needs more has several things to do, or takes apart what belongs together.
+"""
+
+
+def constructors_with_too_many_arguments(package: Path) -> Iterator[str]:
+    """Classes whose own constructor takes more; records, which are rows, arguments or results, are not among them."""
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__" and _required(method.args):
+                    yield f"{path.relative_to(package)} {node.name}"
+
+
+def _required(arguments: ast.arguments) -> bool:
+    positional = len(arguments.args) - 1 - len(arguments.defaults)
+    return positional + arguments.kw_defaults.count(None) > MOST_ARGUMENTS
+
+
+def test_no_constructor_takes_ten_arguments() -> None:
+    assert list(constructors_with_too_many_arguments(PACKAGE)) == []
+
+
+@pytest.mark.parametrize(("count", "expected"), [(MOST_ARGUMENTS, []), (MOST_ARGUMENTS + 1, ["a.py Courier"])])
+@pytest.mark.parametrize("star", ["", "*, "])
+def test_a_constructor_with_ten_arguments_is_noticed(
+    tmp_path: Path, star: str, count: int, expected: list[str]
+) -> None:
+    names = ", ".join(f"a{number}" for number in range(count))
+    (tmp_path / "a.py").write_text(f"class Courier:\n    def __init__(self, {star}{names}, b=1): ...\n")
+    assert list(constructors_with_too_many_arguments(tmp_path)) == expected
+
+
 # --- public names ------------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ IMPORTED = {
     "courier/app": {
         *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml",
     },
-    "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names"},
+    "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},
 }  # fmt: skip
 """Beside EVERYWHERE. Packages of others by their first name; of ours, packages and the modules of the first
 floor and of `net`; of Python's own, those of SLOW."""

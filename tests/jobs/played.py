@@ -13,7 +13,7 @@ from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.collecting import Collector
 from postroom.jobs.due import due_hours
 from postroom.jobs.evidence import ObjectEvidence, added_up
-from postroom.jobs.expiring import Candidates, Expirer
+from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
 from postroom.jobs.patience import Patience
@@ -117,14 +117,11 @@ class Played:
             self.registers(tally, clients),
             Mailboxes(dynamodb, tables["DirectoryTable"]),
             Usages(dynamodb, tables["LimitsTable"]),
-            periods,
+            ExpiryTerms(now, periods, self.retain_seconds, dry_run),
             tally,
             self.pool,
             reads=_unhindered("read", tally),
             writes=_unhindered("write", tally),
-            now=now,
-            retain_seconds=self.retain_seconds,
-            dry_run=dry_run,
         )
 
     def bucket(self, tally: Tally, clients: Clients | None = None) -> Bucket:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from postroom.jobs.archives import Archives
-from postroom.jobs.expiring import Candidates, Expirer
+from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.patience import Patience
 from postroom.jobs.reach import Reach, dynamodb_client
 from postroom.jobs.scanning import Table
@@ -31,19 +31,16 @@ class ExpireReach:
 
     def expirer(self, tally: Tally, pool: Executor, *, now: int) -> Expirer:
         """Expires messages. `now`: when the run began, epoch milliseconds."""
-        dynamodb, limits = dynamodb_client(self.common.where), self.settings.limits_table
+        settings, limits = self.settings, self.settings.limits_table
         return Expirer(
             self.common.registers(tally),
             self._mailboxes(),
-            Usages(dynamodb, limits),
-            self.settings.periods,
+            Usages(dynamodb_client(self.common.where), limits),
+            ExpiryTerms(now, settings.periods, settings.retain_seconds, settings.dry_run),
             tally,
             pool,
             reads=self._reads(tally),
             writes=self.common.writes(limits, tally),
-            now=now,
-            retain_seconds=self.settings.retain_seconds,
-            dry_run=self.settings.dry_run,
         )
 
     def sweeper(self, tally: Tally, *, now: int) -> Sweeper:

@@ -62,8 +62,18 @@ class Candidates:
         return self._reads.ask(lambda: self._mailboxes.is_of_dm3(name))
 
 
+@dataclass(frozen=True, slots=True)
+class ExpiryTerms:
+    """What a run of expiry goes by. `now`: when it began, epoch milliseconds. `dry_run`: it only counts."""
+
+    now: int
+    periods: Periods
+    retain_seconds: int
+    dry_run: bool
+
+
 class Expirer:
-    """Expires messages. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
+    """Expires messages.
 
     Raises NotNowError(STORE_UNAVAILABLE): then some messages have expired, and the next run continues.
     """
@@ -73,28 +83,23 @@ class Expirer:
         registers: Registers,
         mailboxes: Mailboxes,
         usages: Usages,
-        periods: Periods,
+        terms: ExpiryTerms,
         tally: Tally,
         pool: Executor,
         *,
         reads: Patience,
         writes: Patience,
-        now: int,
-        retain_seconds: int,
-        dry_run: bool,
     ) -> None:
         self._registers = registers
         self._mailboxes = mailboxes
         self._usages = usages
-        self._periods = periods
+        self._terms = terms
         self._tally = tally
         self._pool = pool
         self._reads = reads
         self._writes = writes
-        self._now = now
         # Like the tombstones that the mailbox API writes when a message is acknowledged.
-        self._forget_at = now // 1000 + retain_seconds
-        self._dry_run = dry_run
+        self._forget_at = terms.now // 1000 + terms.retain_seconds
 
     def expire(self, names: Iterable[str]) -> Iterator[Went]:
         """Expire messages of these mailboxes; returns the mailboxes in which any expired."""
@@ -127,7 +132,7 @@ class Expirer:
 
     def _let_go(self, name: str, rows: Sequence[Row], ends: Ends) -> list[tuple[str, int]]:
         over = [(row, why) for row in rows if (why := ends.why(row.key.received_at_ms))]
-        if self._dry_run:
+        if self._terms.dry_run:
             sizes = [row.place.length if row.place else 0 for row, _ in over]
         else:
             sizes = list(
@@ -135,7 +140,7 @@ class Expirer:
             )
         # Messages that somebody else removed meanwhile are counted there.
         gone = [(why, size) for (_, why), size in zip(over, sizes, strict=True) if size]
-        if gone and not self._dry_run:
+        if gone and not self._terms.dry_run:
             freed = sum(size for _, size in gone)
             self._writes.ask(lambda: self._usages.take_off(name, len(gone), freed))
         for why, size in gone:
@@ -144,7 +149,7 @@ class Expirer:
         return gone
 
     def _ends(self, mailbox: MailboxRecord, *, is_dm3: bool) -> Ends:
-        return ends_of(mailbox, is_dm3=is_dm3, periods=self._periods, now=self._now)
+        return ends_of(mailbox, is_dm3=is_dm3, periods=self._terms.periods, now=self._terms.now)
 
     def _find(self, name: str) -> MailboxRecord | None:
         """The current row of a mailbox; None: it has a form that this release does not know."""

@@ -57,16 +57,23 @@ class CourierRules:
     give_up_seconds: int
 
 
+@dataclass(frozen=True, slots=True)
+class FeedbackStorage:
+    """The tables that Feedback is checked against, and recorded in."""
+
+    seen: Seen
+    register: Register
+    told: FeedbackLog
+    limits: FeedbackLimits
+
+
 class Courier:
     """Sends Feedback. `new_uuid` makes Correlations, `jitter` returns 0 ≤ x < 1."""
 
     def __init__(
         self,
         *,
-        seen: Seen,
-        register: Register,
-        told: FeedbackLog,
-        limits: FeedbackLimits,
+        storage: FeedbackStorage,
         manifests: Manifests,
         postman: EnvelopeSender,
         queue: SendQueue,
@@ -75,10 +82,7 @@ class Courier:
         new_uuid: Callable[[], str],
         jitter: Callable[[], float],
     ) -> None:
-        self._seen = seen
-        self._register = register
-        self._told = told
-        self._limits = limits
+        self._storage = storage
         self._manifests = manifests
         self._postman = postman
         self._queue = queue
@@ -101,7 +105,7 @@ class Courier:
     def _tell(self, notice: DiscardNotification) -> Delivery:
         if self._lives_elsewhere(notice):
             return Delivery.SILENT
-        told = self._told.find(notice.row)
+        told = self._storage.told.find(notice.row)
         if told is not None and told.sent:
             return Delivery.SILENT
         if told is None:
@@ -112,7 +116,7 @@ class Courier:
                 return Delivery.SUMMARY
             if not self._take_room(buffer):
                 return self._finish(notice, Delivery.WITHHELD)
-            told = self._told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
+            told = self._storage.told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
             if told.sent:
                 return Delivery.SILENT
         draft = Draft(
@@ -133,26 +137,26 @@ class Courier:
         CORRELATION_REUSED is reported all the same: it is proven, and about another text.
         """
         key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
-        known = self._seen.find(key, now=int(self._clock()))
+        known = self._storage.seen.find(key, now=int(self._clock()))
         if known is None or known.home == notice.row:
             return False
         if notice.reason == CORRELATION_REUSED and known.hash != notice.digest:
             return False
         if known.home is None:
             return True
-        row = self._register.find(known.home)
+        row = self._storage.register.find(known.home)
         return row is None or row.discarded is None
 
     def _take_share(self, notice: DiscardNotification) -> bool:
         """Count one Feedback of this hour; over the limit, it is left to the hour's summary."""
         hour = int(self._clock()) // HOUR_SECONDS
-        if self._limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
+        if self._storage.limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
             return True
-        if self._limits.withhold(notice.sender, hour, str(notice.reason)):
+        if self._storage.limits.withhold(notice.sender, hour, str(notice.reason)):
             due = DiscardSummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
             self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
-            self._limits.asked(notice.sender, hour)
-        self._told.sent(notice.row, Delivery.SUMMARY)
+            self._storage.limits.asked(notice.sender, hour)
+        self._storage.told.sent(notice.row, Delivery.SUMMARY)
         return False
 
     def _take_room(self, buffer: str) -> bool:
@@ -160,7 +164,7 @@ class Courier:
         limit = DOMAINS_OF_A_BUFFER * max(
             1, self._rules.per_domain_and_hour
         )  # with a limit of 0, there are only summaries
-        return self._limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
+        return self._storage.limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
 
     def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
@@ -172,7 +176,7 @@ class Courier:
         if buffer is None:
             return Delivery.NOBODY
         identity = SummaryIdentity(due.receiver, buffer, self._new_uuid(), int(self._clock() * 1000))
-        summary = self._limits.summary(due.sender, due.hour, identity)
+        summary = self._storage.limits.summary(due.sender, due.hour, identity)
         if summary.sent:
             return Delivery.SILENT
         if summary.identity == identity and not self._take_room(buffer):
@@ -194,9 +198,9 @@ class Courier:
 
     def _finish(self, notice: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
         if isinstance(notice, DiscardNotification):
-            self._told.sent(notice.row, outcome)
+            self._storage.told.sent(notice.row, outcome)
         else:
-            self._limits.sent(notice.sender, notice.hour, outcome)
+            self._storage.limits.sent(notice.sender, notice.hour, outcome)
         return outcome
 
 

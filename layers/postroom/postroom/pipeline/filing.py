@@ -40,33 +40,35 @@ class _Homed:
     home: RowKey
 
 
+@dataclass(frozen=True, slots=True)
+class FilingStorage:
+    """The tables and the bucket that accepted messages are written to."""
+
+    seen: Seen
+    register: Register
+    heads: Heads
+    objects: Objects
+    usages: Usages
+    outbox: Outbox
+
+
 class Filing:
     """Files accepted messages."""
 
     def __init__(
         self,
         *,
-        seen: Seen,
-        register: Register,
-        heads: Heads,
-        outbox: Outbox,
-        objects: Objects,
+        storage: FilingStorage,
         discarding: Discarding,
         forwarding: Forwarding,
-        usages: Usages,
         times: Times,
         clock: Clock,
         new_id: NewId,
         pool: Executor,
     ) -> None:
-        self._seen = seen
-        self._register = register
-        self._heads = heads
-        self._outbox = outbox
-        self._objects = objects
+        self._storage = storage
         self._discarding = discarding
         self._forwarding = forwarding
-        self._usages = usages
         self._times = times
         self._clock = clock
         self._new_id = new_id
@@ -114,7 +116,7 @@ class Filing:
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
         """Step 2: make the claim's own row the message's home, or adopt the home that it already has."""
         identity = verdict.identity
-        known = self._seen.claim_home(
+        known = self._storage.seen.claim_home(
             identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
         )
         if known.hash != identity.digest:
@@ -128,7 +130,7 @@ class Filing:
         # This is checked first: most second copies come after the first was filed, and need no line. It also checks the
         # own row of a message to be forwarded, because a message that was forwarded cannot be recalled.
         if home != claim.row or verdict.forward_to:
-            stands = self._register.find(home)
+            stands = self._storage.register.find(home)
             if stands is not None:
                 return self._met(claim, verdict, stands)
         return _Homed(claim, verdict, home)
@@ -139,7 +141,7 @@ class Filing:
             return {}
         name = segment_name(int(self._clock() * 1000), self._new_id())
         data, places = lay_out(lines, name)
-        self._objects.put(name, data)
+        self._storage.objects.put(name, data)
         return {line.row: place for line, place in zip(lines, places, strict=True)}
 
     def _count(self, filed: Sequence[tuple[str, int]]) -> None:
@@ -151,7 +153,7 @@ class Filing:
 
     def _add(self, mailbox: str, messages: int, size: int) -> None:
         try:
-            self._usages.add(mailbox, messages, size)
+            self._storage.usages.add(mailbox, messages, size)
         except Exception as error:
             # The messages are filed. The next count of the mailbox corrects its usage.
             _log.error("%s messages were not added to the usage of %s", messages, mailbox, exc_info=stack_of(error))
@@ -162,8 +164,8 @@ class Filing:
             return self._forward(item)
         if item.verdict.reported:
             # This comes first: once Feedback is live, nothing checks again whether it was recorded.
-            self._outbox.report(item.verdict.reported)
-        stands = self._register.file(item.home, place, item.verdict.conversation)
+            self._storage.outbox.report(item.verdict.reported)
+        stands = self._storage.register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
         self._show(item.home)
@@ -185,7 +187,9 @@ class Filing:
                 "receipt": dict(item.verdict.receipt),
             },
         )
-        stands = self._register.forwarded(item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds)
+        stands = self._storage.register.forwarded(
+            item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds
+        )
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
         return Outcome(item.claim, ClaimOutcome.FORWARDED, correlation=item.verdict.correlation)
@@ -203,4 +207,4 @@ class Filing:
         """Make the next listing pass include a row that was filed late; the worker that began it may have died before
         this."""
         if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
-            self._heads.lower_to(row)
+            self._storage.heads.lower_to(row)

@@ -3,6 +3,7 @@
 deployment.py               the composition root: `Deployment(settings, clients)`; the only module that tools need
 storage_parts.py, name_parts.py, pipeline_parts.py, outbound_parts.py, mailbox_parts.py
                             its parts, one for each package; each is imported and made when first used
+parts.py                    their base
 system.py, aws_clients.py   clock, randomness and threads; AWS clients
 aws.py                      the AWS clients of a function
 adapters.py                 the implementations of ports other than DNS and storage

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.side_by_side import THREADS
+from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from postroom.http.sign_in import SignIn, Users
     from postroom.http.tokens import Tokens
     from postroom.http.usage import Counting
-    from postroom.runtime.deployment import Deployment
 
 _CORS: Final = {
     "methods": "DELETE, GET, PATCH, POST, PUT",
@@ -30,14 +30,8 @@ _CORS: Final = {
 }
 
 
-class MailboxParts:
+class MailboxParts(DeploymentParts):
     """The objects of the mailbox API in `postroom.http`."""
-
-    def __init__(self, deployment: "Deployment") -> None:
-        self._settings = deployment.settings
-        self._storage = deployment.storage
-        self._names = deployment.names
-        self._system = deployment.system
 
     @cached_property
     def router(self) -> "Router":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
     from postroom.names.dns import Resolvers
@@ -16,17 +17,11 @@ if TYPE_CHECKING:
     from postroom.names.profiles import Profiles
     from postroom.net.https import HttpsClient
     from postroom.pipeline.ports import SenderKeys
-    from postroom.runtime.deployment import Deployment
     from postroom.storage.mail.segments import Objects
 
 
-class NameParts:
+class NameParts(DeploymentParts):
     """The objects of `postroom.names` and `postroom.net`."""
-
-    def __init__(self, deployment: "Deployment") -> None:
-        self._settings = deployment.settings
-        self._storage = deployment.storage
-        self._clock = deployment.system.clock
 
     @cached_property
     def resolvers(self) -> "Resolvers":
@@ -63,7 +58,7 @@ class NameParts:
                 self.resolvers.asking,
                 self.anchors,
                 lambda records: parse_key_record(records, rules),
-                clock=self._clock,
+                clock=self._system.clock,
                 policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
                 times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
             )
@@ -86,10 +81,10 @@ class NameParts:
         settings, objects = self._settings, self._storage.objects
         registry = PinnedRegistry(
             lambda: _registry_document(objects, settings.dm3_registry, without),
-            self._clock,
+            self._system.clock,
             settings.dm3_registry_seconds,
         )
-        return Profiles(registry, self._clock, keep_seconds=settings.dm3_registry_seconds)
+        return Profiles(registry, self._system.clock, keep_seconds=settings.dm3_registry_seconds)
 
     @cached_property
     def https(self) -> "HttpsClient":
@@ -112,7 +107,7 @@ class NameParts:
         """Other domains' manifests."""
         from postroom.names.manifest import ManifestDirectory
 
-        return ManifestDirectory(self.https, self._clock)
+        return ManifestDirectory(self.https, self._system.clock)
 
 
 def _registry_document(objects: "Objects", name: str, without: bytes | None) -> bytes:

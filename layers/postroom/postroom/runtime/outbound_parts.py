@@ -4,6 +4,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from postroom.runtime.parts import DeploymentParts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -12,35 +14,28 @@ if TYPE_CHECKING:
     from postroom.outbound.notifier import Carrier, Notifier
     from postroom.outbound.outbox import Dispatch
     from postroom.outbound.ports import Manifests
-    from postroom.runtime.deployment import Deployment
     from postroom.storage.directory.notification_targets import TargetKind
 
 
-class OutboundParts:
+class OutboundParts(DeploymentParts):
     """The objects of `postroom.outbound`."""
-
-    def __init__(self, deployment: "Deployment") -> None:
-        self._settings = deployment.settings
-        self._clients = deployment.clients
-        self._own_faults = deployment.own_faults
-        self._storage = deployment.storage
-        self._names = deployment.names
-        self._system = deployment.system
 
     @cached_property
     def feedback(self) -> "Courier":
         """Sends Feedback about discards."""
-        from postroom.outbound.courier import Courier, CourierRules
+        from postroom.outbound.courier import Courier, CourierRules, FeedbackStorage
 
-        settings = self._settings
+        settings, storage = self._settings, self._storage
         return Courier(
-            seen=self._storage.seen,
-            register=self._storage.register,
-            told=self._storage.feedback_log,
-            limits=self._storage.feedback_limits,
+            storage=FeedbackStorage(
+                seen=storage.seen,
+                register=storage.register,
+                told=storage.feedback_log,
+                limits=storage.feedback_limits,
+            ),
             manifests=self.buffers,
             postman=self.postman,
-            queue=self._storage.courier_queue,
+            queue=storage.courier_queue,
             rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
             clock=self._system.clock,
             new_uuid=self._system.new_uuid,

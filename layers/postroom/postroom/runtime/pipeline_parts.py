@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.settings import DAY_SECONDS
 from postroom.core.side_by_side import THREADS
+from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from postroom.pipeline.verdicts import Judge
     from postroom.pipeline.worker import Worker
     from postroom.protocols.dm3.extension import Properties
-    from postroom.runtime.deployment import Deployment
 
 LOOK_UPS: Final = 4
 """Concurrent look-ups of the dm3 inbox; each has its own time limit."""
@@ -38,16 +38,8 @@ _DEAD_LETTER_MARGIN_SECONDS: Final = DAY_SECONDS
 """Before the horizon: a dead letter is discarded while the record of its message still exists."""
 
 
-class PipelineParts:
+class PipelineParts(DeploymentParts):
     """The objects of `postroom.pipeline`."""
-
-    def __init__(self, deployment: "Deployment") -> None:
-        self._settings = deployment.settings
-        self._clients = deployment.clients
-        self._own_faults = deployment.own_faults
-        self._storage = deployment.storage
-        self._names = deployment.names
-        self._system = deployment.system
 
     @cached_property
     def times(self) -> "Times":
@@ -221,17 +213,20 @@ class PipelineParts:
     @cached_property
     def filing(self) -> "Filing":
         """Files accepted messages."""
-        from postroom.pipeline.filing import Filing
+        from postroom.pipeline.filing import Filing, FilingStorage
 
+        storage = self._storage
         return Filing(
-            seen=self._storage.seen,
-            register=self._storage.register,
-            heads=self._storage.heads,
-            outbox=self._storage.outbox,
-            objects=self._storage.objects,
+            storage=FilingStorage(
+                seen=storage.seen,
+                register=storage.register,
+                heads=storage.heads,
+                objects=storage.objects,
+                usages=storage.usages,
+                outbox=storage.outbox,
+            ),
             discarding=self.discarding,
             forwarding=self.forwarding,
-            usages=self._storage.usages,
             times=self.times,
             clock=self._system.clock,
             new_id=self._system.new_id,

@@ -3,13 +3,14 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from postroom.runtime.parts import DeploymentParts
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
-    from postroom.runtime.deployment import Deployment
     from postroom.storage.audit.collection import AuditedStore
     from postroom.storage.aws.queue import Queue
     from postroom.storage.containers.store import Storage
@@ -37,14 +38,8 @@ if TYPE_CHECKING:
     from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 
-class StorageParts:
+class StorageParts(DeploymentParts):
     """The objects of `postroom.storage`."""
-
-    def __init__(self, deployment: "Deployment") -> None:
-        self._settings = deployment.settings
-        self._clients = deployment.clients
-        self._system = deployment.system
-        self._own_faults = deployment.own_faults
 
     # --- clients ------------------------------------------------------------------------------------------------------
 
