@@ -89,31 +89,31 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "a challenge, and a token", _n(tokens.MAX_TOKEN_CHARACTERS, "characters"), "parsed for anyone who sends one",
         "`ChallengeInvalid`, `TokenInvalid`", "nginx large_client_header_buffers: 8 kB a header",
-        "http/test_sign_in.py::test_what_is_no_token_is_none",
+        "http/test_sign_in.py::test_a_malformed_token_is_invalid",
     )  # fmt: skip
     yield Bound(
         "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "so long a stolen one can be signed",
         "`ChallengeInvalid`", "dm3's reference: 900 s",
-        "http/test_sign_in.py::test_a_challenge_counts_for_two_minutes",
+        "http/test_sign_in.py::test_a_challenge_is_valid_for_two_minutes",
     )  # fmt: skip
     yield Bound(
         "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "so long a stolen one can be used",
-        "`TokenInvalid`", "dm3's reference: 3,600 s", "http/test_sign_in.py::test_a_token_counts_for_an_hour",
+        "`TokenInvalid`", "dm3's reference: 3,600 s", "http/test_sign_in.py::test_a_token_is_valid_for_an_hour",
     )  # fmt: skip
     yield Bound(
         "a signature", _n(sign_in.MAX_SIGNATURE_CHARACTERS, "characters"), "one of RSA with 8,192 bits has 1,368",
         "`NotTheOwner`, `NotARequest`", "nginx large_client_header_buffers: 8 kB a header",
-        "http/test_sign_in.py::test_what_is_no_signature_is_by_nobody",
+        "http/test_sign_in.py::test_an_invalid_signature_does_not_sign_in",
     )  # fmt: skip
     yield Bound(
         "requests of a mailbox", f"{_n(AT.mailbox_api_requests_per_second)} a second at an instance, saved up for "
         f"{rate_limit.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
         "GitHub's REST API: 15 a second", "http/test_message_listing.py::"
-        "test_a_mailbox_that_is_asked_too_often_is_told_to_come_again",
+        "test_too_many_requests_of_a_mailbox_get_429",
     )  # fmt: skip
     yield Bound(
         "messages of a page", _n(schemas.MAX_PAGE_MESSAGES), "each is looked up and fetched", "`NotARequest`",
-        "Gmail API: 500", "http/test_message_listing.py::test_a_query_that_is_none_is_refused",
+        "Gmail API: 500", "http/test_message_listing.py::test_an_invalid_query_is_refused",
     )  # fmt: skip
     yield Bound(
         "bytes of a page", _n(schemas.MAX_PAGE_BYTES), "Lambda returns 6 MB, and this is base64 by then",
@@ -123,7 +123,7 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "a message in a page, or a part of one", _n(message_listing.MAX_MESSAGE_BYTES, "bytes"), "the same",
         "its envelope is fetched by itself, in parts; `RangeUnsatisfiable`", "Lambda: 6 MB",
-        "http/test_message_listing.py::test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts",
+        "http/test_message_listing.py::test_an_envelope_too_large_for_a_response_is_read_by_ranges",
     )  # fmt: skip
     yield Bound(
         "waiting for a message", _n(schemas.MAX_WAIT_SECONDS, "s"), "it holds a run, and looks once a second",
@@ -139,35 +139,35 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",
         "the next pass shows what is filed there", "IMAP IDLE: all of a mailbox",
-        "http/test_message_listing.py::test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes",
+        "http/test_message_listing.py::test_with_too_many_unacknowledged_messages_only_new_ones_end_the_wait",
     )  # fmt: skip
     yield Bound(
         "fetching what a page shows", _n(handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
         "the page ends there, and says that there is more", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
-        "http/test_message_listing.py::test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there",
+        "http/test_message_listing.py::test_a_page_ends_at_its_deadline_and_the_next_one_continues_there",
     )  # fmt: skip
     yield Bound(
         "messages that are counted", _n(message_listing.MOST_COUNTED), "each row is read",
         "there are more, says the answer",
-        "SQS: approximate numbers", "http/test_message_listing.py::test_so_many_are_counted_and_no_more",
+        "SQS: approximate numbers", "http/test_message_listing.py::test_counting_stops_at_a_limit",
     )  # fmt: skip
     yield Bound(
         "ids of an acknowledgement", _n(schemas.MAX_ACKNOWLEDGED), "a write each", "`NotARequest`",
         "SQS DeleteMessageBatch: 10; Gmail batchDelete: 1,000",
-        "http/test_acknowledging.py::test_what_is_no_acknowledgement_is_refused",
+        "http/test_acknowledging.py::test_an_invalid_acknowledgement_is_refused",
     )  # fmt: skip
     yield Bound(
         "what an owner sets for messages of NLWeb", _n(own_settings.MAX_OWN_BYTES, "bytes"),
         "the inbox and the worker read it, and cache it", "`SettingInvalid`",
         "Gmail API: 1,000 filters",
-        "http/test_own_settings.py::test_so_many_settings_are_kept_and_no_more",
+        "http/test_own_settings.py::test_the_number_of_settings_is_limited",
     )  # fmt: skip
     yield Bound(
         "openings of a mailbox, and profiles submitted", f"{registration.OF_A_NAME_A_SECOND} a second of a name, "
         f"{registration.A_SECOND} of all, at an instance, saved up for {rate_limit.BURST_SECONDS} s",
         "strangers cause look-ups of names; one who does so all the time blocks others", "`TooManyRequests`",
         "Let's Encrypt: 10 accounts of an address in 3 h",
-        "http/test_registration.py::test_all_names_together_are_looked_up_so_often_and_no_more",
+        "http/test_registration.py::test_look_ups_of_all_names_together_are_limited",
     )  # fmt: skip
     yield Bound(
         "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
@@ -741,15 +741,15 @@ def _storage() -> Iterator[Bound]:
     yield Bound(
         "a container", _n(schemas.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
         "`ContainerTooLarge`", "dm3 §3.2: chunks of up to 10 MB",
-        f"{test}test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_kept",
+        f"{test}test_oversized_requests_and_containers_are_refused_and_nothing_is_stored",
     )  # fmt: skip
     yield Bound(
         "parts of a container", _n(schemas.MAX_PARTS), "each is a write in one transaction, which has 100",
-        "`NotARequest`", "S3: 10,000 parts of an upload", f"{test}test_what_names_no_parts_is_refused",
+        "`NotARequest`", "S3: 10,000 parts of an upload", f"{test}test_a_join_without_parts_is_refused",
     )  # fmt: skip
     yield Bound(
         "a part's life", _n(containers.PART_SECONDS, "s"), "it uses room that nobody reads", "`PartUnknown`",
-        "S3 AbortIncompleteMultipartUpload: days", f"{test}test_a_part_counts_for_an_hour",
+        "S3 AbortIncompleteMultipartUpload: days", f"{test}test_a_part_expires_after_an_hour",
     )  # fmt: skip
     yield Bound(
         "what a mailbox keeps", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
@@ -758,7 +758,7 @@ def _storage() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "containers of a page", _n(schemas.MAX_CONTAINERS), "each row is read", "`NotARequest`",
-        "S3 ListObjectsV2: 1,000", f"{test}test_a_page_of_too_many_or_none_is_refused",
+        "S3 ListObjectsV2: 1,000", f"{test}test_an_invalid_page_size_is_refused",
     )  # fmt: skip
 
 
@@ -767,7 +767,7 @@ def _outbox() -> Iterator[Bound]:
         "a message", f"{_n(queue.MAX_BODY_BYTES, 'bytes')} as it is queued, what is not ASCII escaped",
         "the courier's queue carries it whole: it is stored nowhere", "`TooLarge`", "SQS: 1 MiB",
         "http/test_outbox.py::"
-        "test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound",
+        "test_the_largest_message_can_be_queued_and_a_larger_one_is_refused_with_the_limit",
     )  # fmt: skip
     yield Bound(
         "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
@@ -777,7 +777,7 @@ def _outbox() -> Iterator[Bound]:
     yield Bound(
         "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
         "Stripe's idempotency keys: 24 h",
-        "http/test_outbox.py::test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer",
+        "http/test_outbox.py::test_a_token_expires_and_its_message_soon_after",
     )  # fmt: skip
     yield Bound(
         "the answer that is kept with it", _n(outbox.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
@@ -803,18 +803,18 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
-        "sitemaps.org: 2,048", "http/test_notifications.py::test_what_is_no_target_is_refused",
+        "sitemaps.org: 2,048", "http/test_notifications.py::test_an_invalid_target_is_refused",
     )  # fmt: skip
     yield Bound(
         "codes for the targets of a mailbox", _n(notifications.CODES_A_DAY, "a day"),
         "each is a post to a host that need not want it", "`TooManyRequests`",
         "RFC 3834 §2: responders limit themselves",
-        "http/test_notifications.py::test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets",
+        "http/test_notifications.py::test_the_number_of_codes_sent_for_a_mailbox_a_day_is_limited",
     )  # fmt: skip
     yield Bound(
         "tries of a code", _n(notifications.MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
         "http/test_notifications.py::"
-        "test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_sent",
+        "test_after_too_many_wrong_codes_a_new_code_must_be_sent",
     )  # fmt: skip
     yield Bound(
         "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",

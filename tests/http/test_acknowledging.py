@@ -17,18 +17,18 @@ from postroom.storage.mail.segments import Place
 TEXT = '{"Header":{}}'
 
 
-def test_what_is_acknowledged_is_not_shown_again(api: ApiStack, owner: Owner) -> None:
+def test_an_acknowledged_message_is_not_listed_again(api: ApiStack, owner: Owner) -> None:
     one, two, three = api.file(TEXT, TEXT, TEXT)
     assert owner.acknowledge(one, three) == {"acknowledged": [one, three], "unknown": [], "again": []}
     assert [each["id"] for each in owner.page()["messages"]] == [two]
 
 
-def test_acknowledging_twice_is_acknowledging(api: ApiStack, owner: Owner) -> None:
+def test_a_repeated_acknowledgement_gets_the_same_answer(api: ApiStack, owner: Owner) -> None:
     [one] = api.file(TEXT)
     assert owner.acknowledge(one, one) == owner.acknowledge(one) == {"acknowledged": [one], "unknown": [], "again": []}
 
 
-def test_two_devices_agree(api: ApiStack, owner: Owner) -> None:
+def test_two_devices_see_the_same_acknowledgements(api: ApiStack, owner: Owner) -> None:
     other = Owner(api)
     [one] = api.file(TEXT)
     assert other.page()["messages"] == owner.page()["messages"] != []
@@ -37,7 +37,7 @@ def test_two_devices_agree(api: ApiStack, owner: Owner) -> None:
     assert other.acknowledge(one)["acknowledged"] == [one]
 
 
-def test_what_is_acknowledged_stays_remembered_for_as_long_as_a_copy_may_come(api: ApiStack, owner: Owner) -> None:
+def test_an_acknowledgement_is_remembered_as_long_as_a_copy_may_arrive(api: ApiStack, owner: Owner) -> None:
     [one] = api.file(TEXT)
     api.clock.now += 1000
     owner.acknowledge(one)
@@ -45,7 +45,7 @@ def test_what_is_acknowledged_stays_remembered_for_as_long_as_a_copy_may_come(ap
     assert (row["st"]["S"], int(row["ttl"]["N"])) == ("G", api.clock.now + RETAIN)
 
 
-def test_what_is_no_message_of_the_mailbox_is_unknown_and_the_rest_is_done(api: ApiStack, owner: Owner) -> None:
+def test_ids_of_other_messages_are_unknown_and_the_rest_is_acknowledged(api: ApiStack, owner: Owner) -> None:
     [mine], [his] = api.file(TEXT), api.file(TEXT, mailbox=BOB)
     wrong = [his, "x", "🤝", "", mine[:-1] + "1", f"{mine}#", "../" + mine]
     assert owner.acknowledge(*wrong, mine) == {"acknowledged": [mine], "unknown": wrong, "again": []}
@@ -53,7 +53,7 @@ def test_what_is_no_message_of_the_mailbox_is_unknown_and_the_rest_is_done(api: 
     assert len(api.deployed.rows("PostTable")) == 2, "nothing is made for an unknown id"
 
 
-def test_what_cannot_be_done_now_is_to_be_said_again_and_the_rest_is_done(
+def test_failed_acknowledgements_are_to_be_repeated_and_the_rest_succeeds(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = api.file(TEXT, TEXT)
@@ -71,7 +71,7 @@ def test_what_cannot_be_done_now_is_to_be_said_again_and_the_rest_is_done(
 @pytest.mark.parametrize(
     "body", [None, [], {}, {"ids": "x"}, {"ids": [1]}, {"ids": ["x"] * 1001}, {"ids": ["x" * 101]}]
 )
-def test_what_is_no_acknowledgement_is_refused(owner: Owner, body: object) -> None:
+def test_an_invalid_acknowledgement_is_refused(owner: Owner, body: object) -> None:
     assert reason(owner.ask("POST", "/acknowledgements", body=body)) == "NotARequest"
 
 
@@ -103,14 +103,14 @@ def incoming(bob: Owner) -> list[dict[str, str]]:
     return found
 
 
-def test_the_references_client_gets_envelopes_as_they_were_received(api: ApiStack, bob: Owner) -> None:
+def test_the_reference_client_gets_envelopes_as_they_were_received(api: ApiStack, bob: Owner) -> None:
     texts = [envelope(number) for number in range(3)]
     for at, text in enumerate(texts):
         api.file(text, mailbox=BOB, at=at)
     assert incoming(bob) == [json.loads(text) for text in texts]
 
 
-def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(api: ApiStack, bob: Owner) -> None:
+def test_the_reference_client_acknowledges_by_the_hash_in_the_metadata_or_by_ours(api: ApiStack, bob: Owner) -> None:
     own, ours, other = envelope(1, messageHash="0xAB"), envelope(2), envelope(3)
     for text, partner in ((own, "alice.eth"), (ours, "alice.eth"), (other, "eve.eth")):
         api.file(text, mailbox=BOB, conversation=partner)
@@ -125,7 +125,7 @@ def test_the_references_client_acknowledges_by_the_hash_in_the_metadata_or_ours(
     assert incoming(bob) == [json.loads(other)]
 
 
-def test_a_hash_is_of_a_message_with_the_partner_that_it_is_named_with(api: ApiStack, bob: Owner) -> None:
+def test_a_hash_acknowledges_a_message_with_the_named_partner_only(api: ApiStack, bob: Owner) -> None:
     read, unread = envelope(1), envelope(2)
     for text, partner in ((read, "alice.eth"), (unread, "alice.eth"), (unread, "eve.eth")):
         api.file(text, mailbox=BOB, conversation=partner)
@@ -138,7 +138,7 @@ def test_a_hash_is_of_a_message_with_the_partner_that_it_is_named_with(api: ApiS
     assert incoming(bob) == [json.loads(unread)], "what alice.eth wrote besides is still there"
 
 
-def test_what_could_not_be_acknowledged_by_hash_is_said_so(
+def test_an_acknowledgement_by_hash_that_failed_is_reported(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def throttled(*_: object) -> bool:
@@ -152,12 +152,12 @@ def test_what_could_not_be_acknowledged_by_hash_is_said_so(
     assert reason(api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})) == "StoreUnavailable"
 
 
-def test_the_references_paths_take_a_token_of_that_mailbox(api: ApiStack, owner: Owner) -> None:
+def test_the_reference_paths_require_a_token_of_that_mailbox(api: ApiStack, owner: Owner) -> None:
     for method, path in (("GET", f"incoming/{BOB}"), ("POST", f"{BOB}/syncAcknowledgements")):
         assert reason(api.ask(method, f"/delivery/messages/{path}", token=owner.token)) == "AnothersMailbox"
 
 
-def test_what_waits_for_the_reference_is_fetched_little_by_little(
+def test_waiting_messages_are_fetched_for_the_reference_client_in_small_batches(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(7)]
@@ -179,7 +179,7 @@ def test_what_waits_for_the_reference_is_fetched_little_by_little(
     assert fetched == [3, 3, 1, *[2] * 3, 1]
 
 
-def test_what_waits_for_the_reference_is_cut_where_an_answer_ends(
+def test_the_list_for_the_reference_client_ends_at_the_largest_response(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(3)]
@@ -189,7 +189,7 @@ def test_what_waits_for_the_reference_is_cut_where_an_answer_ends(
     assert len(incoming(bob)) == 2
 
 
-def test_a_letter_that_fits_into_no_answer_does_not_hide_what_came_after_it(
+def test_a_message_too_large_for_a_response_does_not_hide_later_ones(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large, small = envelope(1, more="x" * 500), envelope(2)
@@ -210,7 +210,7 @@ def slowly(api: ApiStack, monkeypatch: pytest.MonkeyPatch, seconds: float) -> No
     monkeypatch.setattr(api.objects, "get_range", slow)
 
 
-def test_the_reference_is_given_what_can_be_read_in_time(
+def test_the_reference_client_gets_the_messages_that_can_be_read_in_time(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(5)]
@@ -226,7 +226,7 @@ def acknowledge_all(bob: Owner, *texts: str, partner: str = "alice.eth") -> Http
     return bob.api.ask("POST", path, token=bob.token, body={"acknowledgements": wanted})
 
 
-def test_what_was_found_in_time_is_acknowledged_and_the_rest_is_to_be_said_again(
+def test_messages_found_in_time_are_acknowledged_and_the_rest_is_to_be_repeated(
     api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [envelope(number) for number in range(5)]

@@ -33,7 +33,7 @@ def refusal(headers: dict[str, str], etag: str | None) -> Reason | None:
         ({"if-match": A, "if-none-match": B}, A),
     ],
 )
-def test_who_knows_what_is_there_may_write(headers: dict[str, str], etag: str | None) -> None:
+def test_a_write_with_the_current_etag_is_allowed(headers: dict[str, str], etag: str | None) -> None:
     assert refusal(headers, etag) is None
 
 
@@ -52,13 +52,13 @@ def test_who_knows_what_is_there_may_write(headers: dict[str, str], etag: str | 
         ({"if-match": A, "if-none-match": "*"}, None),
     ],
 )
-def test_who_supposes_something_else_there_may_not(headers: dict[str, str], etag: str | None) -> None:
+def test_a_write_with_another_etag_is_refused(headers: dict[str, str], etag: str | None) -> None:
     assert refusal(headers, etag) is CHANGED_MEANWHILE
 
 
 @pytest.mark.parametrize("headers", [{}, {"if-none-match": A}, {"if-none-match": f"{A}, *"}, {"if-unmodified": "now"}])
 @pytest.mark.parametrize("etag", [A, None])
-def test_who_supposes_nothing_is_told_to(headers: dict[str, str], etag: str | None) -> None:
+def test_a_write_without_a_condition_is_refused(headers: dict[str, str], etag: str | None) -> None:
     assert refusal(headers, etag) is MATCH_NEEDED
 
 
@@ -66,7 +66,7 @@ def test_who_supposes_nothing_is_told_to(headers: dict[str, str], etag: str | No
     "header",
     ["", "a", '"a', 'a"', '"a" "b"', '"a",', ',"a"', '"a",,"b"', 'w/"a"', '"\n"', '"é"', '*, "a"', "**", '"a"' * 5000],
 )
-def test_what_is_no_condition_is_refused(header: str) -> None:
+def test_an_invalid_condition_is_refused(header: str) -> None:
     for check in (check_match, check_write):
         with pytest.raises(TheirError) as caught:
             check({"if-match": header}, A)
@@ -77,11 +77,11 @@ TAGS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_cha
 
 
 @given(tags=st.lists(TAGS, min_size=1, max_size=5), etag=TAGS, space=st.sampled_from([",", ", ", " ,\t"]))
-def test_a_list_matches_what_stands_in_it_and_nothing_else(tags: list[str], etag: str, space: str) -> None:
+def test_a_list_matches_only_its_etags(tags: list[str], etag: str, space: str) -> None:
     found = refusal({"if-match": space.join(tags)}, etag)
     assert found is (None if etag in tags else CHANGED_MEANWHILE)
 
 
 @given(st.text())
-def test_whatever_the_header_says_it_is_a_condition_or_refused(header: str) -> None:
+def test_any_header_is_a_condition_or_refused(header: str) -> None:
     assert refusal({"if-match": header}, A) in (None, CHANGED_MEANWHILE, NOT_A_REQUEST)

@@ -64,7 +64,7 @@ def rows(api: ApiStack) -> list[str]:
 # --- one container --------------------------------------------------------------------------------------------------
 
 
-def test_what_was_kept_is_there_bit_for_bit_under_the_etag_that_was_told(owner: ContainerOwner) -> None:
+def test_a_stored_container_is_returned_unchanged_with_its_etag(owner: ContainerOwner) -> None:
     kept = owner.put(b"\x00\xff sealed")
     etag = kept.headers["ETag"]
     assert said(kept) == {"key": KEY, "size": 9, "etag": etag}
@@ -74,7 +74,7 @@ def test_what_was_kept_is_there_bit_for_bit_under_the_etag_that_was_told(owner: 
     assert found.headers["Cache-Control"] == "no-store"
 
 
-def test_head_tells_the_etag_and_reads_nothing(api: ApiStack, owner: ContainerOwner) -> None:
+def test_head_returns_the_etag_and_reads_no_object(api: ApiStack, owner: ContainerOwner) -> None:
     etag = owner.put(b"sealed").headers["ETag"]
     for name in api.deployed.objects():
         api.objects.delete(name)
@@ -83,7 +83,7 @@ def test_head_tells_the_etag_and_reads_nothing(api: ApiStack, owner: ContainerOw
     assert reason(owner.at("HEAD", f"/containers/{OTHER}")) == "ContainerUnknown"
 
 
-def test_an_empty_container_is_one(owner: ContainerOwner) -> None:
+def test_an_empty_container_can_be_stored(owner: ContainerOwner) -> None:
     assert said(owner.put(b""))["size"] == 0
     for headers in ({}, {"range": "bytes=0-"}):
         found = owner.get(**headers)
@@ -91,7 +91,7 @@ def test_an_empty_container_is_one(owner: ContainerOwner) -> None:
     assert owner.use() == (1, 0)
 
 
-def test_who_has_it_already_is_not_sent_it_again(owner: ContainerOwner) -> None:
+def test_a_client_that_has_the_current_version_gets_304(owner: ContainerOwner) -> None:
     etag = owner.put(b"sealed").headers["ETag"]
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         found = owner.get(if_none_match=known)
@@ -99,7 +99,7 @@ def test_who_has_it_already_is_not_sent_it_again(owner: ContainerOwner) -> None:
     assert owner.get(if_none_match='"other"').status == 200
 
 
-def test_each_write_has_another_etag_though_the_bytes_are_the_same(owner: ContainerOwner) -> None:
+def test_each_write_has_a_new_etag_even_for_the_same_bytes(owner: ContainerOwner) -> None:
     first = owner.put(b"sealed").headers["ETag"]
     second = owner.put_over(first, b"sealed").headers["ETag"]
     assert owner.delete(second).status == 200
@@ -107,7 +107,7 @@ def test_each_write_has_another_etag_though_the_bytes_are_the_same(owner: Contai
     assert len({first, second, third}) == 3
 
 
-def test_a_write_over_what_changed_meanwhile_changes_nothing(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_write_over_a_newer_version_changes_nothing(api: ApiStack, owner: ContainerOwner) -> None:
     before = owner.put(b"first").headers["ETag"]
     after = owner.put_over(before, b"second").headers["ETag"]
     stored = api.deployed.dump()
@@ -119,7 +119,7 @@ def test_a_write_over_what_changed_meanwhile_changes_nothing(api: ApiStack, owne
     assert (owner.get().body, owner.get().headers["ETag"]) == (b"second", after)
 
 
-def test_what_is_gone_cannot_be_written_over_and_may_be_put_anew(owner: ContainerOwner) -> None:
+def test_a_deleted_container_cannot_be_overwritten_but_can_be_created_again(owner: ContainerOwner) -> None:
     etag = owner.put(b"first").headers["ETag"]
     assert said(owner.delete(etag)) is None
     assert reason(owner.put_over(etag, b"second")) == "ChangedMeanwhile"
@@ -129,7 +129,7 @@ def test_what_is_gone_cannot_be_written_over_and_may_be_put_anew(owner: Containe
     assert owner.put(b"second").status == 200
 
 
-def test_what_was_written_over_or_deleted_lies_nowhere(api: ApiStack, owner: ContainerOwner) -> None:
+def test_objects_of_overwritten_and_deleted_containers_are_removed(api: ApiStack, owner: ContainerOwner) -> None:
     etag = owner.put(b"first").headers["ETag"]
     etag = owner.put_over(etag, b"second").headers["ETag"]
     assert list(api.deployed.objects().values()) == [b"second"]
@@ -138,7 +138,7 @@ def test_what_was_written_over_or_deleted_lies_nowhere(api: ApiStack, owner: Con
     assert owner.use() == (0, 0)
 
 
-def test_objects_are_named_by_chance_and_say_nothing(api: ApiStack, owner: ContainerOwner) -> None:
+def test_object_names_are_random_and_reveal_nothing(api: ApiStack, owner: ContainerOwner) -> None:
     owner.put(b"sealed")
     [name] = api.deployed.objects()
     assert name.startswith("box/")
@@ -156,7 +156,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "MAX_CONTAINER_BYTES", 100)
 
 
-def test_a_container_of_parts_is_what_they_have_one_after_the_other(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_container_of_parts_is_their_concatenation(api: ApiStack, owner: ContainerOwner) -> None:
     parts = [owner.part(data) for data in (b"abc", b"d", b"efghij")]
     joined = owner.join(*parts)
     assert said(joined) == {"key": KEY, "size": 10, "etag": joined.headers["ETag"]}
@@ -168,7 +168,7 @@ def test_a_container_of_parts_is_what_they_have_one_after_the_other(api: ApiStac
     assert reason(other) == "ChangedMeanwhile", "If-None-Match: * stands there, too"
 
 
-def test_parts_take_the_place_of_what_is_there(api: ApiStack, owner: ContainerOwner) -> None:
+def test_joined_parts_replace_an_existing_container(api: ApiStack, owner: ContainerOwner) -> None:
     etag = owner.put(b"first").headers["ETag"]
     headers = {"if-match": etag, "content-type": "application/json"}
     assert owner.join(owner.part(b"sec"), owner.part(b"ond"), headers=headers).status == 200
@@ -177,7 +177,7 @@ def test_parts_take_the_place_of_what_is_there(api: ApiStack, owner: ContainerOw
     assert owner.use() == (1, 6)
 
 
-def test_every_range_of_a_container_of_parts_is_what_stands_there(owner: ContainerOwner) -> None:
+def test_every_range_of_a_container_of_parts_has_the_right_bytes(owner: ContainerOwner) -> None:
     whole = b"abcdefghij"
     etag = owner.join(*(owner.part(data) for data in (b"abc", b"d", b"efghij"))).headers["ETag"]
     for first in range(10):
@@ -190,7 +190,7 @@ def test_every_range_of_a_container_of_parts_is_what_stands_there(owner: Contain
 
 
 @pytest.mark.usefixtures("small")
-def test_what_no_answer_holds_is_read_in_parts(owner: ContainerOwner) -> None:
+def test_a_container_too_large_for_a_response_is_read_by_ranges(owner: ContainerOwner) -> None:
     owner.join(owner.part(b"0123456789"), owner.part(b"abcde"))
     whole = owner.get()
     assert (whole.status, reason(whole)) == (416, "RangeUnsatisfiable")
@@ -203,20 +203,20 @@ def test_what_no_answer_holds_is_read_in_parts(owner: ContainerOwner) -> None:
 @pytest.mark.parametrize(
     "asked", ["bytes=6-", "bytes=3-2", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-", "bytes=99999999-"]
 )
-def test_a_range_that_is_none_of_it_is_refused(owner: ContainerOwner, asked: str) -> None:
+def test_a_range_beyond_the_container_is_refused(owner: ContainerOwner, asked: str) -> None:
     owner.put(b"sealed")
     found = owner.get(range=asked)
     assert (found.status, reason(found)) == (416, "RangeUnsatisfiable")
     assert found.headers["Content-Range"] == "bytes */6"
 
 
-def test_a_range_of_the_last_bytes_is_given_and_one_of_no_bytes_passed_over(owner: ContainerOwner) -> None:
+def test_a_suffix_range_is_served_and_an_empty_one_is_ignored(owner: ContainerOwner) -> None:
     owner.put(b"sealed")
     assert (owner.get(range="bytes=-2").status, owner.get(range="bytes=-2").body) == (206, b"ed")
     assert (owner.get(range="lines=0-1").status, owner.get(range="lines=0-1").body) == (200, b"sealed")
 
 
-def test_parts_of_two_writes_are_not_read_as_one(owner: ContainerOwner) -> None:
+def test_ranges_of_two_versions_are_not_mixed(owner: ContainerOwner) -> None:
     before = owner.put(b"first").headers["ETag"]
     assert owner.get(range="bytes=0-2", if_match=before).body == b"fir"
     owner.put_over(before, b"second")
@@ -224,7 +224,7 @@ def test_parts_of_two_writes_are_not_read_as_one(owner: ContainerOwner) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_kept(
+def test_oversized_requests_and_containers_are_refused_and_nothing_is_stored(
     api: ApiStack, owner: ContainerOwner
 ) -> None:
     assert owner.put(b"0123456789").status == 200
@@ -238,12 +238,12 @@ def test_more_than_a_request_or_a_container_may_have_is_refused_and_nothing_is_k
     assert owner.join(*parts, key=OTHER).status == 200
 
 
-def test_the_largest_part_is_one_that_lambda_can_be_given() -> None:
+def test_the_largest_part_fits_into_a_lambda_request() -> None:
     assert MAX_PART_BYTES * 4 / 3 + 100_000 < 6 * 1024 * 1024
     assert MAX_PARTS * MAX_PART_BYTES >= MAX_CONTAINER_BYTES
 
 
-def test_a_part_counts_once_and_for_its_mailbox_only(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_part_can_be_used_once_and_by_its_mailbox_only(api: ApiStack, owner: ContainerOwner) -> None:
     part = owner.part(b"part")
     assert owner.join(part).status == 200
     assert reason(owner.join(part, key=OTHER)) == "PartUnknown"
@@ -253,7 +253,7 @@ def test_a_part_counts_once_and_for_its_mailbox_only(api: ApiStack, owner: Conta
     assert [each["key"] for each in said(owner.at("GET", "/containers"))["containers"]] == [KEY]
 
 
-def test_a_part_counts_for_an_hour(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_part_expires_after_an_hour(api: ApiStack, owner: ContainerOwner) -> None:
     young = owner.part(b"young")
     api.clock.now += PART_SECONDS
     owner = ContainerOwner(api)  # whose token counts for an hour, too
@@ -265,12 +265,12 @@ def test_a_part_counts_for_an_hour(api: ApiStack, owner: ContainerOwner) -> None
 
 
 @pytest.mark.parametrize("parts", [[], ["a"] * 2, ["a"] * (MAX_PARTS + 1), ["x" * 101], [""], [1], None, "a"])
-def test_what_names_no_parts_is_refused(owner: ContainerOwner, parts: object) -> None:
+def test_a_join_without_parts_is_refused(owner: ContainerOwner, parts: object) -> None:
     refused = owner.at("PUT", f"/containers/{KEY}/parts", body={"parts": parts}, headers=JOINED)
     assert (refused.status, reason(refused)) == (400, "NotARequest")
 
 
-def test_a_part_of_nothing_adds_nothing(owner: ContainerOwner) -> None:
+def test_an_empty_part_adds_nothing(owner: ContainerOwner) -> None:
     owner.join(owner.part(b""), owner.part(b"sealed"), owner.part(b""))
     owner.join(owner.part(b""), key=OTHER)
     assert (owner.get().body, owner.get(OTHER).body) == (b"sealed", b"")
@@ -280,7 +280,7 @@ def test_a_part_of_nothing_adds_nothing(owner: ContainerOwner) -> None:
 # --- while somebody else writes -------------------------------------------------------------------------------------
 
 
-def test_who_reads_while_it_is_written_over_is_given_what_is_there_now(
+def test_a_read_during_an_overwrite_returns_the_new_version(
     api: ApiStack, owner: ContainerOwner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etag = owner.put(b"first").headers["ETag"]
@@ -296,7 +296,7 @@ def test_who_reads_while_it_is_written_over_is_given_what_is_there_now(
     assert (found.status, found.body) == (200, b"second")
 
 
-def test_what_lost_its_bytes_is_not_said_to_be_nothing(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_container_whose_object_is_missing_is_an_error_not_a_404(api: ApiStack, owner: ContainerOwner) -> None:
     owner.put(b"sealed")
     [name] = api.deployed.objects()
     api.objects.delete(name)
@@ -322,7 +322,7 @@ def test_containers_are_listed_by_key_in_pages(owner: ContainerOwner) -> None:
     assert [each["etag"] for each in found] == [owner.get(key).headers["ETag"] for key in (KEY, OTHER, THIRD)]
 
 
-def test_a_cursor_stays_good_when_its_container_is_gone(owner: ContainerOwner) -> None:
+def test_a_cursor_stays_valid_when_its_container_is_deleted(owner: ContainerOwner) -> None:
     etag = owner.put(b"a").headers["ETag"]
     owner.put(b"b", key=OTHER)
     cursor = said(owner.at("GET", "/containers", query={"limit": "1"}))["cursor"]
@@ -332,21 +332,21 @@ def test_a_cursor_stays_good_when_its_container_is_gone(owner: ContainerOwner) -
 
 
 @pytest.mark.parametrize("after", ["x", "0x12", KEY + "0", KEY.upper(), "../" + KEY, KEY + "\n"])
-def test_a_cursor_that_is_none_is_refused(owner: ContainerOwner, after: str) -> None:
+def test_an_invalid_cursor_is_refused(owner: ContainerOwner, after: str) -> None:
     assert reason(owner.at("GET", "/containers", query={"after": after})) == "CursorInvalid"
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", str(MAX_CONTAINERS + 1), "x"])
-def test_a_page_of_too_many_or_none_is_refused(owner: ContainerOwner, limit: str) -> None:
+def test_an_invalid_page_size_is_refused(owner: ContainerOwner, limit: str) -> None:
     assert reason(owner.at("GET", "/containers", query={"limit": limit})) == "NotARequest"
 
 
-def test_parts_and_what_is_used_are_no_containers(owner: ContainerOwner) -> None:
+def test_parts_and_usage_are_not_listed_as_containers(owner: ContainerOwner) -> None:
     owner.part(b"part")
     assert said(owner.at("GET", "/containers")) == {"containers": [], "cursor": "", "more": False}
 
 
-def test_how_much_is_used_and_may_be_is_told(owner: ContainerOwner) -> None:
+def test_usage_and_quota_are_returned(owner: ContainerOwner) -> None:
     most = {"most_containers": QUOTA.containers, "most_bytes": QUOTA.bytes}
     assert said(owner.at("GET", "")) == {"containers": 0, "bytes": 0, **most}
     owner.put(b"abc")
@@ -357,7 +357,7 @@ def test_how_much_is_used_and_may_be_is_told(owner: ContainerOwner) -> None:
 # --- quotas ---------------------------------------------------------------------------------------------------------
 
 
-def test_beyond_its_quota_a_mailbox_keeps_nothing_more_and_loses_nothing(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_mailbox_at_its_quota_stores_no_more_and_loses_nothing(api: ApiStack, owner: ContainerOwner) -> None:
     set_quota(api, 2, 10)
     etag = owner.put(b"12345").headers["ETag"]
     stored = api.deployed.dump()
@@ -375,14 +375,14 @@ def test_beyond_its_quota_a_mailbox_keeps_nothing_more_and_loses_nothing(api: Ap
     assert owner.use() == (2, 6)
 
 
-def test_the_first_container_too_is_held_to_the_quota(api: ApiStack, owner: ContainerOwner) -> None:
+def test_the_quota_applies_to_the_first_container(api: ApiStack, owner: ContainerOwner) -> None:
     set_quota(api, 1, 4)
     assert reason(owner.put(b"12345")) == "StorageFull"
     assert rows(api) == []
     assert owner.put(b"1234").status == 200
 
 
-def test_a_mailbox_over_a_quota_that_was_lowered_may_keep_less(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_mailbox_over_a_lowered_quota_may_shrink(api: ApiStack, owner: ContainerOwner) -> None:
     etag = owner.put(b"1234567890").headers["ETag"]
     other = owner.put(b"1234567890", key=OTHER).headers["ETag"]
     set_quota(api, 1, 5)
@@ -392,13 +392,13 @@ def test_a_mailbox_over_a_quota_that_was_lowered_may_keep_less(api: ApiStack, ow
     assert owner.use() == (1, 9)
 
 
-def test_no_quota_is_none(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_quota_of_zero_means_no_limit(api: ApiStack, owner: ContainerOwner) -> None:
     set_quota(api, 0, 0)
     assert owner.put(b"1" * 1000).status == 200
     assert said(owner.at("GET", ""))["most_bytes"] == 0
 
 
-def test_parts_that_nobody_joined_make_room_after_an_hour(api: ApiStack, owner: ContainerOwner) -> None:
+def test_unused_parts_free_their_bytes_after_an_hour(api: ApiStack, owner: ContainerOwner) -> None:
     set_quota(api, 2, 10)
     owner.part(b"1234567890")
     assert reason(owner.put(b"1")) == "StorageFull"
@@ -433,7 +433,7 @@ CALLS: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CALLS)
-def test_nobody_else_gets_at_it_or_learns_of_it(
+def test_other_owners_can_neither_read_nor_detect_a_container(
     api: ApiStack, owner: ContainerOwner, method: str, path: str, body: object
 ) -> None:
     owner.put(b"mine")
@@ -451,7 +451,7 @@ def test_nobody_else_gets_at_it_or_learns_of_it(
     assert api.deployed.dump() == stored
 
 
-def test_a_mailbox_that_is_closed_keeps_what_it_has_and_lets_nobody_in(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_closed_mailbox_keeps_its_containers_and_refuses_access(api: ApiStack, owner: ContainerOwner) -> None:
     owner.put(b"mine")
     api.mailboxes.close(SHOP, 1)
     api.clock.now += 60
@@ -464,7 +464,7 @@ def test_a_mailbox_that_is_closed_keeps_what_it_has_and_lets_nobody_in(api: ApiS
     ["x", KEY[2:], KEY.upper(), KEY[:-1], KEY + "0", "0x" + "g" * 64, "0x" + "é" * 64, "..", "%2e%2e", KEY + "%0a",
      "0x" + "٣" * 64, "use", "c#" + KEY, "x" * 1_000_000],
 )  # fmt: skip
-def test_a_key_is_0x_and_the_hex_of_a_sha_256_and_nothing_else(api: ApiStack, owner: ContainerOwner, key: str) -> None:
+def test_a_key_is_0x_and_64_hex_digits(api: ApiStack, owner: ContainerOwner, key: str) -> None:
     part = owner.part(b"part")
     stored = api.deployed.dump()
     for refused in (owner.get(key), owner.put(b"", key=key), owner.delete("*", key), owner.join(part, key=key)):
@@ -473,11 +473,11 @@ def test_a_key_is_0x_and_the_hex_of_a_sha_256_and_nothing_else(api: ApiStack, ow
 
 
 @pytest.mark.parametrize("path", ["/containers/../../bob.eth/containers", f"/containers/{KEY}/..", "/containers//x"])
-def test_an_address_that_climbs_leads_nowhere(owner: ContainerOwner, path: str) -> None:
+def test_a_path_with_dot_segments_is_not_found(owner: ContainerOwner, path: str) -> None:
     assert reason(owner.at("GET", path)) == "NoSuchRoute"
 
 
-def test_without_a_condition_nothing_is_written(api: ApiStack, owner: ContainerOwner) -> None:
+def test_a_write_requires_a_condition(api: ApiStack, owner: ContainerOwner) -> None:
     etag, part = owner.put(b"mine").headers["ETag"], owner.part(b"part")
     stored = api.deployed.dump()
     for headers in ({}, {"if-none-match": etag}):
@@ -491,7 +491,7 @@ def test_without_a_condition_nothing_is_written(api: ApiStack, owner: ContainerO
     assert api.deployed.dump() == stored
 
 
-def test_a_weak_etag_lets_nobody_write_and_one_of_a_list_does(owner: ContainerOwner) -> None:
+def test_a_weak_etag_does_not_match_and_a_list_does(owner: ContainerOwner) -> None:
     etag = owner.put(b"first").headers["ETag"]
     assert reason(owner.put_over(f"W/{etag}", b"x")) == "ChangedMeanwhile"
     assert reason(owner.delete(f'W/{etag}, "other"')) == "ChangedMeanwhile"
@@ -501,7 +501,7 @@ def test_a_weak_etag_lets_nobody_write_and_one_of_a_list_does(owner: ContainerOw
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "text/plain", "", "multipart/form-data"])
-def test_a_body_that_says_it_is_something_else_is_refused(owner: ContainerOwner, media_type: str) -> None:
+def test_a_body_of_another_media_type_is_refused(owner: ContainerOwner, media_type: str) -> None:
     headers = {**NEW, "content-type": media_type}
     assert reason(owner.put(b"{}", headers=headers)) == "WrongContentType"
     assert reason(owner.at("POST", "/parts", body=b"{}", headers=headers)) == "WrongContentType"

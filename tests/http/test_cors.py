@@ -16,38 +16,38 @@ PREFLIGHT = {
 SETTINGS = ["*", PAGE, f"{PAGE},http://localhost:3000", "none"]
 
 
-def test_any_page_may_post_where_nothing_else_is_set() -> None:
+def test_any_origin_is_allowed_by_default() -> None:
     cors = Cors(read_settings({}).dm3_cors_origins, SETTING)
     assert cors.headers(PAGE) == cors.headers("") == {"Access-Control-Allow-Origin": "*"}
     assert cors.preflight(PAGE) == {"Access-Control-Allow-Origin": "*", **PREFLIGHT}
 
 
-def test_one_star_among_origins_lets_any_page_in() -> None:
+def test_a_star_among_the_origins_allows_any_origin() -> None:
     assert Cors(f"{PAGE}, *", SETTING).headers(OTHER) == {"Access-Control-Allow-Origin": "*"}
 
 
 @pytest.mark.parametrize("written", [PAGE, f" {PAGE} , http://localhost:3000,", f"http://[::1]:8080,{PAGE}"])
-def test_a_listed_page_is_named_and_caches_are_told_that_the_answer_differs(written: str) -> None:
+def test_a_listed_origin_is_echoed_with_vary(written: str) -> None:
     cors = Cors(written, SETTING)
     assert cors.headers(PAGE) == {"Access-Control-Allow-Origin": PAGE, "Vary": "Origin"}
     assert cors.preflight(PAGE) == {"Access-Control-Allow-Origin": PAGE, "Vary": "Origin", **PREFLIGHT}
 
 
 @pytest.mark.parametrize("origin", ["", OTHER, "null", f"{PAGE}.evil.example", f"{PAGE}:8443", "http://app.example"])
-def test_a_page_that_is_not_listed_is_allowed_nothing(origin: str) -> None:
+def test_an_unlisted_origin_is_not_allowed(origin: str) -> None:
     cors = Cors(PAGE, SETTING)
     assert cors.headers(origin) == cors.preflight(origin) == {"Vary": "Origin"}
 
 
 @pytest.mark.parametrize("origin", ["", PAGE, "none", "null"])
-def test_none_is_no_page_at_all(origin: str) -> None:
+def test_none_allows_no_origin(origin: str) -> None:
     cors = Cors("none", SETTING)
     assert cors.headers(origin) == cors.preflight(origin) == {}
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("origin", ["", PAGE, OTHER])
-def test_credentials_are_never_asked_for(setting: str, origin: str) -> None:
+def test_credentials_are_never_allowed(setting: str, origin: str) -> None:
     cors = Cors(setting, SETTING)
     names = {name.lower() for headers in (cors.headers(origin), cors.preflight(origin)) for name in headers}
     assert "access-control-allow-credentials" not in names
@@ -60,6 +60,6 @@ def test_credentials_are_never_asked_for(setting: str, origin: str) -> None:
         f"{PAGE} {OTHER}", "https://*.example", f"none,{PAGE}", "", " , ",
     ],
 )  # fmt: skip
-def test_what_no_browser_says_of_itself_stops_the_start(written: str) -> None:
+def test_an_invalid_origin_in_the_settings_stops_the_start(written: str) -> None:
     with pytest.raises(SettingsError, match="DM3_CORS_ORIGINS"):
         Cors(written, SETTING)

@@ -39,13 +39,13 @@ def found_of(done: Sequence[Found]) -> list[Row]:
     return [each.row for each in done if isinstance(each, Filed)]
 
 
-def test_objects_are_read_side_by_side_and_shown_in_the_order_of_the_rows(pool: ThreadPoolExecutor) -> None:
+def test_objects_are_read_in_parallel_and_returned_in_row_order(pool: ThreadPoolExecutor) -> None:
     all_at_once = Barrier(len(ROWS))
     fetching = Fetching(FakeReader(lambda _: all_at_once.wait(60) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
     assert found_of(fetching.fetch(ROWS, 60.0)) == ROWS
 
 
-def test_what_hangs_ends_the_page_where_it_is(pool: ThreadPoolExecutor) -> None:
+def test_a_read_that_hangs_ends_the_page_before_its_row(pool: ThreadPoolExecutor) -> None:
     """Though what comes after it was read: it is shown when what lies before it is."""
     free, in_time = Event(), iter([0.0, 0.0, 60.0])
 
@@ -63,14 +63,14 @@ def test_what_hangs_ends_the_page_where_it_is(pool: ThreadPoolExecutor) -> None:
         free.set()
 
 
-def test_nothing_is_begun_when_time_is_over(pool: ThreadPoolExecutor) -> None:
+def test_no_read_begins_after_the_deadline(pool: ThreadPoolExecutor) -> None:
     begun: list[Row] = []
     with pytest.raises(NotNowError) as caught:
         Fetching(FakeReader(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
     assert (caught.value.reason, begun) == (STORE_UNAVAILABLE, [])
 
 
-def test_a_store_that_is_away_is_said_so(pool: ThreadPoolExecutor) -> None:
+def test_an_unavailable_store_is_reported(pool: ThreadPoolExecutor) -> None:
     def away(_: Row) -> None:
         raise NotNowError(STORE_UNAVAILABLE, "away")
 
@@ -78,5 +78,5 @@ def test_a_store_that_is_away_is_said_so(pool: ThreadPoolExecutor) -> None:
         Fetching(FakeReader(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]
 
 
-def test_of_no_rows_nothing_is_found(pool: ThreadPoolExecutor) -> None:
+def test_no_rows_give_no_messages(pool: ThreadPoolExecutor) -> None:
     assert Fetching(FakeReader(lambda _: None), pool, lambda: 0.0).fetch([], 0.0) == []  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def test_pages_show_all_oldest_first_across_segments_and_shards(api: ApiStack, o
     assert ids(owner.all_pages(limit=1000)) == ids(owner.all_pages(limit=1))
 
 
-def test_a_page_has_at_most_so_many_messages_and_says_whether_there_are_more(api: ApiStack, owner: Owner) -> None:
+def test_a_page_has_a_limited_number_of_messages_and_says_whether_there_are_more(api: ApiStack, owner: Owner) -> None:
     filed = api.file(*[TEXT] * 5)
     first = owner.page(limit=3)
     assert (len(first["messages"]), first["more"]) == (3, True)
@@ -58,7 +58,7 @@ def test_a_page_has_at_most_so_many_messages_and_says_whether_there_are_more(api
     assert "status" not in second
 
 
-def test_a_page_has_at_most_so_many_bytes_unless_one_message_has_more(api: ApiStack, owner: Owner) -> None:
+def test_a_page_has_limited_bytes_unless_a_single_message_is_larger(api: ApiStack, owner: Owner) -> None:
     small, large = '{"a":"' + "x" * 1000 + '"}', '{"a":"' + "x" * 9000 + '"}'
     for number in range(4):
         api.file(small, at=number)
@@ -68,9 +68,7 @@ def test_a_page_has_at_most_so_many_bytes_unless_one_message_has_more(api: ApiSt
     assert [len(each["envelope"]) for each in owner.all_pages(bytes=2500)] == [len(small)] * 4 + [len(large)]
 
 
-def test_what_takes_more_bytes_in_json_than_in_the_segment_is_counted_as_it_is_sent(
-    api: ApiStack, owner: Owner
-) -> None:
+def test_page_bytes_are_counted_as_they_are_sent(api: ApiStack, owner: Owner) -> None:
     for number in range(6):
         api.file(json.dumps(['"' * 500] * 4), at=number)
     page = owner.page(bytes=20_000)
@@ -78,9 +76,7 @@ def test_what_takes_more_bytes_in_json_than_in_the_segment_is_counted_as_it_is_s
     assert len(owner.all_pages(bytes=20_000)) == 6
 
 
-def test_a_message_that_is_longer_as_it_is_sent_than_as_it_lies_begins_the_next_page(
-    api: ApiStack, owner: Owner
-) -> None:
+def test_a_message_that_grows_when_encoded_begins_the_next_page(api: ApiStack, owner: Owner) -> None:
     # As dm3's are filed: the line has a digest where the row has the partner's name.
     keys = [row_key(SHOP, 1, int(NOW * 1000) + number, api.new_id()) for number in range(2)]
     lines = [Line(key, "digest", TEXT, RECEIPT) for key in keys]
@@ -91,7 +87,7 @@ def test_a_message_that_is_longer_as_it_is_sent_than_as_it_lies_begins_the_next_
     assert ids(owner.page(bytes=size, after=first["cursor"])["messages"]) == [id_of(keys[1])]
 
 
-def test_an_empty_page_says_how_much_waits(api: ApiStack, owner: Owner) -> None:
+def test_an_empty_page_has_the_number_of_waiting_messages(api: ApiStack, owner: Owner) -> None:
     assert owner.page() == {
         "messages": [], "cursor": "", "more": False,
         "status": {"waiting": 0, "bytes": 0, "more": False, "oldest": None, "age_seconds": 0},
@@ -102,7 +98,7 @@ def test_an_empty_page_says_how_much_waits(api: ApiStack, owner: Owner) -> None:
     assert (page["messages"], page["cursor"], page["status"]["waiting"]) == ([], after, 2)
 
 
-def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(api: ApiStack, owner: Owner) -> None:
+def test_a_cursor_stays_valid_under_arrival_acknowledgement_and_compaction(api: ApiStack, owner: Owner) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(6)]
     first = owner.page(limit=2)
     owner.acknowledge(filed[1], filed[2])
@@ -113,7 +109,7 @@ def test_a_cursor_holds_under_arrival_acknowledgement_and_compaction(api: ApiSta
     assert ids(owner.all_pages()) == [filed[0], late, *filed[3:6], newest]
 
 
-def test_what_is_swung_between_listing_and_fetching_is_shown_from_where_it_lies_now(
+def test_a_row_repointed_between_listing_and_fetching_is_read_from_its_new_object(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(3)]
@@ -128,7 +124,7 @@ def test_what_is_swung_between_listing_and_fetching_is_shown_from_where_it_lies_
     assert ids(owner.page()["messages"]) == filed
 
 
-def test_what_is_acknowledged_between_listing_and_fetching_is_passed_over(
+def test_a_message_acknowledged_between_listing_and_fetching_is_skipped(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(3)]
@@ -147,13 +143,13 @@ def test_what_is_acknowledged_between_listing_and_fetching_is_passed_over(
     assert ids(owner.page(after=page["cursor"])["messages"]) == filed[2:]
 
 
-def test_a_conversation_is_a_filter(api: ApiStack, owner: Owner) -> None:
+def test_messages_can_be_filtered_by_conversation(api: ApiStack, owner: Owner) -> None:
     for at, partner in enumerate(["b.com", "c.com", "b.com", "c.com"]):
         api.file(TEXT, conversation=partner, at=at)
     assert [each["conversation"] for each in owner.all_pages(conversation="c.com", limit=1)] == ["c.com"] * 2
 
 
-def test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there(
+def test_a_page_ends_at_its_deadline_and_the_next_one_continues_there(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(5)]
@@ -170,7 +166,7 @@ def test_a_page_ends_where_its_time_is_over_and_the_next_one_goes_on_there(
     assert (ids(second["messages"]), second["more"]) == (filed[3:], False)
 
 
-def test_who_has_waited_long_is_still_shown_what_came(
+def test_a_long_wait_still_returns_the_messages_that_arrived(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arriving(api, 20, lambda: api.file(TEXT, at=20))
@@ -221,7 +217,7 @@ def spoil(api: ApiStack, message_id: str, how: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "too short", "cut", "damaged", "no line", "another's"])
-def test_a_message_that_cannot_be_read_is_told_and_holds_nothing_up(
+def test_an_unreadable_message_is_reported_and_blocks_no_other(
     api: ApiStack, owner: Owner, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     one, two, three = (api.file(TEXT, at=at)[0] for at in range(3))
@@ -244,7 +240,7 @@ def test_a_message_that_cannot_be_read_is_told_and_holds_nothing_up(
     assert "unreadable" not in owner.page()
 
 
-def test_who_waits_is_told_of_a_message_that_cannot_be_read(api: ApiStack, owner: Owner) -> None:
+def test_a_waiting_request_reports_an_unreadable_message(api: ApiStack, owner: Owner) -> None:
     one, two = api.file(TEXT)[0], api.file(TEXT, at=1)[0]
     spoil(api, one, "gone", two)
     owner.acknowledge(two)
@@ -252,7 +248,7 @@ def test_who_waits_is_told_of_a_message_that_cannot_be_read(api: ApiStack, owner
     assert api.slept == []
 
 
-def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(api: ApiStack, owner: Owner) -> None:
+def test_a_damaged_line_does_not_affect_its_neighbours(api: ApiStack, owner: Owner) -> None:
     one, two, three = sorted(api.file(TEXT, TEXT, TEXT))
     row = api.register.find(key) if (key := row_of(two, SHOP)) else None
     assert row
@@ -277,13 +273,13 @@ def test_lines_of_neighbours_are_read_though_one_of_them_is_damaged(api: ApiStac
         ("3b6c2b4e-0000-4000-8000-0000000000ab", "3B6C2B4E-0000-4000-8000-0000000000AB"),
     ],
 )
-def test_a_conversation_may_be_written_as_people_do(api: ApiStack, owner: Owner, filed: str, asked: str) -> None:
+def test_a_conversation_may_be_spelled_in_any_case(api: ApiStack, owner: Owner, filed: str, asked: str) -> None:
     [one] = api.file(TEXT, conversation=filed)
     api.file(TEXT, conversation="another.example")
     assert ids(owner.all_pages(conversation=asked)) == [one]
 
 
-def test_what_is_over_is_not_shown_though_it_was_not_swept(api: ApiStack, owner: Owner) -> None:
+def test_expired_messages_are_not_listed_before_they_are_deleted(api: ApiStack, owner: Owner) -> None:
     [one], [two] = api.file(TEXT), api.file(TEXT, at=1)
     key = row_of(one, SHOP)
     assert key is not None
@@ -298,7 +294,7 @@ def test_what_is_over_is_not_shown_though_it_was_not_swept(api: ApiStack, owner:
 @pytest.mark.parametrize(
     "cursor", ["x", "🤝", "AAAA", "AAAAAAAA", "A" * 200, "=", "AAAAAAAAb#cd=", write_cursor(SHOP, "m#~~")]
 )
-def test_a_cursor_that_was_made_up_is_refused(owner: Owner, cursor: str) -> None:
+def test_a_forged_cursor_is_refused(owner: Owner, cursor: str) -> None:
     assert reason(owner.ask("GET", "/messages", query={"after": cursor})) == "CursorInvalid"
 
 
@@ -317,14 +313,14 @@ def test_a_cursor_of_another_mailbox_is_refused(api: ApiStack, owner: Owner) -> 
     ],
     ids=str,
 )  # fmt: skip
-def test_a_query_that_is_none_is_refused(owner: Owner, query: dict[str, str]) -> None:
+def test_an_invalid_query_is_refused(owner: Owner, query: dict[str, str]) -> None:
     assert reason(owner.ask("GET", "/messages", query=query)) == "NotARequest"
 
 
 # --- waiting ---------------------------------------------------------------------------------------------------------
 
 
-def test_who_waits_is_answered_as_soon_as_something_is_there(api: ApiStack, owner: Owner) -> None:
+def test_a_waiting_request_returns_as_soon_as_a_message_arrives(api: ApiStack, owner: Owner) -> None:
     def arrives(seconds: float) -> None:
         api.slept.append(seconds)
         api.clock.now += seconds
@@ -336,12 +332,12 @@ def test_who_waits_is_answered_as_soon_as_something_is_there(api: ApiStack, owne
     assert api.slept == [1.0, 1.0, 1.0]
 
 
-def test_who_waits_in_vain_is_answered_when_the_time_is_over(api: ApiStack, owner: Owner) -> None:
+def test_a_waiting_request_returns_an_empty_page_when_its_time_is_over(api: ApiStack, owner: Owner) -> None:
     assert owner.page(wait=2.5)["messages"] == []
     assert api.slept == [1.0, 1.0, 0.5]
 
 
-def test_nobody_waits_where_something_is_there(api: ApiStack, owner: Owner) -> None:
+def test_a_request_does_not_wait_when_there_are_messages(api: ApiStack, owner: Owner) -> None:
     api.file(TEXT)
     assert owner.page(wait=20)["messages"]
     assert api.slept == []
@@ -360,7 +356,7 @@ def arriving(api: ApiStack, after_looks: int, arrive: Callable[[], object]) -> N
 
 
 @pytest.mark.parametrize("stays", [True, False])
-def test_what_is_filed_late_behind_a_cursor_wakes_who_waits_there_for_the_next_pass(
+def test_a_message_filed_behind_the_cursor_ends_the_wait_for_a_new_pass(
     api: ApiStack, owner: Owner, stays: bool
 ) -> None:
     filed = api.file(TEXT, at=-5) + api.file(TEXT)
@@ -375,7 +371,7 @@ def test_what_is_filed_late_behind_a_cursor_wakes_who_waits_there_for_the_next_p
     assert ids(owner.all_pages(after=page["cursor"])) == [*late, *(filed if stays else [])]
 
 
-def test_what_stays_behind_a_cursor_wakes_nobody(api: ApiStack, owner: Owner) -> None:
+def test_messages_that_stay_behind_the_cursor_do_not_end_the_wait(api: ApiStack, owner: Owner) -> None:
     filed = api.file(*[TEXT] * 3)
     cursor, other = owner.page()["cursor"], Owner(api)
     arriving(api, 2, lambda: other.acknowledge(filed[0]))
@@ -383,7 +379,7 @@ def test_what_stays_behind_a_cursor_wakes_nobody(api: ApiStack, owner: Owner) ->
     assert (page["messages"], page["cursor"], page["more"], api.slept) == ([], cursor, False, [1.0] * 4)
 
 
-def test_what_comes_after_a_cursor_is_a_page_of_the_same_pass(api: ApiStack, owner: Owner) -> None:
+def test_messages_after_the_cursor_are_a_page_of_the_same_pass(api: ApiStack, owner: Owner) -> None:
     api.file(TEXT)
     cursor = owner.page()["cursor"]
     new: list[str] = []
@@ -393,7 +389,7 @@ def test_what_comes_after_a_cursor_is_a_page_of_the_same_pass(api: ApiStack, own
     assert owner.page(after=page["cursor"])["messages"] == []
 
 
-def test_who_waits_for_a_conversation_is_woken_by_it_alone(api: ApiStack, owner: Owner) -> None:
+def test_a_wait_for_a_conversation_ends_with_its_messages_only(api: ApiStack, owner: Owner) -> None:
     api.file(TEXT)
     cursor = owner.page()["cursor"]
     arriving(api, 1, lambda: api.file(TEXT, at=-60, conversation="d.com"))
@@ -403,7 +399,7 @@ def test_who_waits_for_a_conversation_is_woken_by_it_alone(api: ApiStack, owner:
     assert owner.page(after=cursor, wait=3, conversation="c.com")["cursor"] == ""
 
 
-def test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes(
+def test_with_too_many_unacknowledged_messages_only_new_ones_end_the_wait(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_listing, "MOST_WATCHED", 2)
@@ -414,7 +410,7 @@ def test_where_more_stays_than_is_watched_only_what_comes_after_the_cursor_wakes
     assert len(api.slept) == 3
 
 
-def test_head_waits_for_nothing(api: ApiStack, owner: Owner) -> None:
+def test_a_head_request_does_not_wait(api: ApiStack, owner: Owner) -> None:
     assert owner.ask("HEAD", "/messages", query={"wait": "20"}).status == 200
     assert api.slept == []
 
@@ -422,7 +418,7 @@ def test_head_waits_for_nothing(api: ApiStack, owner: Owner) -> None:
 # --- single messages -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_found_by_its_id_and_kept_by_its_etag(api: ApiStack, owner: Owner) -> None:
+def test_a_message_is_found_by_its_id_and_cached_by_its_etag(api: ApiStack, owner: Owner) -> None:
     [one] = api.file(TEXT)
     reply = owner.ask("GET", f"/messages/{one}")
     assert said(reply) == owner.page()["messages"][0]
@@ -432,30 +428,30 @@ def test_a_message_is_found_by_its_id_and_kept_by_its_etag(api: ApiStack, owner:
 @pytest.mark.parametrize(
     "wrong", ["x", "1795253400000-abc", "1795253400000-abc-0", "1795253400000-abc-99999", "🤝", "a" * 10**6]
 )
-def test_an_id_of_no_message_is_unknown(api: ApiStack, owner: Owner, wrong: str) -> None:
+def test_an_unknown_id_is_not_found(api: ApiStack, owner: Owner, wrong: str) -> None:
     api.file(TEXT)
     for path in (f"/messages/{wrong}", f"/messages/{wrong}/envelope"):
         assert reason(owner.ask("GET", path)) == "MessageUnknown"
 
 
-def test_an_id_of_another_mailbox_is_unknown(api: ApiStack, owner: Owner) -> None:
+def test_an_id_of_another_mailbox_is_not_found(api: ApiStack, owner: Owner) -> None:
     [his] = api.file(TEXT, mailbox=BOB)
     assert reason(owner.ask("GET", f"/messages/{his}")) == "MessageUnknown"
 
 
-def test_an_acknowledged_message_is_unknown(api: ApiStack, owner: Owner) -> None:
+def test_an_acknowledged_message_is_not_found(api: ApiStack, owner: Owner) -> None:
     [one] = api.file(TEXT)
     owner.acknowledge(one)
     assert reason(owner.ask("GET", f"/messages/{one}")) == "MessageUnknown"
 
 
-def test_an_envelope_is_had_bit_for_bit(api: ApiStack, owner: Owner) -> None:
+def test_an_envelope_is_returned_byte_for_byte(api: ApiStack, owner: Owner) -> None:
     [one] = api.file(TEXT)
     reply = owner.ask("GET", f"/messages/{one}/envelope")
     assert (reply.status, reply.body.decode(), reply.headers["Accept-Ranges"]) == (200, TEXT, "bytes")
 
 
-def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
+def test_an_envelope_too_large_for_a_response_is_read_by_ranges(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("message_listing", "handlers"):
@@ -479,7 +475,7 @@ def test_an_envelope_that_is_too_large_for_an_answer_comes_in_parts(
 
 
 @pytest.mark.parametrize("wanted", ["bytes=1000-", "bytes=5-4", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-"])
-def test_a_range_that_is_none_is_refused_with_the_length(api: ApiStack, owner: Owner, wanted: str) -> None:
+def test_an_unsatisfiable_range_is_refused_with_the_length(api: ApiStack, owner: Owner, wanted: str) -> None:
     [one] = api.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reason(reply)) == (416, "RangeUnsatisfiable")
@@ -505,13 +501,13 @@ def test_a_range_may_be_a_suffix_or_end_beyond_the_end(
 
 
 @pytest.mark.parametrize("wanted", ["lines=1-2", "x"])
-def test_a_range_of_another_unit_is_passed_over(api: ApiStack, owner: Owner, wanted: str) -> None:
+def test_a_range_of_another_unit_is_ignored(api: ApiStack, owner: Owner, wanted: str) -> None:
     [one] = api.file(ASCII)
     reply = owner.ask("GET", f"/messages/{one}/envelope", headers={"range": wanted})
     assert (reply.status, reply.body.decode()) == (200, ASCII)
 
 
-def test_head_takes_no_range_and_nothing_is_too_large_for_it(
+def test_head_ignores_ranges_and_has_no_size_limit(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [one] = api.file(TEXT)
@@ -529,9 +525,7 @@ def test_head_takes_no_range_and_nothing_is_too_large_for_it(
         ('"x"', 200), ('"a{}"', 200), ('"x, {}, y', 304), ("", 200), ("x{}", 200), ("w/{}", 200),
     ],
 )  # fmt: skip
-def test_what_is_known_by_a_tag_of_a_list_or_a_weak_one_or_any_is_not_sent_again(
-    api: ApiStack, owner: Owner, known: str, status: int
-) -> None:
+def test_if_none_match_accepts_lists_weak_tags_and_a_star(api: ApiStack, owner: Owner, known: str, status: int) -> None:
     [one] = api.file(TEXT)
     etag = owner.ask("GET", f"/messages/{one}").headers["ETag"]
     wanted = {"if-none-match": known.replace("{}", etag)}
@@ -541,7 +535,7 @@ def test_what_is_known_by_a_tag_of_a_list_or_a_weak_one_or_any_is_not_sent_again
 # --- how much there is -----------------------------------------------------------------------------------------------
 
 
-def test_conversations_are_told_with_how_much_waits_in_each(api: ApiStack, owner: Owner) -> None:
+def test_conversations_are_listed_with_their_number_of_messages(api: ApiStack, owner: Owner) -> None:
     for at, partner in enumerate(["b.com", "c.com", "b.com"]):
         api.file(TEXT, conversation=partner, at=at)
     assert said(owner.ask("GET", "/conversations")) == {
@@ -563,7 +557,7 @@ def test_conversations_are_told_with_how_much_waits_in_each(api: ApiStack, owner
     }
 
 
-def test_the_status_is_how_many_how_large_and_how_old(api: ApiStack, owner: Owner) -> None:
+def test_the_status_has_the_number_size_and_age_of_waiting_messages(api: ApiStack, owner: Owner) -> None:
     api.file(TEXT, TEXT, at=-100)
     api.file(TEXT)
     size = sum(map(len, api.deployed.objects().values())) - 3  # the line feeds
@@ -572,7 +566,7 @@ def test_the_status_is_how_many_how_large_and_how_old(api: ApiStack, owner: Owne
     }  # fmt: skip
 
 
-def test_so_many_are_counted_and_no_more(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_stops_at_a_limit(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_listing, "MOST_COUNTED", 3)
     api.file(*[TEXT] * 3)
     for path in ("/status", "/conversations"):
@@ -586,7 +580,7 @@ def test_so_many_are_counted_and_no_more(api: ApiStack, owner: Owner, monkeypatc
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_a_store_that_is_away_is_asked_again_and_shows_nothing(
+def test_an_unavailable_store_is_retried_and_no_page_is_returned(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
@@ -598,7 +592,7 @@ def test_a_store_that_is_away_is_asked_again_and_shows_nothing(
     assert (reply.status, reason(reply), reply.headers["Retry-After"]) == (503, "StoreUnavailable", "5")
 
 
-def test_an_error_of_ours_is_a_503_without_a_stack(
+def test_our_own_error_is_a_503_without_a_stack_trace(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: object) -> bytes:
@@ -611,7 +605,7 @@ def test_an_error_of_ours_is_a_503_without_a_stack(
     assert b"Traceback" not in reply.body
 
 
-def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(api: ApiStack, owner: Owner) -> None:
+def test_too_many_requests_of_a_mailbox_get_429(api: ApiStack, owner: Owner) -> None:
     answers = [owner.ask("GET", "/status").status for _ in range(101)]
     assert answers == [200] * 100 + [429]
     bob = Owner(api, BOB, BOB_KEY)
@@ -634,14 +628,14 @@ def test_a_mailbox_that_is_asked_too_often_is_told_to_come_again(api: ApiStack, 
         ("PUT", f"/auth/{SHOP}", "MethodNotAllowed"),
     ],
 )
-def test_another_address_is_refused(api: ApiStack, owner: Owner, method: str, path: str, wanted: str) -> None:
+def test_an_unknown_path_is_not_found(api: ApiStack, owner: Owner, method: str, path: str, wanted: str) -> None:
     assert reason(api.ask(method, path, token=owner.token)) == wanted
 
 
-def test_another_method_is_told_which_there_are(api: ApiStack) -> None:
+def test_a_wrong_method_gets_405_with_the_allowed_methods(api: ApiStack) -> None:
     assert api.ask("PUT", f"/auth/{SHOP}").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
     assert api.ask("HEAD", f"/mailboxes/{SHOP}/sign-out").headers["Allow"] == "OPTIONS, POST"
 
 
-def test_what_may_be_read_may_be_asked_for_without_its_body(owner: Owner) -> None:
+def test_every_get_answers_head(owner: Owner) -> None:
     assert owner.ask("HEAD", "/status").status == 200

@@ -55,7 +55,7 @@ def code(api: ApiStack, target: Json, name: str = SHOP) -> str:
 # --- a target ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_target_is_sent_a_code_shown_its_secret_once_and_active_when_the_code_comes_back(
+def test_a_target_is_active_once_its_code_was_sent_back_and_its_secret_is_shown_once(
     api: ApiStack, owner: Owner
 ) -> None:
     made = add(owner)
@@ -75,13 +75,15 @@ def test_a_target_is_sent_a_code_shown_its_secret_once_and_active_when_the_code_
     assert len(sent(api)) == 1
 
 
-def test_the_same_target_is_not_taken_twice(owner: Owner) -> None:
+def test_the_same_target_is_not_added_twice(owner: Owner) -> None:
     add(owner)
     assert refused(owner) == "TargetExists"
     assert len(listed(owner)) == 1
 
 
-def test_so_many_targets_a_mailbox_has_and_one_that_is_removed_leaves_room(api: ApiStack, owner: Owner) -> None:
+def test_a_mailbox_has_a_limited_number_of_targets_and_a_removed_one_does_not_count(
+    api: ApiStack, owner: Owner
+) -> None:
     made = [add(owner, f"{URL}{number}") for number in range(MAX_TARGETS)]
     before = len(sent(api))
     assert refused(owner, f"{URL}more") == "TooManyTargets"
@@ -105,9 +107,7 @@ def test_so_many_targets_a_mailbox_has_and_one_that_is_removed_leaves_room(api: 
         "https://hook.example\\@other.example/", "javascript:alert(1)", TOPIC,
     ],
 )  # fmt: skip
-def test_what_is_no_address_of_a_public_host_is_refused_and_changes_nothing(
-    api: ApiStack, owner: Owner, url: str
-) -> None:
+def test_a_url_without_a_public_host_is_refused_and_changes_nothing(api: ApiStack, owner: Owner, url: str) -> None:
     assert refused(owner, url) == "TargetInvalid"
     assert listed(owner) == []
     assert sent(api) == []
@@ -119,7 +119,7 @@ def test_what_is_no_address_of_a_public_host_is_refused_and_changes_nothing(
     | st.from_regex(r"https://[!-~]{1,30}")
 )
 @settings(suppress_health_check=list(HealthCheck))
-def test_what_is_taken_is_what_the_courier_can_be_sent_to(api: ApiStack, url: str) -> None:
+def test_an_accepted_url_is_one_that_the_courier_can_post_to(api: ApiStack, url: str) -> None:
     settings = api.target_settings()
     api.clock.now += 86_400  # so many are sent a code in a day
     try:
@@ -131,7 +131,7 @@ def test_what_is_taken_is_what_the_courier_can_be_sent_to(api: ApiStack, url: st
     assert "." in host
 
 
-def test_a_topic_that_the_operator_allows_is_taken_and_has_no_secret(owner: Owner) -> None:
+def test_an_allowed_topic_is_accepted_and_has_no_secret(owner: Owner) -> None:
     made = add(owner, TOPIC, "sns")
     assert (made["kind"], made.get("secret")) == ("sns", None)
     assert reason(owner.ask("POST", f"/notifications/{made['id']}/rotate")) == "NotARequest"
@@ -147,7 +147,7 @@ def test_a_topic_that_the_operator_does_not_allow_is_refused(owner: Owner, arn: 
 @pytest.mark.parametrize(
     "arn", [URL, "", "mail-shop", f"{TOPIC}.fifo", f"{TOPIC}\n", "arn:aws:sqs:eu-west-1:123456789012:mail-shop"]
 )
-def test_what_is_no_standard_topic_is_refused(owner: Owner, arn: str) -> None:
+def test_a_topic_that_is_not_a_standard_topic_is_refused(owner: Owner, arn: str) -> None:
     assert refused(owner, arn, "sns") == "TargetInvalid"
 
 
@@ -168,16 +168,14 @@ def test_a_deployment_without_topics_or_e_mail_says_so(api: ApiStack, owner: Own
     ],
     ids=lambda body: str(body)[:40],
 )  # fmt: skip
-def test_what_is_no_target_is_refused(owner: Owner, body: object) -> None:
+def test_an_invalid_target_is_refused(owner: Owner, body: object) -> None:
     assert reason(owner.ask("POST", "/notifications", body=body)) == "NotARequest"
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_sent(
-    api: ApiStack, owner: Owner
-) -> None:
+def test_after_too_many_wrong_codes_a_new_code_must_be_sent(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
     right = code(api, made)
     for wrong in (WRONG, right[:-1], f"{right}A", "\x00", "ſ" * 8):
@@ -190,7 +188,7 @@ def test_a_wrong_code_many_times_makes_the_right_one_worthless_until_another_is_
     assert act(owner, made, "verify", {"code": code(api, made)})["state"] == "active"
 
 
-def test_so_many_codes_a_day_are_sent_for_a_mailbox_whatever_its_targets(api: ApiStack, owner: Owner) -> None:
+def test_the_number_of_codes_sent_for_a_mailbox_a_day_is_limited(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
     for _ in range(CODES_A_DAY - 2):
         act(owner, made, "verify", {})
@@ -246,7 +244,7 @@ def test_a_target_that_was_paused_is_shown_with_the_reason_and_resumed(api: ApiS
     assert not {"detail", "failing_since"} & resumed.keys()
 
 
-def test_nobody_is_verified_by_resuming(api: ApiStack, owner: Owner) -> None:
+def test_resuming_does_not_verify_a_target(api: ApiStack, owner: Owner) -> None:
     made = add(owner)
     assert act(owner, made, "resume")["state"] == "unverified"
     target = api.targets.find(SHOP, made["id"])
@@ -257,7 +255,7 @@ def test_nobody_is_verified_by_resuming(api: ApiStack, owner: Owner) -> None:
 # --- whose ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_target_of_another_mailbox_is_not_there(api: ApiStack, owner: Owner) -> None:
+def test_a_target_of_another_mailbox_is_not_found(api: ApiStack, owner: Owner) -> None:
     bob = Owner(api, BOB, BOB_KEY)
     theirs = add(bob)
     for method, path, body in (
@@ -275,7 +273,7 @@ def test_a_target_of_another_mailbox_is_not_there(api: ApiStack, owner: Owner) -
 
 
 @pytest.mark.parametrize("other", ["x", "0", "!turn", "%2e%2e", "0" * 33, "🤝"])
-def test_what_was_never_a_target_is_not_there(owner: Owner, other: str) -> None:
+def test_an_unknown_target_is_not_found(owner: Owner, other: str) -> None:
     add(owner)
     assert reason(owner.ask("DELETE", f"/notifications/{other}")) == "TargetUnknown"
     assert len(listed(owner)) == 1

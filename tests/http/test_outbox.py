@@ -63,9 +63,7 @@ def outbox(api: ApiStack) -> Outbox:
 # --- what goes out ------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_queued_in_the_name_of_the_mailbox_with_all_that_every_try_repeats(
-    api: ApiStack, owner: Owner
-) -> None:
+def test_a_message_is_queued_for_the_mailbox_with_everything_that_retries_repeat(api: ApiStack, owner: Owner) -> None:
     answer = send(owner)
     assert answer["state"] == "queued"
     [outgoing] = queued(api.deployed)
@@ -80,29 +78,29 @@ def test_a_message_is_queued_in_the_name_of_the_mailbox_with_all_that_every_try_
 
 
 @pytest.mark.parametrize("body", [None, False, 0, "", [], {}, -0.0, 1e21, 12.5, "\x00 ￾ 🤝", [[[1]], {"": None}]])
-def test_any_body_goes_out_as_it_is(api: ApiStack, owner: Owner, body: object) -> None:
+def test_any_json_body_is_sent_unchanged(api: ApiStack, owner: Owner, body: object) -> None:
     send(owner, body=body)
     [outgoing] = queued(api.deployed)
     assert (outgoing.draft.body, outgoing.draft.has_body) == (body, True)
 
 
-def test_a_message_may_have_no_body_at_all(api: ApiStack, owner: Owner) -> None:
+def test_a_message_may_have_no_body(api: ApiStack, owner: Owner) -> None:
     said(owner.ask("POST", "/outbox", body={name: HELLO[name] for name in ("token", "to", "subject")}))
     [outgoing] = queued(api.deployed)
     assert outgoing.draft.has_body is False
 
 
-def test_the_receiver_is_written_in_the_one_way_it_has(api: ApiStack, owner: Owner) -> None:
+def test_the_receiver_is_normalized(api: ApiStack, owner: Owner) -> None:
     send(owner, to="Bücher.Example.")
     assert queued(api.deployed)[0].draft.receiver == "xn--bcher-kva.example"
 
 
-def test_a_reply_has_the_correlation_of_what_it_replies_to(api: ApiStack, owner: Owner) -> None:
+def test_a_reply_has_the_correlation_of_the_original(api: ApiStack, owner: Owner) -> None:
     assert send(owner, correlation=THEIRS.upper())["correlation"] == THEIRS
     assert queued(api.deployed)[0].draft.correlation == THEIRS
 
 
-def test_the_other_dialect_is_spoken_where_it_is_asked_for(api: ApiStack, owner: Owner) -> None:
+def test_the_other_dialect_is_used_on_request(api: ApiStack, owner: Owner) -> None:
     send(owner, dialect="pollyweb")
     assert queued(api.deployed)[0].draft.dialect.authority == "pollyweb.org"
 
@@ -111,22 +109,20 @@ def test_the_other_dialect_is_spoken_where_it_is_asked_for(api: ApiStack, owner:
 
 
 @pytest.mark.parametrize("member", ["from", "From", "sender", "mailbox", "Header"])
-def test_nobody_sends_in_the_name_of_another_domain_whatever_the_request_says(
-    api: ApiStack, owner: Owner, member: str
-) -> None:
+def test_no_request_can_send_in_the_name_of_another_domain(api: ApiStack, owner: Owner, member: str) -> None:
     api.operators.put_domain(Domain("other.com", signs=True))
     send(owner, **{member: {"From": "other.com"} if member == "Header" else "other.com"})
     assert [each.draft.sender for each in queued(api.deployed)] == [SHOP]
 
 
-def test_a_token_of_one_mailbox_does_not_send_from_another(api: ApiStack, owner: Owner) -> None:
+def test_a_token_of_one_mailbox_cannot_send_from_another(api: ApiStack, owner: Owner) -> None:
     api.operators.put_domain(Domain("other.com", signs=True))
     reply = api.ask("POST", "/mailboxes/other.com/outbox", token=owner.token, body=HELLO)
     assert (reply.status, reason(reply)) == (403, "AnothersMailbox")
     assert queued(api.deployed) == api.deployed.rows("OutboxTable") == []
 
 
-def test_nobody_sees_what_another_sent(api: ApiStack, owner: Owner) -> None:
+def test_sent_messages_are_visible_to_their_sender_only(api: ApiStack, owner: Owner) -> None:
     correlation = send(owner)["correlation"]
     bob = Owner(api, BOB, BOB_KEY)
     assert reason(bob.ask("GET", f"/outbox/{correlation}")) == "NotSent"
@@ -135,7 +131,7 @@ def test_nobody_sees_what_another_sent(api: ApiStack, owner: Owner) -> None:
 
 
 @pytest.mark.parametrize("domain", [None, Domain(SHOP), Domain(SHOP, inbox=False, signs=True)])
-def test_who_is_no_domain_that_is_served_here_with_a_key_cannot_send(api: ApiStack, domain: Domain | None) -> None:
+def test_only_a_served_domain_with_a_key_can_send(api: ApiStack, domain: Domain | None) -> None:
     api.operators.remove_domain(SHOP)
     if domain:
         api.operators.put_domain(domain)
@@ -150,7 +146,7 @@ def test_a_mailbox_of_the_delivery_service_cannot_send_messages_of_nlweb(api: Ap
 # --- once for each token ----------------------------------------------------------------------------------------------
 
 
-def test_the_same_token_again_is_the_same_message_and_nothing_more_is_queued(api: ApiStack, owner: Owner) -> None:
+def test_a_repeated_token_is_the_same_message_and_queues_nothing(api: ApiStack, owner: Owner) -> None:
     first = send(owner)
     api.clock.now += 3000
     assert send(owner, body={"Text": "Good morning ☀"}) == first
@@ -169,7 +165,7 @@ def test_the_same_token_for_another_message_is_refused(api: ApiStack, owner: Own
     assert [each.draft.correlation for each in queued(api.deployed)] == [first["correlation"]]
 
 
-def test_a_token_is_its_mailboxs_own(api: ApiStack, owner: Owner) -> None:
+def test_tokens_of_two_mailboxes_are_independent(api: ApiStack, owner: Owner) -> None:
     api.operators.put_domain(Domain("other.com", signs=True))
     api.mailboxes.set_keys("other.com", [api.directory.mailbox(SHOP).keys[0]])
     other = Owner(api, "other.com", SHOP_KEY)
@@ -184,7 +180,7 @@ def test_a_correlation_that_was_used_for_another_message_is_refused(api: ApiStac
     assert len(queued(api.deployed)) == 1
 
 
-def test_fifty_at_once_with_one_token_are_one_message(api: ApiStack) -> None:
+def test_fifty_concurrent_requests_with_one_token_are_one_message(api: ApiStack) -> None:
     together = Barrier(50)
     sending = api.sending(api.deployed.clients)
 
@@ -202,7 +198,7 @@ def test_fifty_at_once_with_one_token_are_one_message(api: ApiStack) -> None:
     assert message.carrier in {each.carrier for each in found}, "one of them goes on, and the others stop"
 
 
-def test_after_its_time_a_token_is_forgotten_and_the_message_not_shown_much_longer(api: ApiStack, owner: Owner) -> None:
+def test_a_token_expires_and_its_message_soon_after(api: ApiStack, owner: Owner) -> None:
     first = send(owner)["correlation"]
     rows = {row["sk"]["S"].partition("#")[0]: int(row["ttl"]["N"]) for row in api.deployed.rows("OutboxTable")}
     assert rows == {"token": int(NOW) + KEEP, "out": int(NOW) + KEEP + 86_400}
@@ -225,9 +221,7 @@ def wanted(**other: Any) -> NewMessage:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(4))
-def test_whatever_call_it_died_at_the_same_token_again_brings_the_message_on_its_way(
-    api: ApiStack, number: int, after: bool
-) -> None:
+def test_after_a_crash_at_any_call_a_repeated_token_sends_the_message(api: ApiStack, number: int, after: bool) -> None:
     calls: list[str] = []
 
     @contextmanager
@@ -275,7 +269,7 @@ def test_whatever_call_it_died_at_the_same_token_again_brings_the_message_on_its
         ({"dialect": "dtfw"}, 400, "NotARequest"),
     ],
 )
-def test_what_a_door_would_refuse_is_refused_here_and_nothing_is_written(
+def test_a_message_that_an_inbox_would_refuse_is_refused_and_not_stored(
     api: ApiStack, owner: Owner, other: dict[str, Any], status: int, code: str
 ) -> None:
     reply = owner.ask("POST", "/outbox", body={**HELLO, **other})
@@ -284,7 +278,7 @@ def test_what_a_door_would_refuse_is_refused_here_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("body", [b'{"a":1,"a":2}', b"1e999", b"[" * 64 + b"]" * 64, b"[" + b"1," * 100_000 + b"1]"])
-def test_what_is_json_and_not_i_json_is_refused_as_a_door_does(api: ApiStack, body: bytes) -> None:
+def test_json_that_is_not_i_json_is_refused_as_by_an_inbox(api: ApiStack, body: bytes) -> None:
     message = b'{"token":"t","to":"b.com","subject":"s","body":' + body + b"}"
     with pytest.raises(TheirError) as caught:
         api.sending(api.deployed.clients).send(SHOP, msgspec.json.decode(message, type=NewMessage))
@@ -292,7 +286,7 @@ def test_what_is_json_and_not_i_json_is_refused_as_a_door_does(api: ApiStack, bo
 
 
 @pytest.mark.parametrize("filler", ["x", "é", "漢", "🤝"])
-def test_the_longest_message_that_is_taken_can_be_queued_and_a_longer_one_is_refused_with_the_bound(
+def test_the_largest_message_can_be_queued_and_a_larger_one_is_refused_with_the_limit(
     api: ApiStack, filler: str
 ) -> None:
     sending = api.sending(api.deployed.clients)
@@ -324,7 +318,7 @@ JSON = st.recursive(
 
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(subject=st.text(min_size=1, max_size=260), body=JSON, number=st.integers(0))
-def test_what_is_taken_here_is_taken_by_every_door(api: ApiStack, subject: str, body: Json, number: int) -> None:
+def test_every_accepted_message_is_accepted_by_an_inbox(api: ApiStack, subject: str, body: Json, number: int) -> None:
     try:
         api.sending(api.deployed.clients).send(
             SHOP, wanted(token=f"{number}{subject}{body}"[:100], subject=subject, body=body)
@@ -342,7 +336,7 @@ KEY = PrivateKey.generate("ed25519")
 # --- what became of it ----------------------------------------------------------------------------------------------
 
 
-def test_what_became_of_a_message_is_shown(api: ApiStack, owner: Owner) -> None:
+def test_the_state_of_a_message_is_shown(api: ApiStack, owner: Owner) -> None:
     rows, at = outbox(api), int(NOW * 1000) + 5000
     ends = {
         "delivered": DeliveryEnd(State.DELIVERED, at, reply='{"Status":"Queued"}'),
@@ -360,7 +354,7 @@ def test_what_became_of_a_message_is_shown(api: ApiStack, owner: Owner) -> None:
     assert len(queued(api.deployed)) == 3, "what has ended is not queued again"
 
 
-def test_the_feedback_about_it_is_shown_beside_that(api: ApiStack, owner: Owner) -> None:
+def test_feedback_about_a_message_is_shown_with_its_state(api: ApiStack, owner: Owner) -> None:
     correlation = send(owner)["correlation"]
     outbox(api).report(Reported(SHOP, correlation, "b.com", "KeyNotFound", "No key.", int(NOW * 1000)))
     told = shown(owner, correlation)
@@ -389,7 +383,7 @@ def test_messages_are_listed_newest_first_in_pages(api: ApiStack, owner: Owner) 
     assert times == sorted(times, reverse=True)
 
 
-def test_a_cursor_of_messages_received_is_none_of_the_outbox(api: ApiStack, owner: Owner) -> None:
+def test_a_cursor_of_the_inbox_is_refused_by_the_outbox(api: ApiStack, owner: Owner) -> None:
     api.file("{}")
     send(owner)
     cursors = {path: said(owner.ask("GET", path))["cursor"] for path in ("/messages", "/outbox")}
@@ -398,12 +392,12 @@ def test_a_cursor_of_messages_received_is_none_of_the_outbox(api: ApiStack, owne
 
 
 @pytest.mark.parametrize("correlation", ["x", THEIRS, f"{THEIRS}0", "t1", str(UUID(int=0))])
-def test_what_was_not_sent_is_not_there(owner: Owner, correlation: str) -> None:
+def test_an_unknown_correlation_is_not_found(owner: Owner, correlation: str) -> None:
     send(owner)
     reply = owner.ask("GET", f"/outbox/{correlation}")
     assert (reply.status, reason(reply)) == (404, "NotSent")
 
 
 @pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "101"}, {"limit": "x"}])
-def test_a_page_has_a_bound(owner: Owner, query: dict[str, str]) -> None:
+def test_a_page_has_a_limit(owner: Owner, query: dict[str, str]) -> None:
     assert reason(owner.ask("GET", "/outbox", query=query)) == "NotARequest"

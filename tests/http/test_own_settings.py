@@ -40,7 +40,7 @@ def stored(api: ApiStack) -> str:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_kept_in_one_spelling_and_seen_within_a_minute(api: ApiStack, owner: Owner) -> None:
+def test_blocks_are_normalized_and_take_effect_within_a_minute(api: ApiStack, owner: Owner) -> None:
     written = ["Spam.COM.", "*.Bücher.example", "spam.com", "125A5C75-CB72-43D2-9695-37026DFCAA48"]
     blocks = ["spam.com", "*.xn--bcher-kva.example", "125a5c75-cb72-43d2-9695-37026dfcaa48"]
     assert said(change(owner, {"blocks": written}))["blocks"] == blocks
@@ -50,14 +50,14 @@ def test_blocks_are_kept_in_one_spelling_and_seen_within_a_minute(api: ApiStack,
     assert api.directory.mailbox(SHOP).blocks == frozenset(blocks)
 
 
-def test_what_is_not_named_stays(owner: Owner) -> None:
+def test_settings_that_are_not_named_stay(owner: Owner) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
     said(change(owner, {"subjects": {"Order@Shop": ORDERS}}))
     assert said(change(owner, {}))["blocks"] == ["spam.com"]
     assert said(change(owner, {"blocks": []}))["subjects"] == {"Order@Shop": ORDERS}
 
 
-def test_keys_shards_and_closing_leave_the_owners_settings(api: ApiStack, owner: Owner) -> None:
+def test_setting_keys_or_shards_and_closing_keep_the_owners_settings(api: ApiStack, owner: Owner) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
     api.mailboxes.set_keys(SHOP, [KEY])
     api.mailboxes.raise_shards(SHOP, 3)
@@ -77,7 +77,7 @@ def test_a_mailbox_that_is_no_domain_has_blocks_and_no_subjects(api: ApiStack) -
 # --- subjects ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_subject_goes_where_the_owner_says_within_a_minute(api: ApiStack, owner: Owner) -> None:
+def test_an_owners_rule_for_a_subject_takes_effect_within_a_minute(api: ApiStack, owner: Owner) -> None:
     changed = said(change(owner, {"subjects": {"Order@*": "Orders.Shop.com", "*": "SHOP.com."}}))
     assert changed["subjects"] == {"Order@*": ORDERS, "*": SHOP}
     api.clock.now += 30
@@ -86,12 +86,12 @@ def test_a_subject_goes_where_the_owner_says_within_a_minute(api: ApiStack, owne
     )  # fmt: skip
 
 
-def test_a_subject_that_is_null_is_taken_away(owner: Owner) -> None:
+def test_a_subject_set_to_null_is_removed(owner: Owner) -> None:
     said(change(owner, {"subjects": {"Order@*": ORDERS, "*": SHOP}}))
     assert said(change(owner, {"subjects": {"*": None, "Never@Set": None}}))["subjects"] == {"Order@*": ORDERS}
 
 
-def test_the_owner_sees_what_the_operator_set_and_not_where_it_goes(owner: Owner) -> None:
+def test_the_owner_sees_the_operators_subjects_without_their_targets(owner: Owner) -> None:
     shown = said(owner.ask("GET", "/settings"))
     assert shown["operators_subjects"] == {
         "Feedback@Buffer": {"treatment": "feedback"},
@@ -103,7 +103,7 @@ def test_the_owner_sees_what_the_operator_set_and_not_where_it_goes(owner: Owner
     assert QUEUE not in str(shown)
 
 
-def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_on(api: ApiStack, owner: Owner) -> None:
+def test_a_narrower_pattern_cannot_override_the_operators_handler(api: ApiStack, owner: Owner) -> None:
     said(change(owner, {"subjects": {"Order@Depot": ORDERS}}))
     wider = SubjectRule("*@Depot", Treatment.FORWARD, QUEUE)
     api.operators.put_subject(SHOP, wider)
@@ -118,7 +118,7 @@ def test_no_more_telling_pattern_takes_what_a_wider_one_of_the_operators_hands_o
 
 @pytest.mark.parametrize("pattern", ["Price@Shop", "Stock@Shop", "Feedback@Buffer", "Identity@Graph"])
 @pytest.mark.parametrize("target", [ORDERS, None])
-def test_no_handler_queue_or_buffer_of_the_operators_is_taken_away(
+def test_the_owner_cannot_remove_the_operators_handlers_queues_and_buffers(
     api: ApiStack, owner: Owner, pattern: str, target: str | None
 ) -> None:
     before = api.deployed.dump()
@@ -127,7 +127,7 @@ def test_no_handler_queue_or_buffer_of_the_operators_is_taken_away(
     assert api.deployed.dump() == before
 
 
-def test_a_mailbox_that_the_operator_named_gives_way_to_the_owners_and_comes_back(api: ApiStack, owner: Owner) -> None:
+def test_the_owners_mailbox_overrides_the_operators_until_it_is_removed(api: ApiStack, owner: Owner) -> None:
     assert reason(change(owner, {"subjects": {"Hello@Host": None}})) == "SubjectOfOperator", "it is the operator's"
     for target, goes_to in ((ORDERS, ORDERS), (None, SHOP)):
         said(change(owner, {"subjects": {"Hello@Host": target}}))
@@ -139,9 +139,7 @@ def test_a_mailbox_that_the_operator_named_gives_way_to_the_owners_and_comes_bac
         assert rule.target == goes_to
 
 
-def test_what_the_operator_gives_to_a_handler_later_is_the_operators_and_the_owner_may_tidy_up(
-    api: ApiStack, owner: Owner
-) -> None:
+def test_a_later_rule_of_the_operator_wins_and_the_owner_may_remove_the_old_one(api: ApiStack, owner: Owner) -> None:
     said(change(owner, {"subjects": {"Late@Shop": ORDERS}}))
     rule = SubjectRule("Late@Shop", Treatment.SYNC, "lambda:late")
     api.operators.put_subject(SHOP, rule)
@@ -159,7 +157,7 @@ def test_what_the_operator_gives_to_a_handler_later_is_the_operators_and_the_own
         "", "a..b", "*.shop.com", QUEUE, "lambda:price", "shop.com#1", "orders.shop.com/../x",
     ],
 )  # fmt: skip
-def test_a_subject_goes_into_no_mailbox_but_the_domains_own_and_those_below_that_there_are(
+def test_a_subject_can_go_to_existing_mailboxes_at_or_below_the_domain_only(
     api: ApiStack, owner: Owner, target: str
 ) -> None:
     for name in ("other.com", "evilshop.com", "closed.shop.com", "letters.shop.com"):
@@ -171,12 +169,12 @@ def test_a_subject_goes_into_no_mailbox_but_the_domains_own_and_those_below_that
 
 
 @pytest.mark.parametrize("pattern", ["", "@", "a@", "Or*er@Shop", "**", "a\nb", "x" * 257, "a@b@*"], ids=repr)
-def test_what_is_no_pattern_is_refused(api: ApiStack, owner: Owner, pattern: str) -> None:
+def test_an_invalid_pattern_is_refused(api: ApiStack, owner: Owner, pattern: str) -> None:
     assert reason(change(owner, {"subjects": {pattern: SHOP}})) == "SettingInvalid"
     assert stored(api) == ""
 
 
-def test_a_domain_with_other_letters_is_itself_in_either_spelling(api: ApiStack) -> None:
+def test_a_domain_is_the_same_in_unicode_and_in_punycode(api: ApiStack) -> None:
     name = "xn--bcher-kva.example"
     api.operators.put_domain(Domain(name))
     api.mailboxes.set_keys(name, [KEY])
@@ -196,7 +194,7 @@ def test_a_domain_with_other_letters_is_itself_in_either_spelling(api: ApiStack)
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_no_change_of_settings_is_refused(api: ApiStack, owner: Owner, body: object) -> None:
+def test_an_invalid_change_is_refused(api: ApiStack, owner: Owner, body: object) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
     before = stored(api)
     assert reason(change(owner, body)) == "NotARequest"
@@ -206,14 +204,14 @@ def test_what_is_no_change_of_settings_is_refused(api: ApiStack, owner: Owner, b
 @pytest.mark.parametrize(
     "body", [{"blocks": ["a.com", "com"]}, {"unverified": True, "blocks": []}, {"extension": {}}], ids=str
 )
-def test_settings_that_are_none_are_refused_and_change_nothing(api: ApiStack, owner: Owner, body: object) -> None:
+def test_invalid_settings_are_refused_and_change_nothing(api: ApiStack, owner: Owner, body: object) -> None:
     said(change(owner, {"blocks": ["spam.com"]}))
     before = stored(api)
     assert reason(change(owner, body)) == "SettingInvalid"
     assert stored(api) == before
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused(api: ApiStack, owner: Owner) -> None:
+def test_a_change_with_an_old_etag_is_refused(api: ApiStack, owner: Owner) -> None:
     etag = owner.ask("GET", "/settings").headers["ETag"]
     said(change(owner, {"blocks": ["spam.com"]}))
     assert reason(change(owner, {"blocks": []}, etag)) == "ChangedMeanwhile"
@@ -228,7 +226,7 @@ def test_a_change_without_if_match_is_refused(owner: Owner) -> None:
     assert (reply.status, reason(reply)) == (428, "MatchNeeded")
 
 
-def test_so_many_settings_are_kept_and_no_more(api: ApiStack, owner: Owner) -> None:
+def test_the_number_of_settings_is_limited(api: ApiStack, owner: Owner) -> None:
     names = [f"n{number:06d}.example" for number in range(3_000)]
     assert reason(change(owner, {"blocks": names})) == "SettingInvalid"
     assert said(change(owner, {"blocks": names[:1_500]}))

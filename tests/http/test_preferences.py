@@ -20,7 +20,7 @@ def change(owner: Owner, body: object, etag: str = "") -> object:
     return owner.ask("PATCH", "/settings", body=body, headers=given)
 
 
-def test_what_senders_are_told_is_what_the_owner_set_within_a_minute(api: ApiStack, bob: Owner) -> None:
+def test_senders_get_the_owners_settings_within_a_minute(api: ApiStack, bob: Owner) -> None:
     rules = {"minBalance": "5", "block": ["eve.eth"]}
     changed = said(change(bob, {"extension": {"supportedMessageTypes": ["EDIT"], "spamFilterRules": rules}}))  # type: ignore[arg-type]
     assert changed["extension"]["supportedMessageTypes"] == ["NEW", "EDIT"], "NEW is always there"
@@ -30,7 +30,7 @@ def test_what_senders_are_told_is_what_the_owner_set_within_a_minute(api: ApiSta
     assert said(bob.ask("GET", "/settings")) == changed
 
 
-def test_what_is_not_named_stays_and_what_is_null_is_taken_away(bob: Owner) -> None:
+def test_settings_not_named_stay_and_null_removes(bob: Owner) -> None:
     said(change(bob, {"extension": {"spamFilterRules": {"minNonce": 2, "block": ["eve.eth"]}}, "unverified": True}))  # type: ignore[arg-type]
     said(change(bob, {"extension": {"spamFilterRules": {"minNonce": None}}}))  # type: ignore[arg-type]
     settings = said(bob.ask("GET", "/settings"))
@@ -38,7 +38,7 @@ def test_what_is_not_named_stays_and_what_is_null_is_taken_away(bob: Owner) -> N
     assert settings["unverified"] is True
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused(api: ApiStack, bob: Owner) -> None:
+def test_a_change_with_an_old_etag_is_refused(api: ApiStack, bob: Owner) -> None:
     etag = bob.ask("GET", "/settings").headers["ETag"]
     said(change(bob, {"unverified": True}))  # type: ignore[arg-type]
     assert reason(change(bob, {"unverified": False}, etag)) == "ChangedMeanwhile"  # type: ignore[arg-type]
@@ -61,29 +61,29 @@ def test_a_change_without_if_match_is_refused(bob: Owner) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_are_none_are_refused_and_change_nothing(bob: Owner, body: object) -> None:
+def test_invalid_settings_are_refused_and_change_nothing(bob: Owner, body: object) -> None:
     before = said(bob.ask("GET", "/settings"))
     assert reason(change(bob, body)) == "NotARequest"  # type: ignore[arg-type]
     assert said(bob.ask("GET", "/settings")) == before
 
 
-def test_so_large_an_extension_is_kept_and_no_larger(bob: Owner) -> None:
+def test_the_size_of_the_profile_extension_is_limited(bob: Owner) -> None:
     names = [f"n{number:06d}.eth" for number in range(2_400)]
     assert reason(change(bob, {"extension": {"spamFilterRules": {"block": names}}})) == "NotARequest"  # type: ignore[arg-type]
     assert said(change(bob, {"extension": {"spamFilterRules": {"block": names[:2_000]}}}))  # type: ignore[arg-type]
 
 
-def test_a_change_of_whatever_is_there_is_made(bob: Owner) -> None:
+def test_a_change_with_a_star_condition_is_made(bob: Owner) -> None:
     assert said(change(bob, {"unverified": True}, "*"))["unverified"] is True  # type: ignore[arg-type]
 
 
-def test_what_is_set_for_messages_of_nlweb_is_not_set_for_letters_of_dm3(bob: Owner) -> None:
+def test_settings_of_nlweb_mailboxes_are_not_settings_of_dm3_mailboxes(bob: Owner) -> None:
     for body in ({"blocks": ["spam.com"]}, {"subjects": {"*": BOB}}):
         assert reason(change(bob, body)) == "SettingInvalid"  # type: ignore[arg-type]
     assert set(said(bob.ask("GET", "/settings"))) == {"extension", "unverified"}
 
 
-def test_an_encryption_scheme_that_the_door_refuses_cannot_be_told_to_senders(api: ApiStack, bob: Owner) -> None:
+def test_an_encryption_scheme_that_the_inbox_refuses_cannot_be_announced(api: ApiStack, bob: Owner) -> None:
     before = api.mailboxes.settings(BOB)
     told = {"extension": {"encryptionScheme": ["rot13", SCHEME]}}
     assert reason(change(bob, told)) == "SettingInvalid"  # type: ignore[arg-type]

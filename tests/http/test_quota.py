@@ -29,7 +29,7 @@ def size_of(api: ApiStack, *ids: str) -> int:
     return sum(row.place.length for row in rows if row and row.place)
 
 
-def test_what_is_acknowledged_is_taken_off_once(api: ApiStack, usages: Usages, owner: Owner) -> None:
+def test_an_acknowledgement_is_subtracted_once(api: ApiStack, usages: Usages, owner: Owner) -> None:
     one, two, three = filed(api, usages, "x", "y" * 100, "z" * 7)
     left = size_of(api, two)
     owner.acknowledge(one, three, "0" * 52)
@@ -37,7 +37,7 @@ def test_what_is_acknowledged_is_taken_off_once(api: ApiStack, usages: Usages, o
     assert usages.read(SHOP) == Usage(1, left, changes=2)
 
 
-def test_what_is_acknowledged_by_hash_is_taken_off(api: ApiStack, usages: Usages) -> None:
+def test_an_acknowledgement_by_hash_is_subtracted(api: ApiStack, usages: Usages) -> None:
     api.mailboxes.set_quota(BOB, messages=10)
     bob = Owner(api, BOB, BOB_KEY)
     api.file(envelope(1, messageHash="0xAA"), mailbox=BOB, conversation="alice.eth")
@@ -55,13 +55,13 @@ def test_a_mailbox_without_a_quota_is_not_counted(api: ApiStack, owner: Owner) -
     assert api.deployed.item("LimitsTable", pk=f"usage#{SHOP}") is None
 
 
-def test_its_status_says_how_much_it_may_hold(api: ApiStack, usages: Usages, owner: Owner) -> None:
+def test_the_status_has_the_quota(api: ApiStack, usages: Usages, owner: Owner) -> None:
     assert said(owner.ask("GET", "/status"))["max_messages"] == 10
     assert "max_bytes" not in said(owner.ask("GET", "/status"))
 
 
 @pytest.mark.parametrize("wrong", [(7, 700), (-3, -1), (0, 0)])
-def test_a_usage_that_is_wrong_is_put_right_when_the_owner_asks_for_the_status(
+def test_a_wrong_usage_is_corrected_when_the_status_is_read(
     api: ApiStack, usages: Usages, owner: Owner, wrong: tuple[int, int]
 ) -> None:
     usages.add(SHOP, *wrong)
@@ -71,16 +71,14 @@ def test_a_usage_that_is_wrong_is_put_right_when_the_owner_asks_for_the_status(
     assert (usage.messages, usage.bytes) == (2, size_of(api, *ids))
 
 
-def test_a_usage_that_is_wrong_is_put_right_when_the_owner_finds_nothing(
-    api: ApiStack, usages: Usages, owner: Owner
-) -> None:
+def test_a_wrong_usage_is_corrected_when_the_mailbox_is_empty(api: ApiStack, usages: Usages, owner: Owner) -> None:
     usages.add(SHOP, 10, 1000)
     assert owner.page()["messages"] == []
     assert (usages.read(SHOP).messages, usages.read(SHOP).bytes) == (0, 0)
 
 
 @pytest.mark.parametrize("query", [{"conversation": "nobody.com"}, {"after": "end"}])
-def test_a_part_of_a_mailbox_says_nothing_of_its_usage(
+def test_a_filtered_listing_does_not_correct_the_usage(
     api: ApiStack, usages: Usages, owner: Owner, query: dict[str, str]
 ) -> None:
     filed(api, usages, "x", "y")
@@ -89,16 +87,14 @@ def test_a_part_of_a_mailbox_says_nothing_of_its_usage(
     assert usages.read(SHOP).messages == 2
 
 
-def test_what_is_filed_while_the_owner_looks_is_not_lost_from_the_count(
-    api: ApiStack, usages: Usages, owner: Owner
-) -> None:
+def test_messages_filed_during_a_listing_stay_counted(api: ApiStack, usages: Usages, owner: Owner) -> None:
     begun = usages.read(SHOP)
     filed(api, usages, "x")
     api.counting().end(SHOP, begun, 0, 0)
     assert usages.read(SHOP).messages == 1
 
 
-def test_of_what_is_over_by_its_time_nothing_is_counted(api: ApiStack, usages: Usages, owner: Owner) -> None:
+def test_expired_messages_are_not_counted(api: ApiStack, usages: Usages, owner: Owner) -> None:
     [one] = filed(api, usages, "x")
     key = row_of(one, SHOP)
     assert key is not None

@@ -57,7 +57,7 @@ def rows(api: ApiStack) -> list[Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-def test_the_key_of_the_profile_opens_the_mailbox_and_the_token_lets_in(api: ApiStack, algorithm: str) -> None:
+def test_the_profiles_key_opens_a_mailbox_and_the_token_is_valid(api: ApiStack, algorithm: str) -> None:
     key = api.users.keys[EVE] = PrivateSigningKey.generate(algorithm)
     token = said(open_it(api, key=key))
     assert said(api.ask("GET", f"/mailboxes/{EVE}/messages", token=token))["messages"] == []
@@ -66,7 +66,7 @@ def test_the_key_of_the_profile_opens_the_mailbox_and_the_token_lets_in(api: Api
     assert Owner(api, EVE, key).page()["messages"] == []
 
 
-def test_who_tried_to_sign_in_before_is_let_in_at_once(api: ApiStack) -> None:
+def test_an_owner_who_tried_to_sign_in_before_can_sign_in_at_once(api: ApiStack) -> None:
     signing_in = signed(api.challenge(EVE), EVE_KEY)
     assert reason(api.ask("POST", f"/auth/{EVE}", body=signing_in)) == "NotTheOwner"
     token = said(open_it(api))
@@ -78,7 +78,7 @@ def test_the_service_may_stand_anywhere_in_the_profile(api: ApiStack) -> None:
     assert said(open_it(api))
 
 
-def test_a_mailbox_that_is_open_stays_as_it_is(api: ApiStack) -> None:
+def test_opening_an_open_mailbox_changes_nothing(api: ApiStack) -> None:
     said(open_it(api))
     api.operators.put_dm3_mailbox(Dm3Mailbox(EVE, takes_unverified=True))
     before = rows(api)
@@ -86,7 +86,7 @@ def test_a_mailbox_that_is_open_stays_as_it_is(api: ApiStack) -> None:
     assert rows(api) == before
 
 
-def test_whatever_the_operator_set_for_the_mailbox_stays(api: ApiStack) -> None:
+def test_the_operators_settings_of_a_mailbox_stay(api: ApiStack) -> None:
     api.mailboxes.raise_shards(EVE, 4)
     api.mailboxes.revoke_tokens(EVE)
     token = said(open_it(api))
@@ -99,7 +99,7 @@ def test_whatever_the_operator_set_for_the_mailbox_stays(api: ApiStack) -> None:
 # --- not opened -------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_opened_where_the_operator_did_not_say_so(deployed: Deployed) -> None:
+def test_no_mailbox_is_opened_unless_the_operator_enabled_it(deployed: Deployed) -> None:
     api = ApiStack(deployed)
     api.users.keys[EVE] = EVE_KEY
     before = rows(api)
@@ -118,7 +118,7 @@ def test_a_profile_that_names_other_services_opens_nothing(api: ApiStack) -> Non
 
 
 @pytest.mark.parametrize("closed", ["closed", "removed", "removed and closed"])
-def test_what_the_operator_closed_no_owner_opens_again(api: ApiStack, closed: str) -> None:
+def test_an_owner_cannot_reopen_a_mailbox_that_the_operator_closed(api: ApiStack, closed: str) -> None:
     said(open_it(api))
     if "removed" in closed:
         assert api.operators.remove_dm3_mailbox(EVE)
@@ -134,14 +134,14 @@ def test_what_the_operator_closed_no_owner_opens_again(api: ApiStack, closed: st
     assert said(open_it(api)), "the operator opened it"
 
 
-def test_a_mailbox_that_the_operator_removes_meanwhile_stays_removed(api: ApiStack) -> None:
+def test_a_mailbox_removed_concurrently_stays_removed(api: ApiStack) -> None:
     said(open_it(api))
     api.operators.remove_dm3_mailbox(EVE)
     assert not api.mailboxes.open_letters(EVE), "whatever was read before"
     assert api.operators.dm3_mailboxes() == [Dm3Mailbox(BOB)]
 
 
-def test_mail_of_nlweb_is_no_profiles_of_the_same_name(api: ApiStack) -> None:
+def test_a_profile_does_not_open_an_nlweb_mailbox_of_the_same_name(api: ApiStack) -> None:
     """A mailbox that has its owner, a domain, and what is below it: nobody comes to them by a profile."""
     api.mailboxes.set_keys("orders.org", [KEY])
     api.operators.put_domain(Domain("xn--bcher-kva.example"))
@@ -154,7 +154,7 @@ def test_mail_of_nlweb_is_no_profiles_of_the_same_name(api: ApiStack) -> None:
     assert rows(api) == before
 
 
-def test_while_the_registry_cannot_be_asked_everybody_is_told_to_come_again_and_nothing_changes(
+def test_while_the_registry_is_unavailable_requests_get_503_and_nothing_changes(
     api: ApiStack,
 ) -> None:
     text, before = challenge(api), api.deployed.dump()
@@ -172,7 +172,7 @@ def test_while_the_registry_cannot_be_asked_everybody_is_told_to_come_again_and_
 # --- the challenge and the signature ----------------------------------------------------------------------------------
 
 
-def test_a_challenge_for_opening_is_none_for_signing_in_and_the_other_way_round(api: ApiStack) -> None:
+def test_challenges_for_opening_and_signing_in_are_not_interchangeable(api: ApiStack) -> None:
     said(open_it(api))
     for text in (challenge(api), challenge(api, purpose="open")):
         assert reason(api.ask("POST", f"/auth/{EVE}", body=signed(text, EVE_KEY))) == "ChallengeInvalid"
@@ -185,7 +185,7 @@ def test_a_challenge_has_no_other_purpose(api: ApiStack) -> None:
     assert reason(api.ask("GET", f"/auth/{EVE}", query={"purpose": "send money"})) == "NotARequest"
 
 
-def test_a_challenge_counts_once_for_two_minutes_for_one_name_and_one_host(api: ApiStack) -> None:
+def test_a_challenge_is_valid_once_for_two_minutes_for_one_name_and_host(api: ApiStack) -> None:
     api.users.keys["eva.eth"] = EVE_KEY
     text, before = challenge(api), rows(api)
     assert reason(open_it(api, "eva.eth", text=text)) == "ChallengeInvalid"
@@ -201,19 +201,19 @@ def test_a_challenge_counts_once_for_two_minutes_for_one_name_and_one_host(api: 
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b.c", "x" * 2048, "🤝.🤝.🤝"])
-def test_what_we_did_not_give_is_no_challenge(api: ApiStack, text: str) -> None:
+def test_a_challenge_that_we_did_not_issue_is_invalid(api: ApiStack, text: str) -> None:
     assert reason(open_it(api, text=text)) == "ChallengeInvalid"
 
 
 @pytest.mark.parametrize("signature", ["", "!", "AAAA", "A" * 2048, "🤝"])
-def test_what_is_no_signature_opens_nothing(api: ApiStack, signature: str) -> None:
+def test_an_invalid_signature_opens_nothing(api: ApiStack, signature: str) -> None:
     before = api.deployed.dump()
     body = {"challenge": challenge(api), "signature": signature}
     assert reason(api.ask("POST", f"/mailboxes/{EVE}", body=body)) == "NotTheOwner"
     assert api.deployed.dump() == before
 
 
-def test_who_cannot_sign_learns_nothing_and_makes_us_write_nothing(api: ApiStack) -> None:
+def test_a_request_without_a_valid_signature_learns_and_stores_nothing(api: ApiStack) -> None:
     """Whether a name has a mailbox, had one, has a profile, or names us: all answers are one."""
     api.users.keys |= {"closed.eth": EVE_KEY, "removed.eth": EVE_KEY, SHOP: EVE_KEY}
     for name in ("closed.eth", "removed.eth"):
@@ -230,7 +230,7 @@ def test_who_cannot_sign_learns_nothing_and_makes_us_write_nothing(api: ApiStack
     assert api.deployed.dump() == before
 
 
-def test_the_operators_key_of_a_mailbox_is_no_key_to_open_one(api: ApiStack) -> None:
+def test_a_key_set_by_the_operator_does_not_open_a_mailbox(api: ApiStack) -> None:
     assert reason(open_it(api, SHOP, SHOP_KEY)) == "NotTheOwner"
     api.mailboxes.set_keys(EVE, [KEY])
     assert reason(open_it(api, EVE, SHOP_KEY)) == "NotTheOwner"
@@ -239,7 +239,7 @@ def test_the_operators_key_of_a_mailbox_is_no_key_to_open_one(api: ApiStack) -> 
 # --- dm3's reference --------------------------------------------------------------------------------------------------
 
 
-def test_the_reference_submits_the_published_profile_and_signs_in_then(api: ApiStack) -> None:
+def test_the_reference_client_submits_its_published_profile_and_then_signs_in(api: ApiStack) -> None:
     reply = submitted(api)
     assert (reply.status, reply.body) == (200, b'""'), "no token: a profile is anybody's to read"
     assert reason(api.ask("GET", f"/delivery/messages/incoming/{EVE}", token=said(reply))) == "TokenInvalid"
@@ -265,7 +265,7 @@ def test_another_profile_than_the_published_one_opens_nothing(api: ApiStack) -> 
     assert rows(api) == before
 
 
-def test_who_submits_a_profile_is_not_told_why_it_opens_nothing(api: ApiStack) -> None:
+def test_a_refused_profile_does_not_reveal_why(api: ApiStack) -> None:
     api.users.keys |= {"closed.eth": EVE_KEY, SHOP: EVE_KEY}
     api.operators.put_dm3_mailbox(Dm3Mailbox("closed.eth"))
     api.mailboxes.close("closed.eth", 1)
@@ -278,14 +278,14 @@ def test_who_submits_a_profile_is_not_told_why_it_opens_nothing(api: ApiStack) -
     [None, [], {}, {"profile": [], "signature": ""}, {"profile": {}, "signature": None}, {"profile": {}}],
     ids=str,
 )
-def test_what_is_no_signed_profile_is_refused(api: ApiStack, body: object) -> None:
+def test_an_invalid_signed_profile_is_refused(api: ApiStack, body: object) -> None:
     assert reason(api.ask("POST", f"/profile/{EVE}", body=body)) == "NotARequest"
 
 
 # --- how often --------------------------------------------------------------------------------------------------------
 
 
-def test_a_name_is_looked_up_so_often_and_no_more(api: ApiStack) -> None:
+def test_look_ups_of_one_name_are_limited(api: ApiStack) -> None:
     tries = OF_A_NAME_A_SECOND * BURST_SECONDS
     for _ in range(tries):
         assert reason(open_it(api, key=PrivateSigningKey.generate())) == "NotTheOwner"
@@ -298,7 +298,7 @@ def test_a_name_is_looked_up_so_often_and_no_more(api: ApiStack) -> None:
     assert said(open_it(api))
 
 
-def test_all_names_together_are_looked_up_so_often_and_no_more(api: ApiStack) -> None:
+def test_look_ups_of_all_names_together_are_limited(api: ApiStack) -> None:
     for number in range(A_SECOND * BURST_SECONDS):
         assert reason(open_it(api, f"n{number}.eth")) == "NotTheOwner"
     asked = api.users.asked
@@ -308,7 +308,7 @@ def test_all_names_together_are_looked_up_so_often_and_no_more(api: ApiStack) ->
     assert said(open_it(api))
 
 
-def test_what_is_no_challenge_is_looked_up_for_nobody(api: ApiStack) -> None:
+def test_an_invalid_challenge_causes_no_look_up(api: ApiStack) -> None:
     asked = api.users.asked
     for _ in range(100):
         assert reason(open_it(api, text="x")) == "ChallengeInvalid"

@@ -55,17 +55,17 @@ def router() -> Router:
     )
 
 
-def test_a_request_comes_to_the_handler_of_its_method_and_path(router: Router) -> None:
+def test_a_request_reaches_the_handler_of_its_method_and_path(router: Router) -> None:
     assert router.respond(request("GET", "/open")).body == b"nobody"
     assert router.respond(request("GET", "/names/BOB", authorization="alice")).body == b"bob"
 
 
-def test_head_comes_to_the_handler_of_get(router: Router) -> None:
+def test_head_reaches_the_handler_of_get(router: Router) -> None:
     assert router.respond(request("HEAD", "/open")).status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "", "/other", "/names", "/names/a/b", "/open/", "open"])
-def test_another_path_is_none(router: Router, path: str) -> None:
+def test_an_unknown_path_is_not_found(router: Router, path: str) -> None:
     response = router.respond(request("GET", path, authorization="alice"))
     assert (response.status, response.reason) == (404, NO_SUCH_ROUTE)
 
@@ -83,12 +83,12 @@ def test_a_path_may_end_with_a_slash_where_that_is_allowed() -> None:
         ("POST", "/names/a", "GET, HEAD, OPTIONS, PUT"),
     ],
 )
-def test_another_method_is_told_which_are_allowed(router: Router, method: str, path: str, allowed: str) -> None:
+def test_a_wrong_method_gets_405_with_the_allowed_methods(router: Router, method: str, path: str, allowed: str) -> None:
     response = router.respond(request(method, path))
     assert (response.status, response.headers["Allow"]) == (405, allowed)
 
 
-def test_an_authentication_scheme_is_asked_before_the_handler(router: Router) -> None:
+def test_authentication_runs_before_the_handler(router: Router) -> None:
     refused = router.respond(request("GET", "/names/bob"))
     assert (refused.status, refused.reason) == (401, TOKEN_INVALID)
 
@@ -108,7 +108,7 @@ def test_every_error_becomes_a_response(router: Router, path: str, reason: Reaso
     assert b"boom" not in response.body
 
 
-def test_a_page_of_an_allowed_origin_may_ask_and_read_even_a_refusal(router: Router) -> None:
+def test_an_allowed_origin_may_read_refusals(router: Router) -> None:
     asked = router.respond(request("OPTIONS", "/names/bob", origin="https://a.example"))
     assert (asked.status, asked.headers["Access-Control-Allow-Origin"]) == (204, "https://a.example")
     refused = router.respond(request("GET", "/names/bob", origin="https://a.example"))

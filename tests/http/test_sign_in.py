@@ -29,29 +29,29 @@ def claims(token: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("key", [SHOP_KEY, PrivateKey.generate("rsa")], ids=["Ed25519", "RSA"])
-def test_an_owner_signs_in_by_a_key_that_was_set(api: ApiStack, key: PrivateKey) -> None:
+def test_an_owner_signs_in_with_a_key_that_the_operator_set(api: ApiStack, key: PrivateKey) -> None:
     api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
     assert Owner(api, SHOP, key).page()["messages"] == []
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-def test_an_owner_signs_in_by_the_key_of_a_dm3_profile(api: ApiStack, algorithm: str) -> None:
+def test_an_owner_signs_in_with_the_key_of_a_dm3_profile(api: ApiStack, algorithm: str) -> None:
     key = PrivateSigningKey.generate(algorithm)
     api.users.keys[BOB] = key
     assert Owner(api, BOB, key).page()["messages"] == []
 
 
-def test_a_profile_does_not_open_a_mailbox_that_is_none(api: ApiStack) -> None:
+def test_a_profile_does_not_sign_in_to_a_mailbox_that_does_not_exist(api: ApiStack) -> None:
     api.users.keys["eve.eth"] = BOB_KEY
     assert refused(api, "eve.eth", api.challenge("eve.eth"), BOB_KEY) == "NotTheOwner"
 
 
-def test_the_name_may_be_written_as_people_do(api: ApiStack) -> None:
+def test_the_name_may_be_spelled_in_any_case(api: ApiStack) -> None:
     challenge = api.challenge("ShOp.CoM")
     assert said(api.ask("POST", "/auth/shop.com/", body=signed(challenge, SHOP_KEY)))
 
 
-def test_what_is_no_name_is_refused(api: ApiStack) -> None:
+def test_an_invalid_name_is_refused(api: ApiStack) -> None:
     assert reason(api.ask("GET", "/auth/a..b")) == "NoMailboxName"
 
 
@@ -62,7 +62,7 @@ def test_another_key_does_not_sign_in(api: ApiStack) -> None:
     assert refused(api, SHOP, api.challenge(), PrivateKey.generate("ed25519")) == "NotTheOwner"
 
 
-def test_who_has_a_mailbox_cannot_be_told_by_asking(api: ApiStack) -> None:
+def test_a_challenge_does_not_reveal_whether_a_mailbox_exists(api: ApiStack) -> None:
     api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
     api.mailboxes.close("closed.com", 1)
     answers = []
@@ -75,19 +75,19 @@ def test_who_has_a_mailbox_cannot_be_told_by_asking(api: ApiStack) -> None:
     assert api.deployed.rows("LimitsTable") == []
 
 
-def test_a_challenge_counts_once(api: ApiStack) -> None:
+def test_a_challenge_is_valid_once(api: ApiStack) -> None:
     challenge = api.challenge()
     assert said(api.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
     assert refused(api, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_who_cannot_sign_does_not_use_a_challenge_up(api: ApiStack) -> None:
+def test_a_wrong_signature_does_not_use_up_a_challenge(api: ApiStack) -> None:
     challenge = api.challenge()
     assert refused(api, SHOP, challenge, PrivateKey.generate("ed25519")) == "NotTheOwner"
     assert said(api.ask("POST", f"/auth/{SHOP}", body=signed(challenge, SHOP_KEY)))
 
 
-def test_a_challenge_counts_for_two_minutes(api: ApiStack) -> None:
+def test_a_challenge_is_valid_for_two_minutes(api: ApiStack) -> None:
     challenge = api.challenge()
     api.clock.now += 119
     late = api.challenge()
@@ -96,7 +96,7 @@ def test_a_challenge_counts_for_two_minutes(api: ApiStack) -> None:
     assert refused(api, SHOP, late, SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_a_challenge_is_remembered_for_as_long_as_it_counts(api: ApiStack) -> None:
+def test_a_used_challenge_is_remembered_as_long_as_it_is_valid(api: ApiStack) -> None:
     api.sign_in()
     [row] = api.deployed.rows("LimitsTable")
     assert int(row["ttl"]["N"]) >= api.clock.now + 120
@@ -108,18 +108,18 @@ def test_a_challenge_is_bound_to_the_name_and_the_host(api: ApiStack) -> None:
     assert refused(api, SHOP, api.challenge(host="evil.com"), SHOP_KEY) == "ChallengeInvalid"
 
 
-def test_a_token_is_no_challenge_and_a_challenge_no_token(api: ApiStack) -> None:
+def test_tokens_and_challenges_are_not_interchangeable(api: ApiStack) -> None:
     assert refused(api, SHOP, api.sign_in(), SHOP_KEY) == "ChallengeInvalid"
     assert with_token(api, api.challenge()) == "TokenInvalid"
 
 
 @pytest.mark.parametrize("challenge", ["", "x", "a.b.c", "x" * 2048, "🤝.🤝.🤝"])
-def test_what_we_did_not_give_is_no_challenge(api: ApiStack, challenge: str) -> None:
+def test_a_challenge_that_we_did_not_issue_is_invalid(api: ApiStack, challenge: str) -> None:
     assert refused(api, SHOP, challenge, SHOP_KEY) == "ChallengeInvalid"
 
 
 @pytest.mark.parametrize("signature", ["", "!", "AAAA", "A" * 2048, "🤝"])
-def test_what_is_no_signature_is_by_nobody(api: ApiStack, signature: str) -> None:
+def test_an_invalid_signature_does_not_sign_in(api: ApiStack, signature: str) -> None:
     body = {"challenge": api.challenge(), "signature": signature}
     assert reason(api.ask("POST", f"/auth/{SHOP}", body=body)) == "NotTheOwner"
 
@@ -128,14 +128,14 @@ def test_what_is_no_signature_is_by_nobody(api: ApiStack, signature: str) -> Non
     "body",
     [None, [], {}, {"challenge": "x"}, {"challenge": 1, "signature": "x"}, {"challenge": "x" * 2049, "signature": ""}],
 )
-def test_what_is_no_signed_challenge_is_refused(api: ApiStack, body: object) -> None:
+def test_an_invalid_signed_challenge_is_refused(api: ApiStack, body: object) -> None:
     assert reason(api.ask("POST", f"/auth/{SHOP}", body=body)) == "NotARequest"
 
 
 # --- the token -------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_token_nothing_is_told(api: ApiStack) -> None:
+def test_a_request_without_a_token_learns_nothing(api: ApiStack) -> None:
     reply = api.ask("GET", STATUS)
     assert reason(reply) == "TokenInvalid"
     assert reply.headers["WWW-Authenticate"].startswith("Bearer")
@@ -145,11 +145,11 @@ def test_a_token_opens_its_own_mailbox_only(api: ApiStack) -> None:
     assert with_token(api, api.sign_in(BOB, BOB_KEY)) == "AnothersMailbox"
 
 
-def test_a_token_counts_at_the_host_that_gave_it(api: ApiStack) -> None:
+def test_a_token_is_valid_at_the_host_that_issued_it_only(api: ApiStack) -> None:
     assert with_token(api, api.sign_in(), host="evil.com") == "TokenInvalid"
 
 
-def test_a_token_counts_for_an_hour(api: ApiStack) -> None:
+def test_a_token_is_valid_for_an_hour(api: ApiStack) -> None:
     token = api.sign_in()
     api.clock.now += 3599
     assert said(api.ask("GET", STATUS, token=token))
@@ -157,7 +157,7 @@ def test_a_token_counts_for_an_hour(api: ApiStack) -> None:
     assert with_token(api, token) == "TokenInvalid"
 
 
-def test_a_token_from_the_future_is_none(api: ApiStack) -> None:
+def test_a_token_from_the_future_is_invalid(api: ApiStack) -> None:
     token = api.sign_in()
     api.clock.now -= 60
     assert said(api.ask("GET", STATUS, token=token)), "clocks differ"
@@ -171,7 +171,7 @@ def forged(token: str, key: Ed25519PrivateKey | str | None, algorithm: str, **he
     return jwt.encode(claims(token), key, algorithm, headers={"typ": given["typ"], "kid": given["kid"]})
 
 
-def test_a_token_by_no_key_of_ours_is_none(api: ApiStack) -> None:
+def test_a_token_signed_by_another_key_is_invalid(api: ApiStack) -> None:
     token = api.sign_in()
     for bad in (
         forged(token, Ed25519PrivateKey.generate(), "EdDSA"),
@@ -182,7 +182,7 @@ def test_a_token_by_no_key_of_ours_is_none(api: ApiStack) -> None:
         assert with_token(api, bad) == "TokenInvalid"
 
 
-def test_a_token_that_was_changed_is_none(api: ApiStack) -> None:
+def test_a_changed_token_is_invalid(api: ApiStack) -> None:
     head, body, signature = api.sign_in().split(".")
     changed = urlsafe_b64encode(
         json.dumps({**json.loads(urlsafe_b64decode(body + "==")), "sub": BOB}).encode()
@@ -192,11 +192,11 @@ def test_a_token_that_was_changed_is_none(api: ApiStack) -> None:
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "x" * 5000, "🤝"])
-def test_what_is_no_token_is_none(api: ApiStack, token: str) -> None:
+def test_a_malformed_token_is_invalid(api: ApiStack, token: str) -> None:
     assert with_token(api, token) == "TokenInvalid"
 
 
-def test_signing_out_ends_all_tokens_and_no_later_one(api: ApiStack) -> None:
+def test_signing_out_revokes_all_earlier_tokens_only(api: ApiStack) -> None:
     one, two = Owner(api), Owner(api)
     api.clock.now += 1
     assert said(one.ask("POST", "/sign-out"))["signed_out_at"] == "2026-11-21T09:30:01.000Z"
@@ -206,7 +206,7 @@ def test_signing_out_ends_all_tokens_and_no_later_one(api: ApiStack) -> None:
 
 
 @pytest.mark.parametrize("ahead", [-60, -1, 0, 1, 59])
-def test_signing_out_ends_tokens_of_instances_whose_clocks_differ_and_no_later_one(api: ApiStack, ahead: float) -> None:
+def test_signing_out_revokes_tokens_of_instances_whose_clocks_differ(api: ApiStack, ahead: float) -> None:
     api.clock.now += ahead
     theirs = Owner(api)
     api.clock.now -= ahead
@@ -221,7 +221,7 @@ def test_signing_out_ends_tokens_of_instances_whose_clocks_differ_and_no_later_o
     assert said(later.ask("GET", "/status"))
 
 
-def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(api: ApiStack) -> None:
+def test_removing_a_key_revokes_its_tokens_within_a_minute(api: ApiStack) -> None:
     other = PrivateKey.generate("ed25519")
     api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode() for key in (SHOP_KEY, other)])
     old, new = Owner(api, SHOP, SHOP_KEY), Owner(api, SHOP, other)
@@ -231,7 +231,7 @@ def test_a_key_that_is_taken_away_takes_its_tokens_along_within_a_minute(api: Ap
     assert said(new.ask("GET", "/status"))
 
 
-def test_a_mailbox_that_is_closed_lets_nobody_in_any_more(api: ApiStack) -> None:
+def test_a_closed_mailbox_refuses_all_requests(api: ApiStack) -> None:
     owner = Owner(api)
     api.mailboxes.close(SHOP, 1)
     api.clock.now += 30
@@ -242,7 +242,7 @@ def test_a_mailbox_that_is_closed_lets_nobody_in_any_more(api: ApiStack) -> None
 # --- what signs them -------------------------------------------------------------------------------------------------
 
 
-def test_a_new_key_signs_from_its_time_on_and_the_old_ones_tokens_count(api: ApiStack) -> None:
+def test_a_new_key_signs_from_its_start_and_old_tokens_stay_valid(api: ApiStack) -> None:
     old = Owner(api)
     api.token_keys.add("another random text" * 3, int(api.clock.now) + 120, drop_before=0)
     assert jwt.get_unverified_header(api.challenge())["kid"] == "0"
@@ -251,7 +251,7 @@ def test_a_new_key_signs_from_its_time_on_and_the_old_ones_tokens_count(api: Api
     assert said(old.ask("GET", "/status"))
 
 
-def test_a_key_that_signed_nothing_for_long_is_forgotten(api: ApiStack) -> None:
+def test_an_old_token_key_is_deleted(api: ApiStack) -> None:
     now = int(api.clock.now)
     for begins in (now, now + DAY, now + 2 * DAY):
         api.token_keys.add(f"text of {begins}", begins, drop_before=begins - 3 * 3600)
@@ -259,7 +259,7 @@ def test_a_key_that_signed_nothing_for_long_is_forgotten(api: ApiStack) -> None:
     assert set(secret) == {str(now + DAY), str(now + 2 * DAY)}
 
 
-def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(api: ApiStack) -> None:
+def test_an_unavailable_registry_affects_only_names_that_need_a_look_up(api: ApiStack) -> None:
     api.users.away = True
     assert Owner(api).page()["messages"] == []
     assert refused(api, BOB, api.challenge(BOB), BOB_KEY) == "ProfileLookupFailed"
@@ -268,7 +268,7 @@ def test_a_registry_that_cannot_be_asked_stops_only_those_it_might_speak_of(api:
     assert Owner(api, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
 
 
-def test_while_the_registry_cannot_be_asked_all_names_are_told_the_same(api: ApiStack) -> None:
+def test_while_the_registry_is_unavailable_all_dm3_names_get_the_same_answer(api: ApiStack) -> None:
     api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
     api.mailboxes.close("closed.com", 1)
     api.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
