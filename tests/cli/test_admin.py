@@ -149,7 +149,7 @@ def ill(checks: Checks, status: str = "bad") -> list[str]:
 # --- a local stack -----------------------------------------------------------------------------------------------
 
 
-def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, deployments: TwoDeployments) -> None:
+def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deployments: TwoDeployments) -> None:
     code, checks = status("fresh")
     assert (code, ill(checks), ill(checks, "warning")) == (1, ["domains"], ["jobs library"])
     assert checks["domains"]["next"] == (
@@ -164,7 +164,7 @@ def test_a_fresh_deployment_is_told_what_it_lacks(status: Ask, deployments: TwoD
     ]  # fmt: skip
 
 
-def test_what_it_says_to_do_leads_to_one_that_has_all_it_needs(
+def test_following_its_suggestions_leads_to_a_complete_deployment(
     status: Ask, postroom: Postroom, deployments: TwoDeployments
 ) -> None:
     deployments.stack.deploy("pasted")
@@ -191,7 +191,9 @@ def test_what_it_says_to_do_leads_to_one_that_has_all_it_needs(
     assert checks["jobs library"]["found"] == f"{LIBRARY} is published"
 
 
-def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, deployments: TwoDeployments) -> None:
+def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
+    postroom: Postroom, deployments: TwoDeployments
+) -> None:
     result = postroom("admin", "status", "--local", str(deployments.folder), "--deployment", "fresh")
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
@@ -202,7 +204,7 @@ def test_people_read_a_line_for_each_and_what_to_do_next(postroom: Postroom, dep
     assert lines[-1] == "fresh: bad"
 
 
-def test_a_function_that_may_not_run_is_bad(status: Ask, deployments: TwoDeployments) -> None:
+def test_a_function_with_no_concurrency_is_bad(status: Ask, deployments: TwoDeployments) -> None:
     client, door = deployments.client("lambda"), deployments.output("InboxFunction")
     client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=0)
     code, checks = status("complete")
@@ -214,7 +216,7 @@ def test_a_function_that_may_not_run_is_bad(status: Ask, deployments: TwoDeploym
     assert ill(status("complete")[1]) == []
 
 
-def test_a_queue_that_nobody_works_off_is_bad(status: Ask, deployments: TwoDeployments) -> None:
+def test_a_queue_without_an_active_event_source_is_bad(status: Ask, deployments: TwoDeployments) -> None:
     client = deployments.client("lambda")
     [source] = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))[
         "EventSourceMappings"
@@ -227,7 +229,7 @@ def test_a_queue_that_nobody_works_off_is_bad(status: Ask, deployments: TwoDeplo
 
 
 @pytest.mark.parametrize("queue", list(running.DEAD_LETTERS))
-def test_a_dead_letter_is_bad_and_stays(status: Ask, deployments: TwoDeployments, queue: str) -> None:
+def test_a_dead_letter_is_bad_and_is_not_removed(status: Ask, deployments: TwoDeployments, queue: str) -> None:
     sqs, url = deployments.client("sqs"), deployments.output(f"{queue}Url")
     sqs.send_message(QueueUrl=url, MessageBody="{}")
     codes = [status("complete") for _ in range(2)]
@@ -236,7 +238,7 @@ def test_a_dead_letter_is_bad_and_stays(status: Ask, deployments: TwoDeployments
     assert str(codes[0][1][f"queue {queue}"]["found"]).startswith("1 dead letter: ")
 
 
-def test_a_last_run_is_told(status: Ask, deployments: TwoDeployments) -> None:
+def test_the_last_run_of_a_job_is_shown(status: Ask, deployments: TwoDeployments) -> None:
     s3, bucket, name = deployments.client("s3"), deployments.output("Bucket"), "jobs/reports/compact/latest.json"
     assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has come to its end yet")
     s3.put_object(Bucket=bucket, Key=name, Body=json.dumps({"began_ms": 1}).encode())
@@ -251,7 +253,7 @@ def test_a_last_run_is_told(status: Ask, deployments: TwoDeployments) -> None:
 @pytest.mark.parametrize(
     "text", ["no JSON, but s3cr3t", '["s3cr3t"]', '{"0": {"no text": "s3cr3t"}}', '{"s3cr3t": {"pem": "s3cr3t"}}']
 )
-def test_a_secret_that_cannot_be_read_is_bad_and_is_not_shown(
+def test_an_unreadable_secret_is_bad_and_is_not_shown(
     postroom: Postroom, status: Ask, deployments: TwoDeployments, text: str
 ) -> None:
     secrets = deployments.client("secretsmanager")
@@ -279,7 +281,7 @@ def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> Non
     assert all(len(text) == 64 and text not in shown for secret in texts for text in secret.values())
 
 
-def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
+def test_an_older_deployment_needs_a_new_deploy(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
     told = json.loads((deployments.folder / "local.json").read_text())
     for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "DeadLetterFunction"):
         del told["deployments"]["complete"]["outputs"][name]
@@ -292,7 +294,7 @@ def test_an_older_deployment_is_to_be_deployed_anew(status: Ask, deployments: Tw
     assert ill(checks, "not checked") == ["token keys", "function DeadLetterFunction", "queue CourierDeadLetterQueue"]
 
 
-def test_what_is_not_there_any_more_is_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
+def test_deleted_resources_are_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
     told = json.loads((deployments.folder / "local.json").read_text())
     outputs = told["deployments"]["complete"]["outputs"]
     outputs |= {
@@ -314,7 +316,7 @@ def test_what_is_not_there_any_more_is_bad(status: Ask, deployments: TwoDeployme
 # --- a deployment on AWS -----------------------------------------------------------------------------------------
 
 
-def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(
+def test_on_aws_hosts_and_alarm_subscribers_are_required(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
     where = ("--stack-name", "complete", *fake_dns.options)
@@ -333,7 +335,7 @@ def test_on_aws_it_takes_hosts_and_somebody_who_is_told_of_alarms(
     assert checks["alarm topic"]["found"] == "told are email op@shop.example"
 
 
-def test_the_record_that_it_says_to_publish_is_the_one_that_is_missing(
+def test_the_suggested_dns_record_is_the_missing_one(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns, postroom: Postroom, tmp_path: Path
 ) -> None:
     where = ("--stack-name", "complete", *fake_dns.options)
@@ -355,7 +357,7 @@ def test_the_record_that_it_says_to_publish_is_the_one_that_is_missing(
         fake_dns.tree.put(SHOP, "")
 
 
-def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(
+def test_hosts_without_dns_records_are_shown_with_the_records(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
     # The stack of hosts is not made here: one that says the same of itself, and has some.
@@ -373,7 +375,7 @@ def test_hosts_that_nobody_is_led_to_are_shown_with_their_records(
     )
 
 
-def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns) -> None:
+def test_an_active_alarm_is_bad_and_named(status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns) -> None:
     cloudwatch = on_aws.client("cloudwatch")
     alarms = cloudwatch.describe_alarms(AlarmNamePrefix="complete-DeadLettersAlarm")["MetricAlarms"]
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="ALARM", StateReason="a test")
@@ -392,7 +394,7 @@ def test_an_alarm_that_is_on_is_bad_by_its_name(status: Ask, on_aws: TwoDeployme
     assert re.fullmatch(r"none of \d+ is on", str(checks["alarms"]["found"]))
 
 
-def test_where_nothing_is_bad_but_hosts_cannot_be_looked_up_it_is_not_known(
+def test_a_failed_look_up_of_hosts_makes_the_status_unknown(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
     code, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
@@ -417,7 +419,7 @@ DENIED = {
 
 
 @pytest.mark.parametrize("permission", DENIED)
-def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
+def test_a_missing_permission_leaves_only_its_checks_unknown(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns, monkeypatch: pytest.MonkeyPatch, permission: str
 ) -> None:
     iam, user = on_aws.client("iam"), "operator-" + permission.replace(":", "-")
@@ -443,13 +445,13 @@ def test_what_may_not_be_looked_at_is_not_known_and_the_rest_is(
     )
 
 
-def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: TwoDeployments) -> None:
+def test_a_missing_stack_is_one_sentence(postroom: Postroom, on_aws: TwoDeployments) -> None:
     result = postroom("admin", "status", "--stack-name", "nowhere")
     assert (result.exit_code, result.stdout) == (5, "")
     assert f"there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION)" in result.stderr
 
 
-def test_a_stack_of_something_else_is_not_to_be_deployed_over(status: Ask, on_aws: TwoDeployments) -> None:
+def test_no_deploy_is_suggested_over_a_foreign_stack(status: Ask, on_aws: TwoDeployments) -> None:
     body = {
         "Resources": {"Any": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {"ApiUrl": {"Value": "https://other.example"}},
@@ -486,7 +488,7 @@ def test_the_outputs_of_a_stack(status: str, outputs: set[str], expected: str) -
         ("AWS_ACCESS_KEY_ID", "`aws sts get-caller-identity` must work first"),
     ],
 )
-def test_who_has_not_said_who_or_where_is_told_how(
+def test_without_credentials_or_region_the_error_says_what_to_set(
     postroom: Postroom, on_aws: TwoDeployments, monkeypatch: pytest.MonkeyPatch, unset: str, said: str
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -496,7 +498,7 @@ def test_who_has_not_said_who_or_where_is_told_how(
     assert said in result.stderr
 
 
-def test_whose_session_is_over_is_told_what_must_work_first(
+def test_an_expired_session_names_the_command_to_try_first(
     postroom: Postroom, on_aws: TwoDeployments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -518,7 +520,7 @@ def test_whose_session_is_over_is_told_what_must_work_first(
         (missing_output("X"), "no output X", "this release to prod: `sam build && sam deploy`"),
     ],
 )
-def test_a_question_that_is_not_answered_leaves_a_check_open(error: Exception, found: str, todo: str) -> None:
+def test_a_failed_request_leaves_its_check_unknown(error: Exception, found: str, todo: str) -> None:
     def question() -> str:
         raise error
 
@@ -543,7 +545,7 @@ DM3_KEYS = ServiceKeys.generate().as_json()
 RECORDS = {f"nlweb.{SHOP}": f"nlweb.{SHOP}. CNAME d-1.example."}
 
 
-def test_what_it_looks_for_is_what_the_template_has() -> None:
+def test_the_checked_resources_are_those_of_the_template() -> None:
     outputs = template()["Outputs"]
     assert set(setting_up.NEEDED) == {name for name, output in outputs.items() if "Condition" not in output}
     functions = resources("AWS::Serverless::Function")
@@ -584,7 +586,7 @@ def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
     assert (check.status, todo in check.next) == (expected, True)
 
 
-def test_a_domain_whose_key_record_has_no_room_in_dns_ends_nothing(
+def test_a_domain_too_long_for_a_key_record_does_not_stop_the_checks(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
     from postroom.cli.opened import open_deployment
@@ -623,7 +625,7 @@ def test_hosts(place: NamedDeployment, records: Mapping[str, str], domains: list
     assert setting_up.judge_hosts(place, records, domains, len(domains or ())).status == expected
 
 
-def test_of_many_domains_it_says_that_not_all_hosts_are_looked_up() -> None:
+def test_with_many_domains_it_says_that_only_some_hosts_are_looked_up() -> None:
     check = setting_up.judge_hosts(AWS, RECORDS, [f"{n}.example" for n in range(9)], 5)
     assert "those of 5 domains are looked up" in check.found
 
@@ -646,7 +648,7 @@ def test_a_host(met: DoctorCheck, record: str | None, is_first: bool, expected: 
     assert (check.name, check.status, todo in check.next) == (f"host nlweb.{SHOP}", expected, True)
 
 
-def test_a_host_of_ours_that_answers_5xx_is_not_to_be_waited_for() -> None:
+def test_a_host_of_ours_that_answers_5xx_is_bad() -> None:
     met = not_found_out("inbox", NotNowError(OUTBOUND_FAILED, "answered 500"))
     check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
     assert (check.status, check.found) == (
@@ -680,7 +682,7 @@ OTHER = PrivateKey.generate("ed25519").public
         (KeyFound("pk1", UNKNOWN, BLANK), "not checked", "no answer", "try again later"),
     ],
 )
-def test_what_is_published_of_the_key_that_signs(found: KeyFound | None, expected: str, told: str, todo: str) -> None:
+def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected: str, told: str, todo: str) -> None:
     check = setting_up.judge_published(SHOP, NLWEB, STORED, found)
     assert (check.name, check.status) == (f"key record of {SHOP} for nlweb.org", expected)
     assert told in check.found
@@ -729,7 +731,7 @@ def test_the_key_of_a_domain(signs: bool, keys: Json | None, expected: str) -> N
         assert f"`postroom doctor {SHOP} --selector pk1` looks" in check.found
 
 
-def test_a_domain_for_which_nothing_is_taken_in_needs_no_key() -> None:
+def test_a_domain_without_an_inbox_needs_no_key() -> None:
     assert setting_up.judge_domain_key(AWS, Domain(SHOP, inbox=False, buffer=True), {}).status == "good"
 
 
@@ -791,7 +793,7 @@ def test_a_function(change: Json, expected: str, todo: str) -> None:
     assert (check.status, todo in check.next) == (expected, True)
 
 
-def test_a_function_without_a_bound_is_given_none() -> None:
+def test_a_function_without_reserved_concurrency_is_not_asked_to_have_any() -> None:
     for logical in ("MailboxFunction", "DeadLetterFunction"):
         check = running.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
         assert check.next == "`aws lambda delete-function-concurrency --function-name prod-Door-1`"
@@ -835,7 +837,7 @@ def test_a_library_is_the_same_however_it_is_compressed() -> None:
     assert not is_packed(taken[:at] + b"\xff\x00" + taken[at + 2 :])
 
 
-def test_a_library_of_before_an_upgrade_is_told(status: Ask, deployments: TwoDeployments) -> None:
+def test_a_library_of_an_older_release_is_reported(status: Ask, deployments: TwoDeployments) -> None:
     s3, place = deployments.client("s3"), {"Bucket": deployments.output("Bucket"), "Key": f"jobs/lib/{LIBRARY}"}
     s3.put_object(**place, Body=b"an older one")
     try:
@@ -870,7 +872,7 @@ def test_the_last_run_of_a_job(job: str, stack: Stack, days: int | None, expecte
         ([], "warning", "`aws sns subscribe --topic-arn arn:t "),
     ],
 )
-def test_who_is_told_of_alarms(found: list[Subscription], expected: str, todo: str) -> None:
+def test_subscribers_of_the_alarms(found: list[Subscription], expected: str, todo: str) -> None:
     check = running.judge_subscriptions("arn:t", found)
     assert (check.status, todo in check.next) == (expected, True)
 

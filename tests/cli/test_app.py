@@ -51,7 +51,7 @@ def test_the_version_is_the_distributions() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["frobnicate"], ["sign", "--frobnicate"], ["domain", "frobnicate"], ["verify"]])
-def test_what_is_not_offered_is_a_usage_error(postroom: Postroom, arguments: list[str]) -> None:
+def test_an_unknown_command_or_option_is_a_usage_error(postroom: Postroom, arguments: list[str]) -> None:
     result = postroom(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: " in result.stderr
@@ -85,23 +85,23 @@ def failing(error: BaseException) -> typer.Typer:
         (ValueError("surprise"), 3, "a fault of postroom itself (ValueError: surprise); please report it"),
     ],
 )
-def test_an_error_is_a_sentence_and_an_exit_code(error: Exception, code: int, sentence: str) -> None:
+def test_an_error_is_one_sentence_and_an_exit_code(error: Exception, code: int, sentence: str) -> None:
     result = CliRunner(env={"POSTROOM_DEBUG": None}).invoke(failing(error), ["fail"])
     assert result.exit_code == code
     assert result.stderr.startswith(f"postroom: {sentence}")
     assert result.stderr.count("\n") == 1
 
 
-def test_who_asks_for_it_gets_the_stack_trace() -> None:
+def test_the_stack_trace_is_shown_on_request() -> None:
     with pytest.raises(ValueError, match="surprise"):
         CliRunner(env={"POSTROOM_DEBUG": "1"}).invoke(failing(ValueError("surprise")), ["fail"], catch_exceptions=False)
 
 
-def test_an_interrupt_is_none_of_these() -> None:
+def test_an_interrupt_is_not_an_error() -> None:
     assert CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"]).exit_code == 130
 
 
-def test_an_error_that_a_library_made_of_an_interrupt_is_one() -> None:
+def test_an_interrupt_that_a_library_wraps_is_still_an_interrupt() -> None:
     error = FormError()
     error.__cause__ = KeyboardInterrupt()
     assert CliRunner().invoke(failing(error), ["fail"]).exit_code == 130
@@ -117,7 +117,7 @@ def test_the_program_is_the_same_as_the_app() -> None:
 POSTROOM = str(Path(sys.executable).parent / "postroom")
 
 
-def test_standard_input_that_is_closed_is_a_sentence() -> None:
+def test_closed_standard_input_is_one_sentence() -> None:
     ended = run("/bin/sh", "-c", f'"{POSTROOM}" verify - <&-')
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "postroom: standard input is closed; name a file, or pipe one in\n"
@@ -132,7 +132,7 @@ def test_standard_input_that_is_closed_is_a_sentence() -> None:
     ],
 )
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_standard_output_that_is_closed_changes_no_verdict(
+def test_closed_standard_output_does_not_change_the_exit_code(
     tmp_path: Path, envelope: Callable[..., str], arguments: str, code: int, closed: str
 ) -> None:
     """Not 1, with which Python itself ends when it could not print."""
@@ -145,9 +145,7 @@ def test_standard_output_that_is_closed_changes_no_verdict(
 
 
 @pytest.mark.parametrize("arguments", [("verify", "message.json", "--json"), ("verify", "message.json"), ("--help",)])
-def test_where_nobody_reads_it_ends_quietly_and_not_as_a_bad_message(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_closed_pipe_ends_quietly_with_its_own_exit_code(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "message.json").write_text("[]")
     reading, writing = os.pipe()
     os.close(reading)
@@ -164,7 +162,7 @@ def test_where_nobody_reads_it_ends_quietly_and_not_as_a_bad_message(
     [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}],
     ids=["the C locale", "ascii"],
 )
-def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_the_locale_does_not_change_json_output(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "key.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
     (tmp_path / "body.json").write_text('{"Say": "🤝"}', encoding="utf-8")
     kept = {"PATH": os.environ["PATH"]} | environment
@@ -186,7 +184,7 @@ def test_the_locale_does_not_change_what_programs_read(tmp_path: Path, environme
     assert b"\\xe9/MSG:1" in postroom("verify", "signed.json", "--resolver", "tcp://127.0.0.1:1")
 
 
-def test_a_disk_that_is_full_is_no_fault_of_ours() -> None:
+def test_a_full_disk_is_not_our_fault() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run([POSTROOM, "cost"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == Exit.UNAVAILABLE
@@ -231,7 +229,7 @@ def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code:
     assert said["message"]
 
 
-def test_the_hint_is_apart_for_programs_and_in_the_sentence_for_people() -> None:
+def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:
     fault = NotFoundFault("no shop", hint="`add` makes one")
     _, said = told("fail", "--json", error=fault)
     assert (said["message"], said["hint"]) == ("no shop", "`add` makes one")
@@ -242,13 +240,13 @@ def test_the_hint_is_apart_for_programs_and_in_the_sentence_for_people() -> None
     "arguments", [("frobnicate", "--json"), ("domain", "frobnicate", "--json"), ("domain", "add", "--json"),
                   ("cost", "--size", "x", "--json"), ("cost", "--front", "x", "--json")]
 )  # fmt: skip
-def test_a_command_line_that_cannot_be_read_is_an_object_too(postroom: Postroom, arguments: tuple[str, ...]) -> None:
+def test_a_usage_error_is_an_object_with_json_too(postroom: Postroom, arguments: tuple[str, ...]) -> None:
     result = postroom(*arguments)
     said = json.loads(result.stderr)["error"]
     assert (result.exit_code, result.stdout, said["code"]) == (2, "", "usage")
 
 
-def test_what_comes_after_two_hyphens_is_no_option(postroom: Postroom) -> None:
+def test_arguments_after_two_hyphens_are_not_options(postroom: Postroom) -> None:
     assert postroom("verify", "--", "--json").stderr == "postroom: --json: No such file or directory\n"
 
 

@@ -107,7 +107,7 @@ def filled(bob: ArchiveCommands) -> ArchiveCommands:
 
 
 # ---- pull ------------------------------------------------------------------------------------------------------------
-def test_mail_comes_home_and_is_acknowledged(bob: ArchiveCommands) -> None:
+def test_pull_stores_and_acknowledges_messages(bob: ArchiveCommands) -> None:
     bob.file("hello")
     bob.served.api.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
     result = bob.pull()
@@ -123,7 +123,7 @@ def test_mail_comes_home_and_is_acknowledged(bob: ArchiveCommands) -> None:
     }
 
 
-def test_mail_of_a_domain_comes_home_too(bob: ArchiveCommands) -> None:
+def test_pull_works_for_a_domain(bob: ArchiveCommands) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
     bob.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
     assert bob.pull(name=SHOP, key="shop.pem", home="shop").stdout == "1 messages came home\n"
@@ -136,7 +136,7 @@ def test_mail_of_a_domain_comes_home_too(bob: ArchiveCommands) -> None:
     assert (told["messages"], told["unproven"], told["flaws"]) == (1, 1, [])
 
 
-def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: ArchiveCommands) -> None:
+def test_messages_left_in_the_mailbox_are_reported_with_exit_code_3(filled: ArchiveCommands) -> None:
     archive_of_bob = open_archive(FolderHome(filled.folder / "mail"), filled.folder / "bob.json")
     conversation = filled.folder / "mail" / conversation_key(archive_of_bob.filing.root, "alice.eth")
     conversation.write_bytes(conversation.read_bytes()[:-1])
@@ -148,7 +148,7 @@ def test_what_stays_in_the_mailbox_is_told_and_is_exit_code_3(filled: ArchiveCom
     assert filled.waiting() == 1
 
 
-def test_letters_of_before_a_change_of_keys_come_home_with_the_old_key_file(
+def test_messages_sealed_to_an_old_key_are_pulled_with_its_key_file(
     bob: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob.file("before")
@@ -192,7 +192,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_done_is_said_and_changes_nothing(bob: ArchiveCommands, fault: str) -> None:
+def test_an_impossible_pull_is_refused_and_changes_nothing(bob: ArchiveCommands, fault: str) -> None:
     given, code, why = REFUSED[fault]
     bob.file("hello")
     result = bob.pull(**given)
@@ -201,7 +201,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(bob: ArchiveCommands, f
     assert bob.waiting() == 1
 
 
-def test_letters_are_not_pulled_without_the_profiles(bob: ArchiveCommands) -> None:
+def test_dm3_messages_are_not_pulled_without_a_registry(bob: ArchiveCommands) -> None:
     bob.file("hello")
     ca = ("--ca-file", str(bob.served.ca_file), "--local", str(bob.served.local))
     (bob.folder / "names.json").write_text("{}")
@@ -212,7 +212,7 @@ def test_letters_are_not_pulled_without_the_profiles(bob: ArchiveCommands) -> No
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def test_list_tells_with_whom_how_many_and_the_newest(filled: ArchiveCommands) -> None:
+def test_list_shows_the_partner_number_and_newest_message_of_each_conversation(filled: ArchiveCommands) -> None:
     assert [line.split() for line in filled("list").stdout.splitlines()] == [
         ["partner", "messages", "newest"],
         ["alice.eth", "2", "2026-11-21T09:30:00.003Z"],
@@ -236,7 +236,7 @@ def test_list_tells_with_whom_how_many_and_the_newest(filled: ArchiveCommands) -
     assert [it["partner"] for it in told["conversations"]] == ["alice.eth", "carol.eth", "postroom:set-aside"]
 
 
-def test_show_tells_a_conversation(filled: ArchiveCommands) -> None:
+def test_show_prints_a_conversation(filled: ArchiveCommands) -> None:
     lines = filled("show", "Alice.eth").stdout.splitlines()
     assert lines == [
         "2026-11-21T09:30:00.001Z  alice.eth",
@@ -251,7 +251,7 @@ def test_show_tells_a_conversation(filled: ArchiveCommands) -> None:
     assert (result.exit_code, "no conversation with nobody.eth" in result.output) == (5, True)
 
 
-def test_to_show_a_conversation_reads_its_chunks_and_no_other(
+def test_show_reads_the_chunks_of_its_conversation_only(
     filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -263,7 +263,7 @@ def test_to_show_a_conversation_reads_its_chunks_and_no_other(
     assert len(set(read)) == 3
 
 
-def test_what_strangers_write_steers_no_terminal(bob: ArchiveCommands) -> None:
+def test_text_of_strangers_cannot_control_the_terminal(bob: ArchiveCommands) -> None:
     bob.file("\x1b[2Jboo\u202e", 1)
     bob.pull()
     for command in (("show", "alice.eth"), ("search", "boo")):
@@ -272,14 +272,14 @@ def test_what_strangers_write_steers_no_terminal(bob: ArchiveCommands) -> None:
         assert not {"\x1b", "\u202e"} & set(out)
 
 
-def test_an_archive_that_is_not_there_is_told(bob: ArchiveCommands) -> None:
+def test_a_missing_archive_is_reported(bob: ArchiveCommands) -> None:
     for command in (["list"], ["show", "x.eth"], ["search", "x"], ["index"], ["export", "x"], ["verify"]):
         result = bob(*command)
         assert (result.exit_code, "no archive in this home yet" in result.output) == (5, True)
     assert not (bob.folder / "mail").exists()
 
 
-def test_the_home_of_another_key_is_told(filled: ArchiveCommands) -> None:
+def test_a_home_of_another_key_is_reported(filled: ArchiveCommands) -> None:
     for command in (["list"], ["show", "x.eth"], ["search", "x"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
         result = filled(*command, key="other.json")
         assert (result.exit_code, "another key" in result.output) == (2, True)
@@ -309,7 +309,7 @@ def test_the_index_follows_the_archive_and_may_be_removed(filled: ArchiveCommand
     assert index.exists()
 
 
-def test_an_index_that_cannot_be_used_is_told(filled: ArchiveCommands) -> None:
+def test_an_unusable_index_is_reported(filled: ArchiveCommands) -> None:
     filled("index")
     [index] = (filled.folder / "cache" / "postroom" / "archive").iterdir()
     index.unlink()
@@ -332,7 +332,7 @@ def test_an_export_is_imported_elsewhere_and_merged(filled: ArchiveCommands) -> 
 
 
 @pytest.mark.parametrize("damage", ["short", "foreign", "none"])
-def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: ArchiveCommands, damage: str) -> None:
+def test_a_damaged_or_foreign_export_is_reported_and_changes_nothing(filled: ArchiveCommands, damage: str) -> None:
     filled("export", "mail.json")
     file = filled.folder / "mail.json"
     if damage == "short":
@@ -345,7 +345,7 @@ def test_a_damaged_or_foreign_file_is_told_and_changes_nothing(filled: ArchiveCo
     assert not (filled.folder / "new").exists()
 
 
-def test_an_archive_moves_and_the_old_home_says_where(filled: ArchiveCommands) -> None:
+def test_the_old_home_of_a_moved_archive_names_the_new_one(filled: ArchiveCommands) -> None:
     before = filled.said("list")
     assert filled("move", "--to", "new").exit_code == 0
     result = filled("list")
@@ -360,7 +360,7 @@ def test_an_archive_moves_and_the_old_home_says_where(filled: ArchiveCommands) -
     assert filled.pull(home="new").exit_code == 0
 
 
-def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled: ArchiveCommands) -> None:
+def test_mail_left_in_an_old_home_is_moved_to_the_current_one(filled: ArchiveCommands) -> None:
     assert filled("move", "--to", "new").exit_code == 0
     assert filled("move", "--to", "newer", home="new").exit_code == 0
     result = filled("move", "--to", "new")
@@ -369,7 +369,7 @@ def test_what_is_left_in_an_old_home_is_moved_to_where_the_archive_is_now(filled
     assert len(list((filled.folder / "mail").glob("0x*"))) == 1
 
 
-def test_an_archive_does_not_move_to_where_it_is(filled: ArchiveCommands) -> None:
+def test_an_archive_does_not_move_to_its_own_home(filled: ArchiveCommands) -> None:
     (filled.folder / "link").symlink_to(filled.folder / "mail")
     result = filled("move", "--to", "link")
     assert (result.exit_code, "are the same" in result.output) == (2, True)
@@ -433,7 +433,7 @@ def at_service(filled: ArchiveCommands) -> ServiceArchive:
 
 
 @pytest.mark.parametrize("to", [("--to", THERE), ("--to", f"{THERE}/"), ("--to", "service", "--at", URL)])
-def test_an_archive_moves_to_the_post_office_and_back(at_service: ServiceArchive, to: tuple[str, ...]) -> None:
+def test_an_archive_moves_to_service_storage_and_back(at_service: ServiceArchive, to: tuple[str, ...]) -> None:
     before = at_service.said("list", home="mail")
     assert at_service("move", *to, home="mail").exit_code == 0
     result = at_service("list", home="mail")
@@ -449,7 +449,7 @@ def test_an_archive_moves_to_the_post_office_and_back(at_service: ServiceArchive
     assert at_service.said("list", home="mail") == before
 
 
-def test_every_command_takes_a_home_at_the_post_office(at_service: ServiceArchive) -> None:
+def test_every_command_accepts_a_home_in_service_storage(at_service: ServiceArchive) -> None:
     commands = {
         "list": ["list"],
         "show": ["show", "alice.eth"],
@@ -466,7 +466,7 @@ def test_every_command_takes_a_home_at_the_post_office(at_service: ServiceArchiv
     assert at_service.said("list", home="new") == before["list"]
 
 
-def test_an_archive_is_verified_at_the_post_office_as_at_home(
+def test_an_archive_in_service_storage_is_verified_like_a_local_one(
     at_service: ServiceArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert at_service("move", "--to", THERE, home="mail").exit_code == 0
@@ -480,21 +480,21 @@ def test_an_archive_is_verified_at_the_post_office_as_at_home(
 
 
 @pytest.mark.parametrize("home", [THERE, "service"])
-def test_mail_comes_home_to_the_post_office(at_service: ServiceArchive, home: str) -> None:
+def test_pull_stores_messages_in_service_storage(at_service: ServiceArchive, home: str) -> None:
     at_service.commands.file("to be kept there", 9)
     assert at_service.commands.pull(home=home).stdout == "1 messages came home\n"
     assert at_service.commands.waiting() == 0
     assert "    to be kept there\n" in at_service("show", "alice.eth").stdout
 
 
-def test_a_domain_keeps_its_archive_at_the_post_office(at_service: ServiceArchive) -> None:
+def test_a_domain_can_have_its_archive_in_service_storage(at_service: ServiceArchive) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
     at_service.commands.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
     assert at_service.commands.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages came home\n"
     assert "Rechnung" in at_service("show", "b.com", key="shop.pem", home=f"{URL}/{SHOP}").stdout
 
 
-def test_service_is_understood_only_where_a_post_office_is_told(at_service: ServiceArchive) -> None:
+def test_service_is_a_valid_home_only_with_a_post_office(at_service: ServiceArchive) -> None:
     for command in (["list"], ["verify"], ["move", "--to", "new"]):
         result = at_service(*command, home="service")
         assert (result.exit_code, "say https://HOST/NAME" in result.output) == (2, True)
@@ -502,14 +502,14 @@ def test_service_is_understood_only_where_a_post_office_is_told(at_service: Serv
     at_service("list", home="mail")
 
 
-def test_an_archive_does_not_move_to_the_mailbox_where_it_is(at_service: ServiceArchive) -> None:
+def test_an_archive_does_not_move_to_its_own_service_storage(at_service: ServiceArchive) -> None:
     assert at_service("move", "--to", THERE, home="mail").exit_code == 0
     result = at_service("move", "--to", "https://NLWEB.shop.com:443/Bob.eth/")
     assert (result.exit_code, "are the same" in result.output) == (2, True)
     assert at_service("list").exit_code == 0
 
 
-def test_a_post_office_without_room_says_so_and_nothing_is_lost(at_service: ServiceArchive) -> None:
+def test_full_service_storage_is_reported_and_nothing_is_lost(at_service: ServiceArchive) -> None:
     at_service.set_quota(3, 100_000)
     result = at_service("move", "--to", THERE, home="mail")
     assert (result.exit_code, "StorageFull" in result.output) == (1, True)
@@ -523,14 +523,14 @@ def test_a_post_office_without_room_says_so_and_nothing_is_lost(at_service: Serv
     assert at_service.commands.pull(home="service").stdout == "1 messages came home\n"
 
 
-def test_another_key_opens_nothing_at_the_post_office(at_service: ServiceArchive) -> None:
+def test_another_key_opens_nothing_in_service_storage(at_service: ServiceArchive) -> None:
     assert at_service("move", "--to", THERE, home="mail").exit_code == 0
     for command in (["list"], ["export", "x"], ["verify"], ["move", "--to", "y"]):
         result = at_service(*command, key="other.json")
         assert (result.exit_code, "NotTheOwner" in result.output) == (1, True)
 
 
-def test_the_mailbox_of_two_names_keeps_the_archive_of_one(at_service: ServiceArchive) -> None:
+def test_service_storage_holds_the_archive_of_its_own_name_only(at_service: ServiceArchive) -> None:
     """Both names have one key, so that it is not the post office that says no."""
     users = at_service.commands.served.api.users
     users.keys["second.eth"] = users.keys[BOB]
@@ -542,7 +542,7 @@ def test_the_mailbox_of_two_names_keeps_the_archive_of_one(at_service: ServiceAr
 
 
 @pytest.mark.usefixtures("no_pauses")
-def test_a_post_office_that_is_away_is_exit_code_3_and_nothing_is_acknowledged(at_service: ServiceArchive) -> None:
+def test_an_unavailable_post_office_is_exit_code_3_and_nothing_is_acknowledged(at_service: ServiceArchive) -> None:
     at_service.commands.file("late", 9)
     at_service.commands.served.before = lambda asked: 503 if "/storage/" in asked else None
     result = at_service.commands.pull(home="service")
@@ -561,7 +561,7 @@ def test_a_whole_archive_is_verified(filled: ArchiveCommands) -> None:
     assert filled.said("verify")["unproven"] == 3
 
 
-def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: ArchiveCommands) -> None:
+def test_verify_reports_each_flaw_with_exit_code_4(filled: ArchiveCommands) -> None:
     for path in (filled.folder / "mail").glob("0x*"):
         if path.stat().st_size > 1000:
             path.write_bytes(path.read_bytes()[:-1])
@@ -572,7 +572,7 @@ def test_what_is_wrong_and_where_is_told_and_is_exit_code_4(filled: ArchiveComma
     assert json.loads(filled("verify", "--json").stdout)["flaws"]
 
 
-def test_who_changed_keys_is_proven_by_older_registries(
+def test_old_registries_prove_messages_of_senders_who_changed_keys(
     filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(USERS, "alice.eth", STRANGER)
@@ -588,7 +588,7 @@ def test_no_key_is_ever_shown(filled: ArchiveCommands) -> None:
         assert not any(secret in filled(*command).output for secret in secrets)
 
 
-def test_a_bar_is_shown_on_a_terminal_only(filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_bar_is_shown_on_a_terminal_only(filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch) -> None:
     with progress("reading", lambda: pytest.fail("nobody looks")) as met:
         met(1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

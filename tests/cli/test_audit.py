@@ -85,7 +85,7 @@ def described(result: Result) -> dict[str, Any]:
     return said
 
 
-def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_consistent_store_has_no_problems(store: Store, audited: Callable[..., Result], tmp_path: Path) -> None:
     lines = log(store.file("a"), store.discard("b"))
     (tmp_path / "door.log").write_text("START RequestId: 1\n" + "\n".join(lines))
     shown = audited("--ledger", "door.log")
@@ -105,7 +105,7 @@ def test_a_store_in_which_all_is_well_gives_zeros(store: Store, audited: Callabl
     assert (set(said["problems"].values()), said["findings"]) == ({0}, [])
 
 
-def test_a_note_is_told_and_all_is_well_in_spite_of_it(store: Store, audited: Callable[..., Result]) -> None:
+def test_a_note_is_shown_and_is_not_a_problem(store: Store, audited: Callable[..., Result]) -> None:
     told = [store.file("a")]
     store.now += 60
     stranger = store.row("b")
@@ -121,7 +121,7 @@ def test_a_note_is_told_and_all_is_well_in_spite_of_it(store: Store, audited: Ca
     assert (said["clean"], said["untold"], said["problems"]["NotInLedger"]) == (True, 1, 1)
 
 
-def test_what_the_door_accepted_is_read_from_its_log(store: Store, audited: Callable[..., Result]) -> None:
+def test_accepted_messages_are_read_from_the_inbox_log(store: Store, audited: Callable[..., Result]) -> None:
     logs, group = store.storage_stack.clients("logs"), "/aws/lambda/inbox"
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="1")
@@ -137,7 +137,7 @@ def test_what_the_door_accepted_is_read_from_its_log(store: Store, audited: Call
     assert "has no message in that time" in nothing.stderr
 
 
-def test_what_is_wrong_is_told_with_where_and_what_to_do(
+def test_a_problem_is_shown_with_its_place_and_next_step(
     store: Store, audited: Callable[..., Result], tmp_path: Path
 ) -> None:
     lines = log(store.file("a"), store.accepted("b"))
@@ -157,7 +157,7 @@ def test_what_is_wrong_is_told_with_where_and_what_to_do(
     assert {problem for problem, n in said["problems"].items() if n} == {"BytesMissing", "Lost"}
 
 
-def test_without_a_ledger_the_store_is_looked_at_alone_and_that_is_said(
+def test_without_a_ledger_only_the_store_is_audited_and_the_output_says_so(
     store: Store, audited: Callable[..., Result]
 ) -> None:
     for claim in "abc":
@@ -167,7 +167,9 @@ def test_without_a_ledger_the_store_is_looked_at_alone_and_that_is_said(
     assert (shown.exit_code, "--since HOURS" in shown.stdout) == (0, True)
 
 
-def test_of_many_findings_some_are_shown_and_the_rest_is_counted(store: Store, audited: Callable[..., Result]) -> None:
+def test_only_some_of_many_findings_are_shown_and_the_rest_are_counted(
+    store: Store, audited: Callable[..., Result]
+) -> None:
     for number in range(22):
         store.seen.claim_home(f"n#{number}", None, store.row(f"{number}"), now=store.now, forget_at=store.now + DAY)
     shown = audited()
@@ -184,21 +186,21 @@ def test_of_many_findings_some_are_shown_and_the_rest_is_counted(store: Store, a
         (("--since", "inf"), "less than or equal to 88000"),
     ],
 )
-def test_what_cannot_be_asked_that_way_is_a_usage_error(
+def test_options_that_do_not_go_together_are_a_usage_error(
     postroom: Postroom, storage_stack: StorageStack, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("audit", *options, *storage_stack.options)
     assert (result.exit_code, sentence in result.stderr) == (code_of(sentence), True), result.stderr
 
 
-def test_a_ledger_that_tells_of_no_message_is_said_so(store: Store, audited: Callable[..., Result]) -> None:
+def test_a_ledger_without_messages_is_reported(store: Store, audited: Callable[..., Result]) -> None:
     # As tools for logs write a line: with the time before it, so that it is JSON no longer.
     lines = "\n".join(f"2026-11-21T09:00:00 {line}" for line in log(store.accepted("a")))
     result = audited("--ledger", "-", "--json", input=lines)
     assert "the ledger has no message" in result.stderr
 
 
-def test_a_ledger_of_another_release_could_not_be_found_out_about(
+def test_a_ledger_of_another_release_cannot_be_judged(
     postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
 ) -> None:
     (tmp_path / "door.log").write_text('{"message": "queued", "claim": "a"}')

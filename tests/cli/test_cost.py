@@ -39,7 +39,7 @@ def names(told: Bill) -> set[str]:
     return {item["name"] for item in told["items"]}
 
 
-def test_the_sums_are_those_of_the_lines(bill: Any) -> None:
+def test_the_sums_are_the_sums_of_the_lines(bill: Any) -> None:
     told = bill("--messages-per-month", "3000000")
     standing = sum(item["usd"] for item in told["items"] if item["standing"])
     jobs = sum(item["usd"] for item in told["items"] if item["jobs"])
@@ -50,7 +50,7 @@ def test_the_sums_are_those_of_the_lines(bill: Any) -> None:
     assert told["usd_per_million_jobs"] == pytest.approx(jobs / 3)
 
 
-def test_what_the_store_protocol_reckons_with_is_what_is_charged(bill: Any) -> None:
+def test_the_write_units_of_the_storage_design_are_charged(bill: Any) -> None:
     told = bill("--batch", "100")
     expected = {
         "HTTP API": 1.00,
@@ -63,7 +63,7 @@ def test_what_the_store_protocol_reckons_with_is_what_is_charged(bill: Any) -> N
     assert {name: usd(told, name) for name in expected} == pytest.approx(expected)
 
 
-def test_people_are_told_the_same_in_a_table(postroom: Postroom, bill: Any) -> None:
+def test_the_table_has_the_same_figures_as_json(postroom: Postroom, bill: Any) -> None:
     result = postroom("cost", "--batch", "100")
     assert result.exit_code == 0
     told = bill("--batch", "100")
@@ -74,7 +74,7 @@ def test_people_are_told_the_same_in_a_table(postroom: Postroom, bill: Any) -> N
     assert all(any(line.startswith(item["name"]) for line in lines) for item in told["items"])
 
 
-def test_a_function_url_saves_what_the_api_costs_and_cloudfront_before_it_takes_it_back(bill: Any) -> None:
+def test_a_function_url_saves_the_price_of_the_api_and_cloudfront_adds_its_own(bill: Any) -> None:
     api, url, cloudfront = (bill("--front", front) for front in ("http-api", "function-url", "cloudfront"))
     assert api["usd_per_million"] - url["usd_per_million"] == pytest.approx(1.00)
     assert cloudfront["usd_per_million"] > api["usd_per_million"]
@@ -94,14 +94,14 @@ def test_little_mail_comes_in_small_batches_and_a_longer_window_makes_them_large
     assert bill("--messages-per-month", "1000000000")["batch"] == 100
 
 
-def test_what_is_sent_again_costs_a_read_instead_of_a_row(bill: Any) -> None:
+def test_a_repeated_message_costs_a_read_instead_of_a_row(bill: Any) -> None:
     told = bill("--duplicates", "1")
     assert usd(told, "DynamoDB: duplicates") == pytest.approx(0.625)
     assert usd(told, "DynamoDB: duplicates, read") == pytest.approx(0.125)
     assert not {"DynamoDB: file", "DynamoDB: acknowledge", "S3: put"} & names(told)
 
 
-def test_what_is_discarded_costs_a_row_a_notice_and_the_courier(bill: Any) -> None:
+def test_a_discarded_message_costs_a_row_a_notification_and_the_courier(bill: Any) -> None:
     told = bill("--discarded", "0.5")
     assert usd(told, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
     assert usd(told, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
@@ -109,7 +109,7 @@ def test_what_is_discarded_costs_a_row_a_notice_and_the_courier(bill: Any) -> No
     assert usd(told, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
 
 
-def test_what_is_not_fetched_is_not_acknowledged(bill: Any) -> None:
+def test_messages_that_are_not_fetched_are_not_acknowledged(bill: Any) -> None:
     told = bill("--acknowledged", "0")
     assert "DynamoDB: acknowledge" not in names(told)
     # What is acknowledged is forgotten after a while, what is not stays.
@@ -117,7 +117,7 @@ def test_what_is_not_fetched_is_not_acknowledged(bill: Any) -> None:
     assert usd(told, rows) - usd(bill(), rows) == pytest.approx((30 - 22) / 30 * 1e6 * 258 / 2**30 * 0.45)
 
 
-def test_compaction_is_a_part_of_its_own_and_costs_a_read_for_each_line_and_a_write_for_each_that_moves(
+def test_compaction_costs_a_read_for_each_line_and_a_write_for_each_that_moves(
     bill: Any,
 ) -> None:
     told = bill("--left", "0.1", "--later", "0")
@@ -129,20 +129,20 @@ def test_compaction_is_a_part_of_its_own_and_costs_a_read_for_each_line_and_a_wr
     }
 
 
-def test_what_compaction_deletes_is_not_kept_for_the_rest_of_the_month(bill: Any) -> None:
+def test_objects_deleted_by_compaction_are_not_stored_for_the_whole_month(bill: Any) -> None:
     kept, gone = "S3: a month's mail kept for a month", "compaction: S3, segments that are gone"
     for runs, hours in (("1", 24.5 + 12), ("24", 24.5 + 0.5)):
         told = bill("--runs-a-day", runs)
         assert usd(told, gone) == pytest.approx(-usd(told, kept) * (1 - hours / 24 / 30))
 
 
-def test_what_is_never_fetched_is_left_when_compaction_comes(bill: Any) -> None:
+def test_messages_that_are_never_fetched_are_compacted(bill: Any) -> None:
     moving = "compaction: DynamoDB, moving"
     shares = [usd(bill("--later", "0", *options), moving) / 0.625 for options in ((), ("--acknowledged", "0.7"))]
     assert shares == pytest.approx([0.05, 0.3])
 
 
-def test_workers_that_wait_for_their_share_of_the_ceiling_are_paid_for(bill: Any) -> None:
+def test_waiting_workers_are_charged(bill: Any) -> None:
     running = "compaction: running"
     few, many = usd(bill("--workers", "2"), running), usd(bill("--workers", "20"), running)
     assert few < many
@@ -157,7 +157,7 @@ def test_starting_the_jobs_costs_the_same_without_mail_and_more_with_each_run(bi
     assert hourly == pytest.approx((24 * 30 + 30 / 7) * 2 / 60 * 0.44)
 
 
-def test_where_nothing_is_filed_nothing_is_compacted(bill: Any) -> None:
+def test_without_messages_nothing_is_compacted(bill: Any) -> None:
     assert not any(item["jobs"] for item in bill("--discarded", "1")["items"])
 
 
@@ -173,7 +173,7 @@ SENT_PARTS = {
 }
 
 
-def test_what_owners_send_is_a_part_of_its_own(bill: Any) -> None:
+def test_sending_is_a_part_of_its_own(bill: Any) -> None:
     told, without = bill("--sent", "1000000"), bill()
     assert told["usd_per_million"] == without["usd_per_million"]
     assert without["usd_per_million_sent"] == 0
@@ -184,7 +184,7 @@ def test_what_owners_send_is_a_part_of_its_own(bill: Any) -> None:
     assert told["usd_per_million_sent"] == pytest.approx(bill("--sent", "3000000")["usd_per_million_sent"])
 
 
-def test_people_are_told_what_sending_costs_a_million(postroom: Postroom, bill: Any) -> None:
+def test_the_table_shows_the_price_of_a_million_sent_messages(postroom: Postroom, bill: Any) -> None:
     told = bill("--sent", "2000000")["usd_per_million_sent"]
     [line] = [
         it for it in postroom("cost", "--sent", "2000000").stdout.splitlines() if it.startswith("sending 2,000,000")
@@ -195,7 +195,7 @@ def test_people_are_told_what_sending_costs_a_million(postroom: Postroom, bill: 
 @pytest.mark.parametrize(
     ("size", "sends", "requests"), [(65_000, 1, 1), (65_300, 2, 1), (600_000, 10, 2), (999_000, 16, 2)]
 )
-def test_large_messages_are_charged_by_the_pieces_that_sqs_and_the_api_count(
+def test_large_messages_are_charged_by_the_units_of_sqs_and_the_api(
     bill: Any, size: int, sends: int, requests: int
 ) -> None:
     told = bill("--size", str(size))
@@ -203,7 +203,7 @@ def test_large_messages_are_charged_by_the_pieces_that_sqs_and_the_api_count(
     assert usd(told, "HTTP API") == pytest.approx(requests * 1.00)
 
 
-def test_a_message_that_no_queue_holds_goes_by_the_bucket(bill: Any) -> None:
+def test_a_message_too_large_for_the_queue_is_stored_in_the_bucket(bill: Any) -> None:
     told = bill("--size", "1000000", "--batch", "100")
     assert usd(told, "SQS: send") == pytest.approx(0.40)
     # Of 4,000,000 bytes in memory each, the third goes beyond the 8 MiB of a part, and ends it.
@@ -212,16 +212,16 @@ def test_a_message_that_no_queue_holds_goes_by_the_bucket(bill: Any) -> None:
 
 
 @pytest.mark.parametrize("batch", ["1", "1.5", "100"])
-def test_a_message_that_fills_a_part_alone_is_in_one_segment_and_no_more(bill: Any, batch: str) -> None:
+def test_a_message_as_large_as_a_batch_is_in_one_segment(bill: Any, batch: str) -> None:
     assert usd(bill("--size", "4000000", "--batch", batch), "S3: put") == pytest.approx(5.00 * (1 + 1))
 
 
-def test_lambda_hands_out_6_mb_at_once(bill: Any) -> None:
+def test_a_lambda_response_holds_6_mb(bill: Any) -> None:
     told = bill("--size", "600000", "--batch", "100")
     assert told["batch"] == pytest.approx(6 * 1024 * 1024 / 600_355)
 
 
-def test_milliseconds_that_aws_bills_take_the_place_of_ours(bill: Any) -> None:
+def test_measured_milliseconds_replace_our_defaults(bill: Any) -> None:
     told = bill("--door-ms", "20", "--worker-ms", "5", "--batch", "100")
     per_gb_second = 0.0000166667
     # Lambda rounds each invocation up: half a millisecond more.
@@ -241,7 +241,7 @@ def test_other_regions_have_other_prices(bill: Any) -> None:
     assert sums == sorted(set(sums))
 
 
-def test_a_file_of_ones_own_replaces_our_prices(bill: Any, tmp_path: Path) -> None:
+def test_a_price_file_replaces_our_prices(bill: Any, tmp_path: Path) -> None:
     text = OURS.read_text().replace("sqs_per_million = 0.40", "sqs_per_million = 0.80")
     (tmp_path / "prices.toml").write_text(text.replace("[regions.us-east-1]", "[regions.here]"))
     told = bill("--prices", str(tmp_path / "prices.toml"), "--region", "here")
@@ -262,7 +262,7 @@ def test_a_file_of_ones_own_replaces_our_prices(bill: Any, tmp_path: Path) -> No
         (("[regions.", "[other."), "and hold tables [regions.…]"),
     ],
 )
-def test_a_file_of_prices_that_is_wrong_is_said_so(
+def test_an_invalid_price_file_is_reported(
     postroom: Postroom, tmp_path: Path, change: tuple[str, str], sentence: str
 ) -> None:
     file = tmp_path / "prices.toml"
@@ -273,12 +273,12 @@ def test_a_file_of_prices_that_is_wrong_is_said_so(
     assert sentence in result.stderr
 
 
-def test_a_file_without_any_region_is_said_so(postroom: Postroom, tmp_path: Path) -> None:
+def test_a_price_file_without_a_region_is_reported(postroom: Postroom, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("noted = 2026-11-21\n[regions]\n")
     assert "and hold tables [regions.…]" in postroom("cost", "--prices", str(tmp_path / "prices.toml")).stderr
 
 
-def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
+def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
     result = postroom("cost", "--prices", "nowhere.toml")
     assert (result.exit_code, "nowhere.toml" in result.stderr) == (5, True)
 
@@ -300,7 +300,7 @@ def test_a_file_that_is_not_there_is_named(postroom: Postroom) -> None:
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )
-def test_what_cannot_be_reckoned_with_is_usage(postroom: Postroom, options: tuple[str, ...], sentence: str) -> None:
+def test_impossible_values_are_a_usage_error(postroom: Postroom, options: tuple[str, ...], sentence: str) -> None:
     result = postroom("cost", *options)
     assert result.exit_code == 2
     assert sentence in result.stderr
@@ -316,7 +316,7 @@ def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
         assert postroom(*command.split()).stdout == printed
 
 
-def test_the_page_has_the_sums_from_door_to_filed(bill: Any) -> None:
+def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
     sentences = {"http-api": "From door to filed that is **${}**", "function-url": "it would be **${}**"}
     for front, sentence in sentences.items():
         told = bill("--batch", "100", "--front", front)
@@ -347,7 +347,7 @@ def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
         assert [f"{each['usd_per_month']:.2f}" for each in told] == sums
 
 
-def test_the_page_has_what_strangers_can_make_one_pay(bill: Any) -> None:
+def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     a_month = template()["Parameters"]["ThrottlingRate"]["Default"] * 30 * 86_400
     forged = bill("--messages-per-month", str(a_month), "--discarded", "1")
     assert f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PAGE
@@ -356,7 +356,7 @@ def test_the_page_has_what_strangers_can_make_one_pay(bill: Any) -> None:
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
 
 
-def test_the_page_has_what_compaction_costs(bill: Any) -> None:
+def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:
     told = bill("--batch", "100")
     starting = sum(usd(told, name) for name in ("Glue: starting the jobs", "CloudWatch metrics of the jobs"))
     assert f": **${told['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
@@ -366,7 +366,7 @@ def test_the_page_has_what_compaction_costs(bill: Any) -> None:
     assert f"What it deletes saves ${-usd(told, 'compaction: S3, segments that are gone'):.3f} a million" in PAGE
 
 
-def test_the_page_has_what_compaction_costs_by_its_settings_and_by_what_is_left(bill: Any) -> None:
+def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:
     rows = re.findall(
         r"^\| (\d+) \| ([0-9,]+) \| ([0-9,]+) \| ([0-9.]+) \| (.*) \| (.*) \| (.*) \|$", PAGE, re.MULTILINE
     )
@@ -384,14 +384,14 @@ def test_the_page_has_what_compaction_costs_by_its_settings_and_by_what_is_left(
         assert [f"{each['usd_per_million_jobs']:.2f}" for each in told] == sums
 
 
-def test_the_page_has_what_sending_costs(bill: Any) -> None:
+def test_the_page_has_the_cost_of_sending(bill: Any) -> None:
     told = bill("--sent", "1000000")
     assert f"are **${told['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PAGE
     for part, lines in SENT_PARTS.items():
         assert f"\n| {part} | {sum(usd(told, line) for line in lines):.2f} |\n" in PAGE
 
 
-def test_the_page_has_what_large_messages_cost(bill: Any) -> None:
+def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:
     told = bill("--size", "600000", "--batch", "100")["usd_per_million"]
     assert f"A million messages of 600,000 bytes are ${told:.2f}," in PAGE
 
@@ -404,7 +404,7 @@ def test_the_page_has_what_large_messages_cost(bill: Any) -> None:
         ("Function URL alone", "function-url"),
     ],
 )
-def test_the_page_has_the_sums_of_what_may_stand_before_the_door(bill: Any, name: str, front: str) -> None:
+def test_the_page_has_the_sums_for_each_kind_of_front_end(bill: Any, name: str, front: str) -> None:
     told = [bill("--batch", "100", "--front", front, "--region", region) for region in ("us-east-1", "eu-central-1")]
     sums = " | ".join(f"{each['usd_per_million']:.2f}" for each in told)
     assert f"\n| {name} | {sums} |\n" in PAGE

@@ -53,7 +53,7 @@ def test_keys_stay_private_and_the_profile_is_printed(postroom: Postroom, tmp_pa
     assert keys.signing.encode().split(":")[1] not in result.stdout
 
 
-def test_programs_get_the_profile_and_its_uri(postroom: Postroom, tmp_path: Path) -> None:
+def test_json_has_the_profile_and_its_uri(postroom: Postroom, tmp_path: Path) -> None:
     made = json.loads(
         postroom(
             "dm3", "keygen", "--delivery-service", "ds.eth", "--algorithm", "ed25519", "--out", "k", "--json"
@@ -64,7 +64,7 @@ def test_programs_get_the_profile_and_its_uri(postroom: Postroom, tmp_path: Path
     assert read_user_profile(made["profile"]).signing_key.fingerprint == made["fingerprint"]
 
 
-def test_keys_that_are_there_are_not_lost_by_a_slip(postroom: Postroom, tmp_path: Path) -> None:
+def test_existing_keys_are_not_overwritten_by_mistake(postroom: Postroom, tmp_path: Path) -> None:
     postroom("dm3", "keygen", "--delivery-service", "ds.eth")
     before = (tmp_path / "dm3-key.json").read_bytes()
     result = postroom("dm3", "keygen", "--delivery-service", "ds.eth")
@@ -75,7 +75,7 @@ def test_keys_that_are_there_are_not_lost_by_a_slip(postroom: Postroom, tmp_path
 
 
 @pytest.mark.parametrize("given", ["option", "standard input"])
-def test_a_wallets_signature_gives_the_keys_that_other_clients_have(
+def test_keys_derived_from_a_wallets_signature_are_those_of_other_clients(
     postroom: Postroom, tmp_path: Path, given: str
 ) -> None:
     signature = BOB["storageKeyMessageSignature"]
@@ -91,7 +91,7 @@ def test_a_wallets_signature_gives_the_keys_that_other_clients_have(
     )
 
 
-def test_what_the_wallet_has_to_sign_is_what_other_clients_ask_for(postroom: Postroom) -> None:
+def test_the_text_for_the_wallet_to_sign_is_that_of_other_clients(postroom: Postroom) -> None:
     told = json.loads(postroom("dm3", "wallet-message", BOB["address"].lower(), "--json").stdout)
     assert told == {"message": BOB["storageKeyMessage"]}
     assert postroom("dm3", "wallet-message", BOB["address"]).stdout == BOB["storageKeyMessage"] + "\n"
@@ -118,7 +118,7 @@ SERVICE_OPTIONS = ("--service", "--url", "https://ds.example")
         ((*SERVICE_OPTIONS, "--force"), "--service makes the deployment's own keys"),
     ],
 )
-def test_options_that_do_not_go_together_are_a_sentence(
+def test_options_that_do_not_go_together_are_one_sentence(
     postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("dm3", "keygen", *options)
@@ -126,7 +126,7 @@ def test_options_that_do_not_go_together_are_a_sentence(
     assert sentence in result.stderr
 
 
-def test_an_address_that_is_mistyped_is_a_sentence(postroom: Postroom) -> None:
+def test_a_mistyped_address_is_one_sentence(postroom: Postroom) -> None:
     result = postroom("dm3", "wallet-message", BOB["address"].replace("AFe", "aFe"))
     assert result.exit_code == 2
     assert "mistyped?" in result.stderr
@@ -153,14 +153,16 @@ def service_profile(result: Result) -> ServiceProfile:
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_go_into_its_secret(operate: Operate, storage_stack: StorageStack) -> None:
+def test_the_delivery_services_keys_are_stored_in_its_secret(operate: Operate, storage_stack: StorageStack) -> None:
     profile = service_profile(operate("keygen", *SERVICE_OPTIONS))
     assert profile == service_keys(storage_stack).profile("https://ds.example")
     assert profile.signing_key.algorithm == "secp256k1"
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, storage_stack: StorageStack) -> None:
+def test_the_delivery_services_keys_may_be_of_the_reference_algorithm(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
     made = json.loads(operate("keygen", *SERVICE_OPTIONS, "--algorithm", "ed25519", "--json").stdout)
     assert made["fingerprint"] == service_keys(storage_stack).signing.public.fingerprint
     assert {name: made[name] for name in ("algorithm", "record", "url", "rpc_url", "encryption_keys")} == {
@@ -173,7 +175,7 @@ def test_the_services_keys_may_be_of_the_references_kind(operate: Operate, stora
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_a_new_encryption_key_is_told_and_the_older_ones_still_open(
+def test_a_new_encryption_key_is_published_and_older_ones_still_decrypt(
     operate: Operate, storage_stack: StorageStack
 ) -> None:
     operate("keygen", *SERVICE_OPTIONS)
@@ -186,7 +188,9 @@ def test_a_new_encryption_key_is_told_and_the_older_ones_still_open(
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, storage_stack: StorageStack) -> None:
+def test_the_delivery_services_keys_are_not_overwritten_by_mistake(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
     operate("keygen", *SERVICE_OPTIONS)
     before = service_keys(storage_stack).as_json()
     for options, sentence in (
@@ -199,9 +203,7 @@ def test_the_services_keys_are_not_lost_by_a_slip(operate: Operate, storage_stac
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_the_profile_of_keys_that_are_there_is_told_again_under_any_url(
-    operate: Operate, storage_stack: StorageStack
-) -> None:
+def test_the_profile_of_existing_keys_is_printed_for_any_url(operate: Operate, storage_stack: StorageStack) -> None:
     operate("keygen", *SERVICE_OPTIONS)
     before = service_keys(storage_stack).as_json()
     again = operate("keygen", "--service", "--url", "https://right.example", "--json")
@@ -210,7 +212,7 @@ def test_the_profile_of_keys_that_are_there_is_told_again_under_any_url(
 
 
 @pytest.mark.usefixtures("no_service_keys")
-def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, storage_stack: StorageStack) -> None:
+def test_a_secret_with_other_content_is_not_overwritten(operate: Operate, storage_stack: StorageStack) -> None:
     operate("keygen", *SERVICE_OPTIONS)
     secrets, name = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]
     secrets.put_secret_value(SecretId=name, SecretString='{"signing": "x"}')
@@ -231,7 +233,7 @@ def test_a_secret_that_holds_something_else_is_left_as_it_is(operate: Operate, s
         (("--url", "https://ds.example", "--rotate"), "has no keys yet"),
     ],
 )
-def test_a_url_that_nobody_could_post_to_is_not_published(
+def test_an_unreachable_url_is_not_published(
     operate: Operate, storage_stack: StorageStack, options: tuple[str, ...], sentence: str
 ) -> None:
     result = operate("keygen", "--service", *options)
@@ -253,7 +255,7 @@ def directory(storage_stack: StorageStack) -> Directory:
     )
 
 
-def test_a_name_has_one_protocol(operate: Operate, postroom: Postroom, storage_stack: StorageStack) -> None:
+def test_a_name_is_used_by_one_protocol_only(operate: Operate, postroom: Postroom, storage_stack: StorageStack) -> None:
     def domain(*arguments: str) -> Result:
         return postroom("domain", *arguments, *storage_stack.options)
 
@@ -267,13 +269,13 @@ def test_a_name_has_one_protocol(operate: Operate, postroom: Postroom, storage_s
     operate("mailbox", "remove", "both.example")
 
 
-def test_a_mailbox_is_there_once_it_is_added(operate: Operate, directory: Directory) -> None:
+def test_an_added_mailbox_exists(operate: Operate, directory: Directory) -> None:
     assert directory.dm3_mailbox("one.eth") is None
     assert operate("mailbox", "add", "One.ETH").stdout == "one.eth: takes NEW from anybody, verified\n"
     assert directory.dm3_mailbox("one.eth") == Dm3Mailbox("one.eth")
 
 
-def test_what_it_takes_and_from_whom(operate: Operate, directory: Directory) -> None:
+def test_message_types_and_senders_of_a_mailbox_can_be_set(operate: Operate, directory: Directory) -> None:
     result = operate(
         "mailbox", "add", "two.eth", "--type", "REPLY", "--type", "edit", "--allow", "Alice.eth", "--block", "eve.eth",
         "--min-nonce", "5", "--min-balance", str(10**30), "--unverified",
@@ -305,7 +307,7 @@ def test_mailboxes_are_listed(operate: Operate) -> None:
     ]
 
 
-def test_a_mailbox_leaves(operate: Operate, directory: Directory) -> None:
+def test_a_mailbox_is_removed(operate: Operate, directory: Directory) -> None:
     operate("mailbox", "add", "four.eth")
     assert json.loads(operate("mailbox", "remove", "Four.eth", "--json").stdout) == {
         "name": "four.eth",
@@ -327,7 +329,7 @@ def test_a_mailbox_leaves(operate: Operate, directory: Directory) -> None:
         (("five.eth", "--min-balance", "-1"), "--min-balance"),
     ],
 )
-def test_settings_that_cannot_be_told_are_a_sentence(
+def test_settings_that_cannot_be_published_are_one_sentence(
     operate: Operate, directory: Directory, options: tuple[str, ...], sentence: str
 ) -> None:
     result = operate("mailbox", "add", *options)
@@ -365,7 +367,7 @@ def test_a_registry_is_stored_where_the_functions_read_it(operate: Operate, obje
 
 
 @pytest.mark.usefixtures("objects")
-def test_it_is_shown_as_it_is_stored(operate: Operate, tmp_path: Path) -> None:
+def test_a_registry_is_shown_as_it_is_stored(operate: Operate, tmp_path: Path) -> None:
     written = b"# who is who\nbob.eth:\n  network.dm3.profile: '" + BOB["dataUri"].encode() + b"'\n"
     (tmp_path / "names.yaml").write_bytes(written)
     operate("registry", "put", "names.yaml")
@@ -374,7 +376,7 @@ def test_it_is_shown_as_it_is_stored(operate: Operate, tmp_path: Path) -> None:
     assert json.loads(operate("registry", "show", "--json").stdout) == stored
 
 
-def test_it_is_stored_in_place_of_the_one_before(operate: Operate, objects: Objects, tmp_path: Path) -> None:
+def test_a_registry_replaces_the_one_before(operate: Operate, objects: Objects, tmp_path: Path) -> None:
     for names in ({"bob.eth"}, {"bob.eth", "eve.eth"}, {"eve.eth"}):
         texts = {name: {PROFILE_KEY: BOB["dataUri"]} for name in names}
         (tmp_path / "names.json").write_text(json.dumps(texts))
@@ -404,7 +406,7 @@ def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
         ),
     ],
 )
-def test_a_registry_that_is_broken_does_not_replace_a_good_one(
+def test_an_invalid_registry_does_not_replace_a_good_one(
     operate: Operate, objects: Objects, tmp_path: Path, document: str, sentence: str
 ) -> None:
     objects.put(DeploymentSettings().dm3_registry, b"good")

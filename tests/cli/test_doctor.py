@@ -168,7 +168,7 @@ def ill(checks: dict[str, Told], status: str = "bad") -> list[str]:
     return [name for name, check in checks.items() if check["status"] == status]
 
 
-def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: FakeWeb) -> None:
+def test_a_complete_domain_is_good(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port)
     assert (code, ill(checks, "good")) == (0, ALL)
     assert all((check["next"], check["reason"]) == (None, None) for check in checks.values())
@@ -176,7 +176,7 @@ def test_a_domain_that_has_all_it_needs_is_good(visit: Visit, web: FakeWeb) -> N
     assert web.came == []
 
 
-def test_people_read_a_line_for_each_and_what_to_do_next(
+def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
     postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb
 ) -> None:
     web.pages[f"GET {HOST}/manifest"] = (200, b"About: {Name: shop.example}")
@@ -199,7 +199,7 @@ def test_people_read_a_line_for_each_and_what_to_do_next(
     ]
 
 
-def test_no_key_and_no_delegation_is_asked_for_twice(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_no_key_and_no_delegation_is_looked_up_twice(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.dns.asked.clear()
     visit(web.port, "--selector", "nlweb", "--selector", "pk1")
     asked = {question: times for question, times in fake_domain.dns.asked.items() if question[1] in ("DS", "DNSKEY")}
@@ -209,7 +209,7 @@ def test_no_key_and_no_delegation_is_asked_for_twice(visit: Visit, fake_domain: 
 # --- zone and keys ----------------------------------------------------------------------------------------------
 
 
-def test_a_domain_that_is_not_there(visit: Visit, web: FakeWeb) -> None:
+def test_a_domain_that_does_not_exist(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port, domain="nothing.example")
     assert (code, ill(checks), ill(checks, "good")) == (1, ["delegation", "host"], [])
     assert checks["delegation"]["reason"] == "KeyNotFound"
@@ -225,7 +225,7 @@ def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, fake_domain: Fak
     assert ill(checks, "good")[:3] == ["delegation", "ds", "signatures"]
 
 
-def test_a_zone_that_is_not_signed(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_an_unsigned_zone(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.UNSIGNED)
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["delegation"], ALL[1:5])
@@ -233,7 +233,7 @@ def test_a_zone_that_is_not_signed(visit: Visit, fake_domain: FakeDomain, web: F
     assert checks["delegation"]["found"] == "shop.example. has no DS record in the zone above it"
 
 
-def test_a_zone_whose_signatures_do_not_hold(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_a_zone_with_invalid_signatures(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.BOGUS)
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["signatures"], ALL[3:5])
@@ -241,7 +241,7 @@ def test_a_zone_whose_signatures_do_not_hold(visit: Visit, fake_domain: FakeDoma
     assert "does not hold" in str(checks["signatures"]["found"])
 
 
-def test_a_ds_that_is_of_no_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_a_ds_record_without_its_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put("example", f"shop IN DS 1 13 2 {'00' * 32}")
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["ds"], ALL[2:5])
@@ -249,7 +249,7 @@ def test_a_ds_that_is_of_no_key(visit: Visit, fake_domain: FakeDomain, web: Fake
 
 
 @pytest.mark.parametrize(("days", "status"), [(26, "good"), (28, "warning")])
-def test_signatures_that_end_soon(
+def test_signatures_that_expire_soon(
     postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb, tmp_path: Path, days: int, status: str
 ) -> None:
     # Signed so many days ago, for thirty days.
@@ -281,9 +281,7 @@ def test_no_key_record(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> N
         ("v=spf1 -all", "KeyNotFound"),
     ],
 )
-def test_a_key_record_that_cannot_be_read(
-    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, text: str, reason: str
-) -> None:
+def test_an_invalid_key_record(visit: Visit, fake_domain: FakeDomain, web: FakeWeb, text: str, reason: str) -> None:
     fake_domain.tree.put(DOMAIN, HERE + zone_line(f"nlweb._domainkey.{DOMAIN}", text) + "\n")
     code, checks = visit(web.port)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["key record nlweb"], ["key nlweb"])
@@ -301,7 +299,7 @@ def test_a_weak_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None
     assert "1024 bits" in str(checks["key nlweb"]["found"])
 
 
-def test_the_dialect_of_2026_has_other_places(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_the_dialect_of_2026_has_other_names(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     key = zone_line(f"pw1._domainkey.pw.{DOMAIN}", record_text(fake_domain.key.public))
     fake_domain.tree.put(DOMAIN, f"pw IN A 127.0.0.1\n{key}\n")
     with serving(fake_domain.certificate(f"pw.{DOMAIN}")) as pw:
@@ -321,7 +319,7 @@ def test_no_host(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     assert checks["host"]["next"] == "give nlweb.shop.example an A or AAAA record"
 
 
-def test_an_address_that_is_not_public(visit: Visit, web: FakeWeb) -> None:
+def test_a_private_address(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port, private=False)
     assert (code, ill(checks), ill(checks, "not checked")) == (1, ["addresses"], ALL[7:])
     assert checks["addresses"]["found"] == "none is public: 127.0.0.1"
@@ -335,7 +333,7 @@ def test_an_address_that_is_not_public(visit: Visit, web: FakeWeb) -> None:
         ("other.example", -DAY, DAY, "it is for other.example, from ", "get one that names nlweb.shop.example"),
     ],
 )
-def test_a_certificate_that_is_not_believed(
+def test_an_invalid_certificate(
     visit: Visit, fake_domain: FakeDomain, web: FakeWeb, name: str, begins: float, ends: float, found: str, todo: str
 ) -> None:
     with serving(fake_domain.certificate(name, begins=begins, ends=ends)) as ailing:
@@ -345,7 +343,7 @@ def test_a_certificate_that_is_not_believed(
     assert str(checks["certificate"]["next"]).startswith(todo)
 
 
-def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_a_certificate_of_an_unknown_authority(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert(HOST).configure_cert(context)
     with serving(context) as ailing:
@@ -354,7 +352,7 @@ def test_a_certificate_of_an_authority_that_nobody_knows(visit: Visit, fake_doma
     assert "an authority that everybody trusts" in str(checks["certificate"]["next"])
 
 
-def test_a_certificate_that_ends_soon(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_a_certificate_that_expires_soon(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     with serving(fake_domain.certificate(HOST, BUFFER_HOST, begins=-80 * DAY, ends=10.5 * DAY)) as ailing:
         ailing.pages = web.pages
         code, checks = visit(ailing.port)
@@ -362,7 +360,7 @@ def test_a_certificate_that_ends_soon(visit: Visit, fake_domain: FakeDomain, web
     assert checks["certificate"]["found"] == "it names nlweb.shop.example, and ends in 10 days"
 
 
-def test_nobody_listens(visit: Visit, web: FakeWeb) -> None:
+def test_a_host_that_does_not_listen(visit: Visit, web: FakeWeb) -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         port = deaf.getsockname()[1]
@@ -391,14 +389,14 @@ def listening(say: bytes) -> Iterator[int]:
         thread.join()
 
 
-def test_no_tls(visit: Visit, web: FakeWeb) -> None:
+def test_a_host_without_tls(visit: Visit, web: FakeWeb) -> None:
     with listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         code, checks = visit(port)
     assert (code, ill(checks)) == (1, ["certificate"])
     assert str(checks["certificate"]["found"]).startswith(f"no TLS with 127.0.0.1, port {port}: ")
 
 
-def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: FakeWeb) -> None:
+def test_a_broken_connection_is_not_a_verdict(visit: Visit, web: FakeWeb) -> None:
     with listening(b"") as port:
         code, checks = visit(port)
     assert (code, ill(checks)) == (3, [])
@@ -415,9 +413,7 @@ def test_a_connection_that_breaks_off_says_nothing_for_good(visit: Visit, web: F
     ("status", "code", "told"),
     [(404, 1, "bad"), (403, 1, "bad"), (301, 1, "bad"), (405, 0, "warning"), (503, 3, "not checked")],
 )
-def test_an_inbox_that_does_not_answer_as_it_should(
-    visit: Visit, web: FakeWeb, status: int, code: int, told: str
-) -> None:
+def test_an_inbox_with_a_wrong_response(visit: Visit, web: FakeWeb, status: int, code: int, told: str) -> None:
     web.pages[f"GET {HOST}/inbox"] = (status, b"")
     ended, checks = visit(web.port)
     assert (ended, ill(checks, told)) == (code, ["inbox"])
@@ -453,7 +449,7 @@ def test_a_buffer_without_a_host(visit: Visit, web: FakeWeb) -> None:
     assert checks["feedback buffer"]["found"] == "there is no host nlweb.nobody.example"
 
 
-def test_a_buffer_whose_inbox_is_not_there(visit: Visit, web: FakeWeb) -> None:
+def test_a_buffer_without_an_inbox(visit: Visit, web: FakeWeb) -> None:
     del web.pages[f"GET {BUFFER_HOST}/inbox"]
     code, checks = visit(web.port)
     assert (code, ill(checks)) == (1, ["feedback buffer"])
@@ -481,7 +477,7 @@ def test_a_message_to_itself_is_signed_under_the_selector_of_its_key(
     assert json.loads(web.came[0][1])["Header"]["DKIM"] == "pk1"
 
 
-def test_a_message_that_nobody_could_believe_is_not_posted(visit: Visit, web: FakeWeb, tmp_path: Path) -> None:
+def test_a_message_that_could_not_be_verified_is_not_posted(visit: Visit, web: FakeWeb, tmp_path: Path) -> None:
     (tmp_path / "wrong.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
     code, checks = visit(web.port, "--sign-with", "wrong.pem")
     assert (code, ill(checks), checks["round trip"]["reason"]) == (1, ["round trip"], "SignatureInvalid")
@@ -505,7 +501,7 @@ def test_without_a_good_key_there_is_no_round_trip(visit: Visit, fake_domain: Fa
         ((200, b'{"Status": "Queued"}'), 0, "warning", None),
     ],
 )
-def test_a_message_that_is_not_answered(
+def test_a_message_without_a_response(
     visit: Visit, fake_domain: FakeDomain, web: FakeWeb, answer: Answer, code: int, status: str, reason: str | None
 ) -> None:
     web.pages[f"POST {HOST}/inbox"] = answer
@@ -513,7 +509,9 @@ def test_a_message_that_is_not_answered(
     assert (ended, ill(checks, status), checks["round trip"]["reason"]) == (code, ["round trip"], reason)
 
 
-def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb) -> None:
+def test_a_post_offices_text_cannot_control_the_terminal(
+    postroom: Postroom, fake_domain: FakeDomain, web: FakeWeb
+) -> None:
     web.pages[f"POST {HOST}/inbox"] = (400, json.dumps({"detail": "\x1b[2J\u202e" + "x" * 999}).encode())
     result = postroom(
         "doctor", DOMAIN, "--port", str(web.port), "--allow-private", *fake_domain.options,
@@ -527,7 +525,7 @@ def test_what_a_post_office_says_steers_no_terminal(postroom: Postroom, fake_dom
 # --- what cannot be found out -----------------------------------------------------------------------------------
 
 
-def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, fake_domain: FakeDomain) -> None:
+def test_without_a_resolver_nothing_is_called_bad(postroom: Postroom, fake_domain: FakeDomain) -> None:
     result = postroom("doctor", DOMAIN, "--json", "--resolver", fake_domain.silent_resolver)
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert result.exit_code == 3
@@ -547,7 +545,7 @@ def test_where_no_resolver_answers_nothing_is_called_bad(postroom: Postroom, fak
         ((DOMAIN, "--resolver", "a-name"), "DNS resolver 'a-name' is not of the form"),
     ],
 )
-def test_what_cannot_be_asked_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
+def test_invalid_arguments_are_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
     result = postroom("doctor", *arguments)
     assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in " ".join(result.stderr.split())

@@ -23,7 +23,7 @@ def operate(postroom: Postroom, storage_stack: StorageStack) -> Callable[..., Re
     return lambda *arguments: postroom("jobs", *arguments, *storage_stack.options)
 
 
-def test_a_dry_run_says_what_would_go_and_a_run_what_went(
+def test_a_dry_run_reports_what_a_run_would_delete(
     operate: Callable[..., Result], storage_stack: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_runs, "run_job", run_job_here)

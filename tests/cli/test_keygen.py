@@ -45,14 +45,14 @@ def test_the_record_is_split_into_strings_that_dns_can_store(postroom: Postroom)
         (("--dialect", "pollyweb", "--selector", "a.b"), "a.b._domainkey.pw"),
     ],
 )
-def test_the_name_of_the_record_is_the_dialects(postroom: Postroom, options: tuple[str, ...], name: str) -> None:
+def test_the_name_of_the_record_follows_the_dialect(postroom: Postroom, options: tuple[str, ...], name: str) -> None:
     told = json.loads(postroom("keygen", "--algorithm", "ed25519", "--json", *options).stdout)
     assert told["name"] == name
     # Relative to the zone, unless the domain is known.
     assert told["zone_line"].split()[0] == (f"{name}." if "--domain" in options else name)
 
 
-def test_people_get_the_same_record(postroom: Postroom) -> None:
+def test_the_text_output_has_the_same_record(postroom: Postroom) -> None:
     told = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
     shown = postroom("keygen", "--domain", "sender.example", "--out", "second.pem").stdout
     assert "nlweb._domainkey.sender.example. IN TXT" in shown
@@ -64,7 +64,7 @@ def test_the_private_key_is_readable_by_its_owner_alone(postroom: Postroom, tmp_
     assert mode(tmp_path / "key.pem") == 0o600
 
 
-def test_a_key_is_never_overwritten_unasked(postroom: Postroom, tmp_path: Path) -> None:
+def test_a_key_is_not_overwritten_without_force(postroom: Postroom, tmp_path: Path) -> None:
     postroom("keygen")
     before = (tmp_path / "key.pem").read_bytes()
     result = postroom("keygen")
@@ -73,7 +73,7 @@ def test_a_key_is_never_overwritten_unasked(postroom: Postroom, tmp_path: Path) 
     assert (tmp_path / "key.pem").read_bytes() == before
 
 
-def test_forced_it_is_and_the_file_gets_its_own_rights(postroom: Postroom, tmp_path: Path) -> None:
+def test_an_overwritten_key_file_gets_private_permissions(postroom: Postroom, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text("old" * 5000)
     (tmp_path / "key.pem").chmod(0o644)
     assert postroom("keygen", "--force", "--algorithm", "ed25519").exit_code == 0
@@ -100,9 +100,7 @@ def test_nothing_is_written_for_a_wrong_option(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_record_of_a_key_that_is_there_is_shown_again_for_either_dialect(
-    postroom: Postroom, tmp_path: Path
-) -> None:
+def test_the_record_of_an_existing_key_is_shown_for_either_dialect(postroom: Postroom, tmp_path: Path) -> None:
     first = json.loads(postroom("keygen", "--domain", "sender.example", "--selector", "pk1", "--json").stdout)
     pem = (tmp_path / "key.pem").read_bytes()
     again = ("keygen", "--key", "key.pem", "--domain", "sender.example", "--selector", "pk1", "--json")
@@ -113,7 +111,7 @@ def test_the_record_of_a_key_that_is_there_is_shown_again_for_either_dialect(
 
 
 @pytest.mark.parametrize("more", [("--out", "b.pem"), ("--force",), ("--algorithm", "rsa")])
-def test_a_key_that_is_there_is_not_made(postroom: Postroom, tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_an_existing_key_is_not_generated_again(postroom: Postroom, tmp_path: Path, more: tuple[str, ...]) -> None:
     postroom("keygen")
     pem = (tmp_path / "key.pem").read_bytes()
     result = postroom("keygen", "--key", "key.pem", *more)

@@ -32,24 +32,24 @@ def here(fake_dns: FakeDns, tmp_path: Path) -> Iterator[Descriptor]:
         yield descriptor
 
 
-def test_verify_and_lookup_ask_it_and_say_so(
+def test_verify_and_lookup_use_the_local_stack_and_say_so(
     postroom: Postroom, envelope: Callable[..., str], here: Descriptor
 ) -> None:
     for result in (postroom("verify", "-", input=envelope()), postroom("dns", "lookup", KEY_NAME)):
         assert (result.exit_code, result.stderr) == (0, NOTE), result.output
 
 
-def test_the_doctor_asks_it(postroom: Postroom, here: Descriptor) -> None:
+def test_the_doctor_uses_the_local_stack(postroom: Postroom, here: Descriptor) -> None:
     checks = json.loads(postroom("doctor", "sender.example", "--json").stdout)["checks"]
     assert next(check for check in checks if check["name"].startswith("key"))["status"] == "good"
 
 
-def test_another_resolver_leads_elsewhere(postroom: Postroom, fake_dns: FakeDns, here: Descriptor) -> None:
+def test_another_resolver_overrides_the_local_stack(postroom: Postroom, fake_dns: FakeDns, here: Descriptor) -> None:
     result = postroom("dns", "lookup", KEY_NAME, "--resolver", fake_dns.silent_resolver)
     assert (result.exit_code, NOTE in result.stderr) == (3, False)
 
 
-def test_who_works_on_aws_by_the_environment_is_not_led_to_it(
+def test_aws_settings_in_the_environment_override_the_local_stack(
     here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -60,14 +60,14 @@ def test_who_works_on_aws_by_the_environment_is_not_led_to_it(
     assert LocalOptions(local=Path("other")).stack() == Path("other")
 
 
-def test_one_that_was_killed_is_left_alone(here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stack_that_was_killed_is_ignored(here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("POSTROOM_STACK", raising=False)
     replace(here, endpoint=f"http://127.0.0.1:{free_port()}").write(DEFAULT_PATH)
     assert LocalOptions().stack() is None
 
 
-def test_it_is_named_once_however_often_it_is_asked_for(
+def test_the_local_stack_is_named_once_for_a_command(
     here: Descriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -88,7 +88,7 @@ def served(api: ApiStack, tmp_path: Path) -> Iterator[ServedApi]:
         yield served
 
 
-def test_owners_name_their_post_office_key_and_archive_by_the_environment(
+def test_environment_variables_name_an_owners_post_office_key_and_archive(
     postroom: Postroom, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"AT": URL, "KEY": "owner.pem", "HOME": "mail"}.items():
@@ -103,7 +103,7 @@ def test_owners_name_their_post_office_key_and_archive_by_the_environment(
         assert result.stderr == ("" if command == ("archive", "list") else NOTE)
 
 
-def test_an_operator_who_names_a_stack_is_no_owner_though_the_environment_names_a_post_office(
+def test_an_option_for_a_stack_overrides_the_environments_post_office(
     postroom: Postroom, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_AT", URL)
@@ -117,7 +117,7 @@ def test_an_operator_who_names_a_stack_is_no_owner_though_the_environment_names_
     assert (result.exit_code, "AWS could not be asked" in result.stderr, served.asked) == (3, True, [])
 
 
-def test_the_environments_key_does_not_make_an_envelope_a_draft(
+def test_the_environments_key_does_not_turn_an_envelope_into_a_draft(
     postroom: Postroom, envelope: Callable[..., str], here: Descriptor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_KEY", "owner.pem")

@@ -19,7 +19,7 @@ def look_up(postroom: Postroom, fake_dns: FakeDns) -> LookUp:
     return look_up
 
 
-def test_a_record_is_told_with_the_chain_that_proves_it(look_up: LookUp) -> None:
+def test_a_record_is_shown_with_the_chain_that_proves_it(look_up: LookUp) -> None:
     code, told = look_up(NAME, "TXT")
     assert code == 0
     assert set(told) == {"status", "reason", "records", "rcode", "ttl", "queries", "chain"}
@@ -52,7 +52,7 @@ def test_an_absence_is_secure_if_it_is_proven(look_up: LookUp, name: str, rdtype
     assert all(denier[0] == "NSEC" for denier in chain[-1]["denied by"])
 
 
-def test_what_is_not_signed_is_insecure_and_shown_as_the_resolver_tells_it(look_up: LookUp) -> None:
+def test_an_unsigned_record_is_insecure_and_shown(look_up: LookUp) -> None:
     code, told = look_up("nlweb._domainkey.unsigned.example")
     assert (code, told["status"]) == (4, "insecure")
     assert told["reason"] == "unsigned.example. has no DS record in the zone above it"
@@ -60,13 +60,13 @@ def test_what_is_not_signed_is_insecure_and_shown_as_the_resolver_tells_it(look_
     assert told["ttl"] == 60
 
 
-def test_what_is_bogus_is_not_shown(look_up: LookUp) -> None:
+def test_a_bogus_record_is_not_shown(look_up: LookUp) -> None:
     code, told = look_up("nlweb._domainkey.bogus.example")
     assert (code, told["status"], told["records"], told["ttl"]) == (1, "bogus", [], None)
     assert "does not hold" in str(told["reason"])
 
 
-def test_what_is_bogus_is_told_with_the_chain_as_far_as_it_holds(
+def test_a_bogus_record_is_reported_with_the_valid_part_of_its_chain(
     postroom: Postroom, fake_dns: FakeDns, look_up: LookUp
 ) -> None:
     _, told = look_up("nlweb._domainkey.bogus.example")
@@ -77,7 +77,7 @@ def test_what_is_bogus_is_told_with_the_chain_as_far_as_it_holds(
     assert lines[-1].startswith("      here it breaks: nlweb._domainkey.bogus.example. TXT: the signature by key ")
 
 
-def test_where_nobody_answers_it_cannot_be_found_out(postroom: Postroom, fake_dns: FakeDns) -> None:
+def test_without_an_answer_there_is_no_verdict(postroom: Postroom, fake_dns: FakeDns) -> None:
     result = postroom("dns", "lookup", NAME, "--json", "--resolver", fake_dns.silent_resolver)
     assert result.exit_code == 3
     told = json.loads(result.stdout)
@@ -90,20 +90,20 @@ def test_another_anchor_makes_it_bogus(postroom: Postroom, fake_dns: FakeDns) ->
     assert (result.exit_code, result.stdout) == (1, "bogus: no DNSKEY of . matches its DS\n")
 
 
-def test_a_name_may_be_taken_as_not_signed(look_up: LookUp) -> None:
+def test_a_name_may_be_declared_unsigned(look_up: LookUp) -> None:
     code, told = look_up(NAME, "TXT", "--negative-trust-anchor", "sender.example")
     assert (code, told["status"], told["queries"]) == (4, "insecure", 1)
     assert told["reason"] == "sender.example. is set to count as not signed (negative trust anchor)"
     assert len(told["records"]) == 1  # type: ignore[arg-type]
 
 
-def test_signatures_are_held_against_the_time_that_is_given(look_up: LookUp) -> None:
+def test_signatures_are_checked_at_the_given_time(look_up: LookUp) -> None:
     code, told = look_up(NAME, "--now", "1700000000")
     assert (code, told["status"]) == (1, "bogus")
     assert "not valid before" in str(told["reason"])
 
 
-def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, fake_dns: FakeDns) -> None:
+def test_the_text_output_is_a_tree_of_the_proof(postroom: Postroom, fake_dns: FakeDns) -> None:
     result = postroom("dns", "lookup", "nothing.sender.example", "--explain", *fake_dns.options)
     lines = result.stdout.splitlines()
     assert lines[:2] == ["secure, for 60 s: nothing.sender.example.: no such name", "6 questions were asked"]
@@ -113,7 +113,7 @@ def test_people_read_a_tree_of_what_proves_it(postroom: Postroom, fake_dns: Fake
     assert lines[-1].startswith("        NSEC at ")
 
 
-def test_an_alias_is_told_on_the_way(postroom: Postroom, fake_dns: FakeDns) -> None:
+def test_an_alias_is_shown_in_the_chain(postroom: Postroom, fake_dns: FakeDns) -> None:
     fake_dns.tree.put("alias.example", f"here CNAME {NAME}.")
     result = postroom("dns", "lookup", "here.alias.example", "--explain", *fake_dns.options)
     assert result.exit_code == 0
@@ -133,7 +133,7 @@ def test_an_alias_is_told_on_the_way(postroom: Postroom, fake_dns: FakeDns) -> N
         (("example", "--now", "4294967296"), "--now is 4294967296.0; it must be seconds since 1970"),
     ],
 )
-def test_what_cannot_be_asked_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
+def test_an_invalid_question_is_a_usage_error(postroom: Postroom, arguments: tuple[str, ...], sentence: str) -> None:
     result = postroom("dns", "lookup", *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr

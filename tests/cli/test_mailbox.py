@@ -67,14 +67,14 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert line.endswith("closed")
 
 
-def test_a_mailbox_of_dm3_needs_no_key_but_that_of_its_profile(operate: Operate, directory: Directory) -> None:
+def test_a_dm3_mailbox_needs_only_the_key_of_its_profile(operate: Operate, directory: Directory) -> None:
     told = operate("open", "carol.eth", "--dm3").stdout
     assert told == "carol.eth: dm3, the owner signs in by the key of its dm3 profile\n"
     assert directory.dm3_mailbox("carol.eth") is not None
     assert operate("open", "carol.eth").exit_code == 0, "it is one already"
 
 
-def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_once_it_is_removed(
+def test_a_mailbox_opened_by_its_owner_can_be_listed_closed_and_removed_for_good(
     operate: Operate, postroom: Postroom, storage_stack: StorageStack
 ) -> None:
     mailboxes = storage_stack.storage.mailboxes
@@ -90,7 +90,7 @@ def test_a_mailbox_that_its_owner_opened_is_listed_closed_and_not_opened_again_o
     assert json.loads(operate("show", "own.eth", "--json").stdout)["by_owner"] is False
 
 
-def test_keys_are_replaced_and_what_else_was_set_stays(
+def test_replacing_keys_keeps_the_other_settings(
     operate: Operate, directory: Directory, storage_stack: StorageStack
 ) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
@@ -101,7 +101,7 @@ def test_keys_are_replaced_and_what_else_was_set_stays(
     assert (mailbox.keys, mailbox.shards, mailbox.sign_outs) == ((base64(two),), 3, 1)
 
 
-def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) -> None:
+def test_a_closed_mailbox_can_be_reopened(operate: Operate, directory: Directory) -> None:
     key = base64(PrivateKey.generate("ed25519").public)
     operate("open", "three.example", "--public-key-base64", key)
     operate("close", "three.example")
@@ -110,7 +110,7 @@ def test_who_was_closed_is_let_in_again(operate: Operate, directory: Directory) 
     assert not directory.mailbox("three.example").closed
 
 
-def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
+def test_a_mailbox_has_a_quota_and_its_usage_is_counted(
     operate: Operate, directory: Directory, storage_stack: StorageStack
 ) -> None:
     usages = storage_stack.storage.usages
@@ -125,7 +125,7 @@ def test_a_mailbox_is_bounded_and_what_waits_in_it_is_counted(
     assert json.loads(operate("show", "six.example", "--json").stdout)["max_messages"] is None
 
 
-def test_a_mailbox_keeps_messages_for_as_long_as_is_set(operate: Operate, directory: Directory) -> None:
+def test_the_retention_time_of_a_mailbox_can_be_set(operate: Operate, directory: Directory) -> None:
     told = operate("set", "seven.example", "--ttl-days", "40")
     assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
     assert told.stdout.endswith("    messages stay 40 days\n")
@@ -137,14 +137,14 @@ def test_a_mailbox_keeps_messages_for_as_long_as_is_set(operate: Operate, direct
 
 
 @pytest.mark.parametrize("days", ["29", "1", "-1"])
-def test_no_mailbox_keeps_messages_for_less_than_30_days(operate: Operate, directory: Directory, days: str) -> None:
+def test_the_retention_time_is_at_least_30_days(operate: Operate, directory: Directory, days: str) -> None:
     refused = operate("set", "eight.example", "--ttl-days", days)
     assert refused.exit_code == 2
     assert f"{days} is less than 30 days" in " ".join(refused.stderr.replace("│", " ").split())
     assert directory.mailbox("eight.example").ttl_days is None
 
 
-def test_a_letter_stays_as_long_as_its_sender_was_told_whatever_is_set(operate: Operate) -> None:
+def test_a_dm3_message_is_kept_as_long_as_its_sender_was_promised(operate: Operate) -> None:
     operate("open", "ttl.eth", "--dm3")
     told = operate("set", "ttl.eth", "--ttl-days", "40").stdout
     assert told.endswith(
@@ -152,9 +152,7 @@ def test_a_letter_stays_as_long_as_its_sender_was_told_whatever_is_set(operate: 
     )
 
 
-def test_a_hold_on_a_mailbox_that_nobody_knows_is_held_and_says_that_its_name_may_be_wrong(
-    operate: Operate, directory: Directory
-) -> None:
+def test_a_hold_on_an_unknown_mailbox_is_set_with_a_warning(operate: Operate, directory: Directory) -> None:
     held = operate("hold", "recevier.example")
     assert held.stdout == "recevier.example: under legal hold\n"
     assert "is its name right?" in held.stderr
@@ -176,7 +174,7 @@ def test_a_mailbox_is_held_and_released(operate: Operate, directory: Directory) 
     assert not directory.mailbox("nine.example").held
 
 
-def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, storage_stack: StorageStack) -> None:
+def test_a_new_token_key_is_added_beside_the_old_one(operate: Operate, storage_stack: StorageStack) -> None:
     begins = json.loads(operate("rotate-keys", "--json").stdout)["begins_at"]
     text = storage_stack.clients("secretsmanager").get_secret_value(SecretId=storage_stack.outputs["TokenKeysSecret"])[
         "SecretString"
@@ -200,12 +198,12 @@ def test_a_new_key_for_tokens_stands_beside_the_old(operate: Operate, storage_st
         (("close", "four.example"), "four.example has no owner here"),
     ],
 )
-def test_a_wrong_use_is_a_sentence(operate: Operate, command: tuple[str, ...], sentence: str) -> None:
+def test_a_usage_error_is_one_sentence(operate: Operate, command: tuple[str, ...], sentence: str) -> None:
     result = operate(*command)
     assert (result.exit_code, sentence in result.stderr) == (code_of(sentence), True), result.stderr
 
 
-def test_nothing_to_change_is_a_sentence(operate: Operate) -> None:
+def test_a_command_without_changes_is_one_sentence(operate: Operate) -> None:
     operate("open", "five.example", "--public-key-base64", base64(PrivateKey.generate("ed25519").public))
     result = operate("set", "five.example")
     assert (result.exit_code, "name what to change" in result.stderr) == (2, True)

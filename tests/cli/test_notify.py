@@ -73,12 +73,12 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
         (("verify", SHOP, "0x", "AAAAAAAA"), "no such target"),
     ],
 )
-def test_a_wrong_use_is_a_sentence(operate: Operate, arguments: tuple[str, ...], sentence: str) -> None:
+def test_a_usage_error_is_one_sentence(operate: Operate, arguments: tuple[str, ...], sentence: str) -> None:
     result = operate(*arguments)
     assert (result.exit_code, sentence in result.stderr) == (2, True), result.stderr
 
 
-def test_a_wrong_code_is_a_sentence(operate: Operate) -> None:
+def test_a_wrong_code_is_one_sentence(operate: Operate) -> None:
     made = told(operate("add", SHOP, URL, "--json"))
     result = operate("verify", SHOP, made["id"], "AAAAAAAA")
     assert (result.exit_code, "The code is not the one" in result.stderr) == (2, True)

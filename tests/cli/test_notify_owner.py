@@ -66,7 +66,7 @@ def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: N
     assert told(notify("list", SHOP, "--json")) == []
 
 
-def test_a_topic_is_told_by_its_arn(notify: Notify) -> None:
+def test_a_topic_is_named_by_its_arn(notify: Notify) -> None:
     made = told(notify("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail-shop", "--json"))
     assert (made["kind"], "secret" in made) == ("sns", False)
     refused = notify("rotate", SHOP, made["id"])
@@ -87,14 +87,14 @@ def test_a_topic_is_told_by_its_arn(notify: Notify) -> None:
         (("verify", SHOP, "0x", "AAAAAAAA"), "TargetUnknown", "no such target"),
     ],
 )
-def test_what_is_refused_is_a_sentence(notify: Notify, arguments: tuple[str, ...], code: str, sentence: str) -> None:
+def test_a_refusal_is_one_sentence(notify: Notify, arguments: tuple[str, ...], code: str, sentence: str) -> None:
     result = notify(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"postroom: {code}: "), result.stderr
     assert sentence in result.stderr
 
 
-def test_nobody_else_says_who_is_told(notify: Notify, served: ServedApi) -> None:
+def test_only_the_owner_sets_notification_targets(notify: Notify, served: ServedApi) -> None:
     for arguments in (("list", SHOP), ("add", SHOP, HOOK)):
         refused = notify(*arguments, key="eve.pem")
         assert (refused.exit_code, refused.stdout) == (1, "")
@@ -111,7 +111,7 @@ def test_nobody_else_says_who_is_told(notify: Notify, served: ServedApi) -> None
         (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
     ],
 )
-def test_half_a_way_is_a_wrong_use(
+def test_an_incomplete_address_of_the_post_office_is_a_usage_error(
     postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("mailbox", "notify", "list", SHOP, *options)

@@ -42,13 +42,13 @@ def directory(storage_stack: StorageStack) -> Directory:
     )
 
 
-def test_a_domain_is_served_once_it_is_added(operate: Operate, directory: Directory) -> None:
+def test_an_added_domain_is_served(operate: Operate, directory: Directory) -> None:
     assert directory.domain("one.example") is None
     assert operate("domain", "add", "One.Example.").exit_code == 0
     assert directory.domain("one.example") == Domain("one.example", inbox=True, buffer=False)
 
 
-def test_only_what_is_named_changes(operate: Operate, directory: Directory) -> None:
+def test_only_named_settings_change(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "two.example", "--buffer", "--no-inbox", "--feedback", "Buffer.Example")
     expected = Domain("two.example", inbox=False, buffer=True, feedback="buffer.example")
     assert directory.domain("two.example") == expected
@@ -58,13 +58,13 @@ def test_only_what_is_named_changes(operate: Operate, directory: Directory) -> N
     assert directory.domain("two.example") == Domain("two.example", feedback="buffer.example")
 
 
-def test_a_domains_buffer_is_cleared_by_no_name(operate: Operate, directory: Directory) -> None:
+def test_an_empty_name_clears_a_domains_buffer(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "cleared.example", "--feedback", "buffer.example")
     assert operate("domain", "add", "cleared.example", "--feedback", "").exit_code == 0
     assert directory.domain("cleared.example") == Domain("cleared.example", feedback=None)
 
 
-def test_a_domains_key_goes_into_the_secret(operate: Operate, storage_stack: StorageStack, tmp_path: Path) -> None:
+def test_a_domains_key_is_stored_in_the_secret(operate: Operate, storage_stack: StorageStack, tmp_path: Path) -> None:
     key = PrivateKey.generate("ed25519")
     (tmp_path / "key.pem").write_bytes(key.to_pem())
     assert operate("domain", "add", "three.example", "--key", "key.pem", "--selector", "s1").exit_code == 0
@@ -92,7 +92,7 @@ def test_domains_are_listed(operate: Operate) -> None:
     ]
 
 
-def test_a_domain_leaves_with_its_subjects(operate: Operate, directory: Directory) -> None:
+def test_a_domain_is_removed_with_its_subjects(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "five.example")
     operate("subject", "add", "Hello@Host", "--domain", "five.example", "--mailbox", "hello")
     assert operate("domain", "remove", "five.example").exit_code == 0
@@ -129,7 +129,7 @@ def test_a_subject_has_one_treatment(
     assert rule in found.subjects
 
 
-def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(
+def test_subjects_are_listed_with_the_built_in_ones_and_the_owners(
     operate: Operate, storage_stack: StorageStack
 ) -> None:
     domain = ("--domain", "seven.example")
@@ -151,7 +151,7 @@ def test_subjects_are_listed_with_those_that_are_built_in_and_the_owners(
     assert ("built in" in shown, "the owner's" in shown) == (True, True)
 
 
-def test_a_mailbox_is_written_as_it_will_be_asked_for_and_said_to_have_no_owner(
+def test_a_subjects_mailbox_is_normalized_and_reported_if_it_has_no_owner(
     operate: Operate, directory: Directory
 ) -> None:
     operate("domain", "add", "twelve.example")
@@ -179,7 +179,7 @@ def test_a_domains_own_mailbox_is_the_domain_in_any_spelling(
     assert domain.subjects == (SubjectRule("A@B", Treatment.MAILBOX, "xn--bcher-kva.example"),)
 
 
-def test_a_mailbox_of_dm3_letters_takes_no_subject(operate: Operate, directory: Directory) -> None:
+def test_a_dm3_mailbox_takes_no_subject(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "eleven.example")
     operate("mailbox", "open", "letters.eleven.example", "--dm3")
     refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
@@ -207,7 +207,7 @@ def test_a_wallets_key_is_registered(operate: Operate, directory: Directory, tmp
     assert directory.wallet(WALLET) == spki
 
 
-def test_wallets_are_listed_until_they_are_removed(operate: Operate, directory: Directory) -> None:
+def test_wallets_are_listed_and_removed(operate: Operate, directory: Directory) -> None:
     wallet, key = "2b1f8a1e-5a0a-4c5e-9d0e-3f1f6f0c7a11", PrivateKey.generate("ed25519").public
     base64 = b64encode(key.spki()).decode()
     described = {"wallet": wallet, "algorithm": "ed25519", "bits": 256, "fingerprint": key.fingerprint}
@@ -224,7 +224,7 @@ def test_wallets_are_listed_until_they_are_removed(operate: Operate, directory: 
     assert directory.wallet(wallet) is None
 
 
-def test_programs_may_read_what_was_set(operate: Operate) -> None:
+def test_json_has_what_was_set(operate: Operate) -> None:
     def told(*arguments: str) -> object:
         return json.loads(operate(*arguments, "--json").stdout)
 
@@ -244,7 +244,7 @@ def test_programs_may_read_what_was_set(operate: Operate) -> None:
     assert told("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
 
 
-def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) -> None:
+def test_the_number_of_shards_can_only_increase(operate: Operate, directory: Directory) -> None:
     assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
     assert operate("mailbox", "set", "busy", "--shards", "4").exit_code == 0
     fewer = operate("mailbox", "set", "busy", "--shards", "3")
@@ -286,7 +286,7 @@ def test_the_count_of_shards_only_rises(operate: Operate, directory: Directory) 
         (("mailbox", "set", "busy", "--shards", "0"), "'--shards': Input should be greater than"),
     ],
 )
-def test_what_is_wrong_writes_nothing(
+def test_an_error_writes_nothing(
     operate: Operate, storage_stack: StorageStack, tmp_path: Path, command: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "private.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
@@ -316,12 +316,14 @@ def test_a_deployment_on_aws_is_named_by_its_stack(
     assert directory.domain("ten.example") == Domain("ten.example")
 
 
-def test_the_environment_may_name_it(postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_may_name_the_deployment(
+    postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("POSTROOM_STACK", on_aws.stack_name)
     assert postroom("domain", "list").exit_code == 0
 
 
-def test_an_option_goes_before_the_environment(
+def test_an_option_overrides_the_environment(
     postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_STACK", "nowhere")
@@ -330,7 +332,7 @@ def test_an_option_goes_before_the_environment(
     assert postroom("domain", "list", "--stack-name", on_aws.stack_name).exit_code == 0
 
 
-def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
+def test_two_options_or_two_variables_for_the_deployment_are_a_usage_error(
     postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = postroom("domain", "list", "--stack-name", on_aws.stack_name, *on_aws.options)
@@ -340,7 +342,7 @@ def test_two_options_or_two_variables_that_name_deployments_are_a_wrong_use(
         assert (result.exit_code, "name two deployments" in result.stderr) == (2, True)
 
 
-def test_the_environment_goes_before_the_folder(
+def test_the_environment_overrides_the_folder(
     postroom: Postroom, on_aws: StorageStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".postroom").mkdir()
@@ -349,7 +351,7 @@ def test_the_environment_goes_before_the_folder(
     assert postroom("domain", "list").exit_code == 0
 
 
-def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: StorageStack) -> None:
+def test_a_missing_stack_is_one_sentence(postroom: Postroom, on_aws: StorageStack) -> None:
     result = postroom("domain", "list", "--stack-name", "nowhere")
     assert result.exit_code == 5
     assert result.stderr == (
@@ -358,7 +360,7 @@ def test_a_stack_that_is_not_there_is_a_sentence(postroom: Postroom, on_aws: Sto
     )
 
 
-def test_without_credentials_nothing_can_be_found_out(
+def test_missing_credentials_are_reported(
     postroom: Postroom, on_aws: StorageStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -372,7 +374,7 @@ def test_without_credentials_nothing_can_be_found_out(
     )
 
 
-def test_the_local_stack_of_this_folder_needs_no_name(
+def test_the_local_stack_of_the_folder_needs_no_name(
     postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
 ) -> None:
     (tmp_path / ".postroom").mkdir()
@@ -385,9 +387,7 @@ def test_the_local_stack_of_this_folder_needs_no_name(
     )
 
 
-def test_a_local_stack_that_ended_is_a_sentence(
-    postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
-) -> None:
+def test_a_stopped_local_stack_is_one_sentence(postroom: Postroom, storage_stack: StorageStack, tmp_path: Path) -> None:
     told = json.loads(storage_stack.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
     (tmp_path / "local.json").write_text(json.dumps(told))
     result = postroom("domain", "list", "--local", ".")
@@ -397,7 +397,7 @@ def test_a_local_stack_that_ended_is_a_sentence(
     )
 
 
-def test_nowhere_is_a_sentence(postroom: Postroom) -> None:
+def test_no_deployment_is_one_sentence(postroom: Postroom) -> None:
     result = postroom("domain", "list")
     assert result.exit_code == 2
     assert result.stderr.startswith("postroom: no deployment is named: say --stack-name NAME")
@@ -414,7 +414,7 @@ def test_nowhere_is_a_sentence(postroom: Postroom) -> None:
         (("audit", "--since", "1"), "RetainSeconds"),
     ],
 )
-def test_a_stack_of_something_else_is_said_to_be_none_of_ours(
+def test_a_foreign_stack_is_reported(
     postroom: Postroom, storage_stack: StorageStack, tmp_path: Path, command: tuple[str, ...], output: str
 ) -> None:
     file, described = tmp_path / "local.json", read_descriptor(storage_stack.descriptor)

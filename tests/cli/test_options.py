@@ -55,7 +55,7 @@ def test_an_option_without_a_default_is_required() -> None:
     assert "Missing option '--where'" in run(command)
 
 
-def test_what_the_command_line_has_is_told_from_what_the_environment_has() -> None:
+def test_command_line_values_are_distinguished_from_environment_values() -> None:
     def command(shape: ShapeOptions) -> None:
         print(shape.colour, sorted(shape.given))
 
@@ -63,7 +63,7 @@ def test_what_the_command_line_has_is_told_from_what_the_environment_has() -> No
     assert run(command, "--colour", "green", TEST_COLOUR="blue") == "green ['colour']\n"
 
 
-def test_groups_that_declare_an_option_otherwise_are_refused() -> None:
+def test_groups_that_declare_an_option_differently_are_refused() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Other(OptionGroup):
         size: Annotated[int, typer.Option("--size")] = 2
@@ -90,7 +90,7 @@ ALL = dict(commands(typer.main.get_command(postroom_app)))
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
-def test_an_option_means_the_same_wherever_it_names_who_and_where(path: tuple[str, ...]) -> None:
+def test_options_for_deployments_and_owners_mean_the_same_in_all_commands(path: tuple[str, ...]) -> None:
     variables = {"stack_name": "STACK", "local": "LOCAL", "at": "AT", "home": "HOME"}
     for parameter in ALL[path].params:
         if parameter.name in variables and path != ("up",):

@@ -64,7 +64,9 @@ def outbox_stack(fake_dns: FakeDns, deployed: Deployed, tmp_path: Path) -> Itera
         yield found
 
 
-def test_a_body_goes_into_the_outbox_of_who_signs_in(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+def test_a_body_is_sent_through_the_outbox_of_the_owner_who_signs_in(
+    postroom: Postroom, outbox_stack: OutboxStack
+) -> None:
     result = postroom("send", "-", "--json", *outbox_stack.options, input='{"Say": "hi 🤝"}')
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
@@ -74,7 +76,7 @@ def test_a_body_goes_into_the_outbox_of_who_signs_in(postroom: Postroom, outbox_
     assert (outgoing.draft.subject, outgoing.draft.body) == ("Hello@Host", {"Say": "hi 🤝"})
 
 
-def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+def test_a_message_repeated_with_one_token_is_sent_once(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     first, second = (
         postroom("send", "-", "--json", "--token", "t1", *outbox_stack.options, input="1").stdout for _ in range(2)
     )
@@ -86,7 +88,7 @@ def test_said_twice_with_one_token_it_is_sent_once(postroom: Postroom, outbox_st
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.DELIVERED, 0), (State.REFUSED, 1), (State.GIVEN_UP, 3)])
-def test_what_becomes_of_it_is_waited_for_and_is_the_exit_code(
+def test_the_command_waits_for_the_result_and_returns_it_as_exit_code(
     postroom: Postroom, outbox_stack: OutboxStack, state: State, code: int
 ) -> None:
     outbox_stack.before_looks = [
@@ -99,7 +101,7 @@ def test_what_becomes_of_it_is_waited_for_and_is_the_exit_code(
     assert "  reason: Why\n  detail: Because\\x1b.\n" in result.stdout
 
 
-def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+def test_only_the_owner_can_send(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     result = postroom("send", "-", *outbox_stack.options, "--key", "other.pem", input="1")
     assert (result.exit_code, result.stdout, outbox_stack.queued) == (1, "", [])
     assert result.stderr.startswith("postroom: NotTheOwner: ")
@@ -113,7 +115,7 @@ def test_whoever_is_not_the_owner_sends_nothing(postroom: Postroom, outbox_stack
      lambda tokens: tokens.challenge(SHOP, HOST, Purpose.OPEN), lambda tokens: tokens.token(SHOP, HOST, "key", 0)],
     ids=["no challenge", "an envelope", "another host's", "another mailbox's", "for opening", "a token"],
 )  # fmt: skip
-def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
+def test_only_a_challenge_of_this_host_for_this_mailbox_is_signed(
     postroom: Postroom, outbox_stack: OutboxStack, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]
 ) -> None:
     asked = other(outbox_stack.api.tokens)
@@ -124,9 +126,7 @@ def test_nothing_but_a_challenge_of_this_host_to_this_mailbox_is_signed(
     assert outbox_stack.queued == []
 
 
-def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(
-    postroom: Postroom, outbox_stack: OutboxStack
-) -> None:
+def test_an_unavailable_post_office_prints_the_token_for_a_retry(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     outbox_stack.away = True
     result = postroom("send", "-", "--token", "t1", *outbox_stack.options, input="1")
     assert result.exit_code == 3
@@ -136,7 +136,7 @@ def test_a_post_office_that_is_away_leaves_the_token_to_say_it_again(
     assert len(outbox_stack.queued) == 1
 
 
-def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+def test_a_missing_host_is_reported(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     result = postroom("send", "-", *outbox_stack.options, "--via", "https://nowhere.example", input="1")
     assert (result.exit_code, result.stderr) == (
         5,
@@ -145,7 +145,7 @@ def test_a_host_that_there_is_not_is_said_to_be_none(postroom: Postroom, outbox_
 
 
 @pytest.mark.parametrize("left_out", ["--as", "--key", "--to", "--subject"])
-def test_what_is_needed_is_asked_for(postroom: Postroom, outbox_stack: OutboxStack, left_out: str) -> None:
+def test_missing_options_are_named(postroom: Postroom, outbox_stack: OutboxStack, left_out: str) -> None:
     at = outbox_stack.options.index(left_out)
     result = postroom("send", "-", *outbox_stack.options[:at], *outbox_stack.options[at + 2 :], input="1")
     assert result.exit_code == 2
@@ -153,7 +153,7 @@ def test_what_is_needed_is_asked_for(postroom: Postroom, outbox_stack: OutboxSta
     assert outbox_stack.queued == []
 
 
-def test_options_of_an_outbox_do_not_go_with_an_envelope(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+def test_outbox_options_cannot_be_used_with_an_envelope(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     result = postroom("send", "-", "--subject", "Hello@Host", input="{}")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--via URL" in result.stderr

@@ -85,7 +85,7 @@ def lines(result: Result) -> list[Any]:
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def test_who_what_when_and_how_verified(read: Read, file: Callable[..., str]) -> None:
+def test_a_message_is_shown_with_sender_subject_time_and_verification(read: Read, file: Callable[..., str]) -> None:
     told = file(at=0.123)
     result = read()
     assert (result.exit_code, result.stderr) == (0, "")
@@ -108,7 +108,7 @@ def test_an_empty_mailbox_says_so(read: Read) -> None:
     assert read("--json").stdout == ""
 
 
-def test_programs_get_a_line_for_each_message(read: Read, file: Callable[..., str], envelope: Any) -> None:
+def test_json_has_a_line_for_each_message(read: Read, file: Callable[..., str], envelope: Any) -> None:
     ids = [file(at=at) for at in (1, 0, 2)]
     told = lines(read("--json"))
     assert [each["id"] for each in told] == [ids[1], ids[0], ids[2]]
@@ -116,7 +116,7 @@ def test_programs_get_a_line_for_each_message(read: Read, file: Callable[..., st
     assert (told[0]["from"], told[0]["body"], told[0]["receipt"]) == ("sender.example", {"Say": "hi 🤝"}, RECEIPT)
 
 
-def test_at_most_so_many_are_shown_and_it_is_said_that_there_may_be_more(read: Read, file: Callable[..., str]) -> None:
+def test_a_limit_is_applied_and_the_output_says_that_there_may_be_more(read: Read, file: Callable[..., str]) -> None:
     ids = [file(at=at) for at in range(3)]
     result = read("--limit", "2")
     assert ids[1] in result.stdout
@@ -131,7 +131,7 @@ def test_one_message_or_the_feedback_about_one_is_shown(read: Read, file: Callab
     assert [each["id"] for each in lines(read("--json", "--about", ABOUT.upper()))] == [feedback]
 
 
-def test_raw_is_bit_for_bit(read: Read, file: Callable[..., str], envelope: Any) -> None:
+def test_raw_output_is_byte_for_byte(read: Read, file: Callable[..., str], envelope: Any) -> None:
     text = envelope().replace("\n", "\r\n ") + "\t"
     one = file(text)
     assert read("--raw").stdout_bytes == text.encode()
@@ -142,12 +142,12 @@ def test_raw_is_bit_for_bit(read: Read, file: Callable[..., str], envelope: Any)
     assert read("--raw", "--id", one).stdout_bytes == text.encode()
 
 
-def test_a_senders_text_cannot_steer_the_terminal(read: Read, file: Callable[..., str], envelope: Any) -> None:
+def test_a_senders_text_cannot_control_the_terminal(read: Read, file: Callable[..., str], envelope: Any) -> None:
     file(envelope('"\\u009b2J\\u202e"'))
     assert '  body         "\\x9b2J\\u202e"\n' in read().stdout
 
 
-def test_a_message_that_the_post_office_cannot_read_is_told_and_holds_nothing_up(
+def test_an_unreadable_message_is_reported_and_blocks_no_other(
     read: Read, file: Callable[..., str], served: ServedApi
 ) -> None:
     one, two = (file(at=at) for at in range(2))
@@ -181,7 +181,9 @@ def letter(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any)
     return json.dumps(sealed.as_json())
 
 
-def test_a_letter_is_opened_by_the_key_that_signs_in(read: Read, file: Callable[..., str], bob: UserKeys) -> None:
+def test_a_dm3_message_is_opened_with_the_key_that_signs_in(
+    read: Read, file: Callable[..., str], bob: UserKeys
+) -> None:
     file(letter(bob.encryption, "Good morning\x1b"), mailbox=BOB, conversation="alice.eth", receipt=LETTER)
     shown = read(name=BOB, key="bob.json").stdout.splitlines()
     assert shown[1:] == [
@@ -197,13 +199,17 @@ def test_a_letter_is_opened_by_the_key_that_signs_in(read: Read, file: Callable[
     assert (told["from"], told["message"]["message"], told["message_hash"]) == ("alice.eth", "Good morning\x1b", "ab12")
 
 
-def test_a_letter_that_names_another_sender_within_is_told(read: Read, file: Callable[..., str], bob: UserKeys) -> None:
+def test_a_dm3_message_with_another_sender_inside_is_reported(
+    read: Read, file: Callable[..., str], bob: UserKeys
+) -> None:
     text = letter(bob.encryption, "Hi", sender="carol.eth")
     file(text, mailbox=BOB, conversation="alice.eth", receipt=LETTER)
     assert "  says it is   from carol.eth\n" in read(name=BOB, key="bob.json").stdout
 
 
-def test_a_letter_that_does_not_open_is_shown_sealed(read: Read, file: Callable[..., str], bob: UserKeys) -> None:
+def test_a_dm3_message_that_cannot_be_opened_is_shown_sealed(
+    read: Read, file: Callable[..., str], bob: UserKeys
+) -> None:
     file(letter(EncryptionKey.generate(), "Hi"), mailbox=BOB, conversation="alice.eth", receipt=LETTER)
     shown = read(name=BOB, key="bob.json").stdout
     assert "  sealed       ab12; --raw writes it for `postroom dm3 open`\n" in shown
@@ -213,15 +219,13 @@ def test_a_letter_that_does_not_open_is_shown_sealed(read: Read, file: Callable[
 # --- what is acknowledged ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_acknowledged_unless_it_is_said(read: Read, file: Callable[..., str], served: ServedApi) -> None:
+def test_messages_are_acknowledged_only_on_request(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     ids = [file(at=at) for at in range(2)]
     read(), read("--json"), read("--raw", "--id", ids[0])
     assert waiting(served) == ids
 
 
-def test_what_was_shown_is_acknowledged_and_nothing_else(
-    read: Read, file: Callable[..., str], served: ServedApi
-) -> None:
+def test_only_shown_messages_are_acknowledged(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     ids = [file(at=at) for at in range(3)]
     assert read("--limit", "2", "--ack-shown").stdout.splitlines()[-2] == "acknowledged 2"
     assert waiting(served) == ids[2:]
@@ -232,7 +236,7 @@ def test_what_was_shown_is_acknowledged_and_nothing_else(
 LONG = json.dumps({"Text": "x" * 400})
 
 
-def test_what_was_not_shown_whole_is_not_acknowledged_but_where_all_of_it_is_written(
+def test_shortened_messages_are_not_acknowledged_unless_fully_written(
     read: Read, file: Callable[..., str], served: ServedApi, envelope: Any, bob: UserKeys
 ) -> None:
     long, short = file(envelope(LONG)), file(at=1)
@@ -258,7 +262,7 @@ def test_what_was_not_shown_whole_is_not_acknowledged_but_where_all_of_it_is_wri
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--raw",)])
-def test_one_that_is_named_is_acknowledged_alone(
+def test_a_named_message_is_acknowledged_alone(
     read: Read, file: Callable[..., str], served: ServedApi, form: tuple[str, ...]
 ) -> None:
     one, other = (file(at=at) for at in range(2))
@@ -295,7 +299,7 @@ def program(served: ServedApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full stands there on Linux only")
 @pytest.mark.parametrize("form", [(), ("--json",), ("--raw",)])
-def test_what_could_not_be_written_is_not_acknowledged(
+def test_messages_that_could_not_be_written_are_not_acknowledged(
     program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi, form: tuple[str, ...]
 ) -> None:
     one = file()
@@ -307,7 +311,7 @@ def test_what_could_not_be_written_is_not_acknowledged(
     assert waiting(served) == [one]
 
 
-def test_what_nobody_reads_any_more_is_not_acknowledged(
+def test_after_a_closed_pipe_nothing_is_acknowledged(
     program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi
 ) -> None:
     one = file()
@@ -319,7 +323,7 @@ def test_what_nobody_reads_any_more_is_not_acknowledged(
     assert waiting(served) == [one]
 
 
-def test_who_dies_between_fetching_and_acknowledging_is_shown_it_again(
+def test_a_message_is_shown_again_after_a_crash_before_its_acknowledgement(
     program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi, read: Read
 ) -> None:
     one = file()
@@ -346,7 +350,7 @@ def test_who_dies_between_fetching_and_acknowledging_is_shown_it_again(
 # --- waiting ----------------------------------------------------------------------------------------------------------
 
 
-def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
+def test_following_shows_new_messages_and_ends_cleanly_with_ctrl_c(
     program: Callable[..., list[str]], file: Callable[..., str], served: ServedApi
 ) -> None:
     first = file()
@@ -365,7 +369,7 @@ def test_who_waits_is_shown_what_comes_and_ends_cleanly_by_ctrl_c(
     assert set(waiting(served)) <= {third}
 
 
-def test_who_waits_goes_on_when_the_post_office_is_back(
+def test_following_continues_when_the_post_office_is_back(
     read: Read, file: Callable[..., str], served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.cli.pickup._ATTEMPTS_OF_WHO_WAITS", 1)
@@ -393,11 +397,11 @@ def test_another_key_is_refused(read: Read, file: Callable[..., str]) -> None:
     assert "Sign in with a key of the mailbox" in result.stderr
 
 
-def test_a_mailbox_that_there_is_not_is_refused_in_the_same_words(read: Read) -> None:
+def test_a_missing_mailbox_is_refused_in_the_same_words(read: Read) -> None:
     assert read(name="nobody.com").stderr == read(key="other.pem").stderr
 
 
-def test_a_message_that_is_gone_is_said_to_be(read: Read, file: Callable[..., str]) -> None:
+def test_a_deleted_message_is_reported(read: Read, file: Callable[..., str]) -> None:
     one = file()
     read("--ack", one)
     result = read("--id", one)
@@ -405,7 +409,7 @@ def test_a_message_that_is_gone_is_said_to_be(read: Read, file: Callable[..., st
     assert result.stderr.startswith("postroom: MessageUnknown: ")
 
 
-def test_a_token_whose_hour_is_over_is_renewed(read: Read, file: Callable[..., str], served: ServedApi) -> None:
+def test_an_expired_token_is_renewed(read: Read, file: Callable[..., str], served: ServedApi) -> None:
     ids = [file(at=at) for at in range(2)]
     signed_in: list[str] = []
 
@@ -420,14 +424,14 @@ def test_a_token_whose_hour_is_over_is_renewed(read: Read, file: Callable[..., s
     assert waiting(served) == []
 
 
-def test_a_post_office_that_is_away_is_said_to_be(postroom: Postroom, served: ServedApi) -> None:
+def test_an_unavailable_post_office_is_reported(postroom: Postroom, served: ServedApi) -> None:
     served.before = lambda _: 503
     result = postroom("read", SHOP, "--at", URL, "--local", str(served.local), "--key", "owner.pem")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == "postroom: The host answers with HTTP 503.\n"
 
 
-def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, served: ServedApi) -> None:
+def test_a_host_with_an_untrusted_certificate_gets_no_signature(postroom: Postroom, served: ServedApi) -> None:
     there = ("--at", "https://nlweb.other.com", "--local", str(served.local))
     result = postroom("read", SHOP, *there, "--key", "owner.pem")
     assert (result.exit_code, served.asked) == (3, [])
@@ -449,7 +453,7 @@ def test_a_host_that_nobody_vouches_for_is_not_signed_in_to(postroom: Postroom, 
         (("--at", URL, "--key", "owner.pem", "--ca-file", "owner.pem"), "owner.pem holds no certificates"),
     ],
 )
-def test_a_wrong_use_is_a_sentence(
+def test_a_usage_error_is_one_sentence(
     postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("read", SHOP, *options)

@@ -58,7 +58,7 @@ def stored(served: ServedApi) -> Dm3Mailbox:
     return found
 
 
-def test_what_is_set_is_shown_in_the_form_in_which_it_is_changed(settings: Settings) -> None:
+def test_settings_are_shown_in_the_form_in_which_they_are_changed(settings: Settings) -> None:
     shown = settings().stdout
     assert f'{BLOCK}=["eve.eth"]\n' in shown
     assert "unverified=false\n" in shown
@@ -66,13 +66,13 @@ def test_what_is_set_is_shown_in_the_form_in_which_it_is_changed(settings: Setti
     assert (again.exit_code, again.stdout) == (0, shown)
 
 
-def test_programs_get_json(settings: Settings) -> None:
+def test_the_settings_are_available_as_json(settings: Settings) -> None:
     told = json.loads(settings("--json").stdout)
     assert told.keys() == {"extension", "unverified"}
     assert told["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
 
 
-def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served: ServedApi) -> None:
+def test_only_named_settings_change(settings: Settings, served: ServedApi) -> None:
     result = settings(
         "--set", f'{BLOCK}=["mallory.eth"]', "--set", "extension.spamFilterRules.minNonce=3", "--set", "unverified=true"
     )
@@ -83,12 +83,12 @@ def test_what_is_named_is_changed_and_all_else_stays(settings: Settings, served:
     assert (found.takes_unverified, found.extension.message_types) == (True, ("NEW", "REPLY"))
 
 
-def test_null_takes_away(settings: Settings, served: ServedApi) -> None:
+def test_null_removes_a_setting(settings: Settings, served: ServedApi) -> None:
     assert BLOCK not in settings("--set", f"{BLOCK}=null").stdout
     assert stored(served).extension.rules.block == ()
 
 
-def test_a_change_of_somebody_else_in_between_is_not_written_over(settings: Settings, served: ServedApi) -> None:
+def test_a_concurrent_change_is_not_overwritten(settings: Settings, served: ServedApi) -> None:
     def meanwhile(asked: str) -> None:
         if asked.startswith("PATCH"):
             served.api.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
@@ -135,7 +135,7 @@ def test_a_subject_of_any_name_is_shown_as_it_is_set(shops: Settings, pattern: s
         assert shops(*(part for line in lines for part in ("--set", line))).stdout == shown
 
 
-def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, served: ServedApi) -> None:
+def test_an_unknown_setting_is_refused_and_changes_nothing(settings: Settings, served: ServedApi) -> None:
     before = stored(served)
     result = settings("--set", f'{BLOCK}=["not a name"]')
     assert (result.exit_code, result.stdout) == (1, "")
@@ -143,7 +143,7 @@ def test_what_is_no_setting_is_refused_and_changes_nothing(settings: Settings, s
     assert stored(served) == before
 
 
-def test_nobody_else_sees_or_changes_them(settings: Settings) -> None:
+def test_only_the_owner_sees_or_changes_settings(settings: Settings) -> None:
     for options in ((), ("--set", "unverified=true")):
         refused = settings(*options, key="shop.pem")
         assert (refused.exit_code, refused.stdout) == (1, "")
@@ -163,7 +163,7 @@ def test_nobody_else_sees_or_changes_them(settings: Settings) -> None:
         ((f"{BLOCK}=[]", "extension.spamFilterRules=null"), "changes what another --set changes"),
     ],
 )
-def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
+def test_a_usage_error_is_one_sentence_without_a_request(
     settings: Settings, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = settings(*(part for each in options for part in ("--set", each)))
@@ -172,6 +172,6 @@ def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
 
 
 @pytest.mark.parametrize("client", [Mailbox, AsyncMailbox])
-def test_whatever_can_be_changed_the_client_changes(client: type) -> None:
+def test_the_client_can_change_every_setting(client: type) -> None:
     taken = inspect.signature(client.change_settings).parameters.values()  # type: ignore[attr-defined]
     assert {it.name for it in taken if it.kind is it.KEYWORD_ONLY} == set(SettingsChange.__struct_fields__)

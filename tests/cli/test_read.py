@@ -83,7 +83,9 @@ def test_an_empty_mailbox_says_so(read: Read, mailbox: str) -> None:
     assert json.loads(read("--json").stdout) == {"messages": [], "cursor": None}
 
 
-def test_who_what_when_and_how_verified(read: Read, file: File, envelope: Envelope) -> None:
+def test_a_message_is_shown_with_sender_subject_time_and_verification(
+    read: Read, file: File, envelope: Envelope
+) -> None:
     text = envelope("--correlation", ABOUT, "--timestamp", "2026-11-18T09:00:00Z")
     told = file(text)
     assert read().stdout.splitlines() == [
@@ -100,7 +102,7 @@ def test_who_what_when_and_how_verified(read: Read, file: File, envelope: Envelo
     ]
 
 
-def test_the_proof_of_a_sender_s_key_is_shown_zone_by_zone(read: Read, file: File) -> None:
+def test_the_proof_of_a_senders_key_is_shown_zone_by_zone(read: Read, file: File) -> None:
     window = SignatureWindow(13, 7, 1_795_000_000, 1_797_592_000)
     zones = tuple(Link(zone, 2, "ab" * 32, window) for zone in (".", "example."))
     evidence = Evidence("nlweb._domainkey.example.", "TXT", (), zones, window)
@@ -124,7 +126,7 @@ def test_a_message_without_proof_says_so(read: Read, file: File) -> None:
     assert read("--explain").stdout.splitlines()[-1] == "    no DNS was asked"
 
 
-def test_a_proof_of_another_form_is_said_to_be_one(read: Read, file: File) -> None:
+def test_a_proof_of_an_unknown_form_is_reported(read: Read, file: File) -> None:
     file()
     last = read("--explain").stdout.splitlines()[-1]
     assert (
@@ -132,12 +134,12 @@ def test_a_proof_of_another_form_is_said_to_be_one(read: Read, file: File) -> No
     )
 
 
-def test_a_wallets_key_was_known_beforehand(read: Read, file: File) -> None:
+def test_a_wallets_key_is_shown_as_pre_shared(read: Read, file: File) -> None:
     file(evidence="pre-shared")
     assert "  verified     rsa SHA256:abc, pre-shared at 2026-11-18T11:06:41.500Z\n" in read().stdout
 
 
-def test_programs_get_the_same_and_the_envelope(messages: Callable[..., list[dict[str, object]]], file: File) -> None:
+def test_json_has_the_same_and_the_envelope(messages: Callable[..., list[dict[str, object]]], file: File) -> None:
     told = file()
     [message] = messages()
     assert message["id"] == told
@@ -148,12 +150,12 @@ def test_programs_get_the_same_and_the_envelope(messages: Callable[..., list[dic
     assert receipt["key_fingerprint"] == "SHA256:abc"
 
 
-def test_a_senders_text_cannot_steer_the_terminal(read: Read, file: File, envelope: Envelope) -> None:
+def test_a_senders_text_cannot_control_the_terminal(read: Read, file: File, envelope: Envelope) -> None:
     file(envelope(body='"\\u009b2J\\u202e"'))
     assert '  body         "\\x9b2J\\u202e"\n' in read().stdout
 
 
-def test_the_oldest_comes_first_and_a_cursor_goes_on(
+def test_messages_are_listed_oldest_first_and_a_cursor_continues(
     read: Read, messages: Callable[..., list[dict[str, object]]], file: File
 ) -> None:
     ids = [file(at_ms=RECEIVED_AT_MS + n) for n in (2, 0, 1)]
@@ -164,7 +166,7 @@ def test_the_oldest_comes_first_and_a_cursor_goes_on(
     assert json.loads(read("--json", "--cursor", ids[0]).stdout) == {"messages": [], "cursor": ids[0]}
 
 
-def test_what_became_of_a_message_is_found_by_its_correlation(
+def test_feedback_is_found_by_the_messages_correlation(
     messages: Callable[..., list[dict[str, object]]], file: File
 ) -> None:
     file()
@@ -173,7 +175,7 @@ def test_what_became_of_a_message_is_found_by_its_correlation(
     assert [m["id"] for m in messages("--about", ABOUT.upper())] == [feedback]
 
 
-def test_raw_is_bit_for_bit(read: Read, file: File, envelope: Envelope) -> None:
+def test_raw_output_is_byte_for_byte(read: Read, file: File, envelope: Envelope) -> None:
     text = envelope().replace("\n", "\r\n ") + "\t"
     told = file(text)
     assert read("--raw").stdout_bytes == text.encode()
@@ -184,7 +186,7 @@ def test_raw_is_bit_for_bit(read: Read, file: File, envelope: Envelope) -> None:
     assert "--raw writes one envelope, and 2 are there; name one by --id" in both.stderr
 
 
-def test_an_acknowledged_message_is_gone_for_good(
+def test_an_acknowledged_message_is_gone(
     read: Read, messages: Callable[..., list[dict[str, object]]], file: File, storage_stack: StorageStack, mailbox: str
 ) -> None:
     one, two, three = (file(at_ms=RECEIVED_AT_MS + n) for n in range(3))
@@ -211,7 +213,7 @@ def test_every_shard_is_read_and_acknowledged(
 
 
 @pytest.mark.parametrize("option", ["--id", "--ack"])
-def test_an_unknown_message_is_a_sentence(read: Read, file: File, mailbox: str, option: str) -> None:
+def test_an_unknown_message_is_one_sentence(read: Read, file: File, mailbox: str, option: str) -> None:
     file()
     unknown = f"{RECEIVED_AT_MS}-{'0' * 32}-0"
     result = read(option, unknown)
@@ -220,7 +222,7 @@ def test_an_unknown_message_is_a_sentence(read: Read, file: File, mailbox: str, 
 
 @pytest.mark.parametrize("option", ["--id", "--ack", "--cursor"])
 @pytest.mark.parametrize("text", ["1", "m#1795000000000#a", "1795000000000-", "179500000000x-a"])
-def test_what_is_no_id_is_a_sentence(read: Read, option: str, text: str) -> None:
+def test_an_invalid_id_is_one_sentence(read: Read, option: str, text: str) -> None:
     result = read(option, text)
     assert result.exit_code == 2
     assert f"{option} is {text!r}; it must be the id of a message" in result.stderr
@@ -233,7 +235,7 @@ def test_what_is_no_id_is_a_sentence(read: Read, option: str, text: str) -> None
         ({"key_fingerprint": None, "unverified": "ProfileUnknown"}, "NOT: ProfileUnknown"),
     ],
 )
-def test_of_a_sealed_letter_is_shown_what_anybody_may_see(
+def test_only_the_public_part_of_a_sealed_message_is_shown(
     read: Read, file: File, messages: Callable[..., list[dict[str, object]]], mailbox: str,
     told: dict[str, object], verified: str,
 ) -> None:  # fmt: skip

@@ -127,7 +127,7 @@ def options_of(variable: str) -> list[str]:
     })  # fmt: skip
 
 
-def test_the_page_is_what_the_commands_say() -> None:
+def test_the_page_is_generated_from_the_commands() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "`python -m tests.cli.test_reference` writes it anew"
 
 
@@ -181,7 +181,7 @@ PAIRS = {"add": "remove", "open": "close", "export": "import", "hold": "release"
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path[-1] in PAIRS and path != ("dm3", "open")])
-def test_what_can_be_done_can_be_undone_under_the_other_verb(path: Words) -> None:
+def test_every_verb_has_its_opposite(path: Words) -> None:
     assert (*path[:-1], PAIRS[path[-1]]) in COMMANDS
 
 
@@ -198,7 +198,7 @@ def named() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("where", "command"), list(named()))
-def test_what_a_page_names_is_a_command_with_these_options(where: str, command: str) -> None:
+def test_commands_on_the_pages_exist_with_their_options(where: str, command: str) -> None:
     words = shlex.split(re.split(r"[|;>&#]| \(", command)[0].replace("…", ""), posix=True)[1:]
     path: Words = ()
     while words and (*path, words[0]) in {*COMMANDS, *GROUPS}:

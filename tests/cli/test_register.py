@@ -43,7 +43,9 @@ def is_open(served: ServedApi) -> bool:
     return CAROL in {mailbox.name for mailbox in served.api.operators.dm3_mailboxes()}
 
 
-def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: ServedApi, postroom: Postroom) -> None:
+def test_a_mailbox_is_opened_and_its_owner_can_sign_in(
+    register: Register, served: ServedApi, postroom: Postroom
+) -> None:
     assert not is_open(served)
     opened = register()
     assert (opened.exit_code, opened.stdout, opened.stderr) == (0, f"{CAROL}: open\n", "")
@@ -52,20 +54,20 @@ def test_a_mailbox_is_opened_and_lets_its_owner_in(register: Register, served: S
     assert (read.exit_code, read.stdout) == (0, f"nothing waits in {CAROL}\n")
 
 
-def test_one_that_is_open_stays_as_it_is(register: Register, served: ServedApi) -> None:
+def test_opening_an_open_mailbox_changes_nothing(register: Register, served: ServedApi) -> None:
     register()
     before = served.api.deployed.rows("DirectoryTable")
     assert json.loads(register("--json").stdout) == {"name": CAROL, "open": True}
     assert served.api.deployed.rows("DirectoryTable") == before
 
 
-def test_who_signs_by_another_key_opens_nothing(register: Register, served: ServedApi) -> None:
+def test_another_key_opens_no_mailbox(register: Register, served: ServedApi) -> None:
     refused = register(key="bob.json")
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
     assert refused.stderr.startswith("postroom: NotTheOwner: ")
 
 
-def test_a_profile_that_names_another_service_opens_nothing(register: Register, served: ServedApi) -> None:
+def test_a_profile_that_names_another_service_opens_no_mailbox(register: Register, served: ServedApi) -> None:
     served.api.users.services = ("other.eth",)
     refused = register()
     assert (refused.exit_code, refused.stdout, is_open(served)) == (1, "", False)
@@ -73,7 +75,7 @@ def test_a_profile_that_names_another_service_opens_nothing(register: Register, 
     assert "its profile does not name ds.eth" in refused.stderr
 
 
-def test_while_the_registry_is_away_nothing_is_opened(
+def test_while_the_registry_is_unavailable_no_mailbox_is_opened(
     register: Register, served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Retries, "pause", lambda *_: 0.0)
@@ -93,7 +95,7 @@ def test_while_the_registry_is_away_nothing_is_opened(
         ((CAROL, "--at", URL, "--key", "local.json"), "holds no keys"),
     ],
 )
-def test_a_wrong_use_is_a_sentence_and_nobody_is_asked(
+def test_a_usage_error_is_one_sentence_without_a_request(
     postroom: Postroom, served: ServedApi, options: tuple[str, ...], sentence: str
 ) -> None:
     result = postroom("mailbox", "register", *options)

@@ -69,7 +69,7 @@ def fake_inboxes(fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeInboxes]:
         thread.join()
 
 
-def test_the_receiver_and_the_dialect_say_where_to(
+def test_the_receiver_and_the_dialect_determine_the_host(
     postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes
 ) -> None:
     ours, theirs = envelope(), envelope("--dialect", "pollyweb", "--selector", "pk1")
@@ -78,7 +78,7 @@ def test_the_receiver_and_the_dialect_say_where_to(
     assert fake_inboxes.came == [("nlweb.receiver.example", ours.encode()), ("pw.receiver.example", theirs.encode())]
 
 
-def test_the_bytes_go_out_as_they_are(
+def test_the_bytes_are_sent_unchanged(
     postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
     data = envelope().encode() + b"\r\n \t"
@@ -91,7 +91,7 @@ def test_the_bytes_go_out_as_they_are(
     ("status", "code", "fate"),
     [(200, 0, "taken"), (422, 1, "refused"), (421, 1, "refused"), (429, 3, "not now"), (503, 3, "not now")],
 )
-def test_the_answer_is_an_exit_code(
+def test_the_response_determines_the_exit_code(
     postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, status: int, code: int, fate: str
 ) -> None:
     fake_inboxes.status = status
@@ -99,7 +99,7 @@ def test_the_answer_is_an_exit_code(
     assert (result.exit_code, json.loads(result.stdout)["fate"]) == (code, fate)
 
 
-def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
+def test_json_has_the_whole_response(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
     fake_inboxes.status, fake_inboxes.body = 422, PROBLEM
     told = json.loads(postroom("send", "-", "--json", *fake_inboxes.options, input=envelope()).stdout)
     assert told == {
@@ -112,7 +112,7 @@ def test_json_holds_the_whole_answer(postroom: Postroom, envelope: Envelope, fak
     }
 
 
-def test_people_see_the_answer(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
+def test_the_text_output_shows_the_response(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
     fake_inboxes.status, fake_inboxes.body = 422, PROBLEM.replace(b"wrong", b"\\u009bwrong")
     result = postroom("send", "-", *fake_inboxes.options, input=envelope())
     assert result.stdout.splitlines()[0] == "refused: 422 from https://nlweb.receiver.example/inbox"
@@ -120,7 +120,7 @@ def test_people_see_the_answer(postroom: Postroom, envelope: Envelope, fake_inbo
     assert "\\x9bwrong" in result.stdout
 
 
-def test_a_given_url_takes_anything(postroom: Postroom, fake_inboxes: FakeInboxes) -> None:
+def test_anything_can_be_posted_to_a_given_url(postroom: Postroom, fake_inboxes: FakeInboxes) -> None:
     url = f"https://127.0.0.1:{fake_inboxes.port}/inbox"
     result = postroom(
         "send", "-", "--to-url", url, *fake_inboxes.options[2:4], "--allow-private", input=b"\xff no envelope"
@@ -129,7 +129,7 @@ def test_a_given_url_takes_anything(postroom: Postroom, fake_inboxes: FakeInboxe
     assert fake_inboxes.came == [("127.0.0.1", b"\xff no envelope")]
 
 
-def test_a_local_stack_says_all_that(
+def test_a_local_stack_provides_the_network_options(
     postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
     assert fake_inboxes.descriptor
@@ -138,16 +138,14 @@ def test_a_local_stack_says_all_that(
     assert postroom("verify", "-", "--local", "elsewhere/local.json", input=envelope()).exit_code == 0
 
 
-def test_a_private_address_is_not_posted_to_unasked(
-    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes
-) -> None:
+def test_a_private_address_needs_an_option(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
     result = postroom("send", "-", *fake_inboxes.options[:-1], input=envelope())
     assert result.exit_code == 3
     assert result.stderr == "postroom: OutboundFailed: nlweb.receiver.example has no public address\n"
     assert fake_inboxes.came == []
 
 
-def test_a_stranger_with_no_certificate_is_not_posted_to(
+def test_an_untrusted_host_gets_no_message(
     postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes, tmp_path: Path
 ) -> None:
     other = Authority(tmp_path / "other").pem
@@ -157,7 +155,7 @@ def test_a_stranger_with_no_certificate_is_not_posted_to(
     assert fake_inboxes.came == []
 
 
-def test_no_resolver_no_delivery(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+def test_without_a_resolver_nothing_is_sent(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     result = postroom("send", "-", "--resolver", fake_dns.silent_resolver, input=envelope())
     assert result.exit_code == 3
     assert "nlweb.receiver.example could not be looked up" in result.stderr
@@ -171,7 +169,7 @@ def test_no_resolver_no_delivery(postroom: Postroom, fake_dns: FakeDns, envelope
         ('{"🤝":"x.org/MSG:1","Header":{}}', "Unsup"),
     ],
 )
-def test_what_names_no_receiver_is_a_bad_message(
+def test_an_envelope_without_a_receiver_is_a_bad_message(
     postroom: Postroom, fake_inboxes: FakeInboxes, text: str, reason: str
 ) -> None:
     result = postroom("send", "-", *fake_inboxes.options, input=text)
@@ -193,7 +191,7 @@ def test_what_names_no_receiver_is_a_bad_message(
         (("--local", "junk"), "junk does not describe a local stack; `postroom up` writes it anew"),
     ],
 )
-def test_a_wrong_option_is_a_sentence(
+def test_a_wrong_option_is_one_sentence(
     postroom: Postroom, envelope: Envelope, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "junk").write_text('{"resolvers": 1}')

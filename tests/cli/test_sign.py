@@ -24,7 +24,9 @@ Envelope = Callable[..., str]
         (WALLET, ("--dialect", "pollyweb")),
     ],
 )
-def test_the_envelope_holds(envelope: Envelope, fake_dns: FakeDns, sender: str, options: tuple[str, ...]) -> None:
+def test_the_signed_envelope_is_valid(
+    envelope: Envelope, fake_dns: FakeDns, sender: str, options: tuple[str, ...]
+) -> None:
     signed = read_envelope(json.loads(envelope(*options, sender=sender)))
     check_hash(signed.claimed_hash, signed.digest)
     check_signature(signed, fake_dns.key.public)
@@ -41,7 +43,7 @@ def test_each_message_has_a_correlation_of_its_own(envelope: Envelope) -> None:
     assert json.loads(envelope())["Header"]["Correlation"] != json.loads(envelope())["Header"]["Correlation"]
 
 
-def test_without_a_body_nothing_is_read(envelope: Envelope) -> None:
+def test_without_a_body_standard_input_is_not_read(envelope: Envelope) -> None:
     assert "Body" not in json.loads(envelope("--no-body", body="not JSON"))
 
 
@@ -62,7 +64,7 @@ def test_a_file_is_read_like_standard_input(postroom: Postroom, fake_dns: FakeDn
 @pytest.mark.parametrize(
     ("body", "reason"), [("", "NotJson"), ('{"a":1,"a":2}', "NotIJson"), ("9007199254740993", "NotIJson")]
 )
-def test_a_body_that_is_no_i_json_is_a_bad_message(
+def test_a_body_that_is_not_i_json_is_a_bad_message(
     postroom: Postroom, fake_dns: FakeDns, body: str, reason: str
 ) -> None:
     result = postroom(
@@ -88,7 +90,7 @@ def test_a_body_that_is_no_i_json_is_a_bad_message(
         (("--key", "missing"), "missing: No such file or directory"),
     ],
 )
-def test_what_receivers_would_refuse_is_not_signed(
+def test_a_message_that_receivers_would_refuse_is_not_signed(
     postroom: Postroom, fake_dns: FakeDns, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "junk").write_text("junk")

@@ -99,7 +99,7 @@ def running(ports: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> 
     running.end()
 
 
-def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
+def test_the_printed_commands_work(running: Running) -> None:
     assert running.process.poll() is None, running.said
     for command in (
         running.command("postroom sign"),
@@ -129,7 +129,7 @@ def test_what_it_prints_to_try_works_as_printed(running: Running) -> None:
 
 
 @pytest.mark.parametrize(("key", "status"), [("receiver.example", "good"), ("sender.example", "bad")])
-def test_the_doctor_lets_a_domain_write_to_itself(running: Running, key: str, status: str) -> None:
+def test_the_doctor_posts_a_message_from_a_domain_to_itself(running: Running, key: str, status: str) -> None:
     ended = running.shell(
         f"postroom doctor receiver.example --selector pk1 --sign-with .postroom/keys/{key}.pem --local .postroom --json"
     )
@@ -142,11 +142,11 @@ def test_the_doctor_lets_a_domain_write_to_itself(running: Running, key: str, st
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is not installed")
-def test_curl_may_ask_too(running: Running) -> None:
+def test_curl_can_reach_the_stack(running: Running) -> None:
     assert "receiver.example" in running.shell(f"{running.command('curl', '/manifest')} -s").stdout
 
 
-def test_a_domain_that_is_added_gets_its_host_at_the_door(running: Running) -> None:
+def test_an_added_domain_gets_its_host_at_the_edge(running: Running) -> None:
     assert running.shell("postroom domain add new.example").returncode == 0
     script = (
         "import http.client, ssl, sys; host, port, ca = sys.argv[1:]\n"
@@ -192,12 +192,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
         yield Two(folder, up, other, complaint)
 
 
-def test_two_that_start_at_once_in_one_folder_are_one(two: Two) -> None:
+def test_of_two_concurrent_starts_in_one_folder_one_succeeds(two: Two) -> None:
     assert two.complaint.startswith("postroom: a local stack runs in .postroom already")
     assert two.other.wait(SECONDS) == 2
 
 
-def test_a_terminal_that_is_closed_leaves_nothing(two: Two) -> None:
+def test_a_closed_terminal_leaves_no_process(two: Two) -> None:
     two.up.send_signal(signal.SIGHUP)
     two.up.communicate(timeout=SECONDS)
     assert two.up.returncode == 128 + signal.SIGHUP
@@ -229,7 +229,7 @@ def last_line_of(process: subprocess.Popen[str]) -> str:
     return line
 
 
-def test_a_folder_that_the_one_before_has_just_removed_is_made_anew(
+def test_a_state_folder_removed_by_the_previous_stack_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, lock = tmp_path / ".postroom", fcntl.flock
@@ -248,7 +248,7 @@ def test_a_folder_that_the_one_before_has_just_removed_is_made_anew(
     assert not folder.exists()
 
 
-def test_every_port_may_be_asked_for(running: Running, ports: dict[str, int]) -> None:
+def test_every_port_can_be_chosen(running: Running, ports: dict[str, int]) -> None:
     found = running.descriptor
     assert found.port == ports["--port"]
     assert found.resolvers == f"127.0.0.1:{ports['--dns-port']}"
@@ -259,7 +259,7 @@ def test_every_port_may_be_asked_for(running: Running, ports: dict[str, int]) ->
 @pytest.mark.parametrize(
     ("option", "who"), [("--port", "the post offices"), ("--dns-port", "DNS"), ("--aws-port", "the embedded AWS")]
 )
-def test_a_port_that_is_taken_is_said(tmp_path: Path, option: str, who: str) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path, option: str, who: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
@@ -277,7 +277,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, option: str, who: str) -> 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("state", ["file", "file/below"])
-def test_a_state_that_cannot_be_a_folder_is_said_before_anything_starts(tmp_path: Path, state: str) -> None:
+def test_an_unusable_state_folder_is_reported_before_the_start(tmp_path: Path, state: str) -> None:
     (tmp_path / "file").write_text("mine")
     ended = subprocess.run(
         [POSTROOM, "up", "--state", state], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -287,7 +287,7 @@ def test_a_state_that_cannot_be_a_folder_is_said_before_anything_starts(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_ctrl_c_ends_all_of_it(running: Running) -> None:
+def test_ctrl_c_stops_everything(running: Running) -> None:
     descriptor = running.descriptor
     running.process.send_signal(signal.SIGINT)
     assert running.process.wait(SECONDS) == 0

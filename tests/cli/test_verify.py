@@ -55,7 +55,7 @@ def test_a_good_message_passes_every_check_in_order(judge: Judge, envelope: Enve
     assert failed(told) == []
 
 
-def test_every_check_says_what_it_saw_and_expected_and_where_that_stands(judge: Judge, envelope: Envelope) -> None:
+def test_every_check_has_what_it_found_what_it_expected_and_the_section(judge: Judge, envelope: Envelope) -> None:
     _, told = judge(envelope())
     assert set(told) == {"verdict", "reason", "checks"}
     checks = told["checks"]
@@ -79,7 +79,9 @@ def test_a_forged_body_fails_hash_and_signature(judge: Judge, envelope: Envelope
     assert failed(told) == ["hash", "signature"]
 
 
-def test_anothers_signature_is_discarded(judge: Judge, envelope: Envelope, postroom: Postroom, tmp_path: Path) -> None:
+def test_a_signature_by_another_key_is_discarded(
+    judge: Judge, envelope: Envelope, postroom: Postroom, tmp_path: Path
+) -> None:
     (tmp_path / "other.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
     code, told = judge(envelope("--key", str(tmp_path / "other.pem")))
     assert (code, told["verdict"], told["reason"]) == (1, "discarded", "SignatureInvalid")
@@ -93,12 +95,12 @@ def test_anothers_signature_is_discarded(judge: Judge, envelope: Envelope, postr
         ("nobody.sender.example", "KeyNotFound"),
     ],
 )
-def test_a_key_that_cannot_be_proven_is_no_key(judge: Judge, envelope: Envelope, sender: str, reason: str) -> None:
+def test_an_unproven_key_is_not_used(judge: Judge, envelope: Envelope, sender: str, reason: str) -> None:
     code, told = judge(envelope(sender=sender))
     assert (code, told["verdict"], told["reason"]) == (1, "discarded", reason)
 
 
-def test_the_worlds_root_does_not_vouch_for_this_tree(
+def test_the_public_root_anchors_do_not_prove_the_test_zones(
     postroom: Postroom, fake_dns: FakeDns, envelope: Envelope
 ) -> None:
     result = postroom("verify", "-", "--json", "--resolver", fake_dns.resolver, input=envelope())
@@ -114,35 +116,31 @@ def test_the_worlds_root_does_not_vouch_for_this_tree(
         (1_795_000_000 - 121, "TimestampTooNew"),
     ],
 )
-def test_now_is_when_the_message_came_in(judge: Judge, envelope: Envelope, now: int, reason: str | None) -> None:
+def test_the_time_of_arrival_can_be_given(judge: Judge, envelope: Envelope, now: int, reason: str | None) -> None:
     code, told = judge(envelope("--timestamp", "2026-11-18T11:06:40Z"), "--now", str(now))
     assert told["reason"] == reason
     assert code == (0 if reason is None else 1)
 
 
-def test_a_message_to_somebody_else_is_refused_and_the_rest_is_still_looked_at(
-    judge: Judge, envelope: Envelope
-) -> None:
+def test_a_message_to_another_receiver_is_refused_and_all_checks_still_run(judge: Judge, envelope: Envelope) -> None:
     code, told = judge(envelope(), "--to", "other.example")
     assert (code, told["verdict"], told["reason"]) == (1, "refused", "NotOurs")
     assert failed(told) == ["receiver"]
     assert names(told) == CHECKS
 
 
-def test_no_resolver_is_no_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+def test_without_a_resolver_there_is_no_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     result = postroom("verify", "-", "--json", "--resolver", fake_dns.silent_resolver, input=envelope())
     told = json.loads(result.stdout)
     assert (result.exit_code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
 
 
-def test_a_second_resolver_answers_where_the_first_does_not(
-    judge: Judge, fake_dns: FakeDns, envelope: Envelope
-) -> None:
+def test_a_second_resolver_is_used_when_the_first_fails(judge: Judge, fake_dns: FakeDns, envelope: Envelope) -> None:
     code, _ = judge(envelope(), "--resolver", fake_dns.silent_resolver)
     assert code == 0
 
 
-def test_a_wrong_shape_does_not_end_the_checks(judge: Judge, envelope: Envelope) -> None:
+def test_a_malformed_member_does_not_end_the_checks(judge: Judge, envelope: Envelope) -> None:
     broken = json.loads(envelope())
     del broken["Header"]["Subject"]
     code, told = judge(json.dumps(broken))
@@ -152,7 +150,7 @@ def test_a_wrong_shape_does_not_end_the_checks(judge: Judge, envelope: Envelope)
 
 
 @pytest.mark.parametrize(("text", "reason"), [("", "NotJson"), ('{"a":1,"a":1}', "NotIJson"), ("[]", "WrongShape")])
-def test_what_is_no_envelope_ends_them(judge: Judge, text: str, reason: str) -> None:
+def test_an_invalid_envelope_ends_the_checks(judge: Judge, text: str, reason: str) -> None:
     code, told = judge(text)
     assert (code, told["reason"]) == (1, reason)
 
@@ -161,7 +159,7 @@ def pem_of(key: PrivateKey) -> bytes:
     return load_der_public_key(key.public.spki()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def test_a_wallet_is_verified_by_the_key_given(
+def test_a_wallets_message_is_verified_with_the_given_key(
     judge: Judge, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
 ) -> None:
     (tmp_path / "wallet.pem").write_bytes(pem_of(fake_dns.key))
@@ -170,13 +168,13 @@ def test_a_wallet_is_verified_by_the_key_given(
     assert "dnssec" not in names(told)
 
 
-def test_a_wallet_without_a_key_is_no_verdict(judge: Judge, envelope: Envelope) -> None:
+def test_without_the_wallets_key_there_is_no_verdict(judge: Judge, envelope: Envelope) -> None:
     code, told = judge(envelope(sender=WALLET))
     assert (code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
     assert "give the wallet's registered key with --public-key" in str(told["checks"])
 
 
-def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+def test_the_text_output_has_checks_and_a_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     def show(text: str) -> Result:
         return postroom("verify", "-", *fake_dns.options, input=text)
 
@@ -188,7 +186,7 @@ def test_for_people_there_are_checks_and_a_verdict(postroom: Postroom, fake_dns:
     assert "\x1b" not in good.stdout + bad.stdout
 
 
-def test_a_program_gets_one_line_for_each_check_without_padding(
+def test_piped_output_has_one_line_for_each_check_without_padding(
     postroom: Postroom, fake_dns: FakeDns, envelope: Envelope
 ) -> None:
     lines = postroom("verify", "-", *fake_dns.options, input=envelope().replace("hi", "ho")).stdout.splitlines()
@@ -203,9 +201,7 @@ def test_a_program_gets_one_line_for_each_check_without_padding(
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_a_person_gets_every_check_whole_in_a_narrow_terminal(
-    tmp_path: Path, fake_dns: FakeDns, envelope: Envelope
-) -> None:
+def test_every_check_is_shown_whole_in_a_narrow_terminal(tmp_path: Path, fake_dns: FakeDns, envelope: Envelope) -> None:
     (tmp_path / "message.json").write_text(envelope())
     terminal, end = os.openpty()
     with os.fdopen(terminal, "rb", buffering=0) as person:
@@ -234,7 +230,7 @@ def test_a_person_gets_every_check_whole_in_a_narrow_terminal(
     ]
 
 
-def test_a_local_stacks_wallets_are_looked_up_in_it(
+def test_wallets_are_looked_up_in_the_local_stack(
     postroom: Postroom, storage_stack: StorageStack, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
 ) -> None:
     (tmp_path / "wallet.pem").write_bytes(pem_of(fake_dns.key))
@@ -249,7 +245,7 @@ def test_a_local_stacks_wallets_are_looked_up_in_it(
     assert verify() == (0, None)
 
 
-def test_a_senders_text_cannot_steer_the_terminal(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
+def test_a_senders_text_cannot_control_the_terminal(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     nasty = json.loads(envelope())
     nasty["Header"]["Subject"] = "[red]\x9b2J\u202egnp.exe[/red]"
     shown = postroom("verify", "-", *fake_dns.options, input=json.dumps(nasty)).stdout
@@ -280,7 +276,7 @@ def test_a_file_is_read_like_standard_input(
         (("-", "--now", "-1"), "--now is -1.0; it must be"),
     ],
 )
-def test_a_wrong_option_is_a_sentence(
+def test_a_wrong_option_is_one_sentence(
     postroom: Postroom, tmp_path: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "empty").write_text("\n")

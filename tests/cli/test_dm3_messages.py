@@ -86,7 +86,7 @@ def shell(deployed: Deployed, fake_dns: FakeDns, postroom: Postroom, tmp_path: P
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------
-def test_a_letter_is_taken_and_named_by_its_hash(shell: Dm3Commands) -> None:
+def test_a_message_is_accepted_and_its_hash_is_printed(shell: Dm3Commands) -> None:
     result = shell.send("hello 🤝")
     opened = shell.net.opened()
     assert (result.exit_code, result.stdout) == (
@@ -101,7 +101,7 @@ def test_the_text_may_come_from_standard_input(shell: Dm3Commands) -> None:
     assert shell.arrived().message == "two\nlines 🤝"
 
 
-def test_files_go_along_as_data_uris(shell: Dm3Commands) -> None:
+def test_files_are_attached_as_data_uris(shell: Dm3Commands) -> None:
     (shell.folder / "dot.png").write_bytes(b"\x00\xff")
     (shell.folder / "what").write_bytes(b"")
     assert shell.send("see", "--attach", "dot.png", "--attach", "what").exit_code == 0
@@ -111,7 +111,7 @@ def test_files_go_along_as_data_uris(shell: Dm3Commands) -> None:
     )
 
 
-def test_what_a_letter_is_for_and_about(shell: Dm3Commands) -> None:
+def test_a_message_has_a_type_and_a_reference(shell: Dm3Commands) -> None:
     assert shell.send("better", "--type", "edit", "--ref", "ab" * 32).exit_code == 0
     metadata = shell.arrived().metadata
     assert (metadata.type, metadata.reference_message_hash) == (MessageType.EDIT, "ab" * 32)
@@ -136,7 +136,7 @@ def from_bob(net: Net) -> str:
     return replace(envelope, postmark=stamp).encode()
 
 
-def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: Dm3Commands) -> None:
+def test_a_reply_has_the_reference_and_the_instruction_of_the_original(shell: Dm3Commands) -> None:
     (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
     assert shell.send("this", "--reply-to", "from-bob.json").exit_code == 0
     envelope = read_envelope(json.loads(shell.net.filed()))
@@ -149,7 +149,7 @@ def test_an_answer_names_what_it_answers_and_brings_the_instruction_back(shell: 
     assert asked["message"]["metadata"]["replyDeliveryInstruction"] == "topic 7"
 
 
-def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Dm3Commands) -> None:
+def test_a_refusal_is_printed_with_the_services_code_and_reason(shell: Dm3Commands) -> None:
     shell.net.service.stack.operators.remove_dm3_mailbox(BOB)
     shell.net.service.stack.clock.now += 31
     result = shell.send("hello")
@@ -160,7 +160,7 @@ def test_a_refusal_is_told_with_the_services_code_and_reason(shell: Dm3Commands)
     )
 
 
-def test_what_the_receiver_does_not_take_is_not_sent(shell: Dm3Commands) -> None:
+def test_a_message_that_the_receivers_profile_rejects_is_not_sent(shell: Dm3Commands) -> None:
     shell.net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(ALICE,))))
     result = shell.send("hello", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (1, {
@@ -174,7 +174,7 @@ def test_what_the_receiver_does_not_take_is_not_sent(shell: Dm3Commands) -> None
     assert "dm3_submitMessage" not in [method for _, _, method in shell.net.came]
 
 
-def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Dm3Commands) -> None:
+def test_the_next_delivery_service_is_tried_when_one_is_unavailable(shell: Dm3Commands) -> None:
     shell.net.publish_second()
     shell.net.instead[HOST] = (503, b"")
     result = shell.send("hello")
@@ -184,20 +184,20 @@ def test_the_next_delivery_service_is_asked_where_one_is_unavailable(shell: Dm3C
     assert second == "taken: second.eth at https://second.example/rpc"
 
 
-def test_where_all_are_unavailable_it_may_be_sent_again(shell: Dm3Commands) -> None:
+def test_with_all_services_unavailable_the_exit_code_says_to_retry(shell: Dm3Commands) -> None:
     shell.net.instead[HOST] = (503, b"")
     result = shell.send("hello", "--json")
     told = json.loads(result.stdout)
     assert (result.exit_code, told["fate"], [each["fate"] for each in told["attempts"]]) == (3, "not now", ["not now"])
 
 
-def test_a_services_words_cannot_steer_the_terminal(shell: Dm3Commands) -> None:
+def test_a_services_text_cannot_control_the_terminal(shell: Dm3Commands) -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32010, "message": "no\x9b2J"}}
     shell.net.instead[HOST] = (200, json.dumps(error, ensure_ascii=False).encode())
     assert shell.send("hello").stdout.endswith(": -32010: no\\x9b2J\n")
 
 
-def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Dm3Commands) -> None:
+def test_an_unknown_receiver_is_one_sentence(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom(
         "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--registry", "names.yaml", *shell.options
@@ -220,7 +220,7 @@ def test_a_receiver_that_nobody_knows_is_a_sentence(shell: Dm3Commands) -> None:
         (("hello", "--registry", "broken"), None, "broken: the registry document"),
     ],
 )
-def test_what_is_given_wrongly_is_a_sentence(
+def test_invalid_arguments_are_one_sentence(
     shell: Dm3Commands, arguments: tuple[str, ...], stdin: bytes | None, sentence: str
 ) -> None:
     (shell.folder / "broken").write_text("[")
@@ -234,7 +234,7 @@ def test_what_is_given_wrongly_is_a_sentence(
     assert shell.net.came == []
 
 
-def test_an_answer_goes_to_who_wrote(shell: Dm3Commands) -> None:
+def test_a_reply_goes_to_the_sender_of_the_original(shell: Dm3Commands) -> None:
     (shell.folder / "from-bob.json").write_text(from_bob(shell.net))
     shell.write()
     result = shell.postroom(
@@ -245,14 +245,14 @@ def test_an_answer_goes_to_who_wrote(shell: Dm3Commands) -> None:
     assert "from-bob.json is from bob.eth, not from carol.eth" in result.stderr
 
 
-def test_a_letter_without_what_its_type_needs_is_a_bad_message(shell: Dm3Commands) -> None:
+def test_a_message_without_the_members_of_its_type_is_invalid(shell: Dm3Commands) -> None:
     for arguments in ((), ("hello", "--type", "REPLY")):
         result = shell.send(*arguments)
         assert result.exit_code == 1
         assert result.stderr.startswith("postroom: MessageInvalid: ")
 
 
-def test_somebody_has_to_know_the_names(shell: Dm3Commands) -> None:
+def test_a_registry_is_required(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
     assert result.exit_code == 2
@@ -268,7 +268,7 @@ def filed(shell: Dm3Commands) -> str:
     return shell.net.filed()
 
 
-def test_a_letter_is_shown_with_every_check_of_it(shell: Dm3Commands, filed: str) -> None:
+def test_a_message_is_shown_with_all_its_checks(shell: Dm3Commands, filed: str) -> None:
     result = shell.open(filed)
     head, text, checks = result.stdout.split("\n\n")
     assert result.exit_code == 0
@@ -281,14 +281,14 @@ def test_a_letter_is_shown_with_every_check_of_it(shell: Dm3Commands, filed: str
     assert any(line.startswith("ok    postmark signature: by ds.eth, of what came in at ") for line in lines)
 
 
-def test_programs_get_the_same(shell: Dm3Commands, filed: str) -> None:
+def test_json_has_the_same_content(shell: Dm3Commands, filed: str) -> None:
     told = json.loads(shell.open(filed, "--json").stdout)
     assert (told["verdict"], told["reason"], len(told["checks"])) == ("accepted", None, 11)
     assert told["message"]["message"] == "hello\n🤝"
     assert told["postmark"]["messageHash"] == told["message_hash"]
 
 
-def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Dm3Commands, filed: str) -> None:
+def test_a_changed_message_is_bad_and_still_shown(shell: Dm3Commands, filed: str) -> None:
     value: dict[str, Any] = json.loads(filed)
     value["metadata"]["version"] = "v1"
     result = shell.open(json.dumps(value))
@@ -300,27 +300,27 @@ def test_a_letter_that_was_changed_is_bad_and_shown_all_the_same(shell: Dm3Comma
     assert result.stdout.splitlines()[-1].startswith("refused: SenderSignatureInvalid. ")
 
 
-def test_with_anothers_key_it_stays_shut(shell: Dm3Commands, filed: str) -> None:
+def test_another_key_does_not_open_a_message(shell: Dm3Commands, filed: str) -> None:
     result = shell.open(filed, "--json", key=MALLORY)
     told = json.loads(result.stdout)
     assert (result.exit_code, told["reason"], told["message"]) == (1, "SealedValueInvalid", None)
 
 
-def test_without_a_registry_it_is_opened_and_nobody_is_proven(shell: Dm3Commands, filed: str) -> None:
+def test_without_a_registry_a_message_is_opened_and_not_verified(shell: Dm3Commands, filed: str) -> None:
     result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
     assert result.exit_code == 3
     assert "  hello\n  🤝" in result.stdout
     assert "no registry is named that has network.dm3.profile of alice.eth: --registry" in result.stdout
 
 
-def test_what_is_no_envelope_is_a_bad_message(shell: Dm3Commands) -> None:
+def test_an_invalid_envelope_is_a_bad_message(shell: Dm3Commands) -> None:
     shell.write()
     for junk, reason in ((b"", "NotJson"), (b"{}", "EnvelopeInvalid"), (b"\xff", "NotJson")):
         result = shell.postroom("dm3", "open", "-", "--key", BOB, "--registry", "names.yaml", "--json", input=junk)
         assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, reason)
 
 
-def test_a_senders_text_cannot_steer_the_terminal(shell: Dm3Commands) -> None:
+def test_a_senders_text_cannot_control_the_terminal(shell: Dm3Commands) -> None:
     shell.send("\x9b2J\u202e\tx")
     assert "\n  \\x9b2J\\u202e\\tx\n" in shell.open(shell.net.filed()).stdout
 
@@ -369,7 +369,7 @@ def stack(storage_stack: StorageStack, fake_dns: FakeDns, tmp_path: Path) -> Ite
 
 
 @pytest.mark.xdist_group("cli-storage")
-def test_a_local_stack_has_a_registry_and_says_how_to_get_there(
+def test_a_local_stack_provides_the_registry_and_the_address(
     stack: StackWithOtherService, postroom: Postroom, tmp_path: Path
 ) -> None:
     (tmp_path / "names.json").write_text(json.dumps(stack.names))
@@ -384,7 +384,7 @@ def test_a_local_stack_has_a_registry_and_says_how_to_get_there(
 
 
 @pytest.mark.xdist_group("cli-storage")
-def test_the_local_stack_of_this_folder_is_used_and_named(
+def test_the_local_stack_of_the_folder_is_used_and_named(
     stack: StackWithOtherService, postroom: Postroom, tmp_path: Path
 ) -> None:
     (stack.path).rename(tmp_path / DEFAULT_PATH.parent)
