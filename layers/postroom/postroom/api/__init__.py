@@ -1,1 +1,1 @@
-"""The mailbox API as data: shapes of requests and answers, operations, limits, the OpenAPI document. Pure."""
+"""The mailbox API as data: schemas of requests and responses, operations, limits, the OpenAPI document. Pure."""

@@ -1,10 +1,10 @@
-"""Terms of HTTP that operations and the router share: authentication, open segments of paths, headers, media types."""
+"""HTTP terms that operations and the router share: authentication, path variables, headers, media types."""
 
 from enum import StrEnum
 from typing import Final
 
 NAME, ID, KEY = "{name}", "{id}", "{key}"
-"""Open segments of paths."""
+"""Variables of paths."""
 IF_MATCH, IF_NONE_MATCH, RANGE = "If-Match", "If-None-Match", "Range"
 ETAG_PATTERN: Final = r'(?:W/)?"[\x21\x23-\x7e]*"'
 ETAGS_PATTERN: Final = rf"{ETAG_PATTERN}(?:[ \t]*,[ \t]*{ETAG_PATTERN})*"
@@ -18,4 +18,4 @@ class Authentication(StrEnum):
 
     NONE = "none"
     BEARER = "bearer"
-    """A token of the mailbox's (RFC 6750)."""
+    """A token of the mailbox (RFC 6750)."""

@@ -1,4 +1,4 @@
-"""The names of mailboxes in addresses, and of those who exchange messages with them."""
+"""The names of mailboxes in paths, and of their conversation partners."""
 
 from contextlib import suppress
 
@@ -9,13 +9,15 @@ from postroom.protocols.nlweb.names import read_receiver
 
 
 def read_mailbox_of(domain: str, text: str) -> str:
-    """The one spelling of a mailbox that takes messages of `domain`: the domain's own is named as the domain, however
-    its labels are written. Raises TheirError(NO_MAILBOX_NAME)."""
+    """The normalised name of a mailbox that receives messages of `domain`. Raises TheirError(NO_MAILBOX_NAME).
+
+    The domain's own mailbox has the domain's name, however its labels are written.
+    """
     return domain if a_labels(text) == domain else read_mailbox_name(text)
 
 
 def a_labels(text: str) -> str:
-    """A host name's A-labels, lower-cased; of another name the name itself."""
+    """The A-labels of a host name, in lower case; any other name is not changed."""
     try:
         return read_receiver(text)
     except TheirError:
@@ -23,7 +25,7 @@ def a_labels(text: str) -> str:
 
 
 def read_mailbox_name(text: str) -> str:
-    """The one spelling of a mailbox's name: ENSIP-15's, and for host names that has none for, lower case A-labels.
+    """The normalised name of a mailbox: by ENSIP-15, or lower-case A-labels for host names that it does not allow.
 
     Raises TheirError(NO_MAILBOX_NAME).
     """
@@ -36,9 +38,10 @@ def read_mailbox_name(text: str) -> str:
 
 
 def read_partner(text: str) -> frozenset[str]:
-    """Every spelling by which messages with this partner may be filed: users of dm3 by ENSIP-15's, domains by A-labels.
+    """All names under which messages with this partner may be filed: by ENSIP-15 for dm3 users, A-labels for domains.
 
-    What is no name, as a conversation about a Correlation, is meant as it stands, in whatever case. Empty: nobody.
+    A text that is not a name, such as the conversation about a Correlation, is taken unchanged, in any case. Empty:
+    none.
     """
     spellings = {text.lower()} if text else set()
     for read in (normalize, read_receiver):

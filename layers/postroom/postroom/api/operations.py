@@ -73,10 +73,11 @@ from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, WRONG_SHAPE
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of an address. `path`: its segments, `NAME`, `ID` and `KEY` stand for any. `id`: of its handler.
+    """A method of a path. `path`: its segments; `NAME`, `ID` and `KEY` are variables. `id`: of its handler.
 
-    `answer`: the shape of a 200; None: it is JSON of no shape of ours, or none at all. An answer or a `body` that is
-    `bytes` is no JSON. `conditions`: headers that it takes beside. `ranged`: a Range is answered with a part.
+    `answer`: the schema of a 200; None: JSON without a schema of ours, or no body. An answer or a `body` that is
+    `bytes` is not JSON. `conditions`: the conditional headers that it accepts. `ranged`: a Range is answered with a
+    part.
     """
 
     method: str
@@ -91,7 +92,7 @@ class Operation:
     refusals: tuple[Reason, ...] = ()
     tag: str = "mailbox"
     matches: bool = False
-    """Whether it must have If-Match."""
+    """Whether If-Match is required."""
     conditions: tuple[str, ...] = ()
     ranged: bool = False
 

@@ -1,4 +1,4 @@
-"""The schemas of the mailbox API: the shapes of requests and answers."""
+"""The schemas of the mailbox API: the shapes of requests and responses."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -11,18 +11,18 @@ from postroom.protocols.nlweb.subjects import Treatment
 MAX_WAIT_SECONDS: Final = 20
 MAX_PAGE_MESSAGES: Final = 1000
 MAX_PAGE_BYTES: Final = 4_000_000
-"""Of an answer. Lambda returns 6 MB, and this is base64 by then."""
+"""The largest page. Lambda returns 6 MB, and the page is base64 by then."""
 MAX_ACKNOWLEDGED: Final = 1000
 MAX_SENT: Final = 100
 MAX_TARGET: Final = 1000
 """Characters of a URL, or of an ARN."""
 MAX_CONTAINERS: Final = 1000
 MAX_PART_BYTES: Final = 4_000_000
-"""Of a request or an answer with a container. Both are base64 within an event of Lambda, which takes 6 MB."""
+"""The largest part in a request or response. Both are base64 within an event of Lambda, which accepts 6 MB."""
 MAX_CONTAINER_BYTES: Final = 64 * 1024 * 1024
 """More than any container of an archive has: a message of 20 MB in a chunk of its own (dm3 §2.2.4)."""
 MAX_PARTS: Final = 32
-"""Of a container; each is a write in one transaction, which has 100."""
+"""The parts of a container; each is a write in one transaction, which has at most 100."""
 _MAX_CURSOR: Final = 200
 _MAX_ID: Final = 100
 
@@ -31,7 +31,7 @@ Time = Annotated[str, Meta(description="RFC 3339, in UTC.", extra_json_schema={"
 
 
 class ChallengeQuery(Struct, frozen=True):
-    """What for."""
+    """The purpose of a challenge."""
 
     purpose: Annotated[Purpose, Meta(description="What is signed for one is not signed for the other.")] = (
         Purpose.PICK_UP
@@ -46,7 +46,7 @@ class SignedChallenge(Struct, frozen=True):
 
 
 class PageQuery(Struct, frozen=True):
-    """Which messages."""
+    """Which messages to list."""
 
     after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGE_MESSAGES, description="At most so many messages.")] = 100
@@ -61,7 +61,7 @@ class PageQuery(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True, omit_defaults=True):
-    """How much waits."""
+    """How many messages are in the mailbox."""
 
     waiting: Annotated[int, Meta(description="Messages.")]
     bytes: Annotated[int, Meta(description="As they are filed.")]
@@ -99,7 +99,7 @@ class Page(Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(Struct, frozen=True):
-    """Messages that are exchanged with one partner."""
+    """The messages with one partner."""
 
     partner: str
     waiting: int
@@ -108,21 +108,21 @@ class Conversation(Struct, frozen=True):
 
 
 class Conversations(Struct, frozen=True):
-    """All that have messages waiting, the one that has waited longest first."""
+    """All partners with messages in the mailbox, the one with the oldest message first."""
 
     conversations: list[Conversation]
     more: Annotated[bool, Meta(description="Whether more messages wait than were looked at.")]
 
 
 class Acknowledgements(Struct, frozen=True):
-    """Messages that are safe at home."""
+    """Messages that are stored safely by the client."""
 
     ids: Annotated[list[MessageId], Meta(max_length=MAX_ACKNOWLEDGED)]
 
 
 class Acknowledged(Struct, frozen=True):
-    """What became of each: what is `acknowledged` never comes again, `unknown` is in no mailbox of this name, and
-    `again` could not be done just now."""
+    """The result for each message: `acknowledged` never comes again, `unknown` is in no mailbox of this name, and
+    `again` could not be done now."""
 
     acknowledged: list[str]
     unknown: list[str]
@@ -130,21 +130,23 @@ class Acknowledged(Struct, frozen=True):
 
 
 class SignedOut(Struct, frozen=True):
-    """All tokens that were given until then count no more; it takes up to a minute to be seen everywhere."""
+    """All tokens issued until then are revoked; it takes up to a minute to take effect everywhere."""
 
     signed_out_at: Time
 
 
 class OperatorsSubject(Struct, frozen=True, omit_defaults=True):
-    """What an operator set for a Subject, or every domain has."""
+    """The operator's rule for a Subject, or one that every domain has."""
 
     treatment: Treatment
     mailbox: Annotated[str, Meta(description="Where messages of it are filed, unless you say otherwise.")] = ""
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
-    """What the owner sets. Of a mailbox of the dm3 delivery service: what senders are told, and held to; of one of
-    NLWeb messages: the rest."""
+    """The settings of the owner.
+
+    For a dm3 mailbox: what senders are told, and must follow; for an NLWeb mailbox: the rest.
+    """
 
     extension: Annotated[
         dict[str, Any] | UnsetType, Meta(description="As dm3_getProfileExtension tells it (dm3 §2.3.3).")
@@ -167,7 +169,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
 
 
 class SettingsChange(Struct, frozen=True):
-    """A change of settings: what is absent stays, a subject that is null is taken away (RFC 7396)."""
+    """A change of settings: an absent member stays, a subject that is null is removed (RFC 7396)."""
 
     extension: dict[str, Any] | UnsetType = UNSET
     unverified: bool | UnsetType = UNSET
@@ -176,7 +178,7 @@ class SettingsChange(Struct, frozen=True):
 
 
 class NewMessage(Struct, frozen=True):
-    """A message of NLWeb to be sent; From is the mailbox, and nobody else."""
+    """An NLWeb message to be sent; its From is the mailbox."""
 
     token: Annotated[
         str, Meta(min_length=1, max_length=100, description="Your own, for this message: asked twice, it is sent once.")
@@ -191,14 +193,14 @@ class NewMessage(Struct, frozen=True):
 
 
 class Queued(Struct, frozen=True):
-    """A message of the outbox, by its Correlation, and what became of it so far."""
+    """A message of the outbox, by its Correlation, and its current state."""
 
     correlation: str
     state: State
 
 
 class Feedback(Struct, frozen=True):
-    """What the receiver said of a message later on, by a Feedback."""
+    """The receiver's later Feedback about a message."""
 
     code: str
     reason: str
@@ -206,7 +208,7 @@ class Feedback(Struct, frozen=True):
 
 
 class SentMessage(Struct, frozen=True, omit_defaults=True):
-    """A message of the outbox, and what became of it."""
+    """A message of the outbox, with its state."""
 
     correlation: str
     state: State
@@ -221,7 +223,7 @@ class SentMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class SentQuery(Struct, frozen=True):
-    """Which messages of the outbox."""
+    """Which messages of the outbox to list."""
 
     after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_SENT, description="At most so many messages.")] = 50
@@ -245,14 +247,14 @@ class SignedProfile(Struct, frozen=True):
 
 
 class NewTarget(Struct, frozen=True):
-    """Whom to tell that something waits."""
+    """A notification target to add."""
 
     kind: Literal["webhook", "sns", "email"]
     to: Annotated[str, Meta(max_length=MAX_TARGET, description="An https URL; or the ARN of a topic of SNS.")]
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
-    """Who is told that something waits, once it is verified."""
+    """A notification target, which is notified once it is verified."""
 
     id: str
     kind: str
@@ -267,13 +269,13 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
 
 class Notifications(Struct, frozen=True):
-    """Who is told that something waits."""
+    """The notification targets."""
 
     targets: list[Target]
 
 
 class Code(Struct, frozen=True):
-    """What was sent to a target, to show that who named it reads there."""
+    """The code that was sent to a target; it shows that the owner can read it there."""
 
     code: Annotated[str, Meta(max_length=20, description="Absent: send another one.")] = ""
 
@@ -282,14 +284,14 @@ Key = Annotated[str, Meta(description="0x and the hex of a SHA-256.")]
 
 
 class ContainersQuery(Struct, frozen=True):
-    """Which containers."""
+    """Which containers to list."""
 
     after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_CONTAINERS, description="At most so many containers.")] = 100
 
 
 class Container(Struct, frozen=True):
-    """A container that is kept."""
+    """A stored container."""
 
     key: Key
     size: Annotated[int, Meta(description="In bytes, as it was sealed.")]
@@ -305,14 +307,14 @@ class Containers(Struct, frozen=True):
 
 
 class NewPart(Struct, frozen=True):
-    """A part of a container to come."""
+    """A part of a future container."""
 
     part: Annotated[str, Meta(description="Counts for an hour, and once.")]
     size: Annotated[int, Meta(description="In bytes.")]
 
 
 class Parts(Struct, frozen=True):
-    """What a container is made of, one after the other."""
+    """The parts of a container, in order."""
 
     parts: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=_MAX_ID)]],
@@ -321,7 +323,7 @@ class Parts(Struct, frozen=True):
 
 
 class StorageUse(Struct, frozen=True):
-    """How much a mailbox keeps here. A part counts as a container until it is joined."""
+    """How much a mailbox stores. A part counts as a container until it is joined."""
 
     containers: int
     bytes: Annotated[int, Meta(description="As they were sealed.")]
@@ -339,13 +341,13 @@ class Problem(Struct, frozen=True):
 
 
 class ReferenceAcknowledgement(Struct, frozen=True, rename="camel"):
-    """As dm3's reference names a message: by its hash."""
+    """The name of a message in dm3's reference: its hash."""
 
     contact_address: str
     message_hash: str
 
 
 class ReferenceAcknowledgements(Struct, frozen=True):
-    """As dm3's reference sends them."""
+    """Acknowledgements in the form of dm3's reference."""
 
     acknowledgements: Annotated[list[ReferenceAcknowledgement], Meta(max_length=MAX_ACKNOWLEDGED)]

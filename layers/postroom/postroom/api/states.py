@@ -1,10 +1,10 @@
-"""The states that the mailbox API tells of: of messages that were sent, and of notification targets."""
+"""The states in the mailbox API: of messages that were sent, and of notification targets."""
 
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """Of a message."""
+    """The state of a message."""
 
     QUEUED = "queued"
     DELIVERED = "delivered"
@@ -13,9 +13,9 @@ class State(StrEnum):
 
 
 class TargetState(StrEnum):
-    """Of a target."""
+    """The state of a notification target."""
 
     UNVERIFIED = "unverified"
-    """Nobody who reads there has said yes: it is told nothing but a code."""
+    """No code was returned yet: the target is sent nothing but codes."""
     ACTIVE = "active"
     PAUSED = "paused"

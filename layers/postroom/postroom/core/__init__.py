@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, strict JSON, canonical texts, settings, caches."""
+"""What all other packages build on: errors, strict JSON, canonical texts, settings, caches."""

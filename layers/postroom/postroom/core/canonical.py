@@ -2,35 +2,36 @@
 
 RFC 8785 (JSON Canonicalization Scheme): `jcs`. dm3 hashes what npm's safe-stable-stringify writes, `stringify`, and
 sends what JSON.stringify writes, `json_stringify`. RFC 8785 §3.2.2 takes its numbers and strings from ECMAScript, so
-the three differ in the order of members only. What RFC 8785 refuses JavaScript writes: NaN and infinities as `null`,
-an integer beyond 2^53-1 as a double nearby, half of a surrogate pair as an escape. All three refuse it here. Nothing
-that `ijson.parse` let in holds any, and where it is our own, a number that is written as another one is a mistake. A
-member that is `undefined` JavaScript drops; Python has no such value, and `None` is `null`: leave such members out.
+the three differ in the order of members only. JavaScript also writes values that RFC 8785 refuses: NaN and infinities
+as `null`, an integer beyond 2^53-1 as a double nearby, half of a surrogate pair as an escape. All three refuse them
+here. No result of `ijson.parse` contains any, and in values of our own, a number that is written as another one is a
+mistake. JavaScript drops a member that is `undefined`; Python has no such value, and `None` is `null`: leave such
+members out.
 
-How `jcs` writes: the package `rfc8785` is the reference; most values take a faster way through `orjson`, and only
-where both provably write the same bytes:
+The package `rfc8785` is the reference for `jcs`. Most values are written by `orjson`, which is faster, but only if both
+provably write the same bytes:
 
 - *Values.* The fast way is taken only for trees of exactly dict, list, str, int, float, bool and None: no type
   that only `orjson` writes (UUID, Enum, ...). `ijson.parse` gives no others.
 - *Floats.* Both write the shortest digits that read back as the same double, the nearest of them. They differ in
-  form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. Where there is a fraction, and the
-  magnitude is far from either one's exponents, the form is the same. In a text of `orjson` the others are known by
-  their ends: `.0`, an exponent with a plus sign (from 1e16 on; in RFC 8785 from 1e21 on), or the exponent -6, which
+  form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. If there is a fraction, and the magnitude
+  is far from either one's exponents, the form is the same. In a text of `orjson` the others are recognised by their
+  ends: `.0`, an exponent with a plus sign (from 1e16 on; in RFC 8785 from 1e21 on), or the exponent -6, which
   RFC 8785 does not use.
 - *Integers* are plain decimal digits in both; OPT_STRICT_INTEGER refuses what is beyond ±(2^53-1), as the
   reference does.
 - *Strings.* Both escape the quotation mark, the backslash and U+0000-U+001F, with the same short forms and
   otherwise lower-case hex, and write all else as UTF-8; both refuse lone surrogates.
 - *Order of members.* RFC 8785 §3.2.3 sorts names by UTF-16 code units, `orjson` by UTF-8 bytes, which is by
-  code point. The two differ only where U+E000-U+FFFF meets a name beyond U+FFFF; the fast way asks for more,
-  namely no name beyond U+FFFF. Text that is ASCII throughout proves that for every name at once, as does one
-  without the bytes that begin such a character in UTF-8.
+  code point. The two differ only if a name has U+E000-U+FFFF and another one is beyond U+FFFF; the fast way requires
+  more, namely no name beyond U+FFFF. A text in ASCII proves that for all names at once, as does one without the
+  bytes that begin such a character in UTF-8.
 - *White space*: neither writes any.
 
-`jcs_of_parsed` asks the text alone, whose bytes are looked through faster than its values; a string may look like
-such a float or name, and then `jcs` decides, which asks each value.
+`jcs_of_parsed` only searches the text, which is faster than checking its values; a string may look like such a float or
+name, and then `jcs` decides, which checks each value.
 
-Whatever `orjson` refuses goes to the reference, which alone decides what cannot be canonicalised.
+Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised.
 """
 
 import re
@@ -43,12 +44,12 @@ from postroom.core.ijson import JsonValue
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
-# Two expressions, for each begins with a plain character: such are found many times as fast.
+# Two expressions, because each begins with a plain character: such expressions are found many times as fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:[]},]|\Z)")
 _MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
 
 _NO_INDEX = 2**32 - 1
-"""The first number that is no array index any more."""
+"""The first number that is not an array index."""
 
 _INDEX_DIGITS = len(str(_NO_INDEX))
 
@@ -60,12 +61,12 @@ class NotCanonicalError(ValueError):
 def jcs(value: JsonValue) -> bytes:
     """Write the canonical text of a value (RFC 8785), in UTF-8.
 
-    Raises NotCanonicalError for what has none: NaN and infinities, integers beyond ±(2^53-1), lone
-    surrogates, names that are no strings, types that JSON does not have, values that contain themselves or
-    nest too deeply (some hundreds of levels; `ijson.parse` stops long before).
+    Raises NotCanonicalError for values that have none: NaN and infinities, integers beyond ±(2^53-1), lone surrogates,
+    names that are not strings, types that JSON does not have, values that contain themselves or are nested too deeply
+    (some hundreds of levels; `ijson.parse` stops long before).
     """
     try:
-        # First, because it also finds out that the value ends: the walk below would follow a cycle forever.
+        # First, because it also finds out that the value is finite: the walk below would follow a cycle for ever.
         text = orjson.dumps(value, option=_OPTIONS)
     except TypeError:
         return _reference(value)
@@ -73,7 +74,7 @@ def jcs(value: JsonValue) -> bytes:
 
 
 def jcs_of_parsed(value: JsonValue) -> bytes:
-    """`jcs` of what `ijson.parse` gave, or of a list or object made of that: its types need no proof.
+    """`jcs` of a result of `ijson.parse`, or of a list or object made of such: the types need no check.
 
     Raises NotCanonicalError, as `jcs` does.
     """
@@ -87,17 +88,20 @@ def jcs_of_parsed(value: JsonValue) -> bytes:
 
 
 def _has_beyond_ffff(text: bytes) -> bool:
-    """Whether UTF-8 holds a character beyond U+FFFF: they begin with F0 to F4 (RFC 3629 §4)."""
+    """Whether UTF-8 contains a character beyond U+FFFF: they begin with F0 to F4 (RFC 3629 §4)."""
     return not text.isascii() and any(map(text.__contains__, range(0xF0, 0xF5)))
 
 
 def _is_plain(root: JsonValue, *, ascii_names: bool) -> bool:
-    """Is this a tree of plain types, with no name beyond U+FFFF? (`ascii_names`: that much is known already.)"""
+    """Whether this is a tree of plain types, with no name beyond U+FFFF.
+
+    `ascii_names`: the names are known to be ASCII.
+    """
     values: list[Any] = [root]
-    for value in values:  # grows as it goes
+    for value in values:  # grows meanwhile
         kind = type(value)
         if kind is str or kind is int:
-            continue  # most of what there is
+            continue  # most values
         if kind is dict:
             if not ascii_names:
                 names = "".join(value)
@@ -126,8 +130,8 @@ def _reference(value: JsonValue) -> bytes:
 def stringify(value: JsonValue) -> bytes:
     """Write a value as npm's safe-stable-stringify 2 does (decision "Canonical text"), in UTF-8.
 
-    It sorts names by `<` of JavaScript, which compares UTF-16 code units, and writes no white space: for every
-    value that RFC 8785 canonicalises that is RFC 8785. Raises NotCanonicalError for all others, as `jcs` does.
+    It sorts names by `<` of JavaScript, which compares UTF-16 code units, and writes no white space: for every value
+    that RFC 8785 can write, the result is RFC 8785. Raises NotCanonicalError for all others, as `jcs` does.
     """
     return jcs(value)
 
@@ -135,7 +139,7 @@ def stringify(value: JsonValue) -> bytes:
 def json_stringify(value: JsonValue) -> bytes:
     """Write a value as JavaScript's JSON.stringify(JSON.parse(...)) does, in UTF-8.
 
-    Members stand in the order they were set in, but for array indices, which JavaScript puts first, in ascending
+    Members are in the order in which they were set, except array indices, which JavaScript puts first, in ascending
     order (ECMA-262 §10.1.11.1 OrdinaryOwnPropertyKeys). Raises NotCanonicalError, as `jcs` does.
     """
     try:
@@ -154,7 +158,7 @@ def _in_order(value: JsonValue) -> bytes:
 
 
 def _place(name: str) -> int:
-    """Where a member stands: at its number if it is an array index (ECMA-262 §6.1.7), else behind all of them."""
+    """The position of a member: its number if it is an array index (ECMA-262 §6.1.7), otherwise after all of them."""
     if not isinstance(name, str):
         raise NotCanonicalError("names must be strings")
     if name.isascii() and name.isdecimal() and len(name) <= _INDEX_DIGITS and (name == "0" or name[0] != "0"):

@@ -1,19 +1,19 @@
 """The errors raised on purpose, by whose fault they are.
 
-    PostroomError                 root; `status_hint` is the HTTP status if nobody knows better
-     ├─ TheirError                the message, or its sender's set-up, is at fault: a refusal or a discard
-     ├─ NotNowError               nobody's fault yet: ask again later; never turned into a discard
-     └─ OurError                  we are at fault
+    PostroomError                 base class; `status_hint` is the HTTP status if nothing better is known
+     ├─ TheirError                the fault of the message, or of its sender's configuration: a refusal or a discard
+     ├─ NotNowError               not known yet: try again later; never turned into a discard
+     └─ OurError                  our fault
          └─ SettingsError         a setting is missing or wrong: the start is refused
 
-`TheirError` and `NotNowError` carry a `Reason` and a detail that is safe to show to anybody.
+`TheirError` and `NotNowError` have a `Reason` and a detail that may be shown to anybody.
 """
 
 from postroom.core.reason import Kind, Reason
 
 
 class PostroomError(Exception):
-    """The root of every error raised on purpose here."""
+    """The base class of every error that is raised on purpose here."""
 
     status_hint: int = 500
 
@@ -30,7 +30,7 @@ class _ReasonedError(PostroomError):
 
 
 class TheirError(_ReasonedError):
-    """The message or its sender's set-up is at fault; `reason.kind` is refusal or discard."""
+    """The message or its sender's configuration is at fault; `reason.kind` is refusal or discard."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         if reason.kind is Kind.RETRY:
@@ -48,7 +48,7 @@ class NotNowError(_ReasonedError):
 
 
 class OurError(PostroomError):
-    """We are at fault."""
+    """The fault is ours."""
 
 
 class SettingsError(OurError):

@@ -1,4 +1,4 @@
-"""A bounded cache with an expiry time for each entry. Not thread safe: the owner holds its lock."""
+"""A bounded cache with an expiry time for each entry. Not thread-safe: the owner holds its lock."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class CacheEntry(NamedTuple, Generic[V]):
-    """A value, when it was fetched and when it ends (epoch seconds)."""
+    """A value, with the times at which it was fetched and expires (epoch seconds)."""
 
     value: V
     fetched_at: float
@@ -17,9 +17,9 @@ class CacheEntry(NamedTuple, Generic[V]):
 
 
 class Cache(Generic[V]):
-    """At most `most` entries, of at most `most_weight` together; the one used longest ago leaves first.
+    """At most `most` entries, which weigh at most `most_weight` together; the least recently used is removed first.
 
-    Where strangers decide how large a value is, it is weighed by something that its memory grows with.
+    If strangers decide how large a value is, its weight is a size that its memory grows with.
     """
 
     def __init__(self, most: int, most_weight: float = inf) -> None:
@@ -29,7 +29,7 @@ class Cache(Generic[V]):
         self._kept: OrderedDict[Hashable, tuple[CacheEntry[V], int]] = OrderedDict()
 
     def get(self, key: Hashable, now: float) -> CacheEntry[V] | None:
-        """The entry, if it has not ended at `now`."""
+        """The entry, if it has not expired at `now`."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -41,7 +41,7 @@ class Cache(Generic[V]):
         return kept
 
     def put(self, key: Hashable, kept: CacheEntry[V], weight: int = 0) -> None:
-        """Remember an entry; one that outweighs the whole cache is not kept."""
+        """Store an entry; one that outweighs the whole cache is not stored."""
         self.drop(key)
         if weight > self._most_weight:
             return
@@ -51,7 +51,7 @@ class Cache(Generic[V]):
             self.drop(next(iter(self._kept)))
 
     def drop(self, key: Hashable) -> None:
-        """Forget an entry, if it is there."""
+        """Remove an entry, if it is there."""
         _, weight = self._kept.pop(key, (None, 0))
         self._weight -= weight
 

@@ -1,4 +1,4 @@
-"""The checks of one message, as a person is shown them: each with what was seen and what was expected."""
+"""The checks of one message, as people see them: each with what was found and what was expected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _VERDICTS: Final = {Kind.REFUSAL: "refused", Kind.DISCARD: "discarded", Kind.RET
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what it saw, what it expected, the section of the specification; `reason` where it failed."""
+    """One check: what it found, what it expected, the section of the specification; `reason` if it failed."""
 
     name: str
     ok: bool
@@ -53,7 +53,7 @@ class Explanation:
         }
 
     def look(self, name: str, section: str, expected: str, saw: str, rule: Callable[[], T]) -> T | None:
-        """Apply one rule and note the outcome; None where it failed."""
+        """Apply one rule and record the outcome; None if it failed."""
         try:
             value = rule()
         except (TheirError, NotNowError) as error:

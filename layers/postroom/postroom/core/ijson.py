@@ -1,19 +1,19 @@
 """A strict JSON parser: I-JSON (RFC 7493), or a refusal.
 
-`jiter` decides: it alone of the fast parsers refuses duplicate member names (compared after escapes are
-decoded) and lone surrogates. It lets pass what a walk over the parsed value then refuses: numbers beyond
-IEEE doubles, integers that are not exact as doubles, and deep nesting.
+`jiter` decides: of the fast parsers, it alone refuses duplicate member names (compared after escapes are decoded) and
+lone surrogates. It accepts some values that a walk over the parsed value then refuses: numbers beyond IEEE doubles,
+integers that are not exact as doubles, and deep nesting.
 
-Most texts need neither. A text that is, byte for byte, what `orjson` writes for its own value is written without
-white space or needless escapes, as most senders write, and is proven to be I-JSON:
+Most texts need neither. If a text is, byte for byte, what `orjson` writes for its own value, it has no white space or
+needless escapes, as most senders write it, and it is proven to be I-JSON:
 
 - *Names* are unique: of a name that occurs twice the value keeps one, so one would be missing.
 - *Numbers* are finite (orjson writes infinities as null), and OPT_STRICT_INTEGER refuses inexact integers.
 - *Strings* are valid Unicode, because orjson writes no others.
 - *Nesting* is no deeper than there are brackets; if there are many, the walk counts.
 
-One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 canonicalises them, and
-nothing here depends on their absence.
+One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 allows them, and nothing here
+depends on their absence.
 """
 
 import re
@@ -33,21 +33,23 @@ MAX_EXACT_INTEGER = 2**53 - 1
 """The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2)."""
 
 MAX_DEPTH = 64
-"""Levels of nesting, unless the caller says otherwise: whoever walks the value later may do so by recursion."""
+"""Levels of nesting, unless the caller sets another limit: code that walks the value later may be recursive."""
 
 MAX_VALUES = 100_000
-"""Elements and members of one text, counted before it is parsed: a text of nothing else takes a hundred times its
-length in memory. The commas and opening brackets outside of strings are as many, and one more for each empty
-container."""
+"""Elements and members of one text, counted before it is parsed.
+
+A text of nothing else takes a hundred times its length in memory. Commas and opening brackets outside of strings are
+counted, and one more for each empty container.
+"""
 
 _PARSER_DEPTH = 200
 """jiter's own limit of nesting, which cannot be set."""
 
 _GLANCE = 64
-"""Bytes in which a text that is written with white space is known by it."""
+"""Bytes after which a text with white space is recognised."""
 
-# Possessive (*+): a string of megabytes must not be remembered character by character. One that does not end goes to
-# the end of the text: were it no string, each quotation mark in it would be tried as the beginning of one.
+# Possessive (*+): a string of megabytes must not be remembered character by character. An unterminated one extends to
+# the end of the text: otherwise each quotation mark in it would be tried as the beginning of a string.
 _SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.DOTALL)
 
 _BOM = b"\xef\xbb\xbf"
@@ -57,11 +59,11 @@ _BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE d
 _BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
 _NO_NUMBER = "NaN or Infinity stands for a number; numbers must be finite (RFC 8259 §6)"
 
-# Where no value begins, or what follows a minus sign is no digit; jiter counts bytes.
+# Where no value begins, or a minus sign is not followed by a digit; jiter counts bytes.
 _PLACE = re.compile(r"(?:expected value|invalid number) at line ([0-9]+) column ([0-9]+)")
 _NO_NUMBERS = (b"NaN", b"Infinity")
 
-# What jiter says when it refuses JSON that is not I-JSON; whatever else it says means: not JSON.
+# jiter's messages for JSON that is not I-JSON; all its other messages mean that it is not JSON.
 _NOT_I_JSON = {
     "Detected duplicate key": _DUPLICATE,
     "lone leading surrogate": _SURROGATE,
@@ -73,8 +75,8 @@ _NOT_I_JSON = {
 def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> JsonValue:
     """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
 
-    It may hold `max_values` values. A bare scalar has depth 0, `[]` has depth 1. Time is linear in `len(data)`,
-    whatever it holds. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, never
+    It may contain `max_values` values. A bare scalar has depth 0, `[]` has depth 1. The time is linear in `len(data)`
+    for every content. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, but never
     what, the sender wrote.
     """
     if max_depth > _PARSER_DEPTH:
@@ -90,16 +92,16 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
         except ValueError as error:
             raise _refusal(data, str(error), max_depth) from None
         proven = _has_plain_numbers(value)
-    # To look for what is not there is much faster than to count it, and few messages hold a list.
+    # Finding that there is none is much faster than counting, and few messages contain a list.
     if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
         _check(value, max_depth)
     return value
 
 
 def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
-    """The value, and whether it is proven to be I-JSON, but for its nesting."""
+    """The value, and whether it is proven to be I-JSON, except for its nesting."""
     if data.find(b'": ', 0, _GLANCE) >= 0:
-        return None, False  # whoever writes white space once does it everywhere: not worth a try
+        return None, False  # a sender that writes white space once writes it everywhere: not worth a try
     try:
         value: JsonValue = orjson.loads(data)
         if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == data:
@@ -110,7 +112,7 @@ def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
 
 
 def _has_too_many_values(data: bytes, most: int) -> bool:
-    # Most texts are shorter, or hold few commas even if those in strings count.
+    # Most texts are shorter, or have few commas even if those in strings count.
     if len(data) <= most or data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
         return False
     separators = (found for found in _SEPARATORS.finditer(data) if found[1])
@@ -130,7 +132,7 @@ def _has_plain_numbers(value: JsonValue) -> bool:
 
 
 def _check(value: JsonValue, max_depth: int) -> None:
-    """Refuse what jiter lets pass, level by level; `type` rather than `isinstance` because it is faster."""
+    """Refuse what jiter accepts, level by level; `type` rather than `isinstance` because it is faster."""
     level: list[Any] = [value]
     levels_left = max_depth
     while level:
@@ -138,7 +140,7 @@ def _check(value: JsonValue, max_depth: int) -> None:
         for member in level:
             kind = type(member)
             if kind is str:
-                continue  # most of what there is
+                continue  # most values
             if kind is dict or kind is list:
                 if not levels_left:
                     raise _too_deep(max_depth)
@@ -153,7 +155,7 @@ def _check(value: JsonValue, max_depth: int) -> None:
 
 
 def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
-    """Put jiter's refusal into our words; of its own only the place is kept, for it may quote the sender."""
+    """Our sentence for jiter's refusal. Only the place is taken from its message, which may quote the sender."""
     if said.startswith("recursion limit exceeded"):
         return _too_deep(max_depth)
     place = said.rpartition(" at ")[2]
@@ -176,7 +178,7 @@ def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
 
 
 def _stopped_at_no_number(data: bytes, said: str) -> bool:
-    """Whether it was NaN or Infinity that jiter did not go on from: Python writes them, and reads them."""
+    """Whether jiter stopped at NaN or Infinity, which Python writes and reads."""
     place = _PLACE.fullmatch(said)
     if place is None:
         return False

@@ -1,7 +1,7 @@
 """A bounded, thread-safe cache that loads missing values.
 
-Look-ups of keys (`names/keys.py`) have a cache of their own: there, a failure is one of a whole domain, and a key that
-is proven stays when a later answer is not.
+Look-ups of keys (`names/keys.py`) have a cache of their own: there, a failure applies to a whole domain, and a proven
+key stays if a later answer is not proven.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,17 +17,16 @@ V = TypeVar("V")
 E = TypeVar("E", bound=BaseException)
 
 MAX_CACHED: Final = 10_000
-"""Strangers choose the names that are asked for: the cache must not grow with them."""
+"""Strangers choose the names that are looked up: the cache must not grow with them."""
 
 
 class LoadingCache(Generic[V]):
-    """Values by key; of those who ask for one at the same moment, one loads it, and all have its value.
+    """Values by key. If several callers need one at the same moment, one loads it, and all get the value.
 
-    They have its error, too, where errors of that class are kept; any other may have passed, so each then tries alone.
-
-    `clock`: epoch seconds. `seconds`: how long a value is kept from when its loading began. `errors`: how long an error
-    of which class is kept; others are not. At most `most` values, which weigh at most `most_weight` together, and as
-    many errors.
+    They get its error, too, if errors of that class are cached; any other error may have been temporary, so each caller
+    then tries by itself. `clock`: epoch seconds. `seconds`: how long a value is cached from when its loading began.
+    `errors`: how long an error of which class is cached; others are not. At most `most` values, which weigh at most
+    `most_weight` together, and as many errors.
     """
 
     def __init__(
@@ -45,13 +44,13 @@ class LoadingCache(Generic[V]):
         self._weigh = weigh
         self._error_seconds = errors or {}
         self._values: Cache[V] = Cache(most, most_weight)
-        # Apart, as anybody can make up names without a value: they must not push values out.
+        # Separate, because anybody can make up names without a value: they must not displace values.
         self._errors: Cache[TheirError | NotNowError] = Cache(most)
         self._loading: dict[tuple[str, float], Future[V]] = {}
         self._lock = Lock()
 
     def get(self, key: str, load: Callable[[], V], *, max_age: float = inf) -> V:
-        """The value of a key; where none is kept that is younger than `max_age` seconds, what `load` gives.
+        """The value of a key; if none is younger than `max_age` seconds, `load` is called.
 
         Raises what `load` raises, or raised a moment ago.
         """
@@ -76,7 +75,7 @@ class LoadingCache(Generic[V]):
         return self._load(key, load, self._clock())
 
     def drop(self, key: str) -> None:
-        """Forget the value of a key."""
+        """Remove the value of a key."""
         with self._lock:
             self._values.drop(key)
 
@@ -114,5 +113,5 @@ class LoadingCache(Generic[V]):
 
 
 def _anew(error: E) -> E:
-    """The same error without a traceback, which holds the frames of all who raised it; a fault of ours as it is."""
+    """The same error without a traceback, which keeps all frames alive; a fault of ours is not changed."""
     return type(error)(error.reason, error.detail) if isinstance(error, TheirError | NotNowError) else error

@@ -1,7 +1,7 @@
 """Faults of the deployment itself, in words for its operator.
 
-It is met deep inside, where a message only has to wait, or whoever asks to come again. A function tells what it met at
-the end of its run: in its log, each sentence once, and in a metric that an alarm watches (docs/operate/own-faults.md).
+They are found deep inside, where only a message has to wait, or a client has to try again. At the end of its run, a
+function reports them: in its log, each sentence once, and in a metric with an alarm (docs/operate/own-faults.md).
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _EXHAUSTED: Final = frozenset(
         "ProvisionedThroughputExceededException", "RequestLimitExceeded", "SlowDown", "TooManyRequestsException",
     }
 )  # fmt: skip
-"""And whatever has `Throttl` in it: these are all the words that AWS has for it."""
+"""Also every code that contains `Throttl`: these are all of AWS's codes for it."""
 
 _NAMED_BY: Final = {
     "function": "HandlerFunctionArns", "event bus": "ForwardBusArns", "topic": "NotifyTopicArn",
     "queue": "ForwardQueueArns, if it is an operator's",
 }  # fmt: skip
-"""The parameter of the template that lets a role use what is not of the stack."""
+"""The parameter of the template that allows a role to use a resource outside the stack."""
 _MADE_AGAIN: Final = {
     "table": "restore it under this name from its backup, and switch on again what that does not bring: TTL, "
     "point-in-time recovery, protection",
@@ -44,9 +44,9 @@ _MADE_AGAIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OwnFault:
-    """`sentence`: what is wrong, where, and what to do; nothing of a message, of a mailbox, or of a secret.
+    """`sentence`: what is wrong, where, and what to do; nothing about a message, a mailbox, or a secret.
 
-    `quota`: AWS gives us no more just now; nothing is broken.
+    `quota`: AWS is throttling; nothing is broken.
     """
 
     sentence: str
@@ -54,9 +54,10 @@ class OwnFault:
 
 
 class OwnFaults:
-    """Those that were met since they were taken last, each once. Safe to share: the worker has threads.
+    """The faults found since the last `take`, each once. Safe to share among threads.
 
-    A function has one, for it is at one run at a time. Whatever may meet a fault has it, AWS clients too (`naming`).
+    A function has one, because it handles one event at a time. Everything that may find a fault has it, including AWS
+    clients (`naming`).
     """
 
     def __init__(self) -> None:
@@ -64,19 +65,19 @@ class OwnFaults:
         self._lock = Lock()
 
     def note(self, fault: OwnFault) -> None:
-        """It was met; how often does not matter."""
+        """Record a fault; how often it occurs does not matter."""
         with self._lock:
             self._met[fault] = None
 
     def take(self) -> list[OwnFault]:
-        """All of them, in the order they were met; afterwards there are none."""
+        """Return all faults in the order in which they were found, and forget them."""
         with self._lock:
             taken, self._met = list(self._met), {}
             return taken
 
 
 def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:
-    """What is wrong with us where AWS answers `code` to `action` on a resource; None: nothing that is known."""
+    """The fault if AWS answers `code` to `action` on a resource; None: nothing that is known."""
     resource = f"{kind} {name}"
     if code in _EXHAUSTED or "Throttl" in code:
         return OwnFault(

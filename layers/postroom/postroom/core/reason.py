@@ -12,29 +12,31 @@ class Kind(StrEnum):
     DISCARD = "discard"
     """Decided by the worker, final; the sender's buffer is told once."""
     RETRY = "retry"
-    """Could not be found out or done now; the message waits, or the caller is asked to come back."""
+    """It could not be found out or done now; the message waits, or the client is asked to try again."""
 
 
 class Audience(Flag):
-    """Who is told a reason. Operators find each of them in logs and metrics."""
+    """Who is told a reason. Operators find every reason in logs and metrics."""
 
     NLWEB = auto()
     """Senders of NLWeb messages, in the HTTP response or in a Feedback."""
     DM3 = auto()
-    """Callers of the dm3 delivery service, in the error object of JSON-RPC or, before that is read, by HTTP alone."""
+    """Callers of the dm3 delivery service, in the error object of JSON-RPC or, before that is read, in the HTTP
+    response."""
     OWNERS = auto()
-    """Owners, and whoever says to be one: by the mailbox API, in the outbox, or beside a message that it lists."""
+    """Owners, and clients that claim to be one: in the mailbox API, in the outbox, or beside a message that it lists.
+    """
     CLIENTS = auto()
-    """Users of the client, about what only it can read: dm3 messages are sealed for their receiver."""
+    """Users of the client, about things that only the client can read: dm3 messages are encrypted to their receiver."""
     OPERATORS = auto()
-    """Operators alone: nobody outside is told."""
+    """Operators only: nobody outside is told."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reason:
-    """A reason. `code` is the machine code in problem documents, Feedback, rows, logs and metrics; no two share one.
+    """A reason. `code` is the unique machine code in problem documents, Feedback, rows, logs and metrics.
 
-    `status`: of an HTTP response. `sentence`: for people. `section`: where the rule stands. `json_rpc`: the code of a
+    `status`: of an HTTP response. `sentence`: for people. `section`: where the rule is. `json_rpc`: the code of a
     JSON-RPC error (dm3 §2.4.3); None: the rules of dm3 give it none.
     """
 

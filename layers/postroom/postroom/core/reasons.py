@@ -1,4 +1,4 @@
-"""Reasons that belong to no protocol: routes, media types, JSON, quotas, and what fails on our side."""
+"""Reasons that belong to no protocol: routes, media types, JSON, quotas, and faults on our side."""
 
 from postroom.core.reason import Audience, Kind, Reason
 

@@ -12,12 +12,12 @@ from postroom.core.errors import SettingsError
 
 DAY_SECONDS: Final = 86_400
 SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
-"""The longest a queue message lives after its last send."""
+"""The longest time that a queue message can exist after it was last sent."""
 SQS_LONGEST_DELAY_SECONDS: Final = 900
 DM3_SIZE_CEILING_BYTES: Final = 5_000_000
-"""As JSON text within JSON within an event of Lambda, which takes 6 MB."""
+"""As JSON text within JSON within an event of Lambda, which accepts 6 MB."""
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
-"""dm3 lets a mailbox forget after 30 days at the earliest; what we remember must be gone before that."""
+"""dm3 allows a mailbox to forget after 30 days at the earliest; what we remember must be deleted before that."""
 
 _MAY_BE_ZERO: Final = frozenset(
     {
@@ -33,9 +33,9 @@ _MAY_BE_ZERO: Final = frozenset(
 class DeploymentSettings:
     """Every setting, by the name of its environment variable in lower case.
 
-    Tables, bucket, queues and secret are names, URLs and ARNs that the template fills in for the functions that
-    may use them; a function that asks for one it was not given fails at start. Of the origins for CORS `*` is any
-    page and `none` is no page, and so it is with the pattern for topics: a variable that is empty takes its default.
+    Tables, bucket, queues and secrets are names, URLs and ARNs that the template sets for the functions that may use
+    them; a function without a setting that it needs fails at start. For the origins of CORS and the pattern for topics,
+    `*` is any and `none` is none, because an empty variable takes its default.
     """
 
     post_table: str = ""
@@ -107,7 +107,7 @@ class DeploymentSettings:
     graph_domain: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, alone or together."""
+        """Refuse settings that cannot work, alone or together."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, str | bool) or value > 0 or (value == 0 and field.name in _MAY_BE_ZERO):
@@ -148,7 +148,7 @@ class DeploymentSettings:
             )
 
     def given(self, name: str) -> str:
-        """The setting `name`, a text that has no default. Raises SettingsError where it is empty."""
+        """The setting `name`, a text that has no default. Raises SettingsError if it is empty."""
         value: str = getattr(self, name)
         if not value:
             raise SettingsError(f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew")
@@ -156,7 +156,7 @@ class DeploymentSettings:
 
 
 def read_settings(environment: Mapping[str, str]) -> DeploymentSettings:
-    """The settings in `environment`; what is absent or empty takes its default. Raises SettingsError."""
+    """The settings in `environment`; an absent or empty one takes its default. Raises SettingsError."""
     return DeploymentSettings(**_read(environment))
 
 
@@ -175,12 +175,12 @@ def _read(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 class OutputSettings(DeploymentSettings):
-    """The settings that a stack's outputs tell: of one that is missing it is the output that is named."""
+    """The settings in a stack's outputs; for a missing one, the error names the output."""
 
     __slots__ = ()
 
     def given(self, name: str) -> str:
-        """The setting `name`, a text that has no default. Raises SettingsError where the stack has no such output."""
+        """The setting `name`, a text that has no default. Raises SettingsError if the stack has no such output."""
         value: str = getattr(self, name)
         if not value:
             raise missing_output(_output_of(name))
@@ -188,14 +188,14 @@ class OutputSettings(DeploymentSettings):
 
 
 def missing_output(name: str) -> SettingsError:
-    """What is wrong with a stack that lacks this output."""
+    """The sentence for a stack that lacks this output."""
     return SettingsError(f"the stack has no output {name}: it is not a deployment of postroom, or an older one")
 
 
 def read_outputs(outputs: Mapping[str, str]) -> OutputSettings:
-    """The settings that a stack's outputs tell; others take their defaults. Raises SettingsError.
+    """The settings in a stack's outputs; others take their defaults. Raises SettingsError.
 
-    An output is called as the parameter, or the resource, that the setting comes from.
+    An output has the name of the parameter, or the resource, that the setting comes from.
     """
     return OutputSettings(
         **_read({field.name.upper(): outputs.get(_output_of(field.name), "") for field in fields(DeploymentSettings)})
@@ -208,7 +208,7 @@ def _output_of(setting: str) -> str:
 
 
 def _whole(text: str) -> int:
-    # int and float read more than people write: 1_000, ٣, nan, 1e999.
+    # int and float accept more than people write: 1_000, ٣, nan, 1e999.
     if not re.fullmatch(r"-?[0-9]{1,12}", text):
         raise ValueError(text)
     return int(text)

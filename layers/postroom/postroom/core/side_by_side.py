@@ -1,4 +1,4 @@
-"""Work on the items of a batch in parallel: they wait for DNS and AWS together, and share one processor."""
+"""Parallel work on the items of a batch: they wait for DNS and AWS together, and share one processor."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -10,20 +10,25 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 THREADS: Final = 16
-"""Look-ups and writes of one batch at once; a Lambda function of 1 GB has little more than half a core."""
+"""Concurrent look-ups and writes of one batch; a Lambda function of 1 GB has little more than half a core."""
 
 
 MAY_NOT_WAIT_SECONDS: Final = 0.005
-"""The patience with steps of which few have to wait. Threads that all have work to do hand the interpreter's lock to
-each other at every check of a signature, from processor to processor: two take twice the time of one."""
+"""The patience for steps that seldom wait.
+
+Threads that all have work to do pass the interpreter's lock to each other at every check of a signature, from processor
+to processor: two threads take twice the time of one.
+"""
 
 
 def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T], *, patience_seconds: float = 0) -> list[R]:
-    """`step` of each item, in their order; the caller and threads of `pool`, at most THREADS, take one after another.
+    """`step` of each item, in their order; the caller and threads of `pool`, at most THREADS, take one item after
+    another.
 
-    A task for each thread, not for each item, and each thread calls the next: what needs not wait is done before a
-    second thread comes to it, and to hand a claim to another thread costs as much as to read it. Who is called comes
-    only when no item was begun for `patience_seconds`: those at work wait. Raises what a step raises.
+    There is a task for each thread, not for each item, and each thread starts the next: items that need not wait are
+    done before a second thread starts, and handing a claim to another thread costs as much as reading it. A thread that
+    was started begins only when no item was begun for `patience_seconds`, because then those at work are waiting.
+    Raises what a step raises.
     """
     waiting = deque(enumerate(items))
     nothing_left = Event()
@@ -50,6 +55,6 @@ def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T], *, 
             done[place] = step(item)
 
     take(THREADS - 1)
-    for other in others:  # grows as it goes: each has called the next before it ends
+    for other in others:  # grows meanwhile: each has started the next before it ends
         other.result()
     return [done[place] for place in range(len(items))]

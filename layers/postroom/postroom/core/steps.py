@@ -1,5 +1,6 @@
-"""Drivers of steps. Rules that need answers from outside are steps: generators that yield a question, are sent its
-answer, and return a result.
+"""Drivers of steps. Rules that need answers from outside are steps: generators that yield questions and get answers.
+
+At the end, they return a result.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -30,7 +31,7 @@ def drive(steps: Generator[Q, A, R], answer: Callable[[Q], A]) -> R:
 
 
 async def drive_async(steps: Generator[Q, A, R], answer: Callable[[Q], Awaitable[A]]) -> R:
-    """The same with answers that are awaited. The steps run in the event loop: they may take no time."""
+    """The same with asynchronous answers. The steps run in the event loop, so they must not take time."""
     try:
         question = next(steps)
         while True:

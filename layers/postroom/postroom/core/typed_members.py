@@ -5,7 +5,10 @@ from typing import Any
 
 
 class Members:
-    """`what`: what the object is, for error messages. Every method raises ValueError where something else stands."""
+    """The members.
+
+    `what`: the name of the object, for error messages. Every method raises ValueError for another type.
+    """
 
     def __init__(self, value: object, what: str) -> None:
         if not isinstance(value, dict):
@@ -30,14 +33,14 @@ class Members:
         raise self._wrong(name, "a string")
 
     def whole(self, name: str) -> int:
-        """An integer; true and false are none."""
+        """An integer; true and false are not."""
         value = self._members.get(name)
         if type(value) is int:
             return value
         raise self._wrong(name, "an integer")
 
     def flag(self, name: str) -> bool:
-        """True or false; false where it is left out."""
+        """A boolean; false if it is absent."""
         value = self._members.get(name, False)
         if isinstance(value, bool):
             return value
@@ -55,7 +58,7 @@ class Members:
         return Members(self.any(name), f"{name} of {self._what}")
 
     def check_form(self, form: int) -> None:
-        """Whether the object is of this form, by its member `form`."""
+        """Check that the object has this form, by its member `form`."""
         if self.whole("form") != form:
             raise ValueError(f"{self._what} has form {self.whole('form')}; this release reads form {form}")
 

@@ -1,13 +1,13 @@
-"""Texts of bytes: base64 and hexadecimal digits, each in its one proper form."""
+"""Encodings of bytes: base64 and hexadecimal digits, each in its one canonical form."""
 
 from pybase64 import b64decode, b64encode_as_string
 
 
 def decode_base64(text: str) -> bytes:
-    """Read standard base64 on one line, padded, in its one proper form. Raises ValueError."""
+    """Read standard base64 on one line, padded, in its canonical form. Raises ValueError."""
     # Twenty times as fast as Python's own, and strict about padding.
     decoded = b64decode(text, None, True)
-    # It lets stray bits in the last digit pass: one value would have many texts.
+    # It accepts stray bits in the last digit, so that one value would have many texts.
     rest = len(decoded) % 3
     if rest and not text.endswith(b64encode_as_string(decoded[-rest:])):
         raise ValueError("stray bits in the last digit")

@@ -5,7 +5,7 @@ from postroom.crypto.encodings import is_hex
 
 def keccak_256(data: bytes) -> str:
     """The hex digits of a Keccak-256."""
-    # Few need it, and it takes 60 ms to import.
+    # Few processes need it, and it takes 60 ms to import.
     from Crypto.Hash import keccak
 
     return keccak.new(digest_bits=256, data=data).hexdigest()

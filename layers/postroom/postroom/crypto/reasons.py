@@ -1,4 +1,4 @@
-"""Reasons for which a public key is not taken."""
+"""Reasons for which a public key is refused."""
 
 from postroom.core.reason import Audience, Kind, Reason
 

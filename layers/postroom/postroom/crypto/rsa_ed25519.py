@@ -1,10 +1,10 @@
 """Signing and verifying keys: RSA (PKCS#1 v1.5 with SHA-256) and Ed25519 (over the text, never its digest).
 
-What a stranger publishes is read here by a few lines of our own and judged before any library sees it: general
-loaders take RSA-PSS keys for plain RSA, moduli of 64,000 bits and Ed25519 points of small order. The last are
-why libsodium verifies Ed25519: with such a key, one "signature" fits every text.
+A stranger's key is read here by a few lines of our own, and checked before any library sees it: general loaders accept
+RSA-PSS keys as plain RSA, moduli of 64,000 bits and Ed25519 points of small order. Because of the last, libsodium
+verifies Ed25519: with such a key, one "signature" fits every text.
 
-A key is loaded once and then only used; both classes are values, compared by what they are, and safe to cache.
+A key is loaded once and then only used. Both classes are values, compared by content, and safe to cache.
 """
 
 from dataclasses import dataclass, field
@@ -45,16 +45,16 @@ _SEQUENCE, _INTEGER, _BIT_STRING, _OBJECT_IDENTIFIER = 0x30, 0x02, 0x03, 0x06
 
 MIN_RSA_BITS, MIN_RSA_BITS_BY_RULE = 2048, 1024
 MAX_RSA_BITS = 8192
-"""A check takes the square of the length: at 8192 bits sixteen times as long as at 2048."""
+"""The time of a check grows with the square of the length: at 8192 bits sixteen times as long as at 2048."""
 MAX_RSA_EXPONENT = 2**32 - 1
-"""All in use is 65537 or smaller; an exponent as long as the modulus makes a check as slow as a signature."""
+"""All in use are 65537 or smaller; an exponent as long as the modulus makes a check as slow as a signature."""
 MAX_DER_BYTES = 2048
-"""Of a key; one of RSA with 8192 bits takes 1,058."""
+"""The longest key; RSA with 8192 bits has 1,058."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRules:
-    """What the deployment chooses: RSA keys from 1024 instead of 2048 bits on (RFC 8301 §3.2 advises against)."""
+    """The deployment's setting: RSA keys from 1024 instead of 2048 bits on (RFC 8301 §3.2 advises against it)."""
 
     allow_rsa_1024: bool = False
 
@@ -79,9 +79,9 @@ class PublicKey:
         return self._spki
 
     def verify(self, signature: bytes, text: bytes, sha256: bytes | None = None) -> bool:
-        """Tell whether `signature` (raw bytes) is this key's, of `text`; any other bytes are just not.
+        """Whether `signature` (raw bytes) is this key's, of `text`; malformed bytes are not.
 
-        `sha256` is the digest of that text, from who has it already: RSA then need not hash it once more.
+        `sha256`: the digest of that text, if the caller has it: RSA then need not hash it again.
         """
         key = self._key
         try:
@@ -114,7 +114,7 @@ class PrivateKey:
 
     @classmethod
     def from_pem(cls, pem: bytes, rules: KeyRules = DEFAULT_RULES) -> "PrivateKey":
-        """Load an unencrypted PEM, PKCS#8 or PKCS#1. Raises OurError: it is our own key that is at fault."""
+        """Load an unencrypted PEM, PKCS#8 or PKCS#1. Raises OurError, because it is our own key."""
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError) as error:  # TypeError: encrypted
@@ -152,9 +152,9 @@ class PrivateKey:
 
 
 def public_key_from_spki(der: bytes, rules: KeyRules = DEFAULT_RULES) -> PublicKey:
-    """Read a SubjectPublicKeyInfo in DER. Raises TheirError: KeyUnusable, or KeyRecordInvalid if it is none.
+    """Read a SubjectPublicKeyInfo in DER. Raises TheirError: KeyUnusable, or KeyRecordInvalid if it is not one.
 
-    RSA is taken as rsaEncryption only (RFC 3279 §2.3.1), so no PSS keys; Ed25519 as RFC 8410 has it.
+    RSA only as rsaEncryption (RFC 3279 §2.3.1), so no PSS keys; Ed25519 as in RFC 8410.
     """
     _check_size(der)
     if der.startswith(ED25519_SPKI):
@@ -181,10 +181,10 @@ def public_key_from_pkcs1(der: bytes, rules: KeyRules = DEFAULT_RULES) -> Public
 
 
 def ed25519_from_raw(raw: bytes) -> PublicKey:
-    """Take the 32 bytes of an Ed25519 public key (RFC 8032 §5.1.5). Raises TheirError: KeyUnusable.
+    """The Ed25519 public key of 32 bytes (RFC 8032 §5.1.5). Raises TheirError: KeyUnusable.
 
-    Refused are points that are not on the curve, not in canonical form, or of small order, and such as have
-    a part of small order: no honestly made key is any of these.
+    Points are refused that are not on the curve, not in canonical form, of small order, or have a component of small
+    order: no honestly made key is any of these.
     """
     if len(raw) != 32:
         raise TheirError(KEY_RECORD_INVALID, f"an Ed25519 key has 32 bytes, this one {len(raw)}")
@@ -225,7 +225,7 @@ def _sequence_of_two(der: bytes, first_tag: int, second_tag: int) -> tuple[bytes
 
 
 def _element(der: bytes, tag: int) -> tuple[bytes, bytes]:
-    """Split one DER element of this tag (X.690 §8.1) off: its content, and what follows it."""
+    """Split off one DER element of this tag (X.690 §8.1): its content, and what follows it."""
     if len(der) < 2 or der[0] != tag:
         _malformed()
     start, length = 2, der[1]

@@ -1,4 +1,4 @@
-"""Key pairs of X25519, to which values are sealed."""
+"""Key pairs of X25519, to which values are encrypted."""
 
 from base64 import b64encode
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ KEY_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class EncryptionKey:
-    """An X25519 key pair, 32 bytes each. Its repr shows the public half only."""
+    """An X25519 key pair, 32 bytes each. Its repr shows the public key only."""
 
     private: bytes = field(repr=False)
     public: bytes
@@ -26,7 +26,7 @@ class EncryptionKey:
 
     @classmethod
     def from_seed(cls, seed: bytes) -> "EncryptionKey":
-        """Derive the key of 32 bytes of seed, as libsodium's `crypto_kx_seed_keypair` does. Raises ValueError."""
+        """Derive the key from 32 bytes of seed, as libsodium's `crypto_kx_seed_keypair` does. Raises ValueError."""
         _check_length(seed, "the seed of an encryption key")
         public, private = crypto_kx_seed_keypair(seed)
         return cls(private, public)
@@ -38,12 +38,12 @@ class EncryptionKey:
 
     @classmethod
     def from_private(cls, private: bytes) -> "EncryptionKey":
-        """Complete a private key of 32 bytes. Raises ValueError."""
+        """The key pair of a private key of 32 bytes. Raises ValueError."""
         _check_length(private, "a private encryption key")
         return cls(private, crypto_scalarmult_base(private))
 
     def encode(self) -> str:
-        """The key in a form to store: base64 of its private half."""
+        """The key in the form in which it is stored: base64 of its private key."""
         return b64encode(self.private).decode()
 
 

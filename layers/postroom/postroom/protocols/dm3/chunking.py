@@ -1,22 +1,23 @@
 """The choice of a chunk for a message of a conversation (dm3 §3.2.1).
 
-The last chunk is appended to until it would pass the limit; then the next one begins, and the former is full for good.
-A late message goes into the last chunk, too: chunks overlap in time, and who reads them merges them by time. What is
-in a full chunk changes only where a message is removed, or proven after all.
+Messages are added to the last chunk until it would exceed the limit; then the next one begins, and the former is full
+for good. A late message goes into the last chunk, too: chunks overlap in time, and readers merge them by time. A full
+chunk changes only if one of its messages is removed, or is proven later.
 
-A chunk's key is made of the time of its first message. Where a late message comes to stand first in the last chunk,
-that chunk moves: it is written under its new key, the list names the new one, then the old one is deleted. A chunk is
-moved or filled, never both at once: what would do both goes into the next chunk.
+A chunk's key depends on the time of its first message. If a late message becomes the first one in the last chunk, that
+chunk moves: it is written under its new key, the list names the new one, then the old one is deleted. A chunk is either
+moved or filled, never both at once: a message that would do both goes into the next chunk.
 
-Ids only grow, and of one id a chunk only ever begins earlier: which keys can be used no more is certain.
+Ids only grow, and a chunk with a given id only ever begins earlier, so it is certain which keys cannot be used any
+more.
 
-What the members of ours are for:
+Our own members have these purposes:
 
-- `full` fences off writers who still take a chunk for the last one: no message is in two chunks.
-- `ends` tell which chunks may hold a copy of a message, or a request to remove it: those that do not end before it.
-  Who stores what is new reads the last chunk only.
-- `discarded` tells whoever comes next what to delete as soon as `is_dead` says so: what was replaced, and what was
-  begun in vain.
+- `full` stops writers that still take a chunk for the last one: no message is in two chunks.
+- `ends` tell which chunks may contain a copy of a message, or a request to remove it: those that do not end before it.
+  To store new messages, only the last chunk is read.
+- `discarded` tells the next device which chunks to delete as soon as `is_dead` allows it: those that were replaced, or
+  begun and not used.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -32,14 +33,14 @@ from postroom.protocols.dm3.stored import Entry, place
 MIN_LIMIT_BYTES: Final = 500_000
 MAX_LIMIT_BYTES: Final = 10_000_000
 DEFAULT_LIMIT_BYTES: Final = 4_000_000
-"""As large as the largest message that our delivery service takes by default (dm3 §3.2.1, note)."""
+"""As large as the largest message that our delivery service accepts by default (dm3 §3.2.1, note)."""
 
 _FRAME_BYTES: Final = len(Chunk((), is_full=True).encode()) - 1
-"""What is around the messages, each of which is counted with a comma: there is one comma less."""
+"""The text around the messages, each of which is counted with a comma: there is one comma less."""
 
 
 def check_limit(limit_bytes: int) -> None:
-    """Raises SettingsError where a chunk's size is not what the text recommends: 500 kB to 10 MB."""
+    """Raises SettingsError if a chunk's size is not what the text recommends: 500 kB to 10 MB."""
     if not MIN_LIMIT_BYTES <= limit_bytes <= MAX_LIMIT_BYTES:
         raise SettingsError(
             f"the size of a chunk is {limit_bytes} bytes; it must be {MIN_LIMIT_BYTES} to {MAX_LIMIT_BYTES}"
@@ -48,7 +49,7 @@ def check_limit(limit_bytes: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ConversationUpdate:
-    """What is to be written: these chunks in any order, then the conversation."""
+    """What must be written: these chunks in any order, then the conversation."""
 
     conversation: ConversationChunks
     chunks: Mapping[ChunkIdentifier, Chunk]
@@ -71,12 +72,11 @@ def choose_chunks(
     limit_bytes: int,
     keep_history: bool,
 ) -> ConversationUpdate:
-    """Choose a chunk for each message that was brought.
+    """Choose a chunk for each new message.
 
-    `read`: of the conversation's chunks the last, and all that may hold a copy of what was brought, what that asks to
-    remove, or a request to remove it. `taken`: which new chunks others have begun, who may still list them.
-    `limit_bytes`: of a chunk's text; a message that is longer has a chunk of its own. `keep_history`: as `settle` has
-    it.
+    `read`: the last chunk of the conversation, and all that may contain a copy of a new message, a message that one
+    asks to remove, or a request to remove one. `taken`: the new chunks that others have begun, and may still list.
+    `limit_bytes`: of a chunk's text; a longer message has a chunk of its own. `keep_history`: as for `settle`.
     """
     there = [entry for chunk in read.values() for entry in chunk.entries]
     settled = settle(chain(there, brought), keep_history=keep_history)
@@ -96,7 +96,7 @@ def choose_chunks(
 
 
 class _OpenConversation:
-    """A conversation while something is added to it."""
+    """A conversation while messages are added to it."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _OpenConversation:
         self._limit_bytes = limit_bytes
 
     def add(self, fresh: list[Entry]) -> None:
-        """Add what is nowhere yet, sorted by `place`."""
+        """Add new messages, sorted by `place`."""
         if fresh and self.listed and not self.chunks[self.listed[-1]].is_full:
             fresh = self._append(fresh)
         while fresh:
@@ -125,7 +125,7 @@ class _OpenConversation:
             self.chunks[identifier] = Chunk(tuple(run), is_full=bool(fresh))
 
     def _append(self, fresh: list[Entry]) -> list[Entry]:
-        """Add to the last chunk what it can hold; the rest, which is for the next one."""
+        """Add as many to the last chunk as it has room for; returns the rest, for the next one."""
         last = self.listed[-1]
         entries = self.chunks[last].entries
         run, rest = _fill(entries, fresh, self._limit_bytes)
@@ -149,7 +149,7 @@ class _OpenConversation:
 
 
 def is_dead(identifier: ChunkIdentifier, conversation: ConversationChunks) -> bool:
-    """Whether this chunk is not listed and can never be again: it may be deleted, by whomever, however late."""
+    """Whether this chunk is not listed and can never be again: then any device may delete it at any time."""
     last = conversation.chunks[-1]
     if identifier.id == last.id:
         return identifier > last
@@ -157,7 +157,7 @@ def is_dead(identifier: ChunkIdentifier, conversation: ConversationChunks) -> bo
 
 
 def _fill(entries: Iterable[Entry], fresh: list[Entry], limit_bytes: int) -> tuple[list[Entry], list[Entry]]:
-    """A chunk's messages, sorted, with as many of the next as it can hold, and the rest; one it holds always."""
+    """A chunk's messages, sorted, with as many of the next as it has room for, but at least one; and the rest."""
     run = list(entries)
     size = _FRAME_BYTES + sum(len(entry.encode()) + 1 for entry in run)
     taken = 0

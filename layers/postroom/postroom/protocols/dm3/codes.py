@@ -23,11 +23,11 @@ TEXTS: Final = {
     -32010: "Spam",
     -32011: "Too big",
 }
-"""The error text that the specification gives to each code."""
+"""The error text that the specification gives for each code."""
 
 
 def code_of(reason: Reason) -> int:
-    """The code of a reason. Where the rules give none: unavailable if it may pass, else a fault of ours."""
+    """The code of a reason. If the rules give none: unavailable if it is temporary, otherwise an internal error."""
     if reason.json_rpc is not None:
         return reason.json_rpc
     return UNAVAILABLE if reason.kind is Kind.RETRY else INTERNAL_ERROR

@@ -1,8 +1,8 @@
-"""The containers of an archive (dm3 §3.2.1): a root that lists conversations, which list chunks, which hold messages.
+"""The containers of an archive (dm3 §3.2.1): a root that lists conversations, which list chunks, which have messages.
 
-Each is a JSON text under a key that only its owner can work out (decision "Containers"); sealed (storage_key.py), it
-lies wherever the owner wants it. Three members are ours, and may be ignored by whoever reads by the text alone: `ends`
-and `discarded` of a conversation, `full` of a chunk (chunking.py says what they are for).
+Each is a JSON text under a key that only its owner can compute (decision "Containers"). It is encrypted
+(storage_key.py), and can be stored anywhere. Three members are our own, and ignored by other readers: `ends` and
+`discarded` of a conversation, `full` of a chunk (chunking.py says what they are for).
 """
 
 from base64 import b64encode
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 _INVALID: Final = ENVELOPE_INVALID
 _FURTHER_LEVELS: Final = 4
-"""By which a message, or a postmark, stands deeper in a chunk than in the text it was parsed from."""
+"""The number of levels by which a message or postmark is nested deeper in a chunk than in its own text."""
 
 
 class ContainerError(PostroomError):
-    """A container is missing, or is not what its key says; the sentence names the key."""
+    """A container is missing, or its content does not fit its key; the sentence names the key."""
 
     def __init__(self, key: str, what: str) -> None:
         super().__init__(f"the container {key} {what}")
@@ -47,15 +47,15 @@ class ChunkIdentifier:
     timestamp_ms: int
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The identifier as it stands in the list; of its `stringify` the chunk's key is made."""
+        """The identifier as it is in the list; the chunk's key is made from its `stringify`."""
         return {"id": self.id, "timestamp": self.timestamp_ms}
 
 
 def root_key(signature: bytes) -> str:
     """The key of the root container: sha256(signature of the owner's name).
 
-    The text does not say in which form; the reference takes the base64. `signature`: PrivateSigningKey.sign of the
-    normalised name in UTF-8, which is always the same; who changes the signing key changes all keys.
+    The text does not say in which form; the reference uses the base64. `signature`: PrivateSigningKey.sign of the
+    normalised name in UTF-8, which is always the same; another signing key changes all keys.
     """
     return container_key(b64encode(signature).decode())
 
@@ -73,12 +73,12 @@ def chunk_key(conversation: str, identifier: ChunkIdentifier) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """With whom there are conversations: normalised names."""
+    """The conversation partners: normalised names."""
 
     conversations: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """The text that is sealed."""
+        """The text before encryption."""
         return _encode({"conversations": list(self.conversations)})
 
 
@@ -86,8 +86,8 @@ class Root:
 class ConversationChunks:
     """The chunks of a conversation, in the order of their ids.
 
-    `ends_ms`: the time of the last message in each chunk but the last. `discarded`: chunks that were
-    replaced or begun in vain.
+    `ends_ms`: the time of the last message in each chunk but the last. `discarded`: chunks that were replaced, or begun
+    and not used.
     """
 
     chunks: tuple[ChunkIdentifier, ...] = ()
@@ -95,7 +95,7 @@ class ConversationChunks:
     discarded: tuple[ChunkIdentifier, ...] = ()
 
     def encode(self) -> bytes:
-        """The text that is sealed."""
+        """The text before encryption."""
         return _encode(
             {
                 "chunks": [chunk.as_json() for chunk in self.chunks],
@@ -107,13 +107,13 @@ class ConversationChunks:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Messages, sorted by `place`. `is_full`: none is added any more."""
+    """Messages, sorted by `place`. `is_full`: no more are added."""
 
     entries: tuple[Entry, ...]
     is_full: bool = False
 
     def encode(self) -> bytes:
-        """The text that is sealed."""
+        """The text before encryption."""
         full = b'"full":true,' if self.is_full else b""
         return b'{%b"messages":[%b]}' % (full, b",".join(entry.encode() for entry in self.entries))
 
@@ -133,7 +133,7 @@ def read_root(text: bytes, key: str) -> Root:
 def read_conversation(text: bytes, key: str) -> ConversationChunks:
     """Read what `ConversationChunks.encode` wrote. Raises ContainerError.
 
-    Where the ends of its chunks are not told, they are taken to be far away.
+    If the ends of its chunks are missing, they are assumed to be in the far future.
     """
 
     def read(members: dict[str, JsonValue]) -> ConversationChunks:
@@ -162,7 +162,8 @@ def read_chunk(text: bytes, key: str) -> Chunk:
 
 def _read(text: bytes, key: str, read: Callable[[dict[str, JsonValue]], T]) -> T:
     try:
-        # Bounded before it was written, and opened with the owner's key: each message may hold as much as one may.
+        # Its size was limited when it was written, and it was encrypted with the owner's key: each message may be of
+        # full size.
         value = parse(text, max_bytes=len(text), max_depth=MAX_DEPTH + _FURTHER_LEVELS, max_values=len(text))
         return read(members_of(value, "it", _INVALID))
     except TheirError as error:

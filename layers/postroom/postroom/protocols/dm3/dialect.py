@@ -1,8 +1,8 @@
 """The differences between the text of dm3 and its reference implementation, each with its decision.
 
-We write what the text says, and read both. Of two differences other modules hold no more than the form: sealing
-is silent in the text and done as the reference does (decision "Encryption", sealing.py); which algorithm a key signs
-by, its length says (decision "Signatures", keys.py).
+We write what the text says, and read both. Two differences have the form of the reference elsewhere: encryption, about
+which the text is silent (decision "Encryption", sealing.py), and the algorithm of a signature, which depends on the
+length of the key (decision "Signatures", keys.py).
 """
 
 import hashlib
@@ -28,8 +28,8 @@ RPC_PATH: Final = "/rpc"
 def rpc_url(url: str) -> str:
     """Where envelopes are posted, by the `url` of a delivery service's profile.
 
-    The text says no more than that the URL is used. The reference's clients take it for a base and post to /rpc
-    below it (axios: slashes at its end are dropped), and so every service that lives serves them there.
+    The text says only that the URL is used. The reference's clients post to /rpc below it (axios: slashes at its end
+    are dropped), so every service that is in use has it there.
     """
     return url.rstrip("/") + RPC_PATH
 
@@ -37,22 +37,22 @@ def rpc_url(url: str) -> str:
 # --- decision "Postmarks": the timestamp -----------------------------------------------------------------
 TIMESTAMP_MEMBER: Final = "incomingTimestamp"
 REFERENCE_TIMESTAMP_MEMBER: Final = "incommingTimestamp"
-"""The reference's spelling; a postmark of its form has no deliveryInformation."""
+"""The reference's spelling; a postmark in its form has no deliveryInformation."""
 
 # --- decision "Profiles" ----------------------------------------------------------------------------------
 PROFILE_WRAPPER: Final = "profile"
 """The reference publishes {profile, signature}, the text the profile itself."""
 DELIVERY_SERVICES: Final = ("deliveryServices", "deliveryService")
-"""The text's definition has the first name, its example the second."""
+"""The name in the text's definition, and that in its example."""
 
 # --- decision "Message types" -------------------------------------------------------------------------------
 TYPE_ALIASES: Final[Mapping[str, str]] = {"READ_OPENED": "READ_RECEIPT", "READ_RECEIVED": "READ_RECEIPT"}
-"""What the reference calls a READ_RECEIPT: shown to the reader, and notice of having arrived."""
+"""The reference's names for a READ_RECEIPT: shown to the reader, and arrived."""
 
 
 # --- decision "Signatures" -----------------------------------------------------------------------------------
 def sign_struct(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
-    """Sign a structure without its signature: base64. Raises NotCanonicalError where it has no `stringify`.
+    """Sign a structure without its signature: base64. Raises NotCanonicalError if it has no `stringify`.
 
     The text: sign(sha256(stringify)), which is what ECDSA does. The reference: Ed25519 of `stringify` itself.
     """
@@ -60,23 +60,23 @@ def sign_struct(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
 
 
 def verify_struct(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
-    """Tell whether this is the key's signature of the structure, which is given without it."""
+    """Whether this is the key's signature of the structure, which is given without it."""
     try:
         return key.verify(decode_base64(signature), stringify(dict(value)))
     except (NotCanonicalError, ValueError):
-        return False  # a value without canonical text, which nobody can have signed; or no base64
+        return False  # a value without canonical text, which cannot have been signed; or invalid base64
 
 
 def sign_postmark(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:
     """Sign a postmark without its signature: base64. Raises NotCanonicalError.
 
-    As other structures; but Ed25519, as the reference has it, of the 0x-hex text of the SHA-256 of `stringify`.
+    Like other structures; but Ed25519, as in the reference, signs the 0x-hex text of the SHA-256 of `stringify`.
     """
     return b64encode(key.sign(_postmark_text(value, key.public))).decode()
 
 
 def verify_postmark(value: Mapping[str, JsonValue], signature: str, key: PublicSigningKey) -> bool:
-    """Tell whether this is the key's signature of the postmark, which is given without it."""
+    """Whether this is the key's signature of the postmark, which is given without it."""
     try:
         return key.verify(decode_base64(signature), _postmark_text(value, key))
     except (NotCanonicalError, ValueError):
@@ -90,7 +90,7 @@ def _postmark_text(value: Mapping[str, JsonValue], key: PublicSigningKey) -> byt
 
 # --- decision "Versions": hashes that one build or the other of the reference adds to the envelope's metadata --------
 ENCRYPTED_MESSAGE_HASH: Final = "encryptedMessageHash"
-"""We write it, too: the text allows further members, and the reference's delivery services demand this one."""
+"""We write it, too: the text allows further members, and the reference's delivery services require this one."""
 MESSAGE_HASH: Final = "messageHash"
 
 
@@ -100,23 +100,26 @@ def encrypted_message_hash(sealed_message: str) -> str:
 
 
 def encrypted_message_hash_fits(claimed: JsonValue, sealed_message: str) -> bool:
-    """Tell whether metadata.encryptedMessageHash is SHA-256 of the sealed message as JSON quotes it."""
+    """Whether metadata.encryptedMessageHash is SHA-256 of the sealed message as JSON quotes it."""
     return _is_hash(claimed, hashlib.sha256(json_stringify(sealed_message)))
 
 
 def plain_message_hash_fits(claimed: JsonValue, message: Mapping[str, JsonValue]) -> bool:
-    """Tell whether metadata.messageHash is SHA-256 of `stringify` of the message, signature and all."""
+    """Whether metadata.messageHash is SHA-256 of `stringify` of the message with its signature."""
     return _is_hash(claimed, hashlib.sha256(stringify(dict(message))))
 
 
 # --- decision "Postmarks": the hash in a postmark --------------------------------------------------------------------
 def postmark_hash(sealed_message: str) -> str:
-    """The text's: lower-case hex SHA-256 of the sealed message."""
+    """The hash in the text's form: lower-case hex SHA-256 of the sealed message."""
     return hashlib.sha256(sealed_message.encode()).hexdigest()
 
 
 def reference_postmark_hash(sealed_message: str) -> str:
-    """The reference's: 0x-hex Keccak-256 of the sealed message as JSON quotes it, prefixed as wallets do (ERC-191)."""
+    """The hash in the reference's form: 0x-hex Keccak-256 of the sealed message as JSON quotes it.
+
+    It is prefixed as wallets do (ERC-191).
+    """
     quoted = json_stringify(sealed_message)
     prefixed = b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)
     return "0x" + keccak_256(prefixed)
@@ -124,17 +127,17 @@ def reference_postmark_hash(sealed_message: str) -> str:
 
 # --- dm3 §2.2.3: what a referenceMessageHash is the hash of ---------------------------------------------------------
 def read_reference(reference: str) -> str:
-    """The hash that a reference names, in lower case, without the 0x of the reference implementation."""
+    """The hash of a reference, in lower case, without the 0x of the reference implementation."""
     return reference.lower().removeprefix("0x")
 
 
 def reference_hashes(
     message_hash: str, metadata: Mapping[str, JsonValue], message: Mapping[str, JsonValue]
 ) -> tuple[str, ...]:
-    """All hashes that others may refer to a message by, as `read_reference` gives them.
+    """All hashes by which others may refer to a message, in the form of `read_reference`.
 
     The text says "the message hash", which elsewhere (§2.2.8) is that of the sealed message: `message_hash`. The
-    reference's clients take the one in the envelope's `metadata`, or that of the message itself.
+    reference's clients use the one in the envelope's `metadata`, or that of the message itself.
     """
     hashes = [message_hash, hashlib.sha256(stringify(dict(message))).hexdigest()]
     claimed = metadata.get(ENCRYPTED_MESSAGE_HASH)
@@ -145,7 +148,7 @@ def reference_hashes(
 
 # --- decision "Containers": the keys of containers -------------------------------------------------------------------
 def container_key(*parts: str) -> str:
-    """0x and the lower-case hex SHA-256 of the parts, joined: the text says sha256, the reference writes the 0x."""
+    """0x and the lower-case hex SHA-256 of the joined parts: the text says sha256, the reference adds the 0x."""
     return "0x" + hashlib.sha256("".join(parts).encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""Envelopes (dm3 §2.2.5 - §2.2.7): a sealed message, and what a delivery service needs to deliver it.
+"""Envelopes (dm3 §2.2.5 - §2.2.7): an encrypted message, and what a delivery service needs to deliver it.
 
-The metadata keep exactly the members they were read from, because the sender's signature covers them. An object
-checks itself when it is made, whoever makes it.
+The metadata keep exactly the members that they were read from, because the sender's signature covers them. An object
+checks itself when it is created.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,9 +41,9 @@ _INVALID: Final = ENVELOPE_INVALID
 
 @dataclass(frozen=True, slots=True)
 class DeliveryInformation:
-    """Who writes to whom, as the delivery service is told (dm3 §2.2.7). Raises TheirError(ENVELOPE_INVALID).
+    """The sender and the receiver, for the delivery service (dm3 §2.2.7). Raises TheirError(ENVELOPE_INVALID).
 
-    `to`, `sender`: names as they stand, not normalised.
+    `to`, `sender`: names as received, not normalised.
     """
 
     to: str
@@ -58,7 +58,7 @@ class DeliveryInformation:
         check_optional_text(self.delivery_instruction, "deliveryInformation.deliveryInstruction", _INVALID)
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The delivery information as it is sealed, and as the postmark copies it."""
+        """The delivery information as it is encrypted, and as the postmark copies it."""
         members: dict[str, JsonValue] = {**self.extra, "to": self.to, "from": self.sender}
         if self.delivery_instruction is not None:
             members["deliveryInstruction"] = self.delivery_instruction
@@ -67,9 +67,9 @@ class DeliveryInformation:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeMetadata:
-    """What the sender says of the envelope, and signs (dm3 §2.2.6).
+    """The sender's signed statements about the envelope (dm3 §2.2.6).
 
-    `delivery_information`: sealed to the delivery service. Raises TheirError: ENCRYPTION_SCHEME_UNKNOWN, otherwise
+    `delivery_information`: encrypted to the delivery service. Raises TheirError: ENCRYPTION_SCHEME_UNKNOWN, otherwise
     ENVELOPE_INVALID.
     """
 
@@ -92,17 +92,17 @@ class EnvelopeMetadata:
         check_text(self.signature, "metadata.signature", _INVALID)
 
     def unsigned(self) -> dict[str, JsonValue]:
-        """What the signature covers: every member but the signature."""
+        """The signed members: all but the signature."""
         return _unsigned(self.version, self.encryption_scheme, self.delivery_information, self.extra)
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The metadata as they stand in the envelope."""
+        """The metadata as members of the envelope."""
         return {**self.unsigned(), "signature": self.signature}
 
 
 @dataclass(frozen=True, slots=True)
 class Dm3Envelope:
-    """A sealed message with its metadata (dm3 §2.2.5). `message`, `postmark`: sealed to the receiver.
+    """An encrypted message with its metadata (dm3 §2.2.5). `message`, `postmark`: encrypted to the receiver.
 
     Raises TheirError(ENVELOPE_INVALID).
     """
@@ -127,7 +127,7 @@ class Dm3Envelope:
         return members
 
     def encode(self) -> str:
-        """The envelope as JSON text. Raises TheirError(ENVELOPE_INVALID) where `extra` has none."""
+        """The envelope as JSON text. Raises TheirError(ENVELOPE_INVALID) if `extra` has none."""
         try:
             return stringify(self.as_json()).decode()
         except NotCanonicalError as error:
@@ -158,7 +158,7 @@ def read_metadata(value: JsonValue) -> EnvelopeMetadata:
 
 
 def read_submitted(value: JsonValue) -> Dm3Envelope:
-    """The envelope as its sender hands it in: whatever stands there as a postmark is no delivery service's word.
+    """The envelope as submitted by its sender; a postmark in it is ignored, because no delivery service made it.
 
     Raises as `read_envelope` does.
     """
@@ -189,13 +189,13 @@ def write_envelope(
     sealed_message: str | None = None,
     seal_to: Callable[[bytes, bytes], str] = seal,
 ) -> Dm3Envelope:
-    """Seal a message to its receiver, the delivery information to the delivery service, and sign the metadata.
+    """Encrypt a message to its receiver, the delivery information to the delivery service, and sign the metadata.
 
-    `receiver_key`, `service_key`: public encryption keys of 32 bytes. `extra`: further metadata. `sealed_message`:
-    the message as it was sealed for another delivery service, so that whoever gets two copies can see that they are
-    one. `seal_to(plaintext, key)`: another one only in tests. The metadata hold the hash of the sealed message, so
-    that nobody can put another message under them. Raises TheirError: PROFILE_INVALID (a key cannot be sealed to),
-    ENVELOPE_INVALID.
+    `receiver_key`, `service_key`: public encryption keys of 32 bytes. `extra`: further metadata. `sealed_message`: the
+    message as it was encrypted for another delivery service, so that a receiver of two copies can see that they are one
+    message. `seal_to(plaintext, key)`: a different function only in tests. The metadata contain the hash of the
+    encrypted message, so that nobody can put another message under them. Raises TheirError: PROFILE_INVALID (a key that
+    cannot be encrypted to), ENVELOPE_INVALID.
     """
     sealed = sealed_message or seal_to(message.encode(), receiver_key)
     try:
@@ -209,23 +209,23 @@ def write_envelope(
 
 
 def open_delivery(envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> DeliveryInformation:
-    """Open what is meant for the delivery service; `keys`: all of its encryption keys that are live.
+    """Open the delivery information; `keys`: all current encryption keys of the delivery service.
 
-    Raises TheirError: SEALED_VALUE_INVALID, or ENVELOPE_INVALID for what is in it.
+    Raises TheirError: SEALED_VALUE_INVALID, or ENVELOPE_INVALID for its content.
     """
     return read_delivery(_parse(open_sealed(envelope.metadata.delivery_information, keys), _INVALID))
 
 
 def open_message(envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message:
-    """Open what is meant for the receiver.
+    """Open the message for the receiver.
 
-    Raises TheirError: SEALED_VALUE_INVALID, or MESSAGE_INVALID for what is in it.
+    Raises TheirError: SEALED_VALUE_INVALID, or MESSAGE_INVALID for its content.
     """
     return read_message(_parse(open_sealed(envelope.message, keys), MESSAGE_INVALID))
 
 
 def check_envelope(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
-    """Check that the metadata are signed by the key of the sender's profile, and that the message is theirs.
+    """Check that the metadata are signed by the key of the sender's profile, and that they belong to the message.
 
     Raises TheirError: SENDER_SIGNATURE_INVALID, or ENVELOPE_INVALID as `check_hashes` does.
     """
@@ -241,10 +241,10 @@ def check_signature(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
 
 
 def check_hashes(envelope: Dm3Envelope, message: Dm3Message | None = None) -> None:
-    """Check the hashes of the message that the reference adds to the metadata, where they are (decision "Versions").
+    """Check the hashes of the message that the reference adds to the metadata, if present (decision "Versions").
 
-    One is of the sealed message; the other of the message itself, and needs it. The text has neither, so that its
-    envelopes need not bind the message to the metadata. Raises TheirError(ENVELOPE_INVALID).
+    One is of the encrypted message; the other of the message itself, which is needed for it. The text has neither, so
+    its envelopes need not bind the message to the metadata. Raises TheirError(ENVELOPE_INVALID).
     """
     extra = envelope.metadata.extra
     if ENCRYPTED_MESSAGE_HASH in extra and not encrypted_message_hash_fits(
@@ -261,7 +261,7 @@ def message_hash(envelope: Dm3Envelope) -> str:
 
 
 def _parse(data: bytes, reason: Reason) -> JsonValue:
-    """Parse what was sealed; its size is bounded by that of the envelope. Raises TheirError with this reason."""
+    """Parse decrypted data, whose size is limited by that of the envelope. Raises TheirError with this reason."""
     try:
         return parse(data, max_bytes=len(data))
     except TheirError as error:

@@ -1,6 +1,6 @@
 """Every check of a filed message, for people; a failed check does not stop the others.
 
-Whose delivery service set the postmark stands nowhere in it: it is held against those of the receiver's profile.
+A postmark does not name its delivery service: it is compared with those of the receiver's profile.
 """
 
 from collections.abc import Sequence
@@ -33,14 +33,17 @@ from postroom.protocols.dm3.sealing import open_sealed
 _YEAR_9999_MS: Final = 253_370_764_800_000
 _LONGEST_SHOWN: Final = 120
 SENDERS_PROFILE: Final = "sender's profile"
-"""The check that fails alone where nothing is wrong with a message but that nobody can say who its sender is."""
+"""The only check that fails if nothing is wrong with a message but its sender is unverified."""
 POSTMARK: Final = "postmark"
-"""The check whether the postmark is sealed to the receiver and can be read."""
+"""The check that the postmark is encrypted to the receiver and can be read."""
 _HASHES: Final = ("encryptedMessageHash", "messageHash")
 
 
 class ExplainedProfiles(Protocol):
-    """Where profiles come from. Both raise TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED)."""
+    """The source of profiles.
+
+    Both methods raise TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED).
+    """
 
     def user(self, name: str) -> UserProfile:
         """The profile of a user."""
@@ -53,9 +56,9 @@ class ExplainedProfiles(Protocol):
 
 @dataclass(slots=True)
 class Opened(Explanation):
-    """The checks that could be made, and what was in the envelope: None where it could not be opened or read.
+    """The checks that could be made, and the content of the envelope: None if it could not be opened or read.
 
-    `message_hash`: lower-case hex SHA-256 of the sealed message, by which an answer refers to it.
+    `message_hash`: lower-case hex SHA-256 of the encrypted message, by which a reply refers to it.
     """
 
     message: Dm3Message | None = None
@@ -64,18 +67,18 @@ class Opened(Explanation):
 
     @property
     def reason(self) -> Reason | None:
-        """The reason of the first check that failed for good; else of the first that could not be made.
+        """The reason of the first check that failed for good; otherwise of the first that could not be made.
 
-        A message that is known to be bad is bad, whatever else could not be found out.
+        A message that is known to be bad is bad, even if other checks could not be made.
         """
         failed = [check.reason for check in self.checks if check.reason is not None]
         return min(failed, key=lambda reason: reason.kind is Kind.RETRY, default=None)
 
 
 def explain(data: bytes, keys: UserKeys, profiles: ExplainedProfiles, *, older: Sequence[EncryptionKey] = ()) -> Opened:
-    """Open an envelope as it is filed (JSON text) with its receiver's keys, and check all that it says.
+    """Open an envelope as it is filed (JSON text) with its receiver's keys, and check everything in it.
 
-    `older`: keys that the receiver's profile had before, which open as well.
+    `older`: previous keys of the receiver's profile, which are tried, too.
     """
     told = Opened()
     opening = (keys.encryption, *older)
@@ -111,7 +114,7 @@ def explain(data: bytes, keys: UserKeys, profiles: ExplainedProfiles, *, older: 
 
 
 def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
-    """Who writes to whom, by whichever of the two could be opened."""
+    """The sender and the receiver, from whichever part could be opened."""
     if told.message:
         return told.message.metadata
     return told.postmark.delivery if told.postmark else None
@@ -169,7 +172,7 @@ def _look_at_postmark_hash(told: Opened, envelope: Dm3Envelope, postmark: Postma
 
 
 def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
-    """Noted by hand: which delivery service it was is seen when it is found."""
+    """Added by hand, because the delivery service is known only when its key was found."""
     name, section = "postmark signature", 'dm3 §2.2.8; decisions "Signatures" and "Postmarks"'
     expected = f"a signature by a delivery service of {_short(receiver)}"
     try:
@@ -182,7 +185,7 @@ def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str,
 
 
 def _postmarked_by(postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> str:
-    """The delivery service that signed. Raises what kept one from being asked, before saying that none did."""
+    """The delivery service that signed. If one could not be asked, raises that error instead of "none signed"."""
     fault: TheirError | NotNowError | None = None
     for name in profiles.user(receiver).delivery_services:
         try:
@@ -211,7 +214,7 @@ def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: Mes
 
 
 def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ExplainedProfiles) -> None:
-    """The reference's postmark names nobody: so that nobody passes on what was written to others."""
+    """The reference's postmark has no names: this check prevents that somebody passes on a message for others."""
 
     def check() -> None:
         if profiles.user(to).encryption_key != keys.encryption.public:
@@ -227,7 +230,7 @@ def _named(key: PublicSigningKey) -> str:
 
 
 def shown_time(epoch_ms: int) -> str:
-    """RFC 3339, or the number itself where that has no form for it: strangers write any."""
+    """RFC 3339, or the number itself if it has no such form: strangers may write any number."""
     return write_timestamp(epoch_ms) if epoch_ms < _YEAR_9999_MS else f"{epoch_ms} ms"
 
 

@@ -1,8 +1,8 @@
 """The profile extension, filter rules and properties of a delivery service.
 
-(dm3 §2.3.2, §2.3.3; decisions "Profile extension" and "Message TTL".) The reference answers both methods with JSON text
-where the text of dm3 has objects, and tells which message types a receiver does not take; both are read here, and
-neither is written.
+See dm3 §2.3.2, §2.3.3; decisions "Profile extension" and "Message TTL". The reference answers both methods with JSON
+text where the text of dm3 has objects, and lists the message types that a receiver does not accept. Both forms are read
+here; only the text's is written.
 """
 
 import re
@@ -20,19 +20,19 @@ from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, PROFILE_INVALI
 from postroom.protocols.dm3.sealing import SCHEME
 
 MIN_MESSAGE_TTL_DAYS: Final = 30
-"""What a delivery service must promise, if it sets a limit at all (dm3 §2.3.2)."""
+"""The least that a delivery service must promise, if it sets a limit at all (dm3 §2.3.2)."""
 MAX_TEXT_BYTES: Final = 1 << 20
-"""Of an extension, or of properties, that come as JSON text."""
+"""The largest extension, or properties, that come as JSON text."""
 
 _AMOUNT: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _SCHEME_MEMBERS: Final = ("encryptionScheme", "encryptionAlgorithm")
-"""The text's name, and the reference's."""
+"""The name in the text, and that of the reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBalance:
-    """An ERC-20 contract, 0x and 40 hex digits, and what a sender must hold of it, in the token's smallest unit.
+    """An ERC-20 contract, 0x and 40 hex digits, and how much of the token a sender must have, in its smallest unit.
 
     Raises TheirError(PROFILE_INVALID).
     """
@@ -48,10 +48,10 @@ class TokenBalance:
 
 @dataclass(frozen=True, slots=True)
 class FilterRules:
-    """Whom a receiver lets in (decision "Profile extension").
+    """The senders that a receiver accepts (decision "Profile extension").
 
     `min_nonce`: transactions the sender's account has made; `min_balance`: wei. `allow`, `block`: names, normalised
-    when the rules are made. Raises TheirError: NAME_INVALID, or PROFILE_INVALID for a number out of range.
+    when the rules are created. Raises TheirError: NAME_INVALID, or PROFILE_INVALID for a number out of range.
     """
 
     min_nonce: int | None = None
@@ -70,12 +70,12 @@ class FilterRules:
 
     @property
     def asks_a_chain(self) -> bool:
-        """Whether somebody may have to be looked up on a chain; that a sender has at least nothing is known."""
+        """Whether a look-up on a chain may be needed; a rule of at least 0 needs none."""
         token = self.min_token_balance
         return bool(self.min_nonce or self.min_balance or (token and token.amount))
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The rules that are set. Amounts are decimal strings, as in the reference: most are beyond 2^53."""
+        """The rules that are set. Amounts are decimal strings, as in the reference: most are larger than 2^53."""
         members: dict[str, JsonValue] = {}
         if self.min_nonce is not None:
             members["minNonce"] = self.min_nonce
@@ -92,11 +92,12 @@ class FilterRules:
 
 
 def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> None:
-    """Apply the rules to a sender's name. `verified`: the sender's signature was.
+    """Apply the rules to a sender's name. `verified`: its signature was verified.
 
-    Who is blocked stays out, even if allowed. Who is allowed comes in, and needs no account; if anybody is allowed,
-    nobody else comes in. A name that nobody has proven is never an allowed one. Raises TheirError: SENDER_NOT_WANTED,
-    NAME_INVALID; NotNowError(FILTER_RULE_UNCHECKED) where a nonce or a balance would decide, for no chain is asked.
+    A blocked sender is refused, even if allowed. An allowed sender is accepted, and needs no account; if there is a
+    list of allowed senders, no others are accepted. An unverified name is never an allowed one. Raises TheirError:
+    SENDER_NOT_WANTED, NAME_INVALID; NotNowError(FILTER_RULE_UNCHECKED) if a nonce or a balance would decide, because no
+    chain is asked.
     """
     name = normalize(sender)
     if name in rules.block:
@@ -111,9 +112,9 @@ def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> N
 
 @dataclass(frozen=True, slots=True)
 class ProfileExtension:
-    """What senders must know of a receiver (dm3 §2.3.3). NEW and the default encryption scheme are always there.
+    """What senders must know of a receiver (dm3 §2.3.3). NEW and the default encryption scheme are always included.
 
-    `encryption_schemes`: the receiver's favourite first. `message_types`: the text's names; of other names, too.
+    `encryption_schemes`: in the receiver's order of preference. `message_types`: the text's names, or others.
     """
 
     encryption_schemes: tuple[str, ...] = (SCHEME,)
@@ -121,13 +122,13 @@ class ProfileExtension:
     rules: FilterRules = field(default_factory=FilterRules)
 
     def __post_init__(self) -> None:
-        # As plain strings: members of an enumeration would be equal, but not look like it.
+        # As plain strings: members of an enumeration would be equal, but have another repr.
         types = (str(TYPE_ALIASES.get(name, name)) for name in self.message_types)
         object.__setattr__(self, "message_types", _each_once((str(MessageType.NEW), *types)))
         object.__setattr__(self, "encryption_schemes", _each_once((*self.encryption_schemes, SCHEME)))
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The answer to dm3_getProfileExtension; `spamFilterRules` where there are rules."""
+        """The answer to dm3_getProfileExtension; with `spamFilterRules` if there are rules."""
         members: dict[str, JsonValue] = {
             "encryptionScheme": list(self.encryption_schemes),
             "supportedMessageTypes": list(self.message_types),
@@ -138,7 +139,7 @@ class ProfileExtension:
 
 
 def read_extension(value: JsonValue) -> ProfileExtension:
-    """Read an extension, the text's or the reference's, as an object or as JSON text; other members are left out.
+    """Read an extension in either form, as an object or as JSON text; unknown members are ignored.
 
     A member that is null counts as absent. Raises TheirError: PROFILE_INVALID, or NAME_INVALID in the rules' lists.
     """
@@ -154,10 +155,10 @@ def read_extension(value: JsonValue) -> ProfileExtension:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What our delivery service tells of itself, and all of it (dm3 §2.3.2).
+    """All properties that our delivery service publishes (dm3 §2.3.2).
 
-    `message_ttl_days`: 0 for ever, or at least `MIN_MESSAGE_TTL_DAYS`. `size_limit_bytes`: of an envelope as it is
-    received. Raises SettingsError.
+    `message_ttl_days`: 0 for ever, or at least `MIN_MESSAGE_TTL_DAYS`. `size_limit_bytes`: of an envelope as received.
+    Raises SettingsError.
     """
 
     message_ttl_days: int
@@ -195,7 +196,7 @@ def _read_rules(value: JsonValue) -> FilterRules:
         return FilterRules()
     members = _object(value, "spamFilterRules")
     nonce, balance, token = (members.get(name) for name in ("minNonce", "minBalance", "minTokenBalance"))
-    # A truth value is an int to Python and no number to anybody.
+    # In Python a boolean is an int, but it is not a valid number.
     if nonce is not None and type(nonce) is not int:
         raise _invalid("minNonce is not an integer")
     return FilterRules(
@@ -230,7 +231,7 @@ def _check_amount(amount: int, what: str) -> None:
 
 
 def _answer(value: JsonValue, what: str) -> dict[str, JsonValue]:
-    """An answer's object, or the one in its JSON text."""
+    """The object of an answer, or the one in its JSON text."""
     if isinstance(value, str):
         try:
             value = parse(value.encode(errors="replace"), max_bytes=MAX_TEXT_BYTES)

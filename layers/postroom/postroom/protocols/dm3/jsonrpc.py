@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: requests and answers (dm3 §2.3; decision "JSON-RPC").
 
-`read_calls` takes a body apart: each request becomes a `RpcRequest`, or the `RpcError` that answers it. Whoever runs
-the calls makes an answer of each, with `result` or `error` or `fault`, and `write_answers` puts them together.
+`read_calls` parses a body: each request becomes a `RpcRequest`, or the `RpcError` that answers it. The caller makes an
+answer of each request, with `result` or `error` or `fault`, and `write_answers` joins them.
 """
 
 from collections.abc import Iterable
@@ -18,19 +18,19 @@ from postroom.protocols.dm3.reasons import RPC_BATCH_TOO_LONG, RPC_NOT_A_REQUEST
 
 VERSION = "2.0"
 MAX_BATCH = 50
-"""Requests that are answered at once."""
+"""The most requests in a batch."""
 MAX_ID_CHARACTERS = 256
-"""Ids are echoed: an answer must not grow beyond what can be sent after its calls were done."""
+"""Ids are repeated in answers, which must not become too long to be sent after the calls were executed."""
 
 Id: TypeAlias = "str | int | float | None"
-"""What a caller may call its request."""
+"""The id of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """A well-formed request. `params` stand as they came; None: there are none.
+    """A well-formed request. `params`: as received; None: there are none.
 
-    A notification has no id, and nobody waits for its answer, be it an error.
+    A notification has no id, and gets no answer, not even for an error.
     """
 
     id: Id
@@ -41,7 +41,7 @@ class RpcRequest:
 
 @dataclass(frozen=True, slots=True)
 class RpcError:
-    """Why a request is refused, as its answer says it. `reason` None: the fault is ours, and nothing is told of it."""
+    """The error answer to a request. `reason` None: the fault is ours, and no details are given."""
 
     id: Id
     reason: Reason | None
@@ -53,7 +53,7 @@ class RpcError:
         return INTERNAL_ERROR if self.reason is None else code_of(self.reason)
 
     def as_json(self) -> JsonValue:
-        """The answer (JSON-RPC 2.0 §5.1): the specification's text for the code; our reason stands in `data`."""
+        """The answer (JSON-RPC 2.0 §5.1): the specification's text for the code; our reason is in `data`."""
         member: dict[str, JsonValue] = {"code": self.code, "message": TEXTS[self.code]}
         if self.reason is not None:
             member["data"] = {"reason": str(self.reason), "detail": self.detail or self.reason.sentence}
@@ -62,7 +62,7 @@ class RpcError:
 
 @dataclass(frozen=True, slots=True)
 class RpcResult:
-    """What a call gave."""
+    """The result of a call."""
 
     id: Id
     value: JsonValue
@@ -74,16 +74,16 @@ class RpcResult:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a body holds, in its order. `is_batch`: the answers go back in an array."""
+    """The calls in a body, in order. `is_batch`: the answers are returned in an array."""
 
     items: tuple[RpcRequest | RpcError, ...]
     is_batch: bool
 
 
 def read_calls(body: bytes, *, max_bytes: int) -> Calls:
-    """Take a body of at most `max_bytes` apart (JSON-RPC 2.0 §4, §6). Never raises: what is wrong is an answer.
+    """Parse a body of at most `max_bytes` (JSON-RPC 2.0 §4, §6). Never raises: every fault becomes an answer.
 
-    A body that is no I-JSON, an empty batch, and one of more than `MAX_BATCH` requests are one error, no array.
+    A body that is not I-JSON, an empty batch, and one of more than `MAX_BATCH` requests get one error, not an array.
     """
     try:
         value = parse(body, max_bytes=max_bytes)
@@ -100,9 +100,9 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
 
 
 def first_param(call: RpcRequest) -> JsonValue:
-    """The first of the positional parameters; those after it are for others (the reference adds a token).
+    """The first positional parameter; those after it are ignored (the reference adds a token).
 
-    Raises TheirError(RPC_WRONG_PARAMS): there is none, or the parameters are given by name.
+    Raises TheirError(RPC_WRONG_PARAMS) if there is none, or the parameters are given by name.
     """
     if isinstance(call.params, list) and call.params:
         return call.params[0]
@@ -110,24 +110,24 @@ def first_param(call: RpcRequest) -> JsonValue:
 
 
 def result(call: RpcRequest, value: JsonValue) -> RpcResult | None:
-    """The answer of a call that succeeded; None for a notification."""
+    """The answer to a call that succeeded; None for a notification."""
     return None if call.is_notification else RpcResult(call.id, value)
 
 
 def error(call: RpcRequest, why: TheirError | NotNowError) -> RpcError | None:
-    """The answer of a call that was refused, or cannot be done now; None for a notification."""
+    """The answer to a call that was refused, or cannot be executed now; None for a notification."""
     return None if call.is_notification else RpcError(call.id, why.reason, why.detail)
 
 
 def fault(call: RpcRequest) -> RpcError | None:
-    """The answer of a call that failed by our own fault: internal error, and no more; None for a notification."""
+    """The answer to a call that failed by our own fault: internal error, without details; None for a notification."""
     return None if call.is_notification else RpcError(call.id, None)
 
 
 def write_answers(calls: Calls, answers: Iterable[RpcResult | RpcError | None]) -> bytes | None:
-    """The body of the response; `answers` as the items stand, an item that is an error being its own answer.
+    """The body of the response. `answers`: in the order of the calls; a call that is an error is its own answer.
 
-    None: nobody waits for an answer, and there is no body at all, not even an empty array (JSON-RPC 2.0 §6).
+    None: no answer is expected, and there is no body at all, not even an empty array (JSON-RPC 2.0 §6).
     """
     written = [answer.as_json() for answer in answers if answer is not None]
     if not written:
@@ -143,7 +143,7 @@ def _read(value: JsonValue) -> RpcRequest | RpcError:
     if not isinstance(value, dict):
         return RpcError(None, RPC_NOT_A_REQUEST, "a request is an object")
     given = value.get("id")
-    # A truth value is an int to Python and no id to anybody.
+    # In Python a boolean is an int, but it is not a valid id.
     if isinstance(given, (dict, list, bool)):
         return RpcError(None, RPC_NOT_A_REQUEST, "id must be a string, a number or null")
     if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:

@@ -1,9 +1,9 @@
-"""Signing keys: ECDSA over secp256k1, as the text of dm3 has it, and Ed25519, as its reference has it.
+"""Signing keys: ECDSA over secp256k1, as in the text of dm3, and Ed25519, as in its reference.
 
 A public key's length says which it is (decision "Signatures"). Ed25519 signs the text itself; secp256k1 signs its
-SHA-256, in the compact form r ‖ s of 64 bytes with the lower s. Verifying also takes DER, and refuses the higher
-s (libsecp256k1 does): nobody can make a second signature of somebody's. Ed25519 is verified by libsodium, and
-keys outside the prime-order group are refused: with such a key one "signature" fits every text.
+SHA-256, in the compact form r ‖ s of 64 bytes with the lower s. Verification also accepts DER, and refuses the higher s
+(libsecp256k1 does), so that nobody can make a second signature from a given one. libsodium verifies Ed25519, and keys
+outside the prime-order group are refused: with such a key one "signature" fits every text.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ _WALLET_SIGNATURE_BYTES: Final = 65
 
 @dataclass(frozen=True, slots=True)
 class PublicSigningKey:
-    """A key that verifies. Compared by what it is: both forms of one secp256k1 key are the same key."""
+    """A key that verifies. Compared by value: both forms of one secp256k1 key are the same key."""
 
     algorithm: Algorithm
     fingerprint: str
-    """"SHA256:" and the base64, without padding, of SHA-256 over the SubjectPublicKeyInfo in DER."""
+    """"SHA256:" and the base64, without padding, of SHA-256 of the SubjectPublicKeyInfo in DER."""
     _published: bytes = field(repr=False, compare=False)
     _key: coincurve.PublicKey | VerifyKey = field(repr=False, compare=False)
 
@@ -54,12 +54,12 @@ class PublicSigningKey:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "PublicSigningKey":
-        """Take the key's bytes, as `parse` has them. Raises TheirError(PROFILE_INVALID)."""
+        """The key of these bytes, as in `parse`. Raises TheirError(PROFILE_INVALID)."""
         if len(raw) == 32:
             if not crypto_core_ed25519_is_valid_point(raw):
                 raise _unusable("is no point of Ed25519's prime-order group")
             return cls("ed25519", fingerprint(ED25519_SPKI + raw), raw, VerifyKey(raw))
-        # A first byte of 6 or 7 is the hybrid form, which nobody writes.
+        # A first byte of 6 or 7 is the hybrid form, which is not used.
         if (len(raw) == 33 and raw[0] in (2, 3)) or (len(raw) == 65 and raw[0] == 4):
             try:
                 key = coincurve.PublicKey(raw)
@@ -69,21 +69,21 @@ class PublicSigningKey:
         raise _unusable(f"has {len(raw)} bytes; it is 33 or 65 of secp256k1 (SEC 1 §2.3.3) or 32 of Ed25519")
 
     def encode(self) -> str:
-        """The key as profiles have it: base64 of the bytes it was read from."""
+        """The key as in profiles: base64 of the bytes that it was read from."""
         return b64encode(self._published).decode()
 
     def verify(self, signature: bytes, text: bytes) -> bool:
-        """Tell whether `signature` (raw bytes) is this key's, of `text`; any other bytes are just not."""
+        """Whether `signature` (raw bytes) is this key's, of `text`; malformed bytes are not."""
         try:
             if isinstance(self._key, VerifyKey):
                 if len(signature) != 64:
                     return False
                 self._key.verify(text, signature)
                 return True
-            # coincurve verifies DER only.
+            # coincurve only verifies DER.
             der = cdata_to_der(deserialize_compact(signature)) if len(signature) == 64 else signature
             return self._key.verify(der, text)
-        except (BadSignatureError, ValueError):  # ValueError: not DER, or no compact form
+        except (BadSignatureError, ValueError):  # ValueError: neither DER nor the compact form
             return False
 
 
@@ -126,23 +126,23 @@ class PrivateSigningKey:
         return cls(PublicSigningKey.from_bytes(public), key)
 
     def encode(self) -> str:
-        """The key in a form to store: its algorithm, a colon, base64 of the 32 bytes of its secret."""
+        """The key in the form in which it is stored: its algorithm, a colon, base64 of the 32 bytes of its secret."""
         secret = bytes(self._key) if isinstance(self._key, SigningKey) else self._key.secret
         return f"{self.public.algorithm}:{b64encode(secret).decode()}"
 
     def sign(self, text: bytes) -> bytes:
         """Sign a text: 64 bytes, compact r ‖ s with the lower s, or Ed25519's.
 
-        The same text has the same signature always (RFC 6979, RFC 8032): the keys of an archive hang on it.
+        The same text always has the same signature (RFC 6979, RFC 8032): the keys of an archive depend on it.
         """
         if isinstance(self._key, SigningKey):
             return self._key.sign(text).signature
-        return self._key.sign_recoverable(text)[:64]  # r, s, and what would recover the key from them
+        return self._key.sign_recoverable(text)[:64]  # r, s, without the byte for recovering the key
 
 
 @dataclass(frozen=True, slots=True)
 class UserKeys:
-    """What a user of dm3 holds: a key that signs, and a key that messages are sealed to."""
+    """The keys of a dm3 user: one that signs, and one that messages are encrypted to."""
 
     signing: PrivateSigningKey
     encryption: EncryptionKey
@@ -154,9 +154,9 @@ class UserKeys:
 
     @classmethod
     def from_wallet_signature(cls, signature: str) -> "UserKeys":
-        """Derive both keys of a wallet's signature of `wallet_message`, as the reference does: Ed25519 and X25519.
+        """Derive both keys from a wallet's signature of `wallet_message`, as the reference does: Ed25519 and X25519.
 
-        `signature`: 0x and the hex of 65 bytes. The seed of both is SHA-256 of this text in lower case. Whoever
+        `signature`: 0x and the hex of 65 bytes. The seed of both is SHA-256 of this text in lower case. Everybody who
         sees the signature has the keys. Raises ValueError.
         """
         text = signature.lower()
@@ -166,7 +166,7 @@ class UserKeys:
         return cls(PrivateSigningKey.from_seed(seed), EncryptionKey.from_seed(seed))
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The keys in a form to store: {"signing", "encryption"}."""
+        """The keys in the form in which they are stored: {"signing", "encryption"}."""
         return {"signing": self.signing.encode(), "encryption": self.encryption.encode()}
 
 
@@ -185,10 +185,10 @@ def read_user_keys(value: JsonValue) -> UserKeys:
 
 
 def wallet_message(address: str, nonce: str) -> str:
-    """The text a wallet signs to derive keys, as the reference words it: it must match to the letter.
+    """The text that a wallet signs to derive keys; it must be exactly that of the reference.
 
-    `address`: 0x and 40 hex digits; written with the upper and lower case of ERC-55, which is checked where both
-    occur in it. Raises ValueError.
+    `address`: 0x and 40 hex digits; written in the upper and lower case of ERC-55, which is checked if it has both.
+    Raises ValueError.
     """
     return (
         "dm3.chat wants you to sign in with your Ethereum account:\n"

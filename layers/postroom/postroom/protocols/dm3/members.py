@@ -1,4 +1,4 @@
-"""Checks of the members of dm3's objects, used by every type when it is made."""
+"""Checks of the members of dm3's objects, made when an object is created."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from postroom.core.reason import Reason
 
 
 def members_of(value: JsonValue, what: str, reason: Reason) -> dict[str, JsonValue]:
-    """The members of a JSON object, to take from: what is left at the end nobody knows. Raises TheirError."""
+    """The members of a JSON object, to take from; those left at the end are unknown. Raises TheirError."""
     if not isinstance(value, dict):
         raise TheirError(reason, f"{what} is missing or not a JSON object")
     return dict(value)
 
 
 def take(members: dict[str, JsonValue], name: str, reason: Reason) -> Any:
-    """Take a member out, None where it is absent; of which type it is the object checks that is made of it.
+    """Remove and return a member, None if it is absent. Its type is checked by the object that is made of it.
 
-    Raises TheirError where it is null: a signature covers the difference between null and absent.
+    Raises TheirError if it is null: a signature distinguishes null from absent.
     """
     if name not in members:
         return None
@@ -28,7 +28,7 @@ def take(members: dict[str, JsonValue], name: str, reason: Reason) -> Any:
 
 
 def check_text(value: object, what: str, reason: Reason, *, empty: bool = False) -> None:
-    """Raises TheirError where this is no string, is empty, or holds what has no UTF-8 and cannot be signed."""
+    """Raises TheirError if this is not a string, is empty, or contains characters that cannot be encoded and signed."""
     if not isinstance(value, str):
         raise TheirError(reason, f"{what} is {'missing' if value is None else 'not a string'}")
     if not value and not empty:
@@ -41,14 +41,14 @@ def check_text(value: object, what: str, reason: Reason, *, empty: bool = False)
 
 
 def check_optional_text(value: object, what: str, reason: Reason) -> None:
-    """The same for what may be absent (None), or empty."""
+    """The same for a text that may be absent (None) or empty."""
     if value is not None:
         check_text(value, what, reason, empty=True)
 
 
 def check_timestamp(value: object, what: str, reason: Reason) -> None:
-    """Raises TheirError where this is no integer from 0 to 2^53-1: epoch milliseconds as JavaScript has them."""
-    if type(value) is not int:  # a bool is an int, too
+    """Raises TheirError if this is not an integer from 0 to 2^53-1: epoch milliseconds as in JavaScript."""
+    if type(value) is not int:  # bool is a subclass of int
         raise TheirError(reason, f"{what} is {'missing' if value is None else 'not an integer'}")
     if not 0 <= value <= MAX_EXACT_INTEGER:
         raise TheirError(reason, f"{what} is not from 0 to 2^53-1 (epoch milliseconds)")

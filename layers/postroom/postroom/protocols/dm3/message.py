@@ -1,7 +1,7 @@
 """Messages between users (dm3 §2.2.2 - §2.2.4): read, checked, signed.
 
-An object keeps exactly the members it was read from, also those that nobody here knows, because the signature
-covers them. It checks itself when it is made, whoever makes it.
+An object keeps exactly the members that it was read from, also unknown ones, because the signature covers them. It
+checks itself when it is created.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from postroom.protocols.dm3.members import check_optional_text, check_text, chec
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, SENDER_SIGNATURE_INVALID
 
 MAX_MESSAGE_BYTES: Final = 20_000_000 - 1
-"""Of the whole message as it is signed and sealed: less than 20 MB (dm3 §2.2.4)."""
+"""The largest message as it is signed and encrypted: less than 20 MB (dm3 §2.2.4)."""
 
 _INVALID: Final = MESSAGE_INVALID
 _SCHEMES: Final = ("data:", "https:", "ipfs:")
 
 
 class MessageType(StrEnum):
-    """What a message is for (dm3 §2.2.3)."""
+    """The purpose of a message (dm3 §2.2.3)."""
 
     NEW = "NEW"
     DELETE_REQUEST = "DELETE_REQUEST"
@@ -54,10 +54,9 @@ NEEDS_NO_TEXT: Final = frozenset((MessageType.READ_RECEIPT, MessageType.DELETE_R
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A URI (data:, https:, ipfs:) as the text has it, or the reference's object {name?, data} (decision "Message
-    types").
+    """An attachment: a URI (data:, https:, ipfs:) as in the text, or the reference's object {name?, data}.
 
-    Raises TheirError(MESSAGE_INVALID).
+    See decision "Message types". Raises TheirError(MESSAGE_INVALID).
     """
 
     data: str
@@ -77,7 +76,7 @@ class Attachment:
             raise TheirError(_INVALID, f"an attachment is a URI, but of none of the schemes {', '.join(_SCHEMES)}")
 
     def as_json(self) -> JsonValue:
-        """The attachment as it stands in the message."""
+        """The attachment as a member of the message."""
         if not self.is_object:
             return self.data
         named: dict[str, JsonValue] = {} if self.name is None else {"name": self.name}
@@ -86,10 +85,10 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class MessageMetadata:
-    """Who writes to whom, when, and what for (dm3 §2.2.3). Raises TheirError(MESSAGE_INVALID).
+    """The sender, receiver, time and purpose of a message (dm3 §2.2.3). Raises TheirError(MESSAGE_INVALID).
 
-    `to`, `sender`: names as they stand, not normalised. `timestamp_ms`: epoch milliseconds. `type_name`: the type
-    as it stands, which may be an alias; what it means is `type`.
+    `to`, `sender`: names as received, not normalised. `timestamp_ms`: epoch milliseconds. `type_name`: the type as
+    received, which may be an alias; `type` is its meaning.
     """
 
     to: str
@@ -115,11 +114,11 @@ class MessageMetadata:
 
     @property
     def type(self) -> MessageType:
-        """The type, whatever it was called."""
+        """The type, whatever its name was."""
         return _MEANINGS[self.type_name]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The metadata as they stand in the message."""
+        """The metadata as members of the message."""
         members: dict[str, JsonValue] = {
             **self.extra,
             "to": self.to,
@@ -136,10 +135,10 @@ class MessageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Dm3Message:
-    """A signed message (dm3 §2.2.2). Whether its signature is true, `check_message` tells.
+    """A signed message (dm3 §2.2.2). `check_message` checks the signature.
 
-    `message`: the text, UTF-8 or Markdown; None where the type needs none. `attachments`: None where the member is
-    absent. Raises TheirError(MESSAGE_INVALID), also where the whole takes 20 MB or more.
+    `message`: the text, UTF-8 or Markdown; None if the type needs none. `attachments`: None if the member is absent.
+    Raises TheirError(MESSAGE_INVALID), also if the whole message has 20 MB or more.
     """
 
     message: str | None
@@ -164,15 +163,15 @@ class Dm3Message:
             raise TheirError(_INVALID, f"the message takes {size} bytes; it must be less than 20 MB")
 
     def unsigned(self) -> dict[str, JsonValue]:
-        """What the signature covers: every member but the signature."""
+        """The signed members: all but the signature."""
         return _unsigned(self.message, self.metadata, self.attachments, self.extra)
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The message as it is sealed."""
+        """The message as it is encrypted."""
         return {**self.unsigned(), "signature": self.signature}
 
     def encode(self) -> bytes:
-        """The text that is sealed: `stringify` of the message, in UTF-8."""
+        """The text that is encrypted: `stringify` of the message, in UTF-8."""
         try:
             return stringify(self.as_json())
         except NotCanonicalError as error:
@@ -180,7 +179,7 @@ class Dm3Message:
 
 
 def read_message(value: JsonValue) -> Dm3Message:
-    """The message in an opened and parsed value. Raises TheirError(MESSAGE_INVALID)."""
+    """The message in a decrypted and parsed value. Raises TheirError(MESSAGE_INVALID)."""
     members = members_of(value, "the message", _INVALID)
     metadata = members_of(members.pop("metadata", None), "metadata", _INVALID)
     attachments = take(members, "attachments", _INVALID)
@@ -221,7 +220,7 @@ def sign_message(
 
 
 def check_message(message: Dm3Message, key: PublicSigningKey) -> None:
-    """Raises TheirError(SENDER_SIGNATURE_INVALID) where it is not signed by the key of its sender's profile."""
+    """Raises TheirError(SENDER_SIGNATURE_INVALID) if it is not signed by the key of its sender's profile."""
     if not verify_struct(message.unsigned(), message.signature, key):
         raise TheirError(SENDER_SIGNATURE_INVALID, "the message's signature is not by the sender's key")
 

@@ -1,4 +1,4 @@
-"""Names as ENSIP-15 normalises them (decision "Profiles")."""
+"""Normalisation of names by ENSIP-15 (decision "Profiles")."""
 
 import re
 
@@ -6,40 +6,39 @@ from postroom.core.errors import TheirError
 from postroom.protocols.dm3.reasons import NAME_INVALID
 
 MAX_NAME_BYTES = 255
-"""Of a name in UTF-8, as it is written and as it is normalised."""
+"""The longest name in UTF-8, before and after normalisation."""
 
-# Most names are these. ENSIP-15 leaves them as they are, but for their case
-# (tests/protocols/dm3/test_names.py); what is in doubt, such as a label with hyphens in its third and
-# fourth place, is none of them and goes to the library.
+# Most names are of this form. ENSIP-15 only changes their case (tests/protocols/dm3/test_names.py). Doubtful names,
+# such as labels with hyphens in the third and fourth place, do not match and go to the library.
 _PLAIN = re.compile(r"(?!..--)[a-z0-9-]+(?:\.(?!..--)[a-z0-9-]+)*", re.ASCII)
 
 
 def normalize(name: str) -> str:
-    """The one spelling of a name. Two names are the same if this is; to normalise twice changes nothing.
+    """The normalised form of a name. Names are the same if this is; normalising twice changes nothing.
 
     A name without a dot is a name. Raises TheirError(NAME_INVALID): empty, or an empty label; more than
-    `MAX_NAME_BYTES`; characters that are not allowed, cannot be seen, or mix scripts (ENSIP-15).
+    `MAX_NAME_BYTES`; characters that are not allowed, are invisible, or mix scripts (ENSIP-15).
     """
     _check_length(name)
-    # ASCII first: beyond it, `lower` and ENSIP-15 need not agree.
+    # ASCII only: for other characters, `lower` and ENSIP-15 may differ.
     if name.isascii() and _PLAIN.fullmatch(plain := name.lower()):
         return plain
-    # "\n" because the library's own fast way overlooks one at the end.
+    # "\n" because the library's own fast path overlooks one at the end.
     if not name or "\n" in name:
         raise TheirError(NAME_INVALID, "a name is empty or has a line break in it")
-    # Rare, and its tables cost a cold start 0.3 s: imported only where a name needs them.
+    # Rare, and its tables add 0.3 s to a cold start: imported only if a name needs them.
     from ens_normalize import DisallowedSequence, ens_normalize  # type: ignore[import-untyped]
 
     try:
         normalized = str(ens_normalize(name))
     except DisallowedSequence as why:
-        # Its general sentence names scripts and kinds, and nothing of what the sender wrote.
+        # Its general sentence names scripts and kinds, and nothing that the sender wrote.
         raise TheirError(NAME_INVALID, f"ENSIP-15 refuses a name: {why.general_info}") from None
     _check_length(normalized)
     return normalized
 
 
 def _check_length(name: str) -> None:
-    # Characters first, that no time is spent on a long one; lone surrogates are for the library to refuse.
+    # Characters first, so that a long name takes no time; the library refuses lone surrogates.
     if len(name) > MAX_NAME_BYTES or len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         raise TheirError(NAME_INVALID, f"a name has more than {MAX_NAME_BYTES} bytes")

@@ -1,4 +1,4 @@
-"""Postmarks: a delivery service certifies when a message came in, from whom, for whom (dm3 §2.2.8)."""
+"""Postmarks: a delivery service certifies when it received a message, from whom, for whom (dm3 §2.2.8)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ _INVALID: Final = POSTMARK_INVALID
 
 @dataclass(frozen=True, slots=True)
 class Postmark:
-    """An opened postmark. Whether it is true, `check_postmark` tells. Raises TheirError(POSTMARK_INVALID).
+    """An opened postmark. `check_postmark` checks it. Raises TheirError(POSTMARK_INVALID).
 
     `incoming_timestamp_ms`: epoch milliseconds. `delivery`: None in the form of the reference (decision "Postmarks"),
-    which `is_reference` says: it also hashes otherwise and spells the timestamp in its own way.
+    in which `is_reference` is true: that form also has another hash, and another name for the timestamp.
     """
 
     message_hash: str
@@ -52,11 +52,11 @@ class Postmark:
 
     @property
     def timestamp_member(self) -> str:
-        """What the timestamp is called in this postmark."""
+        """The name of the timestamp in this postmark."""
         return REFERENCE_TIMESTAMP_MEMBER if self.is_reference else TIMESTAMP_MEMBER
 
     def unsigned(self) -> dict[str, JsonValue]:
-        """What the signature covers: every member but the signature."""
+        """The signed members: all but the signature."""
         members: dict[str, JsonValue] = {
             **self.extra,
             "messageHash": self.message_hash,
@@ -67,7 +67,7 @@ class Postmark:
         return members
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The postmark as it is sealed."""
+        """The postmark as it is encrypted."""
         return {**self.unsigned(), "signature": self.signature}
 
 
@@ -81,11 +81,11 @@ def make_postmark(
     ephemeral: EncryptionKey | None = None,
     nonce: bytes | None = None,
 ) -> str:
-    """Certify an envelope's message in the form of the text, sealed to the receiver: the envelope's postmark.
+    """The postmark for an envelope's message, in the form of the text, encrypted to the receiver.
 
-    `delivery`: as it was opened, from `read_delivery`. `received_at_ms`: epoch milliseconds. `receiver_key`: a
-    public encryption key of 32 bytes. `ephemeral`, `nonce`: fixed in tests, as `seal` has them. Raises
-    TheirError(PROFILE_INVALID) where that key cannot be sealed to.
+    `delivery`: as opened, from `read_delivery`. `received_at_ms`: epoch milliseconds. `receiver_key`: a public
+    encryption key of 32 bytes. `ephemeral`, `nonce`: fixed in tests, as for `seal`. Raises TheirError(PROFILE_INVALID)
+    if that key cannot be encrypted to.
     """
     members: dict[str, JsonValue] = {
         "messageHash": postmark_hash(sealed_message),
@@ -97,10 +97,10 @@ def make_postmark(
 
 
 def check_certifiable(delivery: DeliveryInformation) -> None:
-    """Check that a postmark with a copy of this delivery information can be read again by whoever opens it.
+    """Check that a postmark with a copy of this delivery information can be read again by its receiver.
 
-    It is written as canonical text, which may hold integers that no strict parser takes (1e20 is written out), and
-    stands one level deeper. Raises TheirError(ENVELOPE_INVALID).
+    It is written as canonical text, which may contain integers that no strict parser accepts (1e20 is written out), and
+    is nested one level deeper. Raises TheirError(ENVELOPE_INVALID).
     """
     try:
         text = stringify({"deliveryInformation": delivery.as_json()})
@@ -112,7 +112,7 @@ def check_certifiable(delivery: DeliveryInformation) -> None:
 
 
 def read_postmark(text: bytes) -> Postmark:
-    """The postmark in an opened value, in the form of the text or of the reference.
+    """The postmark in a decrypted value, in the form of the text or of the reference.
 
     Raises TheirError(POSTMARK_INVALID).
     """
@@ -143,10 +143,10 @@ def read_parsed_postmark(value: JsonValue) -> Postmark:
 
 
 def check_postmark(postmark: Postmark, envelope: Dm3Envelope, key: PublicSigningKey) -> None:
-    """Check that the postmark is signed by the delivery service and is this envelope's.
+    """Check that the postmark is signed by the delivery service and belongs to this envelope.
 
-    Whether its delivery information says the same as the message's metadata, the receiver compares: names are
-    equal when they are normalised. Raises TheirError(POSTMARK_INVALID).
+    The receiver compares its delivery information with the message's metadata, because names are equal if they are
+    equal after normalisation. Raises TheirError(POSTMARK_INVALID).
     """
     if not is_signed_by(postmark, key):
         raise TheirError(_INVALID, "the postmark's signature is not by the delivery service's key")
@@ -154,16 +154,16 @@ def check_postmark(postmark: Postmark, envelope: Dm3Envelope, key: PublicSigning
 
 
 def is_signed_by(postmark: Postmark, key: PublicSigningKey) -> bool:
-    """Tell whether the postmark is signed by this key."""
+    """Whether the postmark is signed by this key."""
     return verify_postmark(postmark.unsigned(), postmark.signature, key)
 
 
 def expected_hash(postmark: Postmark, envelope: Dm3Envelope) -> str:
-    """The hash that a postmark of this form has for this envelope's message."""
+    """The hash in a postmark of this form for this envelope's message."""
     return (reference_postmark_hash if postmark.is_reference else postmark_hash)(envelope.message)
 
 
 def check_postmark_hash(postmark: Postmark, envelope: Dm3Envelope) -> None:
-    """Check that the postmark is this envelope's. Raises TheirError(POSTMARK_INVALID)."""
+    """Check that the postmark belongs to this envelope. Raises TheirError(POSTMARK_INVALID)."""
     if postmark.message_hash != expected_hash(postmark, envelope):
         raise TheirError(_INVALID, "messageHash is not that of the envelope's message")

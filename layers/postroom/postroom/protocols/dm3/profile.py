@@ -1,7 +1,7 @@
-"""Profiles that users and delivery services publish, and the URIs that carry them (dm3 §2.1).
+"""Profiles that users and delivery services publish, and their URIs (dm3 §2.1).
 
-A profile is read from what a registry holds, so whoever may write there vouches for it; the wallet's signature
-that the reference wraps around a profile proves nothing more, and is left out.
+A profile is read from a registry, so everybody who may write there vouches for it. The wallet's signature that the
+reference wraps around a profile proves nothing more, and is ignored.
 """
 
 import re
@@ -21,24 +21,25 @@ from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_URI_UNSUPPOR
 from postroom.protocols.dm3.sealing import seal
 
 MAX_URI_BYTES: Final = 65_536
-"""Of a profile URI. A profile with two keys and two delivery services takes 300."""
+"""The longest profile URI. A profile with two keys and two delivery services has 300 bytes."""
 MAX_URL_CHARACTERS: Final = 2048
 MAX_SERVICES: Final = 8
-"""Delivery services that a user may name: a sender looks each of them up, and connects to it, until one takes."""
+"""Delivery services in a user's profile: a sender looks up and connects to each, until one accepts the message."""
 
 _ENCRYPTION_KEY: Final = "publicEncryptionKey"
 _SIGNING_KEY: Final = "publicSigningKey"
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-# A host, and nothing that would have to be escaped (RFC 3986 §3): no user and no password either.
+# A host, and nothing that would have to be escaped (RFC 3986 §3); no user name and no password either.
 _URL: Final = re.compile(r"https?://[^\s/?#@\\]+(?:[/?#][!-~]*)?", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class UserProfile:
-    """A user's profile (dm3 §2.1.1). `delivery_services`: names in the order they are to be tried, at least one.
+    """A user's profile (dm3 §2.1.1). `delivery_services`: names in the order of preference, at least one.
 
-    `encryption_key`: X25519, 32 bytes. `extra`: members the text does not name. Raises TheirError(PROFILE_INVALID).
+    `encryption_key`: X25519, 32 bytes. `extra`: members that the text does not name. Raises
+    TheirError(PROFILE_INVALID).
     """
 
     encryption_key: bytes
@@ -72,7 +73,8 @@ class UserProfile:
 class ServiceProfile:
     """A delivery service's profile (dm3 §2.1.2). `url`: where envelopes are posted, http or https.
 
-    `encryption_key`: X25519, 32 bytes. `extra`: members the text does not name. Raises TheirError(PROFILE_INVALID).
+    `encryption_key`: X25519, 32 bytes. `extra`: members that the text does not name. Raises
+    TheirError(PROFILE_INVALID).
     """
 
     encryption_key: bytes
@@ -114,10 +116,10 @@ def read_service_profile(value: JsonValue) -> ServiceProfile:
 
 
 def profile_of_uri(uri: str) -> JsonValue:
-    """The JSON that a `data:` URI carries: plain, percent-encoded or in base64, with parameters (decision "Profiles").
+    """The JSON in a `data:` URI: plain, percent-encoded or in base64, with parameters (decision "Profiles").
 
-    Raises TheirError: PROFILE_URI_UNSUPPORTED for https: and ipfs:, which the text knows and we do not read;
-    PROFILE_INVALID for anything else that is no JSON in such a URI.
+    Raises TheirError: PROFILE_URI_UNSUPPORTED for https: and ipfs:, which the text allows and we do not read;
+    PROFILE_INVALID for anything else that is not JSON in such a URI.
     """
     if len(uri) > MAX_URI_BYTES:
         raise _invalid(f"the URI has more than {MAX_URI_BYTES} characters")
@@ -145,12 +147,12 @@ def profile_of_uri(uri: str) -> JsonValue:
 
 
 def data_uri(value: JsonValue) -> str:
-    """The URI to publish a profile under; as the reference writes it, who reads no percent-encoding."""
+    """The URI to publish a profile under, in the form of the reference, which reads no percent-encoding."""
     return f"data:application/json,{stringify(value).decode()}"
 
 
 def _says_base64(header: str) -> bool:
-    """Judge what stands before the comma (RFC 2397): whether base64 follows it."""
+    """Whether the part before the comma (RFC 2397) says that base64 follows."""
     media_type, *parameters = (part.strip().lower() for part in header.split(";"))
     if media_type != "application/json":
         raise _invalid("the data: URI's media type is not application/json")
@@ -163,10 +165,10 @@ def _says_base64(header: str) -> bool:
 
 
 def _json_of_text(data: bytes) -> JsonValue:
-    """JSON as it stands, or else percent-encoded.
+    """JSON as it is, or percent-encoded.
 
-    In this order: the reference writes and reads it as it stands, where a "%41" within a string is three characters.
-    What is percent-encoded is no JSON before it is decoded, as its quotation marks are encoded.
+    In this order: the reference writes and reads it as it is, where a "%41" within a string is three characters.
+    Percent-encoded text is not JSON before it is decoded, because its quotation marks are encoded.
     """
     try:
         return _json(data)
@@ -216,7 +218,7 @@ def _keys_as_json(encryption_key: bytes, signing_key: PublicSigningKey) -> dict[
 
 
 def _check_encryption_key(key: bytes) -> None:
-    # Tried, because a key of small order looks like any other: it must not be found out after a message was accepted.
+    # Tried, because a key of small order looks like any other: this must not be found out after a message was accepted.
     try:
         seal(b"", key)
     except TheirError as error:

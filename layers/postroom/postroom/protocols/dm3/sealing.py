@@ -1,10 +1,10 @@
 """Sealed values: texts that only the holder of one X25519 key can open (decision "Encryption").
 
-The specification names the scheme, x25519-chacha20-poly1305, and says no more; this is what the reference does.
-Per value: a fresh ephemeral key pair; libsodium's `crypto_kx` with the sender as client and the recipient as
-server, of which the client's sending key is used (the second half of BLAKE2b-512 over shared secret, client key
-and server key); ChaCha20-Poly1305 (RFC 8439) with a random nonce and no associated data. The plaintext is padded
-by ISO/IEC 7816-4 to whole blocks of 2048 bytes, so that the length of a sealed value tells little.
+The specification names the scheme, x25519-chacha20-poly1305, and no details; this is what the reference does. For each
+value: a new ephemeral key pair; libsodium's `crypto_kx` with the sender as client and the recipient as server, of which
+the client's sending key is used (the second half of BLAKE2b-512 over shared secret, client key and server key);
+ChaCha20-Poly1305 (RFC 8439) with a random nonce and no associated data. The plaintext is padded by ISO/IEC 7816-4 to
+whole blocks of 2048 bytes, so that the length of a sealed value reveals little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,10 +37,10 @@ _START: Final = '{"ciphertext":"'
 def seal(
     plaintext: bytes, recipient: bytes, *, ephemeral: EncryptionKey | None = None, nonce: bytes | None = None
 ) -> str:
-    """Seal a plaintext to a recipient's public key: a JSON text (decision "Encryption").
+    """Encrypt a plaintext to a recipient's public key: a JSON text (decision "Encryption").
 
-    `ephemeral`, `nonce` (12 bytes): fixed in tests; otherwise fresh, and never to be used twice. Raises
-    TheirError(PROFILE_INVALID) where the recipient's key is no X25519 key, or one of small order.
+    `ephemeral`, `nonce` (12 bytes): fixed in tests; otherwise new, and never used twice. Raises
+    TheirError(PROFILE_INVALID) if the recipient's key is not an X25519 key, or one of small order.
     """
     pair = ephemeral or EncryptionKey.generate()
     salt = random_bytes(NONCE_BYTES) if nonce is None else nonce
@@ -51,7 +51,7 @@ def seal(
     except CryptoError:
         raise TheirError(PROFILE_INVALID, "the public encryption key is of small order") from None
     ciphertext = crypto_aead_chacha20poly1305_ietf_encrypt(_pad(plaintext), None, salt, session)
-    # Written by hand: none of the characters that can occur needs an escape, and the names stand sorted.
+    # Written by hand: none of the possible characters needs an escape, and the names are sorted.
     return (
         f'{{"ciphertext":"{pybase64.b64encode_as_string(ciphertext)}",'
         f'"ephemPublicKey":"{pybase64.b64encode_as_string(pair.public)}","nonce":"0x{salt.hex()}"}}'
@@ -59,9 +59,9 @@ def seal(
 
 
 def open_sealed(text: str, keys: Sequence[EncryptionKey]) -> bytes:
-    """Open a sealed value with whichever of the keys it was sealed to (several live while keys are changed).
+    """Open a sealed value with the key that it was encrypted to (there are several while keys are changed).
 
-    Raises TheirError(SEALED_VALUE_INVALID), whatever is wrong with it.
+    Raises TheirError(SEALED_VALUE_INVALID) for every fault.
     """
     ephemeral, nonce, ciphertext = _read(text)
     for key in keys:
@@ -78,7 +78,7 @@ def open_sealed(text: str, keys: Sequence[EncryptionKey]) -> bytes:
 
 
 def _read(text: str) -> tuple[bytes, bytes, bytes]:
-    """The ephemeral key, nonce and ciphertext of a sealed value, each of a length that it can have."""
+    """The ephemeral key, nonce and ciphertext of a sealed value, each of a valid length."""
     members = _members(text)
     ephemeral, ciphertext = (_bytes_of(members.get(name), name) for name in ("ephemPublicKey", "ciphertext"))
     if len(ephemeral) != KEY_BYTES:
@@ -90,8 +90,8 @@ def _read(text: str) -> tuple[bytes, bytes, bytes]:
 
 
 def _members(text: str) -> Mapping[str, object]:
-    """The members of a sealed value; what is no JSON fails here, or where they are decoded."""
-    # As `seal` and the reference write it: without escapes the strings stand as they are, and need no parser.
+    """The members of a sealed value; invalid JSON fails here, or when the members are decoded."""
+    # In the form that `seal` and the reference write: without escapes the strings need no parser.
     if text.startswith(_START) and "\\" not in text:
         end = text.find('"', len(_START))
         match text[end:].split('"', 10):
@@ -132,7 +132,7 @@ def _pad(plaintext: bytes) -> bytes:
 
 
 def _unpad(padded: bytes) -> bytes:
-    # libsodium does this in constant time, for whom the padding is a secret; here it was authenticated before.
+    # libsodium does this in constant time, for when the padding is secret; here it was authenticated before.
     end = padded.rfind(b"\x80", len(padded) - BLOCK_BYTES)
     if end < 0 or padded[end + 1 :] != bytes(len(padded) - end - 1):
         raise _not_padded()

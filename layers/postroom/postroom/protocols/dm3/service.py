@@ -11,26 +11,26 @@ from postroom.protocols.dm3.profile import ServiceProfile
 
 @dataclass(frozen=True, slots=True)
 class ServiceKeys:
-    """`encryption`: the newest first. It alone is told; what was sealed to the older ones is still opened."""
+    """The keys. `encryption`: the newest first. Only that one is published; the older ones still open messages."""
 
     signing: PrivateSigningKey
     encryption: tuple[EncryptionKey, ...]
 
     @staticmethod
     def generate(algorithm: str = "secp256k1") -> "ServiceKeys":
-        """Fresh keys (decision "Signatures": secp256k1, or ed25519 as the reference has it)."""
+        """New keys (decision "Signatures": secp256k1, or ed25519 as in the reference)."""
         return ServiceKeys(PrivateSigningKey.generate(algorithm), (EncryptionKey.generate(),))
 
     def rotated(self) -> "ServiceKeys":
-        """The same with a new encryption key before the others."""
+        """The same keys with a new encryption key in front."""
         return ServiceKeys(self.signing, (EncryptionKey.generate(), *self.encryption))
 
     def profile(self, url: str) -> ServiceProfile:
-        """What senders are told. `url`: where envelopes are posted."""
+        """The profile for senders. `url`: where envelopes are posted."""
         return ServiceProfile(self.encryption[0].public, self.signing.public, url)
 
     def as_json(self) -> dict[str, Any]:
-        """The keys as they stand in the secret."""
+        """The keys as they are stored in the secret."""
         return {
             "signing": self.signing.encode(),
             "encryption": [key.encode() for key in self.encryption],
@@ -38,7 +38,7 @@ class ServiceKeys:
 
 
 def read_service_keys(value: Mapping[str, Any]) -> ServiceKeys:
-    """The keys in their JSON form. Raises ValueError, KeyError or TypeError for anything else."""
+    """Read the keys from their JSON form. Raises ValueError, KeyError or TypeError for anything else."""
     signing, encryption = value["signing"], value["encryption"]
     if not isinstance(signing, str) or not encryption:
         raise TypeError("a delivery service's keys are a text, and a list of at least one")

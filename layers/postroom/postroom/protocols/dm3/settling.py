@@ -1,11 +1,11 @@
 """Requests to delete or edit a message (dm3 §2.2.3), in whichever order they arrive.
 
-Nobody but the author of a message can have it removed, and only by a message that is proven to be theirs. A
-DELETE_REQUEST takes a message and all its later versions; it is itself a message that stays. An EDIT stands on its
-own as the new version; what it replaces stays (history), or is removed with all versions but the newest.
+Only the author of a message can have it removed, and only by a message that is proven to be the author's. A
+DELETE_REQUEST removes a message and all its later versions; it is itself a message that stays. An EDIT is the new
+version; the message that it replaces stays (history), or is removed with all versions but the newest.
 
-To settle is monotone: what was removed stays removed, and it makes no difference (but for which of several requests a
-tombstone names) whether entries are settled at once, or some of them before.
+`settle` is monotone: a removed message stays removed. Entries may be settled at once, or some of them before; the only
+difference may be which of several requests a tombstone names.
 """
 
 from collections import defaultdict
@@ -17,7 +17,8 @@ from postroom.protocols.dm3.stored import Entry, Received, Removal, StoredEnvelo
 
 
 def merge_copies(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """One entry for each message, by its hash: what is removed stays so, then what is proven, then what came first."""
+    """One entry for each message, by its hash: a removed one stays removed, then a proven one is preferred, then the
+    first."""
     merged: dict[str, Entry] = {}
     for entry in entries:
         other = merged.get(entry.message_hash)
@@ -27,7 +28,8 @@ def merge_copies(entries: Iterable[Entry]) -> dict[str, Entry]:
 
 
 def asked_for(entries: Iterable[Entry]) -> set[tuple[str, str]]:
-    """What these entries ask to delete or edit and is not among them, each by its author and one of its hashes."""
+    """The messages that these entries ask to delete or edit and that are not among them, by author and one of their
+    hashes."""
     entries = list(entries)
     asked = {
         (entry.author, reference) for entry in entries for reference in (_removes(entry), _edits(entry)) if reference
@@ -36,14 +38,14 @@ def asked_for(entries: Iterable[Entry]) -> set[tuple[str, str]]:
 
 
 def names_of(entry: Entry) -> set[tuple[str, str]]:
-    """By what others may ask for an entry: its author and each of its hashes."""
+    """The names of an entry in requests: its author with each of its hashes."""
     return {(entry.author, reference) for reference in entry.hashes()}
 
 
 def settle(entries: Iterable[Entry], *, keep_history: bool) -> dict[str, Entry]:
-    """The entries by their hashes, copies merged, with tombstones for what others of them ask to remove.
+    """The entries by their hashes, copies merged, with tombstones for those that others ask to remove.
 
-    `keep_history`: an EDIT leaves older versions where they are.
+    `keep_history`: an EDIT keeps older versions.
     """
     settled = merge_copies(entries)
     requests = sorted((entry for entry in settled.values() if _removes(entry)), key=place)
@@ -67,7 +69,7 @@ def settle(entries: Iterable[Entry], *, keep_history: bool) -> dict[str, Entry]:
 
 
 def _delete(settled: dict[str, Entry], versions: Mapping[str, list[str]], doomed: list[tuple[str, str]]) -> None:
-    """Bury these messages, each with the hash of its request, and all versions of them."""
+    """Replace these messages, and all their versions, by tombstones with the hash of the request."""
     doomed = [*doomed, *((entry.message_hash, _removed_by(entry)) for entry in settled.values() if _is_deleted(entry))]
     seen: set[str] = set()
     while doomed:
@@ -88,9 +90,9 @@ def _bury(settled: dict[str, Entry], target: str, cause: Removal, removed_by: st
 
 
 class _Finder:
-    """Finds what a message refers to, if its author may have it removed.
+    """Finds the message that a reference means, if its author may have it removed.
 
-    A reference has one meaning: what others claim to be called is no reason to look at each of them for each request.
+    A reference has one meaning. Messages may claim any names, and must not be searched again for each request.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
@@ -101,9 +103,11 @@ class _Finder:
                 self._meant.setdefault(name, entry.message_hash)
 
     def target(self, request: Entry, reference: str) -> str | None:
-        """The hash of the message of the same author that `reference` means; requests to delete stay, and what was
-        not opened."""
-        # Its own hash a message has for certain, others it claims.
+        """The hash of the message of the same author that `reference` means.
+
+        None if it is a deletion request, which stays, or a message that was not opened.
+        """
+        # A message's own hash is certain; the other ones are only claimed.
         own = self._entries.get(reference)
         meant = reference if own and own.author == request.author else self._meant.get((request.author, reference))
         if meant is None or meant == request.message_hash or _stays(self._entries[meant]):
@@ -118,12 +122,12 @@ def _stays(entry: Entry) -> bool:
 
 
 def _removes(entry: Entry) -> str:
-    """What a proven request asks to delete; empty where it is none."""
+    """The message that a proven request asks to delete; empty if it is not one."""
     return _proven_reference(entry, MessageType.DELETE_REQUEST)
 
 
 def _edits(entry: Entry) -> str:
-    """What a proven EDIT is a new version of, also if it was removed itself; empty where it is none."""
+    """The message of which a proven EDIT is a new version, also if the EDIT was removed; empty if it is not one."""
     return entry.edited if isinstance(entry, Tombstone) else _proven_reference(entry, MessageType.EDIT)
 
 

@@ -1,7 +1,7 @@
-"""Storage keys, which seal containers (dm3 §3.2.1; decision "Containers"): ChaCha20-Poly1305 of RFC 8439.
+"""Storage keys, which encrypt containers (dm3 §3.2.1; decision "Containers"): ChaCha20-Poly1305 of RFC 8439.
 
-A sealed container is its nonce and the ciphertext. Its key is authenticated with it: no container can be put in the
-place of another. What whoever keeps it can still do is to bring back an older state of it.
+A sealed container is its nonce and the ciphertext. The container's key is authenticated with it, so no container can be
+put in the place of another. Whoever stores it can only return an older state of it.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,10 @@ from postroom.protocols.dm3.containers import ContainerError
 from postroom.protocols.dm3.sealing import NONCE_BYTES
 
 KEY_TEXT: Final = b"The storage key of my postroom archive. Nobody but me may see this signature."
-"""What is signed to derive the key. Nothing else that is signed with such keys, JSON or its tokens, looks like it."""
+"""The text that is signed to derive the key.
+
+Nothing else that is signed with such keys, JSON or tokens, looks like it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +36,21 @@ class StorageKey:
 
     @classmethod
     def from_signature(cls, signature: bytes) -> "StorageKey":
-        """The key of whoever signed KEY_TEXT, with a key that always signs alike: HKDF-SHA256 (RFC 5869).
+        """The key derived from a signature of KEY_TEXT, by a key that always signs alike: HKDF-SHA256 (RFC 5869).
 
-        So whoever has the signing key has this one, on every device, and the owner has one file to keep.
+        So every device with the signing key has this one, and the owner has one file to keep.
         """
         derived = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=b"postroom archive 1")
         return cls(derived.derive(signature))
 
     def seal(self, text: bytes, key: str, nonce: bytes) -> bytes:
-        """Seal the text of the container `key`. `nonce`: 12 bytes, random, never to be used twice."""
+        """Encrypt the text of the container `key`. `nonce`: 12 bytes, random, never used twice."""
         return nonce + crypto_aead_chacha20poly1305_ietf_encrypt(text, key.encode(), nonce, self.secret)
 
     def open(self, sealed: bytes, key: str) -> bytes:
-        """Open what `seal` sealed for the container `key`. Raises ContainerError."""
+        """Decrypt what `seal` encrypted for the container `key`. Raises ContainerError."""
         nonce, ciphertext = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
         try:
             return crypto_aead_chacha20poly1305_ietf_decrypt(ciphertext, key.encode(), nonce, self.secret)
-        except (CryptoError, ValueError):  # ValueError: there is less of it than of a tag
+        except (CryptoError, ValueError):  # ValueError: it is shorter than a tag
             raise ContainerError(key, "is sealed with another storage key, was changed, or is another one") from None

@@ -1,13 +1,13 @@
-"""Messages as an archive stores them (dm3 §3.2.1, chunk container): the envelope, and what was sealed in it.
+"""Messages as an archive stores them (dm3 §3.2.1, chunk container): the envelope, and its decrypted content.
 
 The metadata stay as they were signed, so that every signature can be checked again: those of message and envelope with
-the key of the sender's profile, the postmark's with the delivery service's. The sealed message is not kept. Its hash
-is, by which others refer to the message, and which the postmark certifies.
+the key of the sender's profile, the postmark's with the delivery service's. The encrypted message is not kept. Its hash
+is kept, because others refer to the message by it, and the postmark certifies it.
 
-Of a message that was deleted or replaced a tombstone stays, so that no late copy brings it back.
+A message that was deleted or replaced leaves a tombstone, so that no late copy restores it.
 
-What the text has no form for is kept as it was received: messages of NLWeb, and those of dm3 that were set aside,
-because they could not be opened or are not what they say.
+Data for which the text has no form is kept as received: NLWeb messages, and dm3 messages that were set aside because
+they could not be opened or are not what they say.
 """
 
 import hashlib
@@ -35,11 +35,11 @@ _TOMBSTONE: Final = "tombstone"
 _RECEIVED: Final = "received"
 
 SET_ASIDE: Final = "postroom:set-aside"
-"""The conversation of what was set aside, whoever it may be from. With a colon, it is nobody's name (ENSIP-15)."""
+"""The conversation of messages that were set aside. The colon makes it an invalid name (ENSIP-15)."""
 
 
 class Removal(StrEnum):
-    """Why a message is no longer there: the type of the message that asked for it (dm3 §2.2.3)."""
+    """Why a message was removed: the type of the message that requested it (dm3 §2.2.3)."""
 
     EDIT = "EDIT"
     DELETE_REQUEST = "DELETE_REQUEST"
@@ -49,8 +49,8 @@ class Removal(StrEnum):
 class StoredEnvelope:
     """An envelope as it is stored. Raises TheirError(ENVELOPE_INVALID).
 
-    `message_hash`: lower-case hex SHA-256 of the sealed message. `unverified`: the machine code why it could not be
-    proven who sent it; empty where it was.
+    `message_hash`: lower-case hex SHA-256 of the encrypted message. `unverified`: the machine code why the sender could
+    not be verified; empty if it was.
     """
 
     message: Dm3Message
@@ -66,12 +66,12 @@ class StoredEnvelope:
 
     @property
     def timestamp_ms(self) -> int:
-        """When its sender says that it was written: epoch milliseconds."""
+        """The time at which it was written, according to its sender: epoch milliseconds."""
         return self.message.metadata.timestamp_ms
 
     @property
     def author(self) -> str:
-        """Who wrote it, normalised; as it stands where ENSIP-15 knows no such name, which no proven sender has."""
+        """The sender, normalised; unchanged if ENSIP-15 knows no such name, which no verified sender has."""
         sender = self.message.metadata.sender
         try:
             return normalize(sender)
@@ -79,11 +79,11 @@ class StoredEnvelope:
             return sender
 
     def hashes(self) -> tuple[str, ...]:
-        """By which other messages may refer to this one."""
+        """The hashes by which other messages may refer to this one."""
         return reference_hashes(self.message_hash, self.metadata.extra, self.message.as_json())
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The envelope as it stands in a chunk."""
+        """The envelope as it is in a chunk."""
         members: dict[str, JsonValue] = {
             "message": self.message.as_json(),
             "metadata": self.metadata.as_json(),
@@ -96,7 +96,7 @@ class StoredEnvelope:
         return members
 
     def encode(self) -> bytes:
-        """The envelope as JSON text. Raises TheirError(ENVELOPE_INVALID) where it has none."""
+        """The envelope as JSON text. Raises TheirError(ENVELOPE_INVALID) if it has none."""
         return _encode(self.as_json())
 
 
@@ -104,9 +104,9 @@ class StoredEnvelope:
 class Tombstone:
     """What is left of a message that its author had removed. Raises TheirError(ENVELOPE_INVALID).
 
-    `timestamp_ms`, `author`, `references`: of the message: when it was written, by whom, and which hashes others may
-    refer to it by. `edited`: what it referred to if it was an EDIT, otherwise empty: an older version goes with the
-    message. `cause`, `removed_by`: type and hash of the message that asked for it.
+    `timestamp_ms`, `author`, `references`: of the message: when it was written, by whom, and by which hashes others may
+    refer to it. `edited`: what it referred to if it was an EDIT, otherwise empty: an older version is removed with the
+    message. `cause`, `removed_by`: type and hash of the message that requested it.
     """
 
     message_hash: str
@@ -128,11 +128,11 @@ class Tombstone:
         _check_hash(self.removed_by, "removedBy")
 
     def hashes(self) -> tuple[str, ...]:
-        """By which other messages may refer to the one that was here."""
+        """The hashes by which other messages may refer to the removed one."""
         return self.references
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The tombstone as it stands in a chunk, in place of the envelope."""
+        """The tombstone as it is in a chunk, in place of the envelope."""
         return {
             _TOMBSTONE: {
                 "messageHash": self.message_hash,
@@ -152,11 +152,11 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message as the mailbox gave it. Raises TheirError(ENVELOPE_INVALID).
+    """A message as the mailbox returned it. Raises TheirError(ENVELOPE_INVALID).
 
-    `id`: of the message in its mailbox. `timestamp_ms`: when it came in, epoch milliseconds. `author`: its
-    conversation there. `receipt`: how the post office verified it, JSON text. `envelope`: bit for bit. `set_aside`: the
-    machine code why it is in no conversation of its author's; empty where it is.
+    `id`: of the message in its mailbox. `timestamp_ms`: when it was received, epoch milliseconds. `author`: its
+    conversation there. `receipt`: how the post office verified it, JSON text. `envelope`: unchanged. `set_aside`: the
+    machine code why it is in no conversation of its author's; empty if it is in one.
     """
 
     id: str
@@ -175,15 +175,15 @@ class Received:
 
     @property
     def message_hash(self) -> str:
-        """By which it is stored once: of its id."""
+        """The key under which it is stored once: the hash of its id."""
         return hashlib.sha256(self.id.encode()).hexdigest()
 
     def hashes(self) -> tuple[str, ...]:
-        """Nothing refers to it."""
+        """Empty: nothing refers to it."""
         return ()
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The message as it stands in a chunk, in place of an envelope."""
+        """The message as it is in a chunk, in place of an envelope."""
         members: dict[str, JsonValue] = {
             "id": self.id,
             "at": self.timestamp_ms,
@@ -194,23 +194,23 @@ class Received:
         return {_RECEIVED: {**members, "setAside": self.set_aside} if self.set_aside else members}
 
     def encode(self) -> bytes:
-        """The same as JSON text. Raises TheirError(ENVELOPE_INVALID) where it has none."""
+        """The same as JSON text. Raises TheirError(ENVELOPE_INVALID) if it has none."""
         return _encode(self.as_json())
 
 
 Entry: TypeAlias = StoredEnvelope | Tombstone | Received
-"""What stands in a chunk."""
+"""An entry of a chunk."""
 
 
 def place(entry: Entry) -> tuple[int, str]:
-    """Where an entry stands among others: by time; two of one millisecond by their hashes."""
+    """The position of an entry among others: by time; entries of one millisecond by their hashes."""
     return entry.timestamp_ms, entry.message_hash
 
 
 def store_envelope(
     envelope: Dm3Envelope, message: Dm3Message, postmark: Postmark | None, *, unverified: Reason | None = None
 ) -> StoredEnvelope:
-    """What is kept of an envelope that was opened and checked. `unverified`: why its sender could not be proven.
+    """The stored form of an envelope that was opened and checked. `unverified`: why its sender could not be verified.
 
     Members beside message, metadata and postmark are dropped: nobody has signed them. Raises
     TheirError(ENVELOPE_INVALID).
@@ -220,7 +220,7 @@ def store_envelope(
 
 
 def conversation_partner(envelope: StoredEnvelope | Received, owner: str) -> str:
-    """With whom the owner of an archive is talking here, normalised. Raises TheirError(NAME_INVALID)."""
+    """The conversation partner of the archive's owner, normalised. Raises TheirError(NAME_INVALID)."""
     if isinstance(envelope, Received):
         return SET_ASIDE if envelope.set_aside else envelope.author
     sender = normalize(envelope.message.metadata.sender)
@@ -228,7 +228,7 @@ def conversation_partner(envelope: StoredEnvelope | Received, owner: str) -> str
 
 
 def read_entry(value: JsonValue) -> Entry:
-    """The entry in a parsed value. Raises TheirError: of the reason of the part that is wrong."""
+    """The entry in a parsed value. Raises TheirError, with the reason of the part that is invalid."""
     members = members_of(value, "an entry", _INVALID)
     if _TOMBSTONE in members:
         return _read_tombstone(members[_TOMBSTONE])

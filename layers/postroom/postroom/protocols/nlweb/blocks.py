@@ -9,12 +9,15 @@ from postroom.protocols.nlweb.reasons import WRONG_SHAPE
 
 _BRANCH: Final = "*."
 _ANY: Final = "any."
-"""A label that stands for the star while a name is read: a top-level domain alone is no host name."""
+"""A label that replaces the star while a name is read: a top-level domain alone is not a host name."""
 
 
 def read_block(text: str) -> str:
-    """The one spelling of a block: a domain (A-labels, lower case), `*.` before one (it, and all names below it), or
-    the UUID of a wallet. Raises TheirError(WRONG_SHAPE)."""
+    """The normalised form of a block.
+
+    It is a domain (A-labels, lower case), `*.` and a domain (it, and all names below it), or the UUID of a wallet.
+    Raises TheirError(WRONG_SHAPE).
+    """
     wallet = read_uuid(text)
     if wallet is not None:
         return wallet
@@ -29,7 +32,7 @@ def read_block(text: str) -> str:
 
 
 def is_blocked(sender: str, blocks: Collection[str]) -> bool:
-    """Whether blocks, as `read_block` gives them, hold a proven sender, as `read_sender` gives it."""
+    """Whether a verified sender, from `read_sender`, is in blocks, from `read_block`."""
     if not blocks:
         return False
     labels = sender.split(".")

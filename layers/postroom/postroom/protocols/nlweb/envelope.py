@@ -17,19 +17,19 @@ from postroom.protocols.nlweb.timestamp import read_timestamp
 JsonObject = Mapping[str, JsonValue]
 
 MAX_SUBJECT: Final = 256
-"""Characters. The methods in use have some 20; a subject becomes a log field and a table key."""
+"""Characters. The methods in use have some 20; a Subject becomes a log field and a table key."""
 MAX_SIGNATURE: Final = 1368
 """Characters of base64: an RSA signature of 8192 bits."""
 _SHA256: Final = hashlib.sha256()
-"""Of nothing yet, to be copied: to make one, OpenSSL looks its algorithm up each time."""
+"""The hash of nothing, to be copied: for a new one, OpenSSL looks up its algorithm each time."""
 
 
 class NlwebEnvelope(NamedTuple):
-    """An envelope whose every member has the form it must have. Whether it is true, `verify` tells.
+    """An envelope whose members all have the right form. `verify` checks whether it is authentic.
 
-    `sender`: host name or wallet UUID. `receiver`: host name. `correlation`: lower-case UUID.
-    `timestamp_ms`: epoch milliseconds. `selector`: None where the sender is a wallet and named none.
-    `claimed_hash`: the member Hash. `signed_text`: RFC 8785 of {Body, Header} as received; `digest`: its SHA-256.
+    `sender`: host name or wallet UUID. `receiver`: host name. `correlation`: lower-case UUID. `timestamp_ms`: epoch
+    milliseconds. `selector`: None if the sender is a wallet and named none. `claimed_hash`: the member Hash.
+    `signed_text`: RFC 8785 of {Body, Header} as received; `digest`: its SHA-256.
     """
 
     dialect: Dialect
@@ -47,7 +47,7 @@ class NlwebEnvelope(NamedTuple):
 
     @property
     def from_wallet(self) -> bool:
-        """Whether the sender is a wallet, whose key was registered beforehand (decision "Senders")."""
+        """Whether the sender is a wallet, whose key was registered in advance (decision "Senders")."""
         return is_uuid(self.sender)
 
     @property
@@ -59,9 +59,9 @@ class NlwebEnvelope(NamedTuple):
 
 
 def read_envelope(value: JsonValue) -> NlwebEnvelope:
-    """The envelope in a request body, as `ijson.parse` gave it.
+    """The envelope in a request body that was parsed by `ijson.parse`.
 
-    Raises TheirError(UNSUPPORTED_VERSION) before it looks at any other member, else TheirError(WRONG_SHAPE).
+    Raises TheirError(UNSUPPORTED_VERSION) before it checks any other member, otherwise TheirError(WRONG_SHAPE).
     """
     envelope, header = read_frame(value)
     dialect = read_dialect(envelope, header)
@@ -166,8 +166,8 @@ def hash_of(signed_text: bytes) -> str:
 
 
 def check_hash(claimed: str, digest: bytes) -> None:
-    """Whether the member Hash tells the digest of the signed text. Raises TheirError(HASH_MISMATCH)."""
-    # No secret is compared: whoever sent the text can work its Hash out.
+    """Check that the member Hash is the digest of the signed text. Raises TheirError(HASH_MISMATCH)."""
+    # This is no secret: everybody who has the text can compute its Hash.
     if claimed != digest.hex():
         raise TheirError(HASH_MISMATCH)
 

@@ -37,7 +37,7 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow, read_timestamp
 T = TypeVar("T")
 
 FindKey = Callable[[str], tuple[PublicKey, str]]
-"""From the DNS name of a key record (or a wallet's UUID) to the key and how it was proven.
+"""Returns the key for the DNS name of a key record (or a wallet's UUID), and how it was proven.
 
 Raises TheirError or NotNowError.
 """
@@ -60,7 +60,7 @@ def explain(
     max_bytes: int,
     find_key: FindKey,
 ) -> Explanation:
-    """All checks of decision "Answers", then key and signature. `ours` empty: any receiver is taken for ours."""
+    """All checks of decision "Answers", then key and signature. `ours` empty: any receiver is accepted."""
     told = Explanation()
     json_text = told.look(
         "json", "RFC 8259; RFC 7493", f"I-JSON of at most {max_bytes} bytes, unique names, depth {MAX_DEPTH}",
@@ -106,7 +106,7 @@ def explain(
 def _look_at_members(
     told: Explanation, envelope: JsonObject, header: JsonObject
 ) -> tuple[str | None, str | None, int | None]:
-    """Note each; the sender, the receiver and the Timestamp, where they could be read."""
+    """Check each member; returns the sender, the receiver and the Timestamp, if they could be read."""
     section = "what is contained in a domain message envelope"
 
     def member(name: str, expected: str, rule: Callable[[str], T]) -> T | None:
@@ -141,7 +141,7 @@ def _look_at_time(told: Explanation, timestamp_ms: int, now_ms: int, window: Tim
 
 
 def _look_at_hash(told: Explanation, claimed: JsonValue, text: bytes) -> None:
-    if isinstance(claimed, str):  # else the member's own check has said so
+    if isinstance(claimed, str):  # otherwise the check of the member has failed already
         told.look("hash", 'how to create the canonical hash; RFC 8785; decision "Signed text"', hash_of(text),
                   _shown(claimed), lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
 
@@ -192,5 +192,5 @@ def _member(holder: JsonObject, name: str) -> str:
 def _shown(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
-    # It goes to people's terminals, which some characters would command: those are escaped.
+    # The text is shown on terminals, which some characters would control: those are escaped.
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)

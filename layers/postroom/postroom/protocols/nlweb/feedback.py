@@ -17,14 +17,14 @@ DISCARDED: Final = "Discarded"
 
 MAX_CODE: Final = 64
 MAX_SENTENCE: Final = 300
-"""Characters that are kept of what others say of our messages."""
+"""The characters that are kept of others' sentences about our messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFeedback:
     """A Feedback as received. `correlation` is None in a summary of several discards.
 
-    `code`, `reason`: as far as it says any, as `line_of` has them.
+    `code`, `reason`: as returned by `line_of`; may be empty.
     """
 
     sender: str
@@ -34,12 +34,12 @@ class ReceivedFeedback:
 
 
 def is_due(subject: str, sender: str) -> bool:
-    """Whether anybody is told of a discard: never about a Feedback; a wallet has no manifest to name a buffer."""
+    """Whether a discard needs Feedback: never one of a Feedback; and a wallet has no manifest that names a buffer."""
     return subject != FEEDBACK and is_host_name(sender)
 
 
 def body_of(sender: str, correlation: str, reason: Reason) -> dict[str, JsonValue]:
-    """The Body that tells of one discarded message."""
+    """The Body about one discarded message."""
     return {
         "Sender": sender,
         "Correlation": correlation,
@@ -50,7 +50,7 @@ def body_of(sender: str, correlation: str, reason: Reason) -> dict[str, JsonValu
 
 
 def summary_of(sender: str, since_ms: int, until_ms: int, codes: Mapping[str, int]) -> dict[str, JsonValue]:
-    """The Body that tells of all discards beyond an hour's limit. `codes`: machine code → how many."""
+    """The Body about all discards above an hour's limit. `codes`: machine code → count."""
     return {
         "Sender": sender,
         "Status": DISCARDED,
@@ -62,12 +62,12 @@ def summary_of(sender: str, since_ms: int, until_ms: int, codes: Mapping[str, in
 
 
 def conversation_about(correlation: str | None) -> str:
-    """The conversation that Feedback is filed in: about one message, or (None) of summaries."""
+    """The conversation in which Feedback is filed: about one message, or (None) of summaries."""
     return f"feedback:{correlation or 'summary'}"
 
 
 def read_feedback(body: JsonValue) -> ReceivedFeedback:
-    """The Sender and Correlation that a Feedback is filed under. Raises TheirError(WRONG_SHAPE)."""
+    """The Sender and Correlation of a Feedback. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):
         raise TheirError(WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
     sender = read_host_name(body.get("Sender"))
@@ -84,7 +84,7 @@ def read_feedback(body: JsonValue) -> ReceivedFeedback:
 
 
 def read_refusal(value: JsonValue) -> tuple[str, str]:
-    """Code and sentence of a problem document (RFC 9457), as far as it says any."""
+    """The code and sentence of a problem document (RFC 9457), if it has them."""
     if not isinstance(value, dict):
         return "", ""
     sentence = line_of(value.get("detail"), MAX_SENTENCE) or line_of(value.get("title"), MAX_SENTENCE)
@@ -92,5 +92,5 @@ def read_refusal(value: JsonValue) -> tuple[str, str]:
 
 
 def line_of(value: JsonValue, most: int) -> str:
-    """A stranger's text for whoever looks at it: what is printable, at most so many characters; else empty."""
+    """A stranger's text in printable form, of at most so many characters; otherwise empty."""
     return "".join(filter(str.isprintable, value))[:most] if isinstance(value, str) else ""

@@ -1,14 +1,14 @@
 """DKIM key records: reading and writing (RFC 6376 §3.6.1, RFC 8463; decision "Key records").
 
-Where the RFC leaves a choice, or speaks of e-mail only:
+Choices where the RFC leaves one, or is about e-mail only:
 
-- Which TXT record is a key record? One that begins with `v=DKIM1`, or does not begin with `v=` and has a tag
-  `p=`. Others, such as SPF, are passed over ("Records beginning with a "v=" tag with any other value MUST be
-  discarded"). Two key records at one name are an error, whatever they say.
-- `s=` (services): the key is taken where `s=` lists `*`, as it does by default. A key published with `s=email`
-  alone is kept for e-mail by its owner's own word, so it is not usable here.
-- `h=` (hashes): must list sha256 where present. `t=` (flags) says nothing about messages that are no e-mail.
-- `k=rsa`: SubjectPublicKeyInfo, as all publish it, or the bare RSAPublicKey that the RFC's text names.
+- Which TXT record is a key record? One that begins with `v=DKIM1`, or does not begin with `v=` and has a tag `p=`.
+  Others, such as SPF, are ignored ("Records beginning with a "v=" tag with any other value MUST be discarded"). Two key
+  records at one name are an error, whatever they say.
+- `s=` (services): the key is accepted if `s=` lists `*`, which is the default. A key published with `s=email` only is
+  reserved for e-mail by its owner, so it is not usable here.
+- `h=` (hashes): must list sha256 if present. `t=` (flags) says nothing about messages other than e-mail.
+- `k=rsa`: SubjectPublicKeyInfo, which everybody publishes, or the bare RSAPublicKey that the RFC's text names.
 """
 
 import re
@@ -30,7 +30,7 @@ from postroom.crypto.rsa_ed25519 import (
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, KEY_REVOKED
 
 MAX_RECORD_BYTES = 8192
-"""The longest key record taken; one with an RSA key of 8192 bits is some 1,500 bytes long."""
+"""The longest key record that is read; one with an RSA key of 8192 bits has some 1,500 bytes."""
 
 _VERSION = re.compile(rb"[ \t\r\n]*v[ \t\r\n]*=[ \t\r\n]*([^;]*)")
 _HAS_KEY = re.compile(rb"(?:^|;)[ \t\r\n]*p[ \t\r\n]*=")
@@ -68,7 +68,7 @@ def record_strings(text: str) -> list[str]:
 
 
 def zone_line(name: str, text: str) -> str:
-    """Write the line for a zone file (RFC 1035 §5.1) that publishes `text` at the absolute name `name`."""
+    """Write the line of a zone file (RFC 1035 §5.1) that publishes `text` at the absolute name `name`."""
     quoted = ('"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"' for part in record_strings(text))
     return f"{name.removesuffix('.')}. IN TXT {' '.join(quoted)}"
 
@@ -132,7 +132,7 @@ def _read(kind: str, der: bytes, rules: KeyRules) -> PublicKey:
 
 
 def _holds_integer_first(der: bytes) -> bool:
-    """Is this a SEQUENCE that begins with an INTEGER: RSAPublicKey? A SubjectPublicKeyInfo does not."""
+    """Whether this is a SEQUENCE that begins with an INTEGER: an RSAPublicKey. A SubjectPublicKeyInfo does not."""
     start = 2 + (der[1] & 0x7F if len(der) > 1 and der[1] >= 0x80 else 0)
     return der[start : start + 1] == b"\x02"
 

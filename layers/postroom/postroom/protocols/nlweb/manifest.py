@@ -12,7 +12,7 @@ CONTENT_TYPE = "application/yaml"
 
 def manifest_of(domain: str, feedback: str | None) -> str:
     """The manifest of one of our domains, in YAML. `feedback`: the domain of its buffer."""
-    # Few starts are for this: it is imported only where it is asked for.
+    # Few processes need it: it is imported only when it is used.
     import yaml
 
     about = {"Name": domain, **({"Feedback": feedback} if feedback else {})}
@@ -20,9 +20,9 @@ def manifest_of(domain: str, feedback: str | None) -> str:
 
 
 def domain_of_host(host: str) -> str:
-    """The domain whose post office `host` is: `nlweb.<domain>` or `pw.<domain>`, a port ignored.
+    """The domain whose post office `host` is: `nlweb.<domain>` or `pw.<domain>`, without the port.
 
-    Raises TheirError(NOT_OURS) where the host is no such name.
+    Raises TheirError(NOT_OURS) if the host has another form.
     """
     name = read_host_name(host.rsplit(":", 1)[0].removesuffix(".")) or ""
     for dialect in DIALECTS:
@@ -33,7 +33,7 @@ def domain_of_host(host: str) -> str:
 
 
 def read_identity_request(body: JsonValue) -> str:
-    """The domain asked for in an Identity request `{Domain}`. Raises TheirError(WRONG_SHAPE)."""
+    """The domain in an Identity request `{Domain}`. Raises TheirError(WRONG_SHAPE)."""
     domain = body.get("Domain") if isinstance(body, dict) else None
     if not isinstance(domain, str):
         raise TheirError(WRONG_SHAPE, "the Body of an Identity request is not {Domain: <host name>}")

@@ -10,7 +10,7 @@ MAX_NAME = 253
 """Characters of a host name (RFC 1035 §2.3.4: 255 bytes in DNS), or of a selector."""
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-# RFC 1123 §2.1; the last label is never all digits, so that an IPv4 address is no host name.
+# RFC 1123 §2.1; the last label is never all digits, so that an IPv4 address is not a host name.
 _HOST = re.compile(rf"(?=.{{1,{MAX_NAME}}}\Z)(?:{_LABEL}\.)+(?![0-9]+\Z){_LABEL}", re.ASCII)
 _SELECTOR = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -25,8 +25,8 @@ def is_host_name(text: str) -> bool:
 
 
 def read_host_name(value: object) -> str | None:
-    """A host name of A-labels without a trailing dot, lower-cased; None: `value` is none."""
-    # str.lower maps some non-ASCII letters (the Kelvin sign) into ASCII: the form is judged before it.
+    """A host name of A-labels without a trailing dot, in lower case; None: `value` is not one."""
+    # str.lower maps some non-ASCII letters (the Kelvin sign) to ASCII, so the form is checked before.
     if isinstance(value, str) and value.isascii() and is_host_name(name := value.lower()):
         return name
     return None
@@ -38,7 +38,7 @@ def is_uuid(text: str) -> bool:
 
 
 def read_uuid(value: object) -> str | None:
-    """A UUID in its 36-character form, lower-cased; None: `value` is none."""
+    """A UUID in its 36-character form, in lower case; None: `value` is not one."""
     if isinstance(value, str) and value.isascii() and is_uuid(name := value.lower()):
         return name
     return None
@@ -46,9 +46,9 @@ def read_uuid(value: object) -> str | None:
 
 @lru_cache(REMEMBERED)
 def read_sender(text: str) -> str:
-    """`From`: a host name of A-labels, or the UUID of a wallet; lower-cased.
+    """`From`: a host name of A-labels, or the UUID of a wallet; in lower case.
 
-    Raises TheirError(WRONG_SHAPE) for anything else, U-labels and a trailing dot among it.
+    Raises TheirError(WRONG_SHAPE) for anything else, including U-labels and a trailing dot.
     """
     name = read_host_name(text) or read_uuid(text)
     if name is not None:
@@ -58,9 +58,9 @@ def read_sender(text: str) -> str:
 
 @lru_cache(REMEMBERED)
 def read_receiver(text: str, member: str = "Header.To") -> str:
-    """`To`: a host name, lower-cased, as A-labels, one trailing dot dropped.
+    """`To`: a host name, in lower case, as A-labels, without a trailing dot.
 
-    `member` names the place in a refusal. Raises TheirError(WRONG_SHAPE).
+    `member` names the member in a refusal. Raises TheirError(WRONG_SHAPE).
     """
     name = text.removesuffix(".")
     if not name.isascii():
@@ -72,7 +72,7 @@ def read_receiver(text: str, member: str = "Header.To") -> str:
 
 
 def _a_labels(name: str) -> str:
-    # Rare, and the IDNA tables cost every cold start: imported only where a U-label stands.
+    # Rare, and the IDNA tables would slow down every cold start: imported only for a U-label.
     import idna
 
     if len(name) > MAX_NAME:
@@ -85,7 +85,7 @@ def _a_labels(name: str) -> str:
 
 @lru_cache(REMEMBERED)
 def read_selector(text: str, member: str) -> str:
-    """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), lower-cased. Raises TheirError(WRONG_SHAPE)."""
+    """A DKIM selector (RFC 6376 §3.1: sub-domains joined by dots), in lower case. Raises TheirError(WRONG_SHAPE)."""
     name = text.lower()
     if text.isascii() and len(name) <= MAX_NAME and _SELECTOR.fullmatch(name):
         return name
@@ -93,7 +93,7 @@ def read_selector(text: str, member: str) -> str:
 
 
 def read_correlation(text: str) -> str:
-    """`Correlation`: a UUID in its 36-character form, lower-cased. Raises TheirError(WRONG_SHAPE)."""
+    """`Correlation`: a UUID in its 36-character form, in lower case. Raises TheirError(WRONG_SHAPE)."""
     value = read_uuid(text)
     if value is not None:
         return value

@@ -1,4 +1,4 @@
-"""Schema codes, and the two dialects they stand for (decisions "Schema codes" and "Two dialects")."""
+"""Schema codes, and their two dialects (decisions "Schema codes" and "Two dialects")."""
 
 import re
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from postroom.core.errors import TheirError
 from postroom.protocols.nlweb.reasons import UNSUPPORTED_VERSION, WRONG_SHAPE
 
 HANDSHAKE: Final = "🤝"
-"""The member that carries the envelope's schema code; it stands outside the signed text."""
+"""The member with the envelope's schema code; it is outside the signed text."""
 
 _CODE = re.compile(r"([a-z0-9.-]{1,253})/MSG(?::([0-9]{1,4})(?:\.([0-9]{1,4}))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between the authorities that publish the MSG schema.
+    """A dialect: what differs between the authorities that publish the MSG schema.
 
     `host_prefix`: label before a domain's post office. `selector_member`: Header member with the key's selector.
-    `default_selector`: used where that member is absent; None: it must be there.
-    `key_branch`: labels between `_domainkey` and the domain.
+    `default_selector`: used if that member is absent; None: it is required. `key_branch`: labels between `_domainkey`
+    and the domain.
     """
 
     authority: str
@@ -30,7 +30,7 @@ class Dialect:
 
     @property
     def name(self) -> str:
-        """What people and programs call it by."""
+        """The name of the dialect for people and programs."""
         return self.authority.partition(".")[0]
 
     @property
@@ -57,7 +57,7 @@ DIALECTS: Final = (NLWEB, POLLYWEB)
 BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 _BY_AUTHORITY: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
-# What nearly every envelope says, word for word: no need to take it apart.
+# Nearly every envelope has exactly this code, which need not be parsed.
 _USUAL: Final = {dialect.schema: (dialect, 1, 0) for dialect in DIALECTS}
 
 _SUPPORTED: Final = "supported are nlweb.org/MSG and pollyweb.org/MSG of major version 1"
@@ -79,9 +79,9 @@ def read_code(code: str, member: str) -> tuple[Dialect, int, int]:
 
 
 def choose_dialect(handshake: object, header_schema: object) -> Dialect:
-    """The dialect an envelope is in, from its `🤝` and `Header.Schema` (None: absent).
+    """The dialect of an envelope, from its `🤝` and `Header.Schema` (None: absent).
 
-    Raises TheirError: WRONG_SHAPE if either is no string or both stand and disagree; UNSUPPORTED_VERSION.
+    Raises TheirError: WRONG_SHAPE if either is not a string, or both are present and differ; UNSUPPORTED_VERSION.
     """
     outer = _read_if_there(handshake, HANDSHAKE)
     inner = _read_if_there(header_schema, "Header.Schema")

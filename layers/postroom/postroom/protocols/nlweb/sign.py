@@ -16,7 +16,7 @@ _LONGEST_SELECTOR: Final = ".".join(["s" * 63] * 4)[:MAX_NAME]
 
 
 class Signs(Protocol):
-    """What signs; `postroom.crypto.rsa_ed25519.PrivateKey` does."""
+    """A key that signs; `postroom.crypto.rsa_ed25519.PrivateKey` is one."""
 
     def sign(self, text: bytes) -> bytes:
         """The signature of a text."""
@@ -24,7 +24,7 @@ class Signs(Protocol):
 
 
 class _NoKey:
-    """Signs at the greatest length there is, and proves nothing."""
+    """Makes a signature of the greatest possible length, which proves nothing."""
 
     def sign(self, _text: bytes) -> bytes:
         return bytes(MAX_SIGNATURE // 4 * 3)
@@ -32,7 +32,7 @@ class _NoKey:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a sender decides about a message. `selector` None: the dialect's default, or none for a wallet.
+    """A message before it is signed. `selector` None: the dialect's default, or none for a wallet.
 
     `has_body` False leaves the member Body out (it is optional).
     """
@@ -65,7 +65,7 @@ def header_of(draft: Draft) -> dict[str, JsonValue]:
 
 
 def content_of(draft: Draft) -> dict[str, JsonValue]:
-    """What of a draft is hashed and signed."""
+    """The parts of a draft that are hashed and signed."""
     body: dict[str, JsonValue] = {"Body": draft.body} if draft.has_body else {}
     return {"Header": header_of(draft), **body}
 
@@ -77,23 +77,23 @@ def sign(draft: Draft, key: Signs) -> dict[str, JsonValue]:
 
 
 def write(envelope: Mapping[str, JsonValue]) -> bytes:
-    """An envelope as it is posted."""
+    """An envelope in the form in which it is posted."""
     return json.dumps(envelope, ensure_ascii=False).encode()
 
 
 def check_draft(draft: Draft, max_bytes: int) -> None:
-    """Whether a receiver's door would take the draft in, once it is signed, by whatever key under whatever selector.
+    """Check that a receiver's inbox would accept the draft, once it is signed with any key under any selector.
 
-    Raises TheirError as the door does: TOO_LARGE, NOT_I_JSON, WRONG_SHAPE.
+    Raises TheirError as the inbox does: TOO_LARGE, NOT_I_JSON, WRONG_SHAPE.
     """
     signed = sign(replace(draft, selector=_LONGEST_SELECTOR), _NoKey())
     read_envelope(parse(write(signed), max_bytes=max_bytes))
 
 
 def seal(content: Mapping[str, JsonValue], key: Signs) -> dict[str, JsonValue]:
-    """`content` ({Header, Body?}) with Hash and Signature over its canonical text.
+    """`content` ({Header, Body?}) with the Hash and Signature of its canonical text.
 
-    Raises TheirError(NOT_I_JSON) where it has none.
+    Raises TheirError(NOT_I_JSON) if it has none.
     """
     header = content["Header"]
     if not isinstance(header, dict):

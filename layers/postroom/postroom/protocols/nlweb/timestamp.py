@@ -1,4 +1,4 @@
-"""`Timestamp`: RFC 3339 in UTC (decision "Timestamps"), and the window it must lie in (decision "Time window")."""
+"""`Timestamp`: RFC 3339 in UTC (decision "Timestamps"), and the window for it (decision "Time window")."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from postroom.core.errors import TheirError
 from postroom.protocols.nlweb.reasons import TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD, WRONG_SHAPE
 
-# Hours to 23: later Pythons read 24:00 as midnight, which RFC 3339 §5.6 does not have.
+# Hours to 23: later Pythons read 24:00 as midnight, which RFC 3339 §5.6 does not allow.
 _FORM = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|\+00:00)",
 )
@@ -16,10 +16,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def read_timestamp(text: str) -> int:
-    """Milliseconds since the epoch, further digits cut off.
+    """Milliseconds since the epoch; further digits are cut off.
 
-    Raises TheirError(WRONG_SHAPE) for everything but RFC 3339 with `Z` or `+00:00` and 0 to 9 fraction digits.
-    A leap second is no such time: clocks that count the epoch's seconds cannot place it.
+    Raises TheirError(WRONG_SHAPE) for everything but RFC 3339 with `Z` or `+00:00` and 0 to 9 fraction digits. A leap
+    second is refused, because clocks that count seconds since the epoch cannot represent it.
     """
     if _FORM.fullmatch(text):
         try:
@@ -34,13 +34,13 @@ def read_timestamp(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TimestampWindow:
-    """How far a Timestamp may lie from the door's clock, in seconds, both ends included."""
+    """How far a Timestamp may be from the inbox's clock, in seconds, both ends included."""
 
     max_age_seconds: int = 24 * 3600
     max_skew_seconds: int = 120
 
     def check(self, timestamp_ms: int, received_at_ms: int) -> None:
-        """Raises TheirError(TIMESTAMP_TOO_OLD | TIMESTAMP_TOO_NEW)."""
+        """Check that a Timestamp is in the window. Raises TheirError(TIMESTAMP_TOO_OLD | TIMESTAMP_TOO_NEW)."""
         age_ms = received_at_ms - timestamp_ms
         if age_ms > self.max_age_seconds * 1000:
             raise TheirError(

@@ -18,7 +18,7 @@ def check_at_door(
     window: TimestampWindow,
     max_bytes: int,
 ) -> NlwebEnvelope:
-    """Everything about a message that needs no look-up, in the order of decision "Answers".
+    """All checks of a message that need no look-up, in the order of decision "Answers".
 
     Raises TheirError with a reason of kind refusal.
     """
@@ -30,6 +30,6 @@ def check_at_door(
 
 
 def check_signature(envelope: NlwebEnvelope, key: PublicKey) -> None:
-    """Raises TheirError(SIGNATURE_INVALID)."""
+    """Verify the signature. Raises TheirError(SIGNATURE_INVALID)."""
     if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
         raise TheirError(SIGNATURE_INVALID)
