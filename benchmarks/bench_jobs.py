@@ -264,7 +264,7 @@ def _swings(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
         for _ in mover.move(lines):
             pass
         ours = time.perf_counter() - began
-        assert tally.take()["lines.swung"] == rows
+        assert tally.take()["lines.repointed"] == rows
         at = {item["sk"]["S"]: item["o"]["S"] for item in deployed.rows("PostTable") if item["pk"]["S"] == "bench#0"}
 
         def bare(line: ChunkLine) -> None:

@@ -27,11 +27,11 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Respond to one request."""
     request = read_request(event)
     response = router.respond(request)
-    metrics.add_metric("CounterRefused" if response.reason else "CounterAnswered", MetricUnit.Count, 1)
+    metrics.add_metric("MailboxApiRefused" if response.reason else "MailboxApiAnswered", MetricUnit.Count, 1)
     if response.unreadable:
-        metrics.add_metric("CounterUnreadable", MetricUnit.Count, response.unreadable)
+        metrics.add_metric("MailboxApiUnreadable", MetricUnit.Count, response.unreadable)
     if response.reason:
-        metrics.add_metric(f"CounterRefused{response.reason}", MetricUnit.Count, 1)
+        metrics.add_metric(f"MailboxApiRefused{response.reason}", MetricUnit.Count, 1)
         # No name of a mailbox: who asks for one need not have it.
         logger.info("refused", reason=str(response.reason), status=response.status, request=context.aws_request_id)
     return write_response(response, request)

@@ -253,7 +253,7 @@ def test_a_refusal_is_a_problem_document_and_counted_by_reason(
     answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/status")
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (401, "application/problem+json")
     printed = capsys.readouterr().out
-    assert metrics(printed)["CounterRefusedTokenInvalid"] == [1]
+    assert metrics(printed)["MailboxApiRefusedTokenInvalid"] == [1]
     assert RECEIVER not in json.dumps(log_lines(printed)), "who asks for a mailbox need not have it"
 
 
@@ -306,5 +306,5 @@ def test_a_message_that_cannot_be_read_is_counted(
     opened.clients.s3.delete_object(Bucket=opened.bucket, Key="seg/1")
     page = said(ask(running, "GET", f"/mailboxes/{RECEIVER}/messages", token=sign_in(running)))
     assert (page["messages"], len(page["unreadable"])) == ([], 1)
-    assert metrics(capsys.readouterr().out)["CounterUnreadable"] == [1]
+    assert metrics(capsys.readouterr().out)["MailboxApiUnreadable"] == [1]
     assert page["unreadable"][0] in caplog.text

@@ -20,7 +20,7 @@ FATES = {fate.title() for fate in ClaimOutcome}
 CALLS = {
     r'"(\w+)",': lambda name: {name},
     r'"(\w+)" if response\.reason else "(\w+)",': lambda one, other: {one, other},
-    r'f"(Refused|CounterRefused)\{response\.reason\}",': lambda name: {f"{name}…"},
+    r'f"(Refused|MailboxApiRefused)\{response\.reason\}",': lambda name: {f"{name}…"},
     r"fate\.title\(\),": lambda: FATES,
     # Of the fates only these two have a reason that varies.
     r'f"\{fate\.title\(\)\}\{reason\}",': lambda: {"Discarded…", "Retried…"},

@@ -514,7 +514,7 @@ An instance reads a secret when it first needs it, and again after 45 seconds at
 not notice that a secret was repaired. A rule or a mailbox of the directory is cached for half a minute.
 
 S3 answers our roles the same whether stored bytes are gone or access is denied. An owner's page then lists the
-message under `unreadable`, and it is counted as `CounterUnreadable`, which has an alarm of its own. A registry of
+message under `unreadable`, and it is counted as `MailboxApiUnreadable`, which has an alarm of its own. A registry of
 names that is denied looks like one that was never set: check the role, if names that are in it are not known. (Roles
 that may list the bucket get different answers; ours may not, because the bucket holds the names of owners.)
 

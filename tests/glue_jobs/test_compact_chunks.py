@@ -76,7 +76,7 @@ def test_an_owner_sees_the_same_before_and_after_and_the_report_says_what_happen
     assert asked_after < asked_before / 5
     lines, objects, s3 = (of(report.counts, group) for group in ("lines", "objects", "s3"))
     assert lines["read"] == written.lines - written.corrupt
-    assert lines["swung"] == lines["kept"] == written.live
+    assert lines["repointed"] == lines["kept"] == written.live
     assert lines["refused"] == 0
     assert objects["read"] == written.segments
     assert objects["left"] == len(night.names("seg/"))
@@ -135,7 +135,7 @@ def test_long_lines_cross_spark_in_pieces_and_are_what_they_were(spark: SparkSes
     before, sizes = stack.shown(), [row.place.length for name in stack.mailboxes() for row in stack.rows(name)]
     assert min(sizes) < PIECE_BYTES < 8 * PIECE_BYTES < max(sizes)
     report = compact(spark, stack)
-    assert report.counts["lines.swung"] == written.live
+    assert report.counts["lines.repointed"] == written.live
     assert stack.shown() == before
     assert stack.pointed() == set(stack.names("chk/"))
 

@@ -137,7 +137,7 @@ def test_an_owner_who_looks_all_the_while_sees_the_same_sequence(ours: Clients, 
         Fated(victims[0], after_writes=look)
         counts = scene.job.compact(NOW, victims[0])
         assert looks == counts["s3.put"] + counts["dynamodb.write"] + counts["s3.delete"]
-        assert (counts["lines.swung"], counts["chunks"], counts["quarantined.objects"]) == (6, 3, 1)
+        assert (counts["lines.repointed"], counts["chunks"], counts["quarantined.objects"]) == (6, 3, 1)
         look()
         scene.settles(NOW + HOUR_MS)
 

@@ -97,7 +97,7 @@ def test_whether_it_moved_or_had_moved_on_each_row_has_left_its_source(removal: 
     evidence = removal.move()
     assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
     counts = removal.tally.take()
-    assert (counts["lines.swung"], counts["lines.refused"]) == (5, 1)
+    assert (counts["lines.repointed"], counts["lines.refused"]) == (5, 1)
     removal.mail.check(NOW)
 
 
@@ -177,5 +177,5 @@ def test_a_dry_run_moves_nothing_and_tells_what_would_be_past(removal: Removal) 
     would = removal.move(dry_run=True)
     assert removal.mail.deployed.dump() == before
     counts = removal.tally.take()
-    assert (counts["chunks"], counts["lines.swung"], counts["lines.refused"]) == (1, 0, 0)
+    assert (counts["chunks"], counts["lines.repointed"], counts["lines.refused"]) == (1, 0, 0)
     assert would == removal.move()

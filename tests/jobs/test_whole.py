@@ -95,7 +95,7 @@ def test_many_threads_do_what_one_does(mail: Mail) -> None:
         mail.acknowledge(row)
     with ThreadPoolExecutor(16) as pool, patch.multiple(chunks, FULL_BYTES=10_000, ENOUGH_BYTES=8_000):
         counts = Played(mail.deployed, RETAIN, pool=pool).compact(NOW)
-    assert (counts["lines.read"], counts["lines.swung"], counts["dropped.acked"]) == (lines, lines - read, read)
+    assert (counts["lines.read"], counts["lines.repointed"], counts["dropped.acked"]) == (lines, lines - read, read)
     assert counts["objects.collected"] == segments
     assert counts["chunks"] > 3
     assert set(mail.sizes()) == mail.needed()
@@ -126,4 +126,4 @@ def test_a_dry_run_changes_nothing(mail: Mail) -> None:
     assert mail.deployed.dump() == before
     assert place.object in mail.sizes()
     assert (counts["lines.kept"], counts["chunks"], counts["quarantined.objects"]) == (3, 1, 1)
-    assert not any(counts[name] for name in ("s3.put", "s3.delete", "dynamodb.write", "lines.swung"))
+    assert not any(counts[name] for name in ("s3.put", "s3.delete", "dynamodb.write", "lines.repointed"))

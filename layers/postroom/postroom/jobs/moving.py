@@ -75,7 +75,7 @@ class Mover:
         with self._tally.timed("swing"):
             # In as many parts as there are threads: handing over single lines would cost half as much as the requests.
             swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
-        self._tally.add("lines.swung", swung)
+        self._tally.add("lines.repointed", swung)
         self._tally.add("lines.refused", len(lines) - swung)
 
     def _swing_some(self, lines: Iterable[tuple[ChunkLine, Place]]) -> int:

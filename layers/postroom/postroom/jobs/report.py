@@ -85,7 +85,7 @@ class JobReport:
             "JobSeconds": round((self.ended - self.began) / 1000, 3),
             "JobRead": counts["lines.read"],
             "JobKept": counts["lines.kept"],
-            "JobSwung": counts["lines.swung"],
+            "JobRepointed": counts["lines.repointed"],
             "JobCollected": counts["objects.collected"],
             "JobExpired": sum_of(counts, "expired"),
             "JobQuarantined": counts["quarantined.objects"],
