@@ -1,4 +1,4 @@
-"""Compaction: its bytes by those that plain Spark sorts, its swings by bare updates, and what it buys a reader."""
+"""Compaction: its bytes by those that plain Spark sorts, its repoints by bare updates, and what it buys a reader."""
 
 import shutil
 import statistics
@@ -77,14 +77,14 @@ Spark as far as there are any.
 
 *Requests* of the embedded AWS are those that the job's report counts. There is no HEAD among them, nor in the job.
 
-*Swings* are the job's by bare `UpdateItem` calls with the same condition from as many threads, on the embedded AWS,
+*Repoints* are the job's by bare `UpdateItem` calls with the same condition from as many threads, on the embedded AWS,
 which writes some 900 a second.
 
 *What it buys*: one conversation of up to {_CONVERSATION:,} messages, read whole by `store.reader`, in requests to S3
 and milliseconds of the embedded AWS, where mail lies in segments of a hundred lines, of all mailboxes.
 
 Wanted: ≥ 0.70 of plain Spark; ≥ 2 × the threads; from all messages up the cost of one within 20 %; at most one GET an
-object, and one PUT a chunk; swings ≥ 0.80 of bare ones.
+object, and one PUT a chunk; repoints ≥ 0.80 of bare ones.
 """
 
 
@@ -110,7 +110,7 @@ def measure(effort: Effort) -> Sequence[Table]:
                 for name in ("a tenth", "all")
             ]
             asked = _requests(spark, deployed, endpoint, effort.messages // 10)
-            swings = [_swings(deployed, name, sizes[name]) for name in ("a tenth", "all")]
+            repoints = [_repoints(deployed, name, sizes[name]) for name in ("a tenth", "all")]
             bought = _bought(spark, deployed, endpoint, effort.messages // 10)
     return [
         Table("The byte path", ("messages", *_KINDS, "by threads", "by PySpark", "by plain Spark"), tuple(paths)),
@@ -118,7 +118,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         Table("Long lines", ("messages", *_KINDS, "by threads"), (long,)),
         Table("Over S3", ("messages", "processor", "by threads"), tuple(pooled)),
         Table("Requests", ("kind", "by objects", "by chunks"), asked),
-        Table("Swings", ("rows", "by bare updates"), tuple(swings)),
+        Table("Repoints", ("rows", "by bare updates"), tuple(repoints)),
         Table("What it buys", ("a conversation", "requests", "ms", "time"), bought),
     ]  # fmt: skip
 
@@ -251,7 +251,7 @@ def _requests(spark: SparkSession, deployed: Deployed, endpoint: str, messages: 
     )
 
 
-def _swings(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
+def _repoints(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
     """Rows that point to one object are asked to move to another, and then, bare, back."""
     dynamodb, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
     lines = _some_rows(deployed, rows)

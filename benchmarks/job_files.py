@@ -36,7 +36,7 @@ class AllLive:
     def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row]:
         return {key: Row(key, Wherever()) for key in keys}  # type: ignore[arg-type]
 
-    def swing(self, _key: RowKey, _source: str, _place: Place) -> bool:
+    def repoint(self, _key: RowKey, _source: str, _place: Place) -> bool:
         return True
 
 

@@ -7,7 +7,7 @@
 The same file on Glue 5 and on a laptop (`postroom jobs compact`). Spark moves and sorts; what is done to bucket and
 registers is in `postroom.jobs`, and may be done by any number of runs at once. The bytes of a line cross Spark once:
 
-    shares of hours ─▶ survey ══▶ by conversation, sorted ─▶ chunks, swings ══▶ evidence by object ─▶ collected
+    shares of hours ─▶ survey ══▶ by conversation, sorted ─▶ chunks, repoints ══▶ evidence by object ─▶ collected
                        GET, look-ups                         PUT, updates                             DELETE
 """
 

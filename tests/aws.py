@@ -219,9 +219,9 @@ class Deployed:
         }
 
     @property
-    def premises(self) -> AuditedStore:
+    def audited_store(self) -> AuditedStore:
         """The store, as an audit looks at it."""
-        return self.storage.premises
+        return self.storage.audited_store
 
     def item(self, table: str, **key: str) -> Json | None:
         """One item, read consistently."""

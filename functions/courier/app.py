@@ -41,8 +41,8 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
                     _send(outgoing)
                 case MailWaiting() | Notification() as carried:
                     _notify(carried)
-                case DiscardNotification() | DiscardSummaryDue() as notice:
-                    _tell(notice)
+                case DiscardNotification() | DiscardSummaryDue() as notification:
+                    _tell(notification)
                 case unknown:
                     assert_never(unknown)
         except Exception as error:
@@ -53,11 +53,11 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     return hand_out_again(failed)
 
 
-def _tell(notice: DiscardNotification | DiscardSummaryDue) -> None:
-    delivery = feedback.deliver(notice)
-    about = {"sender": notice.sender, "receiver": notice.receiver, "tries": notice.tries}
-    if isinstance(notice, DiscardNotification):
-        about |= {"correlation": notice.correlation, "reason": str(notice.reason)}
+def _tell(notification: DiscardNotification | DiscardSummaryDue) -> None:
+    delivery = feedback.deliver(notification)
+    about = {"sender": notification.sender, "receiver": notification.receiver, "tries": notification.tries}
+    if isinstance(notification, DiscardNotification):
+        about |= {"correlation": notification.correlation, "reason": str(notification.reason)}
     logger.info(str(delivery), extra=about)
     metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
 

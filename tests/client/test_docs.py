@@ -59,7 +59,7 @@ def run(code: str) -> dict[str, object]:
 
 
 def waiting(api: ApiStack) -> int:
-    return len(list(api.mail._shelves.all_filed(NAME, api.clock() + 10)))
+    return len(list(api.mail._listing.all_filed(NAME, api.clock() + 10)))
 
 
 READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))

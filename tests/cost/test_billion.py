@@ -162,8 +162,8 @@ def test_the_page_says_how_far_one_run_a_night_goes() -> None:
 
 
 def test_the_page_says_what_is_estimated() -> None:
-    lines, swings = counted.JOB_LINES_A_SECOND, counted.JOB_SWINGS_A_SECOND
-    assert f"a slot looks at {lines:,} lines a second, moves {swings:,}, and a run begins after a minute" in PROSE
+    lines, repoints = counted.JOB_LINES_A_SECOND, counted.JOB_REPOINTS_A_SECOND
+    assert f"a slot looks at {lines:,} lines a second, moves {repoints:,}, and a run begins after a minute" in PROSE
     assert counted.JOB_START_SECONDS == 60
 
 

@@ -14,7 +14,7 @@ from tests.faults.stack import FaultStack
 
 from postroom.pipeline.claims import unpack
 from postroom.storage.audit.audit import audit
-from postroom.storage.audit.collection import gather
+from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
@@ -53,7 +53,7 @@ class Judge:
 
     def audited(self) -> Iterator[str]:
         """What `postroom audit` finds, by the ledger that the door wrote."""
-        evidence = gather(self.stack.deployed.premises, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
+        evidence = collect_evidence(self.stack.deployed.audited_store, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
         for finding in audit(evidence, self._ledger()).problems:
             if finding.problem.grave:
                 yield f"{finding.problem} {finding.where} {finding.detail}"

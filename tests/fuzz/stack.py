@@ -158,7 +158,7 @@ def _profiles() -> Profiles:
 BUCKET, QUEUE, PROFILES = Bucket(), _Queue(), _profiles()
 _KEYS, _DIRECTORY = _Keys(), _Directory()
 _ROOM = QuotaCheck(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
-_INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, room=_ROOM, new_id=_new_id)
+_INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, quota_check=_ROOM, new_id=_new_id)
 
 NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
 NLWEB_INBOX = NlwebInbox(

@@ -12,7 +12,7 @@ from postroom.core.settings import DeploymentSettings
 from postroom.jobs.settings import CompactSettings, JobSettings
 from postroom.jobs.tally import Counts
 from postroom.storage.audit.audit import audit
-from postroom.storage.audit.collection import gather
+from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.reader import Filed, Reader, runs_of
 from postroom.storage.mail.register import Row
@@ -82,7 +82,7 @@ class JobStack:
 
     def audit(self) -> Findings:
         """What an audit finds; there are no identities (`seen`) of made-up mail."""
-        return audit(gather(self.deployed.premises, now=int(time.time()), retain_seconds=RETAIN_SECONDS))
+        return audit(collect_evidence(self.deployed.audited_store, now=int(time.time()), retain_seconds=RETAIN_SECONDS))
 
     def empty(self) -> None:
         """Take everything away, for the next test."""

@@ -36,7 +36,7 @@ SLOW = 4
 def a_slow_run(stack: JobStack, environment: dict[str, str], rate: int = SLOW) -> AbstractContextManager[Running]:
     """A run that has begun to swing rows: chunks are written, and some rows point to them."""
     slow = stack.arguments(write_units_per_second=rate)
-    return begun(command_of(SCRIPT, slow, environment, cores="2"), stack, swung)
+    return begun(command_of(SCRIPT, slow, environment, cores="2"), stack, repointed)
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def until(look: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def swung(stack: JobStack) -> int:
+def repointed(stack: JobStack) -> int:
     return sum(item.get("o", {}).get("S", "").startswith("chk/") for item in stack.deployed.rows("PostTable"))
 
 

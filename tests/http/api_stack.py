@@ -19,7 +19,7 @@ from postroom.http.notifications import NotificationTargetSettings
 from postroom.http.outbox import Sending
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
-from postroom.http.usage import Counting
+from postroom.http.usage import UsageTracker
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
@@ -193,8 +193,8 @@ class ApiStack:
         made.mailbox_api.users = self.users
         return made
 
-    def counting(self) -> Counting:
-        return self.parts().mailbox_api.counting
+    def usage_tracker(self) -> UsageTracker:
+        return self.parts().mailbox_api.usage_tracker
 
     def sending(self, clients: Clients) -> Sending:
         return self.parts(clients).mailbox_api.sending

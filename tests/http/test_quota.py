@@ -90,7 +90,7 @@ def test_a_filtered_listing_does_not_correct_the_usage(
 def test_messages_filed_during_a_listing_stay_counted(api: ApiStack, usages: Usages, owner: Owner) -> None:
     begun = usages.read(SHOP)
     filed(api, usages, "x")
-    api.counting().end(SHOP, begun, 0, 0)
+    api.usage_tracker().end(SHOP, begun, 0, 0)
     assert usages.read(SHOP).messages == 1
 
 

@@ -15,7 +15,7 @@ from postroom.jobs.reading import Read, raw_lines, read_line
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.audit.audit import audit
-from postroom.storage.audit.collection import gather
+from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Finding
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.past import PAST, Stand, stand_of
@@ -155,7 +155,7 @@ class Mail:
 
     def problems(self, now: int) -> tuple[Finding, ...]:
         """What an audit finds wrong."""
-        return audit(gather(self.deployed.premises, now=now // 1000, retain_seconds=RETAIN)).problems
+        return audit(collect_evidence(self.deployed.audited_store, now=now // 1000, retain_seconds=RETAIN)).problems
 
     def stored(self) -> tuple[object, object]:
         """The rows, and all objects."""

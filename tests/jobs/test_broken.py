@@ -27,7 +27,7 @@ LEFT = r"what is left is what is needed"
 def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
     """Without `o = :src`: who sleeps moves rows back to what was collected meanwhile."""
 
-    def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
+    def repoint(self: Any, key: RowKey, _source: str, place: Place) -> bool:
         self._table.update(
             primary_key(key.pk, key.sk),
             "SET o = :o, off = :off, len = :len",
@@ -39,13 +39,13 @@ def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
         return True
 
-    patch.setattr(Registers, "swing", swing)
+    patch.setattr(Registers, "repoint", repoint)
 
 
 def swings_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
     """Without any condition: what was acknowledged meanwhile is live again."""
 
-    def swing(self: Any, key: RowKey, _source: str, place: Place) -> bool:
+    def repoint(self: Any, key: RowKey, _source: str, place: Place) -> bool:
         self._table.update(
             primary_key(key.pk, key.sk),
             "SET st = :live, o = :o, off = :off, len = :len, c = :c",
@@ -56,7 +56,7 @@ def swings_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
         return True
 
-    patch.setattr(Registers, "swing", swing)
+    patch.setattr(Registers, "repoint", repoint)
 
 
 def takes_absent_rows_for_past(patch: pytest.MonkeyPatch) -> None:
@@ -68,13 +68,13 @@ def takes_absent_rows_for_past(patch: pytest.MonkeyPatch) -> None:
 
 def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
     """A source is deleted before its rows are swung."""
-    really = Mover._swing
+    really = Mover._repoint
 
-    def swing(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
+    def repoint(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
         self._bucket.delete_all(sorted({line.source for line in chunk}))
         yield from really(self, chunk, places)
 
-    patch.setattr(Mover, "_swing", swing)
+    patch.setattr(Mover, "_repoint", repoint)
 
 
 def takes_what_lies_elsewhere_for_moving(patch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,7 @@ def test_throttled_it_waits_longer_and_longer_and_is_answered_in_the_end(table: 
 def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
     key = table.live()
     table.throttle(1000)
-    for attempt in (lambda: table.registers.find_all([key]), lambda: table.registers.swing(key, "seg/s", CHUNK)):
+    for attempt in (lambda: table.registers.find_all([key]), lambda: table.registers.repoint(key, "seg/s", CHUNK)):
         table.asked.clear()
         with pytest.raises(NotNowError) as error:
             attempt()
@@ -164,7 +164,7 @@ def test_what_is_no_matter_of_time_is_not_asked_again(table: Table) -> None:
 
 def test_a_row_that_is_at_the_source_is_moved_and_else_stays_what_it_was(table: Table) -> None:
     key = table.live()
-    assert table.registers.swing(key, "seg/s", CHUNK) is True
+    assert table.registers.repoint(key, "seg/s", CHUNK) is True
     assert table.register.find(key) == Row(key, CHUNK, "b.com")
     assert table.writes.taken == [1]
 
@@ -175,14 +175,14 @@ def test_a_row_that_has_moved_on_stays_where_it_is(table: Table) -> None:
     swept = row_key("a.com", 1, 0, "swept")
     before = table.deployed.rows("PostTable")
     for key in (acknowledged, elsewhere, swept):
-        assert table.registers.swing(key, "seg/s", CHUNK) is False
+        assert table.registers.repoint(key, "seg/s", CHUNK) is False
     assert table.deployed.rows("PostTable") == before, "and none is made"
 
 
 def test_asked_twice_a_row_moves_once(table: Table) -> None:
     key = table.live()
-    assert table.registers.swing(key, "seg/s", CHUNK) is True
-    assert table.registers.swing(key, "seg/s", CHUNK) is False
+    assert table.registers.repoint(key, "seg/s", CHUNK) is True
+    assert table.registers.repoint(key, "seg/s", CHUNK) is False
     assert table.register.find(key) == Row(key, CHUNK, "b.com")
 
 
@@ -197,6 +197,6 @@ def test_whose_answer_is_lost_asks_again_and_hears_that_it_was_done_before(table
         return answered
 
     between(table.dynamodb, answer)
-    assert table.registers.swing(key, "seg/s", CHUNK) is False
+    assert table.registers.repoint(key, "seg/s", CHUNK) is False
     assert table.register.find(key) == Row(key, CHUNK, "b.com")
     assert table.writes.taken == [1, 1], "each try is paid for"

@@ -152,7 +152,7 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
     def away(*_: object, **__: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    worker._announcer.announce = away  # type: ignore[method-assign]
+    worker._notification_trigger.trigger = away  # type: ignore[method-assign]
     report = worker.work(records)
     assert report.failed == ()
     assert sorted(outcome.fate for outcome in report.outcomes) == [
@@ -254,7 +254,7 @@ def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    monkeypatch.setattr(notifier._turns, "followed", away)
+    monkeypatch.setattr(notifier._debounce, "followed", away)
     assert [notifier.call(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
     come_to_rest(stack)
     assert len(told(stack)) == 1, "they take one turn between them"
@@ -278,7 +278,7 @@ def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, mon
         raise NotNowError(STORE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(notifier._turns, "take", away)
+        patch.setattr(notifier._debounce, "take", away)
         patch.setattr(notifier._targets, "find", away)
         assert notifier.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
         assert notifier.tell(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING

@@ -117,7 +117,7 @@ class PipelineStack:
         made.pipeline.forwarding = self.forwarding
         made.pipeline.pool = self.pool
         made.pipeline.judges = {"nlweb": made.pipeline.nlweb_judge, **self.further_judges}
-        made.outbound.postman = EnvelopeSender(self.our_keys, self.outbound, OwnFaults())
+        made.outbound.envelope_sender = EnvelopeSender(self.our_keys, self.outbound, OwnFaults())
         made.outbound.buffers = self.manifests
         made.outbound.carriers = dict.fromkeys(TargetKind, self.carriers)
         return made

@@ -13,7 +13,7 @@ from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
-from postroom.storage.layout import sender_group, told_group
+from postroom.storage.layout import feedback_group, sender_group
 
 SOURCE = "192.0.2.1"
 
@@ -54,8 +54,8 @@ def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(stack: Pipel
     letter = DeadLetter("handle", stack.queued(stack.envelope()).body)
     stack.clock.now += HORIZON
     stack.dead_letter_handler().keep([letter])
-    assert stack.deployed.groups("CourierQueue") == list(map(told_group, (SENDER, "other.com", SENDER)))
-    assert told_group(SENDER) != told_group("other.com")
+    assert stack.deployed.groups("CourierQueue") == list(map(feedback_group, (SENDER, "other.com", SENDER)))
+    assert feedback_group(SENDER) != feedback_group("other.com")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_the_courier_sends_back_stays_in_its_group(
     stack.courier().deliver(stack.notices()[0])
     assert isinstance(waiting := stack.notices()[1], form)
     assert stack.courier().deliver(waiting) is then
-    assert stack.deployed.groups("CourierQueue") == [told_group(SENDER)] * sent
+    assert stack.deployed.groups("CourierQueue") == [feedback_group(SENDER)] * sent
 
 
 @pytest.mark.parametrize("body", ["", "no claim"])

@@ -35,7 +35,7 @@ class Refusing(NlwebJudge):
         verdict = self._real.judge(claim)
         if isinstance(verdict, Retry):
             return verdict
-        return Discarded(KEY_NOT_FOUND, "", verdict.correlation, verdict.telling)
+        return Discarded(KEY_NOT_FOUND, "", verdict.correlation, verdict.feedback_request)
 
 
 class Play:

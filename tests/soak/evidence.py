@@ -13,7 +13,7 @@ from tests.soak.stack import RECEIVER, SoakStack
 
 from postroom.demo.names import BOB
 from postroom.storage.audit.audit import audit
-from postroom.storage.audit.collection import gather
+from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import read_ledger
@@ -57,7 +57,7 @@ def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: i
 def audited(stack: SoakStack, logs: Path) -> Findings:
     """What `postroom audit` finds, with what the doors logged as its ledger."""
     retain_seconds = int(stack.deployment.outputs["RetainSeconds"])
-    evidence = gather(stack.demo.storage.premises, now=int(time.time()), retain_seconds=retain_seconds)
+    evidence = collect_evidence(stack.demo.storage.audited_store, now=int(time.time()), retain_seconds=retain_seconds)
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
 
 

@@ -20,7 +20,7 @@ from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.audit.audit import RUN_MS, audit
-from postroom.storage.audit.collection import gather
+from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.evidence import AuditEvidence, Remembered, Standing
 from postroom.storage.audit.findings import AuditOutcome, Findings
 from postroom.storage.audit.problems import AuditProblem
@@ -62,7 +62,9 @@ class AuditedStack:
 
     def audit(self, *, read_bytes: bool = True, now: float = 0, at: Deployed | None = None) -> Findings:
         now = int(now or self.stack.clock.now)
-        evidence = gather((at or self.deployed).premises, now=now, retain_seconds=RETAIN, read_bytes=read_bytes)
+        evidence = collect_evidence(
+            (at or self.deployed).audited_store, now=now, retain_seconds=RETAIN, read_bytes=read_bytes
+        )
         return audit(evidence, read_ledger(self.log))
 
     def change(self, key: RowKey, **changed: Any) -> None:
@@ -243,7 +245,7 @@ def test_a_request_that_died_without_a_reply_is_told_apart(audited: AuditedStack
 
 def test_without_a_ledger_the_store_is_held_against_itself(audited: AuditedStack) -> None:
     audited.filed()
-    findings = audit(gather(audited.deployed.premises, now=int(NOW), retain_seconds=RETAIN))
+    findings = audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN))
     assert (findings.clean, findings.accepted, findings.rows) == (True, None, Counter({AuditOutcome.FILED: 1}))
 
 
@@ -449,7 +451,7 @@ def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audit
 
 def test_without_a_ledger_no_row_is_missed_in_it(audited: AuditedStack) -> None:
     audited.filed()
-    assert audit(gather(audited.deployed.premises, now=int(NOW), retain_seconds=RETAIN)).untold == 0
+    assert audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN)).untold == 0
 
 
 def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None:

@@ -26,7 +26,7 @@ def test_a_share_of_nothing_is_nothing(limits: FeedbackLimits) -> None:
 
 
 def test_the_room_of_a_buffer_is_apart_from_the_share_of_the_domain_of_its_name(limits: FeedbackLimits) -> None:
-    assert [limits.take_room("b.com", 7, 2) for _ in range(3)] == [True, True, False]
+    assert [limits.take_of_buffer("b.com", 7, 2) for _ in range(3)] == [True, True, False]
     assert limits.take("b.com", 7, 1)
 
 
@@ -40,7 +40,7 @@ def test_what_is_withheld_is_counted_by_code_and_one_summary_is_asked_for(limits
     assert limits.withhold("b.com", 7, "KeyRevoked")
     # Not asked for yet: whoever died in between is made good by the next.
     assert limits.withhold("b.com", 7, "KeyRevoked")
-    limits.asked("b.com", 7)
+    limits.note_requested("b.com", 7)
     assert not limits.withhold("b.com", 7, "TooLate")
     assert limits.summary("b.com", 7, FIRST).codes == {"KeyRevoked": 2, "TooLate": 1}
 

@@ -8,7 +8,7 @@ from postroom.storage.layout import (
     ROW_PREFIX,
     RowKey,
     claim_name,
-    conversation_shelf,
+    conversation_alias,
     reply_name,
     row_key,
     seen_key_dm3,
@@ -82,11 +82,11 @@ def test_a_dm3_message_is_its_receiver_its_sender_its_hash_and_whether_that_was_
     assert seen_key_dm3("bob.eth", "alice.eth", "ab", verified=False).startswith("u#")
 
 
-def test_a_shelf_tells_conversations_apart_and_names_nobody() -> None:
-    shelf = conversation_shelf("bob.eth", "alice.eth")
-    assert shelf == conversation_shelf("bob.eth", "alice.eth")
-    assert shelf not in (conversation_shelf("bob.eth", "eve.eth"), conversation_shelf("eve.eth", "alice.eth"))
-    assert "alice" not in shelf
+def test_an_alias_tells_conversations_apart_and_names_nobody() -> None:
+    alias = conversation_alias("bob.eth", "alice.eth")
+    assert alias == conversation_alias("bob.eth", "alice.eth")
+    assert alias not in (conversation_alias("bob.eth", "eve.eth"), conversation_alias("eve.eth", "alice.eth"))
+    assert "alice" not in alias
 
 
 @pytest.mark.parametrize(("one", "other"), [("192.0.2.1", "192.0.2.254"), ("2001:db8::1", "2001:db8:0:ffff::1")])

@@ -32,7 +32,7 @@ def targets(deployed: Deployed) -> NotificationTargets:
 
 @pytest.fixture
 def turns(deployed: Deployed) -> Debounce:
-    return deployed.storage.turns
+    return deployed.storage.debounce
 
 
 @pytest.fixture

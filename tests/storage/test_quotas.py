@@ -36,7 +36,7 @@ def usages(deployed: Deployed) -> Usages:
 def test_a_message_fits_where_neither_bound_is_passed_by_it(
     quota: Quota, held: tuple[int, int], more: int, fits: bool
 ) -> None:
-    assert quota.has_room(*held, more) is fits
+    assert quota.admits(*held, more) is fits
 
 
 @pytest.mark.parametrize(

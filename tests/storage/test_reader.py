@@ -33,7 +33,7 @@ class Mailbox:
         self.objects.put(name, data)
         return places
 
-    def swing(self, row: Row, place: Place) -> None:
+    def repoint(self, row: Row, place: Place) -> None:
         """What compaction does to a row."""
         self.deployed.clients.dynamodb.update_item(
             TableName=self.deployed.tables["PostTable"],
@@ -140,7 +140,7 @@ def test_on_a_404_the_row_is_read_again_and_the_message_fetched_where_it_moved(m
     before = row_of(mailbox, key)
     assert before.place is not None
     place = mailbox.put("chk/x", other, key)[1]
-    mailbox.swing(before, place)
+    mailbox.repoint(before, place)
     mailbox.deployed.clients.s3.delete_object(Bucket=mailbox.deployed.bucket, Key=before.place.object)
     filed = mailbox.reader.fetch(before)
     assert filed is not None
@@ -201,7 +201,7 @@ def test_of_neighbours_that_moved_or_went_meanwhile_each_row_is_read_again(mailb
     for key, place in zip((moved, gone), mailbox.put("seg/one", moved, gone), strict=True):
         mailbox.register.file(key, place, "b.com")
     before = [row_of(mailbox, moved), row_of(mailbox, gone)]
-    mailbox.swing(before[0], mailbox.put("chk/x", moved)[0])
+    mailbox.repoint(before[0], mailbox.put("chk/x", moved)[0])
     mailbox.register.acknowledge(gone, 100)
     mailbox.deployed.clients.s3.delete_object(Bucket=mailbox.deployed.bucket, Key="seg/one")
     assert [filed.line.row for filed in mailbox.reader.fetch_all(before)] == [moved]
@@ -223,7 +223,7 @@ def test_a_missing_object_is_missing_to_a_role_that_may_not_list_the_bucket(
     row = mailbox.register.find(key)
     assert row is not None
     [moved] = mailbox.put("chk/1", key)
-    mailbox.swing(row, moved)
+    mailbox.repoint(row, moved)
     get_object = mailbox.deployed.clients.s3.get_object
 
     def denied(**request: object) -> object:

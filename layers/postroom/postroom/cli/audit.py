@@ -74,13 +74,15 @@ def audit(
 
 def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
     from postroom.storage.audit.audit import audit as judge
-    from postroom.storage.audit.collection import gather
+    from postroom.storage.audit.collection import collect_evidence
     from postroom.storage.mail.ledger import read_ledger
 
     now, retain_seconds = time.time(), int(opened.output("RetainSeconds"))
     # Up to now, not further: the queues are looked at after this moment, and held every claim of it that waits.
     lines = ledger if since is None else _inbox_log(opened, since=now - since * 3600, until=now)
-    evidence = gather(opened.storage.premises, now=int(now), retain_seconds=retain_seconds, read_bytes=read_bytes)
+    evidence = collect_evidence(
+        opened.storage.audited_store, now=int(now), retain_seconds=retain_seconds, read_bytes=read_bytes
+    )
     findings = judge(evidence, None if lines is None else read_ledger(lines))
     if (since or ledger) and not any((findings.accepted or {}).values()):
         told = "the inbox's log has no message in that time; LogLevel must be INFO"
@@ -109,7 +111,7 @@ def _described(findings: "Findings") -> JsonValue:
         "discarded": dict(findings.discarded),
         "synchronous": {"answered": findings.answered, "unanswered": findings.unanswered},
         "feedback": {"settled": findings.told, "begun": findings.telling},
-        "queued": {"claims": evidence.claims_waiting, "notices": evidence.notices_waiting},
+        "queued": {"claims": evidence.claims_waiting, "notices": evidence.courier_waiting},
         "untold": findings.untold,
         "orphans": {"objects": evidence.orphans, "bytes": evidence.orphan_bytes},
         "problems": {str(problem): findings.count(problem) for problem in AuditProblem},
@@ -146,7 +148,7 @@ def _print(findings: "Findings") -> None:
     for reason, count in sorted(findings.discarded.items()):
         print(f"discarded, {safe(reason)}: {count}")
     print(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
-    print(f"Feedback: {findings.told} settled, {findings.telling} begun; {evidence.notices_waiting} notices queued")
+    print(f"Feedback: {findings.told} settled, {findings.telling} begun; {evidence.courier_waiting} notices queued")
     print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:

@@ -276,7 +276,7 @@ def _has_owner(opened: OpenDeployment, mailbox: "MailboxRecord") -> bool:
 
 def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
     """How many messages wait, of how many bytes; the stored count is corrected."""
-    counting = opened.deployment.mailbox_api.counting
+    counting = opened.deployment.mailbox_api.usage_tracker
     begun = counting.begin(name)
     sizes = [
         row.place.length
@@ -308,7 +308,7 @@ def _kept(opened: OpenDeployment, name: str) -> str:
 def _describe(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
-    directory, quota = opened.storage.directory, opened.deployment.mailbox_api.counting.quota(name)
+    directory, quota = opened.storage.directory, opened.deployment.mailbox_api.usage_tracker.quota(name)
     mailbox, dm3 = directory.mailbox(name), directory.dm3_mailbox(name)
     return {
         "name": name,

@@ -143,7 +143,7 @@ def _acknowledge(opened: OpenDeployment, mailbox: str, ids: list[str], *, as_jso
                 raise NotFoundFault(f"there is no message {each} in {mailbox}")
             freed += [size] if size else []
     finally:
-        opened.deployment.mailbox_api.counting.gone(mailbox, freed)
+        opened.deployment.mailbox_api.usage_tracker.gone(mailbox, freed)
     if as_json:
         print_json({"acknowledged": list(ids)})
     else:

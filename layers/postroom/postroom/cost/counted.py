@@ -124,7 +124,7 @@ SENT_CPU_MS: Final = 4.5
 """The counter's, of a message that an owner sends, 2026-11-22: of `PostOffice.send` in tests/cost, by no benchmark."""
 JOB_LINES_A_SECOND: Final = 3_000
 """Of 2,000 bytes, for each slot of a worker: read, looked up, and told of or handed on. An estimate, 2026-11-23."""
-JOB_SWINGS_A_SECOND: Final = 600
+JOB_REPOINTS_A_SECOND: Final = 600
 """Of rows, for each slot: an UpdateItem takes boto3 as long as half of WORKER_CPU_MS. An estimate."""
 JOB_START_SECONDS: Final = 60
 """Until Spark is up and the library is installed. An estimate."""

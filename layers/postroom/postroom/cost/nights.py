@@ -118,7 +118,7 @@ def run_of(lines_a_day: float, size: int, segments_a_line: float, nights: Nights
         move=_phase(
             survivors * (1 + moved),
             tasks=shuffled / counted.JOB_TASK_BYTES,
-            a_second=counted.JOB_SWINGS_A_SECOND,
+            a_second=counted.JOB_REPOINTS_A_SECOND,
             units=nights.writes,
             workers=nights.workers,
         ),

@@ -55,7 +55,7 @@ from postroom.http.request_parts import is_known, read_body, read_query
 from postroom.http.response import HttpResponse
 from postroom.http.router import Handler, Route, RoutedRequest, Router
 from postroom.http.sign_in import SignIn
-from postroom.http.usage import Counting
+from postroom.http.usage import UsageTracker
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import row_of
@@ -180,17 +180,17 @@ class MailHandlers:
     def __init__(
         self,
         *,
-        shelves: MessageListing,
+        listing: MessageListing,
         register: Register,
-        counting: Counting,
+        usage_tracker: UsageTracker,
         pool: Executor,
         retain_seconds: int,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
-        self._shelves = shelves
+        self._listing = listing
         self._register = register
-        self._counting = counting
+        self._usage_tracker = usage_tracker
         self._pool = pool
         self._retain_seconds = retain_seconds
         self._clock = clock
@@ -213,10 +213,10 @@ class MailHandlers:
         """A page; if it is empty and the client wants to wait, the first message that arrives within some seconds."""
         wanted = read_query(call.request.query, PageQuery)
         whole = not (wanted.after or wanted.conversation)
-        begun = self._counting.begin(call.mailbox) if whole else None
+        begun = self._usage_tracker.begin(call.mailbox) if whole else None
         page = self._awaited(call.mailbox, wanted, 0.0 if call.request.method == "HEAD" else wanted.wait)
         if page.empty:
-            self._counting.end(call.mailbox, begun, 0, 0)
+            self._usage_tracker.end(call.mailbox, begun, 0, 0)
         return self._page(call.mailbox, page, whole=whole)
 
     def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> ListedPage:
@@ -228,19 +228,19 @@ class MailHandlers:
         """
         begun, partner = self._clock(), read_partner(wanted.conversation)
         fetched_by = begun + max(FETCH_SECONDS, wait + FETCH_AFTER_WAIT_SECONDS)
-        stays = self._shelves.behind(mailbox, wanted.after, partner) if wait else None
+        stays = self._listing.behind(mailbox, wanted.after, partner) if wait else None
         while True:
-            page = self._shelves.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
+            page = self._listing.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
             left = begun + wait - self._clock()
             if left <= 0 or not page.empty:
                 return page
             self._sleep(min(POLL_SECONDS, left))
-            if stays is not None and self._shelves.came_behind(mailbox, wanted.after, partner, stays):
+            if stays is not None and self._listing.came_behind(mailbox, wanted.after, partner, stays):
                 return ANOTHER_PASS
 
     def message(self, call: RoutedRequest) -> HttpResponse:
         """One message, by its id."""
-        filed = self._shelves.filed(call.mailbox, call.id)
+        filed = self._listing.filed(call.mailbox, call.id)
         # The message of an id never changes.
         etag = f'"{call.id}"'
         if is_known(call.request.headers.get("if-none-match", ""), etag):
@@ -249,7 +249,7 @@ class MailHandlers:
 
     def envelope(self, call: RoutedRequest) -> HttpResponse:
         """The envelope, unchanged; one larger than a response in parts."""
-        data = self._shelves.filed(call.mailbox, call.id).line.envelope.encode()
+        data = self._listing.filed(call.mailbox, call.id).line.envelope.encode()
         headers, wanted = {"Accept-Ranges": "bytes"}, call.request.headers.get("range", "")
         # Ranges apply to GET only (RFC 9110 §14.2), and a response without a body is never too large.
         if call.request.method == "HEAD":
@@ -262,27 +262,27 @@ class MailHandlers:
 
     def conversations(self, call: RoutedRequest) -> HttpResponse:
         """The conversations of the mailbox."""
-        return respond(self._shelves.conversations(call.mailbox))
+        return respond(self._listing.conversations(call.mailbox))
 
     def status(self, call: RoutedRequest) -> HttpResponse:
         """The number and size of the messages."""
-        begun = self._counting.begin(call.mailbox)
-        status = self._shelves.status(call.mailbox)
+        begun = self._usage_tracker.begin(call.mailbox)
+        status = self._listing.status(call.mailbox)
         if not status.more:
-            self._counting.end(call.mailbox, begun, status.waiting, status.bytes)
-        quota = self._counting.quota(call.mailbox)
+            self._usage_tracker.end(call.mailbox, begun, status.waiting, status.bytes)
+        quota = self._usage_tracker.quota(call.mailbox)
         return respond(replace(status, max_messages=quota.messages or None, max_bytes=quota.bytes or None))
 
     def incoming(self, call: RoutedRequest) -> HttpResponse:
         """The messages in the form of dm3's reference: as many as fit into a response."""
-        waiting = self._shelves.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
+        waiting = self._listing.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
         return respond_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
 
     def acknowledge(self, call: RoutedRequest) -> HttpResponse:
         """Acknowledge messages, each by itself: one failure does not undo the others."""
         ids = list(dict.fromkeys(read_body(call.request, "application/json", Acknowledgements).ids))
         done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
-        self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
+        self._usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         became = list(zip(ids, done, strict=True))
         return respond(
             Acknowledged(
@@ -297,10 +297,10 @@ class MailHandlers:
         body = read_body(call.request, "application/json", ReferenceAcknowledgements)
         wanted = by_hash.by_partner(body.acknowledgements)
         until = self._clock() + FETCH_SECONDS
-        rows, whole = by_hash.named(self._shelves.all_filed(call.mailbox, until, wanted), wanted)
+        rows, whole = by_hash.named(self._listing.all_filed(call.mailbox, until, wanted), wanted)
         # The messages that were found are acknowledged in any case, so that the next attempt has fewer to find.
         done = side_by_side(self._pool, self._acknowledged, rows)
-        self._counting.gone(call.mailbox, [it.freed for it in done if it.freed])
+        self._usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         if any(it.gone is None for it in done) or not whole:
             raise NotNowError(STORE_UNAVAILABLE)
         return respond(None)
@@ -318,7 +318,7 @@ class MailHandlers:
         status = b""
         if not page.messages:
             nothing = whole and not page.more
-            status = b',"status":' + respond(NOTHING_WAITS if nothing else self._shelves.status(mailbox)).body
+            status = b',"status":' + respond(NOTHING_WAITS if nothing else self._listing.status(mailbox)).body
         cursor, more = respond(page.cursor).body, b"true" if page.more else b"false"
         unreadable = b',"unreadable":' + respond(page.unreadable).body if page.unreadable else b""
         body = b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + unreadable + status

@@ -11,7 +11,7 @@ from postroom.storage.limits.quotas import Quota, Usage, Usages
 _log: Final = logging.getLogger(__name__)
 
 
-class Counting:
+class UsageTracker:
     """Counts usage.
 
     `quota`: the deployment's. A usage that cannot be written now is corrected by the next full read.

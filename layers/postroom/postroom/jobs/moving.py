@@ -47,10 +47,10 @@ class Mover:
         for chunk in cut(lines):
             following = chunk, self._pool.submit(self._write, chunk)
             if written:
-                yield from self._swing(written[0], written[1].result())
+                yield from self._repoint(written[0], written[1].result())
             written = following
         if written:
-            yield from self._swing(written[0], written[1].result())
+            yield from self._repoint(written[0], written[1].result())
 
     def _write(self, chunk: Sequence[ChunkLine]) -> Sequence[Place]:
         self._tally.add("chunks")
@@ -61,9 +61,9 @@ class Mover:
                 self._bucket.put_new(places[0].object, data, _JSON_LINES)
             return places
 
-    def _swing(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
+    def _repoint(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
         if not self._dry_run:
-            self._swing_all(list(zip(chunk, places, strict=True)))
+            self._repoint_all(list(zip(chunk, places, strict=True)))
         # Whether it was repointed or not, the row no longer points to the line's source, or would not after a real run.
         answered: dict[str, list[int]] = defaultdict(list)
         for line in chunk:
@@ -71,12 +71,12 @@ class Mover:
         for source, numbers in answered.items():
             yield ObjectEvidence(source, 0, bits(numbers))
 
-    def _swing_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
-        with self._tally.timed("swing"):
+    def _repoint_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
+        with self._tally.timed("repoint"):
             # In as many parts as there are threads: handing over single lines would cost half as much as the requests.
-            swung = sum(self._pool.map(self._swing_some, [lines[part::_PARTS] for part in range(_PARTS)]))
-        self._tally.add("lines.repointed", swung)
-        self._tally.add("lines.refused", len(lines) - swung)
+            repointed = sum(self._pool.map(self._repoint_some, [lines[part::_PARTS] for part in range(_PARTS)]))
+        self._tally.add("lines.repointed", repointed)
+        self._tally.add("lines.refused", len(lines) - repointed)
 
-    def _swing_some(self, lines: Iterable[tuple[ChunkLine, Place]]) -> int:
-        return sum(self._registers.swing(line.row, line.source, place) for line, place in lines)
+    def _repoint_some(self, lines: Iterable[tuple[ChunkLine, Place]]) -> int:
+        return sum(self._registers.repoint(line.row, line.source, place) for line, place in lines)

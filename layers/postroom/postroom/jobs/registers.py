@@ -82,9 +82,9 @@ class Registers:
         self._reading.keep_asking(read, lambda: len(asked))
         return found
 
-    def swing(self, key: RowKey, source: str, place: Place) -> bool:
+    def repoint(self, key: RowKey, source: str, place: Place) -> bool:
         """Repoint a row that is live at `source` to `place`; False: it has left `source` (and never comes back)."""
-        return self._writing.ask(lambda: self._swing(key, source, place))
+        return self._writing.ask(lambda: self._repoint(key, source, place))
 
     def live_before(self, pk: str, before: int) -> Iterator[Sequence[Row]]:
         """The live rows of a partition that were received before a time (epoch milliseconds), page by page.
@@ -121,7 +121,7 @@ class Registers:
         """Expire a live message. Returns the bytes removed; 0: it was gone. `forget_at`: epoch seconds."""
         return self._writing.ask(lambda: self._register.expire(key, why, forget_at))
 
-    def _swing(self, key: RowKey, source: str, place: Place) -> bool:
+    def _repoint(self, key: RowKey, source: str, place: Place) -> bool:
         return self._table.update(
             primary_key(key.pk, key.sk),
             _POINT,

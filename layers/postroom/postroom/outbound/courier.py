@@ -63,7 +63,7 @@ class FeedbackStorage:
 
     seen: Seen
     register: Register
-    told: FeedbackLog
+    feedback_log: FeedbackLog
     limits: FeedbackLimits
 
 
@@ -75,7 +75,7 @@ class Courier:
         *,
         storage: FeedbackStorage,
         manifests: Manifests,
-        postman: EnvelopeSender,
+        envelope_sender: EnvelopeSender,
         queue: SendQueue,
         rules: CourierRules,
         clock: Clock,
@@ -84,87 +84,95 @@ class Courier:
     ) -> None:
         self._storage = storage
         self._manifests = manifests
-        self._postman = postman
+        self._envelope_sender = envelope_sender
         self._queue = queue
         self._rules = rules
         self._clock = clock
         self._new_uuid = new_uuid
         self._jitter = jitter
 
-    def deliver(self, notice: DiscardNotification | DiscardSummaryDue) -> Delivery:
+    def deliver(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
         """Send the Feedback, or requeue it for later. Raises NotNowError if that failed, too."""
         try:
-            return self._tell(notice) if isinstance(notice, DiscardNotification) else self._sum_up(notice)
+            return (
+                self._deliver(notification)
+                if isinstance(notification, DiscardNotification)
+                else self._sum_up(notification)
+            )
         except NotNowError as error:
-            _log.warning("Feedback for %s waits: %s", notice.sender, error)
-            if self._clock() * 1000 - _begun_ms(notice) > self._rules.give_up_seconds * 1000:
-                return self._finish(notice, Delivery.GIVEN_UP)
-            self._queue.send(notice.again().encode(), backoff(notice.tries, self._jitter()), group=notice.group)
+            _log.warning("Feedback for %s waits: %s", notification.sender, error)
+            if self._clock() * 1000 - _begun_ms(notification) > self._rules.give_up_seconds * 1000:
+                return self._finish(notification, Delivery.GIVEN_UP)
+            self._queue.send(
+                notification.again().encode(), backoff(notification.tries, self._jitter()), group=notification.group
+            )
             return Delivery.WAITING
 
-    def _tell(self, notice: DiscardNotification) -> Delivery:
-        if self._lives_elsewhere(notice):
+    def _deliver(self, notification: DiscardNotification) -> Delivery:
+        if self._lives_elsewhere(notification):
             return Delivery.SILENT
-        told = self._storage.told.find(notice.row)
-        if told is not None and told.sent:
+        record = self._storage.feedback_log.find(notification.row)
+        if record is not None and record.sent:
             return Delivery.SILENT
-        if told is None:
-            buffer = self._manifests.feedback_domain_of(notice.sender)
+        if record is None:
+            buffer = self._manifests.feedback_domain_of(notification.sender)
             if buffer is None:
                 return Delivery.NOBODY
-            if not self._take_share(notice):
+            if not self._take_share(notification):
                 return Delivery.SUMMARY
-            if not self._take_room(buffer):
-                return self._finish(notice, Delivery.WITHHELD)
-            told = self._storage.told.note(notice.row, buffer, self._new_uuid(), int(self._clock() * 1000))
-            if told.sent:
+            if not self._take_of_buffer(buffer):
+                return self._finish(notification, Delivery.WITHHELD)
+            record = self._storage.feedback_log.note(
+                notification.row, buffer, self._new_uuid(), int(self._clock() * 1000)
+            )
+            if record.sent:
                 return Delivery.SILENT
         draft = Draft(
-            sender=notice.receiver,
-            receiver=told.buffer,
+            sender=notification.receiver,
+            receiver=record.buffer,
             subject=FEEDBACK,
-            correlation=told.correlation,
-            timestamp_ms=told.timestamp_ms,
-            body=body_of(notice.sender, notice.correlation, notice.reason),
-            dialect=notice.dialect,
+            correlation=record.correlation,
+            timestamp_ms=record.timestamp_ms,
+            body=body_of(notification.sender, notification.correlation, notification.reason),
+            dialect=notification.dialect,
         )
-        return self._finish(notice, self._send(draft))
+        return self._finish(notification, self._send(draft))
 
-    def _lives_elsewhere(self, notice: DiscardNotification) -> bool:
+    def _lives_elsewhere(self, notification: DiscardNotification) -> bool:
         """Whether another claim with this key was accepted: then the sender gets no Feedback about this one.
 
         Otherwise a stranger who knows a Correlation could make us report an accepted message as discarded. The reason
         CORRELATION_REUSED is reported all the same: it is proven, and about another text.
         """
-        key = seen_key_nlweb(notice.receiver, notice.sender, notice.correlation)
+        key = seen_key_nlweb(notification.receiver, notification.sender, notification.correlation)
         known = self._storage.seen.find(key, now=int(self._clock()))
-        if known is None or known.home == notice.row:
+        if known is None or known.home == notification.row:
             return False
-        if notice.reason == CORRELATION_REUSED and known.hash != notice.digest:
+        if notification.reason == CORRELATION_REUSED and known.hash != notification.digest:
             return False
         if known.home is None:
             return True
         row = self._storage.register.find(known.home)
         return row is None or row.discarded is None
 
-    def _take_share(self, notice: DiscardNotification) -> bool:
+    def _take_share(self, notification: DiscardNotification) -> bool:
         """Count one Feedback of this hour; over the limit, it is left to the hour's summary."""
         hour = int(self._clock()) // HOUR_SECONDS
-        if self._storage.limits.take(notice.sender, hour, self._rules.per_domain_and_hour):
+        if self._storage.limits.take(notification.sender, hour, self._rules.per_domain_and_hour):
             return True
-        if self._storage.limits.withhold(notice.sender, hour, str(notice.reason)):
-            due = DiscardSummaryDue(notice.receiver, notice.sender, hour, notice.dialect)
+        if self._storage.limits.withhold(notification.sender, hour, str(notification.reason)):
+            due = DiscardSummaryDue(notification.receiver, notification.sender, hour, notification.dialect)
             self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
-            self._storage.limits.asked(notice.sender, hour)
-        self._storage.told.sent(notice.row, Delivery.SUMMARY)
+            self._storage.limits.note_requested(notification.sender, hour)
+        self._storage.feedback_log.sent(notification.row, Delivery.SUMMARY)
         return False
 
-    def _take_room(self, buffer: str) -> bool:
+    def _take_of_buffer(self, buffer: str) -> bool:
         """Count one Feedback to this buffer in this hour."""
         limit = DOMAINS_OF_A_BUFFER * max(
             1, self._rules.per_domain_and_hour
         )  # with a limit of 0, there are only summaries
-        return self._storage.limits.take_room(buffer, int(self._clock()) // HOUR_SECONDS, limit)
+        return self._storage.limits.take_of_buffer(buffer, int(self._clock()) // HOUR_SECONDS, limit)
 
     def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
@@ -179,7 +187,7 @@ class Courier:
         summary = self._storage.limits.summary(due.sender, due.hour, identity)
         if summary.sent:
             return Delivery.SILENT
-        if summary.identity == identity and not self._take_room(buffer):
+        if summary.identity == identity and not self._take_of_buffer(buffer):
             return self._finish(due, Delivery.WITHHELD)
         since_ms = due.hour * HOUR_SECONDS * 1000
         draft = Draft(
@@ -194,13 +202,13 @@ class Courier:
         return self._finish(due, self._send(draft))
 
     def _send(self, draft: Draft) -> Delivery:
-        return Delivery.DELIVERED if self._postman.post(draft).taken else Delivery.REFUSED
+        return Delivery.DELIVERED if self._envelope_sender.post(draft).taken else Delivery.REFUSED
 
-    def _finish(self, notice: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
-        if isinstance(notice, DiscardNotification):
-            self._storage.told.sent(notice.row, outcome)
+    def _finish(self, notification: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
+        if isinstance(notification, DiscardNotification):
+            self._storage.feedback_log.sent(notification.row, outcome)
         else:
-            self._storage.limits.sent(notice.sender, notice.hour, outcome)
+            self._storage.limits.sent(notification.sender, notification.hour, outcome)
         return outcome
 
 
@@ -210,5 +218,9 @@ def backoff(tries: int, jitter: float) -> int:
     return int(longest * (0.5 + 0.5 * jitter))
 
 
-def _begun_ms(notice: DiscardNotification | DiscardSummaryDue) -> int:
-    return notice.since_ms if isinstance(notice, DiscardNotification) else (notice.hour + 1) * HOUR_SECONDS * 1000
+def _begun_ms(notification: DiscardNotification | DiscardSummaryDue) -> int:
+    return (
+        notification.since_ms
+        if isinstance(notification, DiscardNotification)
+        else (notification.hour + 1) * HOUR_SECONDS * 1000
+    )

@@ -10,7 +10,7 @@ from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import is_due
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.reasons import reason_of
-from postroom.storage.layout import RowKey, told_group
+from postroom.storage.layout import RowKey, feedback_group
 
 _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
@@ -52,7 +52,7 @@ class DiscardNotification:
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
-        return told_group(self.sender)
+        return feedback_group(self.sender)
 
     def again(self) -> "DiscardNotification":
         """The same message with one more attempt counted."""
@@ -103,7 +103,7 @@ class DiscardSummaryDue:
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
-        return told_group(self.sender)
+        return feedback_group(self.sender)
 
     def again(self) -> "DiscardSummaryDue":
         """The same message with one more attempt counted."""
@@ -134,7 +134,7 @@ class FeedbackRequest:
     dialect: Dialect
 
 
-def telling_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
+def feedback_request_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
     """What is needed for Feedback about the envelope; None: no Feedback is sent."""
     if not is_due(envelope.subject, envelope.sender):
         return None
@@ -143,10 +143,19 @@ def telling_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
     )
 
 
-def notice_of(row: RowKey, reason: Reason, telling: FeedbackRequest, since_ms: int) -> DiscardNotification:
+def discard_notification(
+    row: RowKey, reason: Reason, feedback_request: FeedbackRequest, since_ms: int
+) -> DiscardNotification:
     """The queue message about a discard."""
     return DiscardNotification(
-        row, reason, telling.receiver, telling.sender, telling.correlation, telling.digest, telling.dialect, since_ms
+        row,
+        reason,
+        feedback_request.receiver,
+        feedback_request.sender,
+        feedback_request.correlation,
+        feedback_request.digest,
+        feedback_request.dialect,
+        since_ms,
     )
 
 

@@ -76,7 +76,7 @@ class Notifier:
         self,
         *,
         targets: NotificationTargets,
-        turns: Debounce,
+        debounce: Debounce,
         keys: WebhookKeys,
         carriers: Mapping[TargetKind, Carrier],
         queue: SendQueue,
@@ -86,7 +86,7 @@ class Notifier:
         jitter: Callable[[], float],
     ) -> None:
         self._targets = targets
-        self._turns = turns
+        self._debounce = debounce
         self._keys = keys
         self._carriers = carriers
         self._queue = queue
@@ -112,26 +112,26 @@ class Notifier:
         # A message for the end of an interval has none after it: it must send its notifications, however often it is
         # retried.
         mark = waiting.mark or self._new_id()
-        turn = self._turns.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
-        if turn.ours:
-            return self._spread(waiting.mailbox, turn)
+        interval = self._debounce.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
+        if interval.ours:
+            return self._spread(waiting.mailbox, interval)
         # If another interval began since the one that this message is for, its notifications covered this message.
-        if waiting.after_ms != turn.at_ms if waiting.after_ms else turn.followed:
+        if waiting.after_ms != interval.at_ms if waiting.after_ms else interval.followed:
             return NotificationOutcome.COVERED
-        left_ms = turn.at_ms + interval_ms - self._now_ms()
-        following = MailWaiting(waiting.mailbox, turn.at_ms, self._new_id())
+        left_ms = interval.at_ms + interval_ms - self._now_ms()
+        following = MailWaiting(waiting.mailbox, interval.at_ms, self._new_id())
         # The order matters: another message that reads that this one is queued may be dropped.
         self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
         with suppress(NotNowError):  # it saves messages, and is not needed
-            self._turns.followed(waiting.mailbox, turn)
+            self._debounce.followed(waiting.mailbox, interval)
         return NotificationOutcome.LATER
 
-    def _spread(self, mailbox: str, turn: DebounceInterval) -> NotificationOutcome:
+    def _spread(self, mailbox: str, interval: DebounceInterval) -> NotificationOutcome:
         active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
         for target in active:
             # The notifications of one interval have the same id: they may be sent twice. Later mail gets another
             # notification.
-            told = Notification(mailbox, target.id, f"{target.id}-{turn.at_ms}", turn.at_ms)
+            told = Notification(mailbox, target.id, f"{target.id}-{interval.at_ms}", interval.at_ms)
             self._queue.send(told.encode(), group=told.group)
         return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 

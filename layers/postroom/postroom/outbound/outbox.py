@@ -35,14 +35,14 @@ class Dispatch:
         self,
         *,
         outbox: Outbox,
-        postman: EnvelopeSender,
+        envelope_sender: EnvelopeSender,
         queue: SendQueue,
         give_up_seconds: int,
         clock: Clock,
         jitter: Callable[[], float],
     ) -> None:
         self._outbox = outbox
-        self._postman = postman
+        self._envelope_sender = envelope_sender
         self._queue = queue
         self._give_up_seconds = give_up_seconds
         self._clock = clock
@@ -72,7 +72,7 @@ class Dispatch:
         return _BECAME[end.state]
 
     def _posted(self, outgoing: Outgoing) -> DeliveryEnd:
-        answer = self._postman.post(outgoing.draft)
+        answer = self._envelope_sender.post(outgoing.draft)
         said = _read(answer.body)
         if answer.taken:
             return DeliveryEnd(State.DELIVERED, self._now_ms(), reply="" if said is None else answer.body.decode())

@@ -9,7 +9,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
-from postroom.outbound.discards import FeedbackRequest, telling_of
+from postroom.outbound.discards import FeedbackRequest, feedback_request_of
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 
@@ -45,7 +45,7 @@ class NlwebDetails:
         """The details as members of a claim."""
         return {"rule": [self.rule.pattern, str(self.rule.treatment), self.rule.target] if self.rule else None}
 
-    def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:
+    def correlation_and_feedback(self, envelope: str) -> tuple[str, FeedbackRequest | None]:
         """The Correlation of a message, and whom to send Feedback to if it is discarded unjudged.
 
         Empty and None if the envelope cannot be read.
@@ -55,7 +55,7 @@ class NlwebDetails:
             read = read_envelope(parse(data, max_bytes=len(data)))
         except TheirError:
             return "", None
-        return read.correlation, telling_of(read)
+        return read.correlation, feedback_request_of(read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Dm3Details:
         # Workers of the previous release expect a rule in every claim.
         return {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
 
-    def told_of_discard(self, envelope: str) -> tuple[str, FeedbackRequest | None]:  # noqa: ARG002 - its senders are sealed
+    def correlation_and_feedback(self, envelope: str) -> tuple[str, FeedbackRequest | None]:  # noqa: ARG002 - its senders are sealed
         """Nobody: dm3 has no message for Feedback."""
         return "", None
 

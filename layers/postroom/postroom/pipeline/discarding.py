@@ -2,7 +2,7 @@
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
-from postroom.outbound.discards import FeedbackRequest, notice_of
+from postroom.outbound.discards import FeedbackRequest, discard_notification
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, listed_in
@@ -27,12 +27,12 @@ class Discarding:
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
             return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
-        self.tell(claim.row, reason, verdict.telling)
+        self.request_feedback(claim.row, reason, verdict.feedback_request)
         return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation)
 
-    def tell(self, row: RowKey, reason: Reason, telling: FeedbackRequest | None) -> None:
+    def request_feedback(self, row: RowKey, reason: Reason, feedback_request: FeedbackRequest | None) -> None:
         """Our half of step 6: send a message to the courier's queue."""
         # Blocked senders get no Feedback, no matter which claim meets the row.
-        if telling is not None and reason != SENDER_NOT_WANTED:
-            notice = notice_of(row, reason, telling, int(self._clock() * 1000))
-            self._courier.send(notice.encode(), group=notice.group)
+        if feedback_request is not None and reason != SENDER_NOT_WANTED:
+            notification = discard_notification(row, reason, feedback_request, int(self._clock() * 1000))
+            self._courier.send(notification.encode(), group=notification.group)

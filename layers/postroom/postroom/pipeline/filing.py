@@ -88,7 +88,10 @@ class Filing:
                 outcomes.append(each)
         lines = {
             item.home: Line(
-                item.home, item.verdict.shelf or item.verdict.conversation, item.verdict.text, item.verdict.receipt
+                item.home,
+                item.verdict.conversation_alias or item.verdict.conversation,
+                item.verdict.text,
+                item.verdict.receipt,
             )
             for item in homed
             if not item.verdict.forward_to
@@ -121,7 +124,7 @@ class Filing:
         )
         if known.hash != identity.digest:
             return self._discarding.discard(
-                claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.telling)
+                claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.feedback_request)
             )
         home = known.home
         # A synchronous request was answered and has no home. A message past the horizon must not be finished.
@@ -200,7 +203,7 @@ class Filing:
             if stands.live:
                 self._show(stands.key)
             return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
-        self._discarding.tell(stands.key, stands.discarded, verdict.telling)
+        self._discarding.request_feedback(stands.key, stands.discarded, verdict.feedback_request)
         return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
     def _show(self, row: RowKey) -> None:

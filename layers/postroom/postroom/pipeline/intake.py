@@ -15,10 +15,10 @@ class Intake:
     """Accepts messages into the queue."""
 
     def __init__(
-        self, *, directory: DeploymentRules, claims: SendQueue, objects: Objects, room: QuotaCheck, new_id: NewId
+        self, *, directory: DeploymentRules, claims: SendQueue, objects: Objects, quota_check: QuotaCheck, new_id: NewId
     ) -> None:
         self._directory = directory
-        self._room = room
+        self._quota_check = quota_check
         self._claims = claims
         self._objects = objects
         self._new_id = new_id
@@ -39,7 +39,7 @@ class Intake:
         TheirError(MAILBOX_FULL), NotNowError(NOT_QUEUED, STORE_UNAVAILABLE).
         """
         known = self._directory.mailbox(mailbox)
-        counted = details.is_filed and self._room.take(known, envelope)
+        counted = details.is_filed and self._quota_check.take(known, envelope)
         claim_id = self._new_id()
         row = row_key(mailbox, known.shards, received_at_ms, claim_id)
         claim = Claim(claim_id, received_at_ms, mailbox, row, source, envelope, details, counted)

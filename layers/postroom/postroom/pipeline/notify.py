@@ -21,7 +21,7 @@ class NotificationTrigger:
         self._directory = directory
         self._courier = courier
 
-    def announce(self, mailbox: str) -> None:
+    def trigger(self, mailbox: str) -> None:
         """Say that a mailbox has mail, once or more often. Raises NotNowError(STORE_UNAVAILABLE)."""
         if self._directory.is_notified(mailbox):
             waiting = MailWaiting(mailbox)

@@ -56,7 +56,7 @@ class QuotaCheck:
             if self._is_stale(held, quota):
                 self._held.drop(mailbox.name)
                 held = self._held.get(mailbox.name, lambda: self._read(mailbox.name))
-            if not quota.has_room(held.usage.messages, held.usage.bytes, size):
+            if not quota.admits(held.usage.messages, held.usage.bytes, size):
                 raise TheirError(MAILBOX_FULL)
             held.messages += 1
             held.bytes += size

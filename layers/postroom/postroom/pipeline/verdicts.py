@@ -26,31 +26,31 @@ class MessageIdentity:
 class Accepted:
     """The message is good. `text`: what the owner receives. `receipt`: how the message was verified.
 
-    `shelf`: names the conversation in objects, if the conversation's own name must not be in them; empty: it may.
-    `forward_to`: the ARN that the message is forwarded to; empty: it is filed. `correlation`: for logs. `telling`: whom
-    to send Feedback to, if the message's home turns out to be discarded; None: nobody. `reported`: for Feedback, what
-    it reports about a message of one of our domains.
+    `conversation_alias`: names the conversation in objects, if its own name must not be in them; empty: it may.
+    `forward_to`: the ARN that the message is forwarded to; empty: it is filed. `correlation`: for logs.
+    `feedback_request`: whom to send Feedback to, if the message's home turns out to be discarded; None: nobody.
+    `reported`: for Feedback, what it reports about a message of one of our domains.
     """
 
     identity: MessageIdentity
     conversation: str
     text: str
     receipt: Mapping[str, object]
-    shelf: str = ""
+    conversation_alias: str = ""
     forward_to: str = ""
     correlation: str = ""
-    telling: FeedbackRequest | None = None
+    feedback_request: FeedbackRequest | None = None
     reported: Reported | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """The message is rejected for good. `telling`: whom to send Feedback to; None: nobody, or that cannot be read."""
+    """The message is rejected for good. `feedback_request`: whom to send Feedback to; None: nobody, or unreadable."""
 
     reason: Reason
     detail: str = ""
     correlation: str = ""
-    telling: FeedbackRequest | None = None
+    feedback_request: FeedbackRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +74,5 @@ class Judge(Protocol):
 
 def given_up(claim: Claim, reason: Reason) -> Discarded:
     """The discard of a claim that was never judged, with the Feedback that can be sent about it."""
-    correlation, telling = claim.details.told_of_discard(claim.envelope)
-    return Discarded(reason, "", correlation, telling)
+    correlation, feedback_request = claim.details.correlation_and_feedback(claim.envelope)
+    return Discarded(reason, "", correlation, feedback_request)

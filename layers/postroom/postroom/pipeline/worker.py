@@ -70,7 +70,7 @@ class BatchReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Letter:
+class _ReceivedClaim:
     record: Record
     queued: QueuedClaim
 
@@ -88,7 +88,7 @@ class Worker:
         judges: Mapping[Protocol, Judge],
         filing: Filing,
         discarding: Discarding,
-        announcer: NotificationTrigger,
+        notification_trigger: NotificationTrigger,
         objects: Objects,
         retry: SendQueue,
         suspects: SendQueue,
@@ -98,7 +98,7 @@ class Worker:
         self._judges = judges
         self._filing = filing
         self._discarding = discarding
-        self._announcer = announcer
+        self._notification_trigger = notification_trigger
         self._objects = objects
         self._retry = retry
         self._suspects = suspects
@@ -112,7 +112,7 @@ class Worker:
         """
         failed: list[str] = []
         outcomes: list[Outcome] = []
-        letters: list[_Letter] = []
+        part: list[_ReceivedClaim] = []
         suspected = postponed = held = 0
         until = self._monotonic() + BEGIN_SECONDS
         for record in records:
@@ -122,35 +122,35 @@ class Worker:
                     self._suspects.send(record.body, group=record.group)
                     suspected += 1
                     continue
-                if not letters and self._monotonic() > until:
+                if not part and self._monotonic() > until:
                     self._retry.send(record.body, group=record.group)
                     postponed += 1
                     continue
-                letters.append(_Letter(record, unpack(record.body, self._objects)))
-                held += _memory_of(letters[-1])
+                part.append(_ReceivedClaim(record, unpack(record.body, self._objects)))
+                held += _memory_of(part[-1])
             except Exception as error:
                 # It is unreadable for now, or not ours: SQS delivers it again, and in the end moves it to the dead
                 # letters.
                 _log.error("message %s could not be read, or sent on", record.message_id, exc_info=stack_of(error))
                 failed.append(record.message_id)
             if held > SLICE_BYTES:
-                self._finish(letters, outcomes, failed)
-                letters, held = [], 0
-        self._finish(letters, outcomes, failed)
+                self._finish(part, outcomes, failed)
+                part, held = [], 0
+        self._finish(part, outcomes, failed)
         return BatchReport(tuple(outcomes), tuple(failed), suspected, postponed)
 
-    def _finish(self, letters: Sequence[_Letter], outcomes: list[Outcome], failed: list[str]) -> None:
+    def _finish(self, part: Sequence[_ReceivedClaim], outcomes: list[Outcome], failed: list[str]) -> None:
         """Process a part of a batch, and keep only the results, without the envelopes."""
-        settled = self._settle(letters)
-        for letter in letters:
-            outcome = settled[letter.claim.id]
+        settled = self._settle(part)
+        for item in part:
+            outcome = settled[item.claim.id]
             outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
-            if not self._wait(letter, outcome):
-                failed.append(letter.record.message_id)
+            if not self._wait(item, outcome):
+                failed.append(item.record.message_id)
 
-    def _settle(self, letters: Sequence[_Letter]) -> dict[str, Outcome]:
+    def _settle(self, part: Sequence[_ReceivedClaim]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. A claim that is in the batch twice is processed once."""
-        claims = list({letter.claim.id: letter.claim for letter in letters}.values())
+        claims = list({item.claim.id: item.claim for item in part}.values())
         # Few claims have to wait: most keys are in memory.
         verdicts = side_by_side(self._pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
         judged = list(zip(claims, verdicts, strict=True))
@@ -161,7 +161,7 @@ class Worker:
         # One claim of each mailbox is enough: if its notification fails, that claim is delivered again, and tries
         # again.
         listed = {outcome.listed_in: outcome for outcome in outcomes if outcome.listed_in}
-        outcomes += side_by_side(self._pool, self._announce, list(listed.values()))
+        outcomes += side_by_side(self._pool, self._trigger, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
 
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
@@ -173,14 +173,14 @@ class Worker:
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
         return attempt(discarded[0], lambda: self._discarding.discard(*discarded))
 
-    def _announce(self, outcome: Outcome) -> Outcome:
-        def announced() -> Outcome:
-            self._announcer.announce(outcome.listed_in)
+    def _trigger(self, outcome: Outcome) -> Outcome:
+        def triggered() -> Outcome:
+            self._notification_trigger.trigger(outcome.listed_in)
             return outcome
 
-        return attempt(outcome.claim, announced, outcome.correlation)
+        return attempt(outcome.claim, triggered, outcome.correlation)
 
-    def _wait(self, letter: _Letter, outcome: Outcome) -> bool:
+    def _wait(self, item: _ReceivedClaim, outcome: Outcome) -> bool:
         """Send a retry to the retry queue.
 
         False: that failed, too, or the fault is ours, and SQS delivers the claim again.
@@ -188,18 +188,18 @@ class Worker:
         if outcome.fate is not ClaimOutcome.RETRIED:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
-            delay = delay_of(letter.queued.tries)
-            self._retry.send(letter.queued.again().body(), delay, group=letter.record.group)
+            delay = delay_of(item.queued.tries)
+            self._retry.send(item.queued.again().body(), delay, group=item.record.group)
         except Exception as error:
             # Whatever the error is, it must not fail the other claims, which are done.
-            _log.error("claim %s could not be sent to another try", letter.claim.id, exc_info=stack_of(error))
+            _log.error("claim %s could not be sent to another try", item.claim.id, exc_info=stack_of(error))
             return False
         return True
 
 
-def _memory_of(letter: _Letter) -> int:
+def _memory_of(item: _ReceivedClaim) -> int:
     """The bytes of memory that an envelope takes: one character beyond ASCII may make the string four times larger."""
-    return sys.getsizeof(letter.claim.envelope)
+    return sys.getsizeof(item.claim.envelope)
 
 
 def delay_of(tries: int) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from postroom.http.router import Router
     from postroom.http.sign_in import SignIn, Users
     from postroom.http.tokens import Tokens
-    from postroom.http.usage import Counting
+    from postroom.http.usage import UsageTracker
 
 _CORS: Final = {
     "methods": "DELETE, GET, PATCH, POST, PUT",
@@ -148,9 +148,9 @@ class MailboxParts(DeploymentParts):
         from postroom.http.handlers import MailHandlers
 
         return MailHandlers(
-            shelves=self.listing,
+            listing=self.listing,
             register=self._storage.register,
-            counting=self.counting,
+            usage_tracker=self.usage_tracker,
             pool=self.pool,
             retain_seconds=self._settings.retain_seconds,
             clock=self._system.clock,
@@ -173,11 +173,11 @@ class MailboxParts(DeploymentParts):
         return MessageListing(storage.reader, fetching, storage.register, storage.directory, clock)
 
     @cached_property
-    def counting(self) -> "Counting":
+    def usage_tracker(self) -> "UsageTracker":
         """The usage of mailboxes."""
-        from postroom.http.usage import Counting
+        from postroom.http.usage import UsageTracker
 
-        return Counting(self._storage.directory, self._storage.usages, self._storage.quota)
+        return UsageTracker(self._storage.directory, self._storage.usages, self._storage.quota)
 
     # --- what else owners do ------------------------------------------------------------------------------------------
 

@@ -30,11 +30,11 @@ class OutboundParts(DeploymentParts):
             storage=FeedbackStorage(
                 seen=storage.seen,
                 register=storage.register,
-                told=storage.feedback_log,
+                feedback_log=storage.feedback_log,
                 limits=storage.feedback_limits,
             ),
             manifests=self.buffers,
-            postman=self.postman,
+            envelope_sender=self.envelope_sender,
             queue=storage.courier_queue,
             rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
             clock=self._system.clock,
@@ -53,7 +53,7 @@ class OutboundParts(DeploymentParts):
         return Buffers(self._names.manifests, graph)
 
     @cached_property
-    def postman(self) -> "EnvelopeSender":
+    def envelope_sender(self) -> "EnvelopeSender":
         """Signs messages and posts them."""
         from postroom.outbound.envelope_sender import EnvelopeSender
         from postroom.runtime.adapters import HttpsOutbound
@@ -68,7 +68,7 @@ class OutboundParts(DeploymentParts):
 
         return Dispatch(
             outbox=self._storage.outbox,
-            postman=self.postman,
+            envelope_sender=self.envelope_sender,
             queue=self._storage.courier_queue,
             give_up_seconds=self._settings.outbox_give_up_seconds,
             clock=self._system.clock,
@@ -83,7 +83,7 @@ class OutboundParts(DeploymentParts):
         settings = self._settings
         return Notifier(
             targets=self._storage.targets,
-            turns=self._storage.turns,
+            debounce=self._storage.debounce,
             keys=self._storage.webhook_keys,
             carriers=self.carriers,
             queue=self._storage.courier_queue,

@@ -115,12 +115,12 @@ class PipelineParts(DeploymentParts):
             directory=self._storage.directory,
             claims=self._storage.claims_queue,
             objects=self._storage.objects,
-            room=self.room,
+            quota_check=self.quota_check,
             new_id=self._system.new_id,
         )
 
     @cached_property
-    def room(self) -> "QuotaCheck":
+    def quota_check(self) -> "QuotaCheck":
         """The check of mailboxes' quotas."""
         from postroom.pipeline.quota import QuotaCheck
 
@@ -165,7 +165,7 @@ class PipelineParts(DeploymentParts):
             judges=self.judges,
             filing=self.filing,
             discarding=self.discarding,
-            announcer=self.announcer,
+            notification_trigger=self.notification_trigger,
             objects=self._storage.objects,
             retry=self._storage.retry_queue,
             suspects=self._storage.suspects_queue,
@@ -253,7 +253,7 @@ class PipelineParts(DeploymentParts):
         return AwsForwarding(self._storage.sqs, self._clients("events"), self._own_faults)
 
     @cached_property
-    def announcer(self) -> "NotificationTrigger":
+    def notification_trigger(self) -> "NotificationTrigger":
         """Asks the courier to notify owners."""
         from postroom.pipeline.notify import NotificationTrigger
 

@@ -132,7 +132,7 @@ class StorageParts(DeploymentParts):
         return Storage(self.dynamodb, settings.given("storage_table"), self.objects, quota, self._system.new_id)
 
     @cached_property
-    def premises(self) -> "AuditedStore":
+    def audited_store(self) -> "AuditedStore":
         """The whole store, for an audit."""
         from postroom.storage.audit.collection import AuditedStore, ClaimQueues
 
@@ -141,7 +141,7 @@ class StorageParts(DeploymentParts):
             self.dynamodb, self.s3, self.sqs,
             given("post_table"), given("seen_table"), given("bucket"),
             ClaimQueues(*(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "dead_letter"))),
-            notice_queues=[given(f"{name}_queue_url") for name in ("courier", "courier_dead_letter")],
+            courier_queues=[given(f"{name}_queue_url") for name in ("courier", "courier_dead_letter")],
         )  # fmt: skip
 
     # --- what operators and owners set --------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class StorageParts(DeploymentParts):
         return NotificationTargets(self.dynamodb, self._settings.given("directory_table"))
 
     @cached_property
-    def turns(self) -> "Debounce":
+    def debounce(self) -> "Debounce":
         """The debounce intervals of mailboxes."""
         from postroom.storage.directory.debounce import Debounce
 

@@ -116,7 +116,7 @@ def sender_group(sender: str, source: str) -> str:
     return _digest(sender, _network(source))[:32]
 
 
-def told_group(sender: str) -> str:
+def feedback_group(sender: str) -> str:
     """The message group of Feedback about a sender, as 32 hex digits: the courier waits for that sender's host."""
     return _digest(sender)[:32]
 
@@ -146,7 +146,7 @@ def _network(source: str) -> str:
     return address.packed[: 3 if address.version == 4 else 6].hex()
 
 
-def conversation_shelf(mailbox: str, partner: str) -> str:
+def conversation_alias(mailbox: str, partner: str) -> str:
     """The conversation's name in objects, if the partner's name must not be in them, as for dm3, which encrypts it."""
     return _digest(mailbox, partner)[:32]
 

@@ -26,7 +26,7 @@ from postroom.protocols.dm3.envelope import (
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.reasons import SEALED_VALUE_INVALID
-from postroom.storage.layout import conversation_shelf, seen_key_dm3
+from postroom.storage.layout import conversation_alias, seen_key_dm3
 
 
 def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInformation:
@@ -129,7 +129,7 @@ class Dm3Judge:
             ),
             conversation=sender,
             # Objects contain no names of partners; only the index does.
-            shelf=conversation_shelf(claim.mailbox, sender),
+            conversation_alias=conversation_alias(claim.mailbox, sender),
             text=text,
             receipt=self._receipt(claim, proof, digest),
         )

@@ -7,7 +7,7 @@ from postroom.core.ijson import parse
 from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LATE
 from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
-from postroom.outbound.discards import telling_of
+from postroom.outbound.discards import feedback_request_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
@@ -69,7 +69,7 @@ class NlwebJudge:
                 receipt=self._receipt(claim, envelope, proof),
                 forward_to=rule.target if rule.treatment is Treatment.FORWARD else "",
                 correlation=envelope.correlation,
-                telling=telling_of(envelope),
+                feedback_request=feedback_request_of(envelope),
                 reported=_reported(claim, envelope, rule),
             )
         except TheirError as error:
@@ -178,4 +178,4 @@ def _reported(claim: Claim, envelope: NlwebEnvelope, rule: SubjectRule) -> Repor
 def _discarded(envelope: NlwebEnvelope | None, reason: Reason, detail: str = "") -> Discarded:
     if envelope is None:
         return Discarded(reason, detail)
-    return Discarded(reason, detail, envelope.correlation, telling_of(envelope))
+    return Discarded(reason, detail, envelope.correlation, feedback_request_of(envelope))

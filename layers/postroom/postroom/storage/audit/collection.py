@@ -19,7 +19,7 @@ from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.contents import held_in
-from postroom.storage.mail.feedback_log import SENT, TOLD
+from postroom.storage.mail.feedback_log import FEEDBACK, SENT
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import read_row
@@ -50,12 +50,12 @@ class ClaimQueues(NamedTuple):
     claims: str
     retry: str
     suspects: str
-    letters: str
+    dead_letters: str
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedStore:
-    """A store to audit: clients, the names of tables and bucket, the URLs of queues. `notice_queues`: the courier's."""
+    """A store to audit: clients, the names of tables and bucket, and the URLs of queues."""
 
     dynamodb: "DynamoDBClient"
     s3: "S3Client"
@@ -64,36 +64,38 @@ class AuditedStore:
     seen_table: str
     bucket: str
     claim_queues: ClaimQueues
-    notice_queues: Sequence[str]
+    courier_queues: Sequence[str]
 
 
-def gather(premises: AuditedStore, *, now: int, retain_seconds: int, read_bytes: bool = True) -> AuditEvidence:
+def collect_evidence(
+    audited_store: AuditedStore, *, now: int, retain_seconds: int, read_bytes: bool = True
+) -> AuditEvidence:
     """Collect the evidence. `now`: epoch seconds. `read_bytes`: read the line of each live row; otherwise only find its
     object.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
     with passing_faults():
-        return _Collector(premises, now, retain_seconds).gather(read_bytes=read_bytes)
+        return _Collector(audited_store, now, retain_seconds).collect_evidence(read_bytes=read_bytes)
 
 
 class _Collector:
-    def __init__(self, premises: AuditedStore, now: int, retain_seconds: int) -> None:
-        self._at = premises
+    def __init__(self, audited_store: AuditedStore, now: int, retain_seconds: int) -> None:
+        self._at = audited_store
         self._now = now
         self._retain_seconds = retain_seconds
-        self._post = DynamoTable(premises.dynamodb, premises.post_table)
-        self._remembered = DynamoTable(premises.dynamodb, premises.seen_table)
-        self._objects = Objects(premises.s3, premises.bucket)
+        self._post = DynamoTable(audited_store.dynamodb, audited_store.post_table)
+        self._remembered = DynamoTable(audited_store.dynamodb, audited_store.seen_table)
+        self._objects = Objects(audited_store.s3, audited_store.bucket)
         self._rows: dict[RowKey, Standing] = {}
         self._seen: dict[str, Remembered] = {}
         self._replies: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self._orphans = self._orphan_bytes = 0
 
-    def gather(self, *, read_bytes: bool) -> AuditEvidence:
+    def collect_evidence(self, *, read_bytes: bool) -> AuditEvidence:
         claims_waiting = self._claims_waiting(self._at.claim_queues)
-        notices_waiting = sum(map(self._depth, self._at.notice_queues))
+        courier_waiting = sum(map(self._depth, self._at.courier_queues))
         for item in self._post.scan():
             self._note_row(item)
         for item in self._remembered.scan():
@@ -109,7 +111,7 @@ class _Collector:
             unreadable=sorted(self._unreadable),
             replies_missing=sorted(self._replies.values()),
             claims_waiting=claims_waiting,
-            notices_waiting=notices_waiting,
+            courier_waiting=courier_waiting,
             orphans=self._orphans,
             orphan_bytes=self._orphan_bytes,
         )
@@ -124,9 +126,9 @@ class _Collector:
         few, are added; of the dead letters, which may wait for days, the larger count is taken. A claim is missed if it
         goes to the suspects and back meanwhile, or becomes a dead letter while others are redriven.
         """
-        letters = self._depth(queues.letters)
+        dead_letters = self._depth(queues.dead_letters)
         others = sum(map(self._depth, (queues.claims, queues.suspects, queues.retry, queues.suspects)))
-        return others + max(letters, self._depth(queues.letters))
+        return others + max(dead_letters, self._depth(queues.dead_letters))
 
     def _depth(self, queue: str) -> int:
         """The number of messages that are visible, in flight or delayed."""
@@ -232,7 +234,7 @@ def read_standing(item: Item) -> Standing:
     """A row of table `post`. Raises ValueError, IndexError or OurError if it is malformed."""
     row = read_row(item)
     _check_register(row.key)
-    return Standing(row, TTL.find(item), begun=TOLD.is_in(item), sent=SENT.is_in(item))
+    return Standing(row, TTL.find(item), begun=FEEDBACK.is_in(item), sent=SENT.is_in(item))
 
 
 def read_remembered(item: Item) -> Remembered:

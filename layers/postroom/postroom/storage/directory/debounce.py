@@ -62,12 +62,12 @@ class Debounce:
             return DebounceInterval(_TOOK.read(refused.item), ours, _FOLLOWED.is_in(refused.item))
         return DebounceInterval(now_ms, ours=True, followed=False)
 
-    def followed(self, mailbox: str, turn: DebounceInterval) -> None:
+    def followed(self, mailbox: str, interval: DebounceInterval) -> None:
         """Record that a message for the end of this interval is in the queue."""
         self._table.update(
             _key(mailbox),
             f"SET {_FOLLOWED} = :true",
-            {":true": _FOLLOWED.encode(True), ":at": _TOOK.encode(turn.at_ms)},
+            {":true": _FOLLOWED.encode(True), ":at": _TOOK.encode(interval.at_ms)},
             f"{_TOOK} = :at",
         )
 

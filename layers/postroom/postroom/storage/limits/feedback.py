@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HOUR_SECONDS: Final = 3600
 _KEPT_SECONDS: Final = 3 * 24 * HOUR_SECONDS
-_TAKEN, _ASKED, _TOLD, _SENT = Number("n"), Flag("asked"), Map("told"), Text("sent")
+_TAKEN, _REQUESTED, _SUMMARY, _SENT = Number("n"), Flag("asked"), Map("told"), Text("sent")
 _RECEIVER, _TO, _CORRELATION, _TIMESTAMP, _CODES = Text("r"), Text("b"), Text("c"), Number("t"), Map("codes")
 """Attributes of a summary."""
 _WITHHELD: Final = "w#"
@@ -58,7 +58,7 @@ class FeedbackLimits:
             f"attribute_not_exists({_TAKEN}) OR {_TAKEN} < :limit",
         )
 
-    def take_room(self, buffer: str, hour: int, limit: int) -> bool:
+    def take_of_buffer(self, buffer: str, hour: int, limit: int) -> bool:
         """Count one Feedback to `buffer`, about any sender; False: the hour's limit is reached."""
         return self.take(_BUFFER + buffer, hour, limit)
 
@@ -71,16 +71,16 @@ class FeedbackLimits:
             returned="ALL_NEW",
             names={"#w": _WITHHELD + code},
         )
-        return not _ASKED.is_in(row)
+        return not _REQUESTED.is_in(row)
 
-    def asked(self, sender: str, hour: int) -> None:
+    def note_requested(self, sender: str, hour: int) -> None:
         """Record that a summary of the hour was requested."""
-        self._table.update(_key(sender, hour), f"SET {_ASKED} = :yes", {":yes": _ASKED.encode(True)})
+        self._table.update(_key(sender, hour), f"SET {_REQUESTED} = :yes", {":yes": _REQUESTED.encode(True)})
 
     def summary(self, sender: str, hour: int, identity: SummaryIdentity) -> Summary:
         """The summary of a past hour. The first call fixes its content and identity; later ones repeat them."""
         row = self._find(sender, hour)
-        if not _TOLD.is_in(row):
+        if not _SUMMARY.is_in(row):
             fresh = item(
                 _RECEIVER.of(identity.receiver),
                 _TO.of(identity.buffer),
@@ -88,13 +88,13 @@ class FeedbackLimits:
                 _TIMESTAMP.of(identity.timestamp_ms),
                 _CODES.of({name.removeprefix(_WITHHELD): row[name] for name in row if name.startswith(_WITHHELD)}),
             )
-            change, unless = f"SET {_TOLD} = :told", f"attribute_not_exists({_TOLD})"
-            values = {":told": _TOLD.encode(fresh)}
+            change, unless = f"SET {_SUMMARY} = :told", f"attribute_not_exists({_SUMMARY})"
+            values = {":told": _SUMMARY.encode(fresh)}
             try:
                 row = self._table.change(_key(sender, hour), change, values, unless, returned="ALL_NEW")
             except ConditionFailedError as refused:
                 row = refused.item
-        told = _TOLD.read(row)
+        told = _SUMMARY.read(row)
         codes = _CODES.read(told)
         fixed = SummaryIdentity(_RECEIVER.read(told), _TO.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told))
         return Summary({code: Number(code).read(codes) for code in codes}, fixed, _SENT.is_in(row))

@@ -39,7 +39,7 @@ class Quota:
             self.bytes if mailbox.max_bytes is None else mailbox.max_bytes,
         )
 
-    def has_room(self, messages: int, size: int, more: int) -> bool:
+    def admits(self, messages: int, size: int, more: int) -> bool:
         """Whether one more message of `more` bytes fits, if there are so many messages of so many bytes."""
         return (not self.messages or messages < self.messages) and (not self.bytes or size + more <= self.bytes)
 

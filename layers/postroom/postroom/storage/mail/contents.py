@@ -14,7 +14,7 @@ from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.storage.audit.evidence import Held
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.layout import conversation_shelf, seen_key_dm3, seen_key_nlweb, twin_of
+from postroom.storage.layout import conversation_alias, seen_key_dm3, seen_key_nlweb, twin_of
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, decode_line
@@ -26,10 +26,10 @@ def held_in(row: Row, data: bytes) -> Held:
         line = decode_line(data)
         if line.row != row.key:
             return AuditProblem.BYTES_WRONG
-        shelf, held = {"nlweb": _nlweb, "dm3": _dm3}[str(line.receipt["protocol"])](row, line)
+        conversation_alias, held = {"nlweb": _nlweb, "dm3": _dm3}[str(line.receipt["protocol"])](row, line)
     except (ValueError, KeyError, TypeError, AttributeError, TheirError):
         return AuditProblem.BYTES_WRONG
-    return held if line.conversation == shelf else AuditProblem.BYTES_WRONG
+    return held if line.conversation == conversation_alias else AuditProblem.BYTES_WRONG
 
 
 def is_another(held: Held | None, seen_key: str, text: str) -> bool:
@@ -58,7 +58,7 @@ def _dm3(row: Row, line: Line) -> tuple[str, bytes]:
     if line.receipt["message_hash"] != digest:
         raise ValueError(digest)
     key = seen_key_dm3(receiver, sender, digest, verified=line.receipt["unverified"] is None)
-    return conversation_shelf(receiver, sender), _mark(key, "")
+    return conversation_alias(receiver, sender), _mark(key, "")
 
 
 def _mark(seen_key: str, text: str) -> bytes:

@@ -10,7 +10,7 @@ from postroom.storage.layout import RowKey
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-TOLD, SENT = Map("told"), Text("sent")
+FEEDBACK, SENT = Map("told"), Text("sent")
 _BUFFER, _CORRELATION, _TIMESTAMP = Text("b"), Text("c"), Number("t")
 """Attributes of a Feedback."""
 
@@ -28,7 +28,7 @@ class FeedbackRecord:
     sent: bool
 
 
-NOBODY_TOLD: Final = FeedbackRecord("", "", 0, sent=True)
+NO_FEEDBACK: Final = FeedbackRecord("", "", 0, sent=True)
 """No identity was needed: it is part of a summary, was given up before it had one, or its row was deleted."""
 
 
@@ -41,19 +41,19 @@ class FeedbackLog:
     def find(self, row: RowKey) -> FeedbackRecord | None:
         """What was recorded about the Feedback for this row, read consistently; None: nothing yet."""
         found = self._table.get(primary_key(row.pk, row.sk)) or {}
-        told, is_sent = TOLD.find(found), SENT.is_in(found)
+        told, is_sent = FEEDBACK.find(found), SENT.is_in(found)
         if told is not None:
             return FeedbackRecord(_BUFFER.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told), is_sent)
-        return NOBODY_TOLD if is_sent else None
+        return NO_FEEDBACK if is_sent else None
 
     def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
         """Record the Feedback's identity, unless there is one or none is needed; return what is then recorded."""
         told = item(_BUFFER.of(buffer), _CORRELATION.of(correlation), _TIMESTAMP.of(timestamp_ms))
-        fresh = f"{PRESENT} AND attribute_not_exists({TOLD}) AND attribute_not_exists({SENT})"
-        if self._update(row, f"SET {TOLD} = :told", {":told": TOLD.encode(told)}, fresh):
+        fresh = f"{PRESENT} AND attribute_not_exists({FEEDBACK}) AND attribute_not_exists({SENT})"
+        if self._update(row, f"SET {FEEDBACK} = :told", {":told": FEEDBACK.encode(told)}, fresh):
             return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
         # If the row was deleted, because it expired, there is nobody to tell.
-        return self.find(row) or NOBODY_TOLD
+        return self.find(row) or NO_FEEDBACK
 
     def sent(self, row: RowKey, outcome: str) -> None:
         """Record that the Feedback is finished. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
