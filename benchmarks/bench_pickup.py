@@ -17,10 +17,10 @@ from benchmarks.lambdas import ENVIRONMENT, clients_of, invoke, start, unheard
 from moto import mock_aws
 from tests.aws import deploy, deploy_on, new_clients
 from tests.cost.items import item_bytes
+from tests.fakes.clock import FakeClock
 from tests.functions.samples import http
 from tests.http.api_stack import HOST, SHOP, ApiStack, Owner
 from tests.http.compaction import compact
-from tests.pipeline.ports import Clock
 from tests.pipeline.stack import NOTIFY, PipelineStack
 
 from postroom.cost import counted
@@ -123,7 +123,7 @@ def _pass(api: ApiStack, owner: Owner) -> tuple[str, ...]:
 def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """`units`: of a whole pass, by where the messages lie."""
     with Emulator() as emulator, unheard():
-        api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), Clock(time.time()))
+        api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), FakeClock(time.time()))
         text, receipt = _envelope_of(_BODY), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
         ids: list[str] = []
         for _ in range(0, messages, SEGMENT):

@@ -6,7 +6,7 @@ from threading import Barrier, Event, current_thread, main_thread
 from typing import Any
 
 import pytest
-from tests.pipeline.ports import InTurn
+from tests.fakes.executor import SerialExecutor
 
 from postroom.core.side_by_side import THREADS, side_by_side
 
@@ -98,5 +98,5 @@ def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float)
 @PATIENCE
 def test_without_threads_all_is_done_in_turn(patience: float) -> None:
     asked: list[int] = []
-    side_by_side(InTurn(), asked.append, range(100), patience_seconds=patience)
+    side_by_side(SerialExecutor(), asked.append, range(100), patience_seconds=patience)
     assert asked == list(range(100))

@@ -27,11 +27,11 @@ from unittest.mock import patch
 import boto3
 from tests.aws import Clients, Deployed, deploy
 from tests.cost.items import Item, item_bytes, write_units
+from tests.fakes.clock import FakeClock
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.delivery_service import open_service
-from tests.functions.elsewhere import Elsewhere
 from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
 from tests.functions.stack import MOTO_REGION, FunctionsStack, functions_stack
-from tests.pipeline.ports import Clock
 
 from postroom.cost import counted as counted_values
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -98,7 +98,7 @@ class CountedStack:
     """A deployment whose functions are counted."""
 
     def __init__(
-        self, running: FunctionsStack, key: PrivateKey, session: boto3.Session, clock: Clock, zones: ZoneTree
+        self, running: FunctionsStack, key: PrivateKey, session: boto3.Session, clock: FakeClock, zones: ZoneTree
     ) -> None:
         self.running = running
         self._clock = clock
@@ -190,7 +190,7 @@ class CountedStack:
         store.storage.mailboxes.set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
         store.storage.signing_keys.put(RECEIVER, "pk1", self._key)
         self._zones.put(ELSEWHERE, "nlweb IN A 127.0.0.1\n")
-        with Elsewhere(authority, {ELSEWHERE: ELSEWHERE}) as server:
+        with FakePostOffices(authority, {ELSEWHERE: ELSEWHERE}) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
             thread.start()
             self.running.settings |= {
@@ -284,7 +284,7 @@ def counted_stack() -> Iterator[CountedStack]:
     """A fresh deployment of the template's store in an embedded AWS of its own, and its functions in this process."""
     key = PrivateKey.generate("ed25519")
     with ExitStack() as stack:
-        clock = Clock(time.time())
+        clock = FakeClock(time.time())
         stack.enter_context(patch.object(time, "time", clock))
         zones = ZoneTree(clock=clock)
         zones.put(SENDER, zone_line(NLWEB.key_name(SENDER, "nlweb"), record_text(key.public)) + "\n")

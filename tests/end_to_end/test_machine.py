@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.aws import Clients, Deployed
+from tests.fakes.clock import FakeClock
 from tests.http.api_stack import HOST, SHOP, ApiStack
 from tests.http.machine import MailboxMachine
-from tests.pipeline.ports import Clock
 from tests.tiers import examples
 
 from postroom.demo.deployment import DemoDeployment, until
@@ -37,7 +37,7 @@ EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", examples(8)))
 STEPS = 25
 
 
-class RealClock(Clock):
+class RealClock(FakeClock):
     """Time passes by itself; who would set it waits for nothing."""
 
     def __init__(self) -> None:

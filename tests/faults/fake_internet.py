@@ -15,7 +15,7 @@ from typing import Any
 
 import dns.message
 import dns.rcode
-from tests.functions.elsewhere import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.samples import published_key
 
 from postroom.local.authority import Authority
@@ -119,26 +119,26 @@ class FakeInternet:
 
 def _serve(directory: Path, line: Connection) -> None:
     authority = Authority(directory)
-    with Elsewhere(authority, BUFFERS) as elsewhere:
-        threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    with FakePostOffices(authority, BUFFERS) as offices:
+        threading.Thread(target=offices.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         zones = ZoneTree()
         for name in {*BUFFERS, *BUFFERS.values()}:
             _publish(zones, name, key=name in BUFFERS)
         with _Dns(zones) as server:
             server.troubles = {}
-            line.send((f"udp://{server.address}", zones.anchor_text.strip(), elsewhere.server_port, str(authority.pem)))
+            line.send((f"udp://{server.address}", zones.anchor_text.strip(), offices.server_port, str(authority.pem)))
             while True:
                 what, value = line.recv()
                 if what == "dns":
                     server.troubles = value
                 elif what == "buffers":
-                    elsewhere.statuses = value
+                    offices.statuses = value
                 elif what == "publish":
                     _publish(zones, SENDER, key=value)
                 elif what == "forget":
-                    server.troubles, elsewhere.statuses, elsewhere.posted, elsewhere.taken = {}, {}, [], []
-                came = len(elsewhere.posted), len(elsewhere.taken)
-                line.send({"posted": elsewhere.posted, "taken": elsewhere.taken, "came": came}.get(what))
+                    server.troubles, offices.statuses, offices.posted, offices.taken = {}, {}, [], []
+                came = len(offices.posted), len(offices.taken)
+                line.send({"posted": offices.posted, "taken": offices.taken, "came": came}.get(what))
 
 
 def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:

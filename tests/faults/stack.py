@@ -19,6 +19,7 @@ import urllib3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 from tests.aws import Clients, Deployed, deploy
+from tests.fakes.executor import SerialExecutor
 from tests.faults.clock import CLOCK
 from tests.faults.cold import Clients as ColdClients
 from tests.faults.fake_internet import SELECTOR, FakeInternet
@@ -27,7 +28,6 @@ from tests.faults.tap import Tap
 from tests.functions.delivery_service import open_service
 from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
 from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack
-from tests.pipeline.ports import InTurn
 from tests.sessions import share_descriptions
 
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -113,7 +113,7 @@ class FaultStack:
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # One call after the other: only then does a call have a number.
-        setattr(system, "ThreadPoolExecutor", lambda _threads: InTurn())  # noqa: B010 - a type checker minds
+        setattr(system, "ThreadPoolExecutor", lambda _threads: SerialExecutor())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:
             self._started(function)

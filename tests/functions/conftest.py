@@ -11,7 +11,7 @@ import pytest
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.functions.elsewhere import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 from tests.functions.stack import FunctionsStack, functions_stack
 
@@ -44,8 +44,8 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture
-def elsewhere(authority: Authority) -> Iterator[Elsewhere]:
-    with Elsewhere(authority, {SENDER: BUFFER}) as server:
+def post_offices(authority: Authority) -> Iterator[FakePostOffices]:
+    with FakePostOffices(authority, {SENDER: BUFFER}) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -82,7 +82,7 @@ def running(
     deployed: Deployed,
     zones: ZoneTree,
     dns_server: DnsServer,
-    elsewhere: Elsewhere,
+    post_offices: FakePostOffices,
     authority: Authority,
     key: PrivateKey,
 ) -> Iterator[FunctionsStack]:
@@ -95,7 +95,7 @@ def running(
         deployed,
         Resolvers=f"udp://{dns_server.address}",
         TrustAnchors=zones.anchor_text.strip(),
-        OutboundPort=str(elsewhere.server_port),
+        OutboundPort=str(post_offices.server_port),
         OutboundCaFile=str(authority.pem),
         OutboundAllowPrivate="true",
     ) as office_running:

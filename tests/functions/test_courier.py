@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.functions.elsewhere import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
 from tests.functions.stack import FunctionsStack
@@ -24,17 +24,17 @@ def discarded(running: FunctionsStack) -> None:
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
 def test_only_what_is_no_notice_of_ours_is_handed_out_again(
-    running: FunctionsStack, elsewhere: Elsewhere, junk: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, post_offices: FakePostOffices, junk: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = sqs("CourierQueue", MADE_AT, junk, notice())
     failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
     assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
-    assert len(elsewhere.posted) == 1
+    assert len(post_offices.posted) == 1
     assert metrics(capsys.readouterr().out) == {"FeedbackFailed": [1.0], "FeedbackDelivered": [1.0]}
 
 
 def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
-    running: FunctionsStack, elsewhere: Elsewhere
+    running: FunctionsStack, post_offices: FakePostOffices
 ) -> None:
     store = running.deployed
     keys = json.loads(store.clients.secrets.get_secret_value(SecretId=store.secrets["SigningKeys"])["SecretString"])
@@ -42,22 +42,22 @@ def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
         SecretId=store.secrets["SigningKeys"], SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
     )
     assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
-    assert elsewhere.posted == []
+    assert post_offices.posted == []
     [waiting] = store.bodies("CourierQueue")
     assert json.loads(waiting)["tries"] == 1
 
 
 def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
-    running: FunctionsStack, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, post_offices: FakePostOffices, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    elsewhere.status = 503
+    post_offices.status = 503
     assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
     assert metrics(capsys.readouterr().out) == {"FeedbackWaiting": [1.0]}
     [waiting] = running.deployed.bodies("CourierQueue")
     assert json.loads(waiting)["tries"] == 1
-    elsewhere.status = 200
+    post_offices.status = 200
     running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, waiting))
-    first, second = map(json.loads, elsewhere.posted)
+    first, second = map(json.loads, post_offices.posted)
     assert first == second
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.functions.conftest import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.delivery_service import open_service
 from tests.functions.logs import metrics
 from tests.functions.samples import (
@@ -236,12 +236,14 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
 
 
 @covers("courier-notice.json")
-def test_the_buffer_is_told_of_a_discard_once(running: FunctionsStack, elsewhere: Elsewhere, key: PrivateKey) -> None:
+def test_the_buffer_is_told_of_a_discard_once(
+    running: FunctionsStack, post_offices: FakePostOffices, key: PrivateKey
+) -> None:
     store = running.deployed
     register = store.storage.register
     register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
     assert running.invoke("CourierFunction", sample("courier-notice.json")) == {"batchItemFailures": []}
-    [posted] = elsewhere.posted
+    [posted] = post_offices.posted
     envelope = read_envelope(json.loads(posted))
     check_signature(envelope, key.public)
     assert (envelope.sender, envelope.receiver, envelope.subject) == (RECEIVER, BUFFER, "Feedback@Buffer")
@@ -255,17 +257,17 @@ def test_the_buffer_is_told_of_a_discard_once(running: FunctionsStack, elsewhere
     [row] = store.rows("PostTable")
     assert (row["told"]["M"]["c"]["S"], row["sent"]["S"]) == (envelope.correlation, "delivered")
     running.invoke("CourierFunction", sample("courier-notice.json"))
-    assert elsewhere.posted == [posted]
+    assert post_offices.posted == [posted]
 
 
 @covers("courier-summary.json")
-def test_an_hour_of_withheld_discards_is_summed_up(running: FunctionsStack, elsewhere: Elsewhere) -> None:
+def test_an_hour_of_withheld_discards_is_summed_up(running: FunctionsStack, post_offices: FakePostOffices) -> None:
     store, hour = running.deployed, MADE_AT // 3600 - 1
     limits = store.storage.feedback_limits
     for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
         limits.withhold(SENDER, hour, code)
     assert running.invoke("CourierFunction", sample("courier-summary.json")) == {"batchItemFailures": []}
-    [posted] = elsewhere.posted
+    [posted] = post_offices.posted
     body = json.loads(posted)["Body"]
     assert (body["Sender"], body["Count"]) == (SENDER, 3)
     assert body["Codes"] == {"KeyNotFound": 1, "SignatureInvalid": 2}

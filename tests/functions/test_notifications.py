@@ -14,7 +14,7 @@ import boto3
 import pytest
 import standardwebhooks.webhooks
 from standardwebhooks import Webhook, WebhookVerificationError
-from tests.functions.elsewhere import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
@@ -71,10 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hook(authority: Authority, zones: ZoneTree, elsewhere: Elsewhere) -> Iterator[Hook]:
+def hook(authority: Authority, zones: ZoneTree, post_offices: FakePostOffices) -> Iterator[Hook]:
     """At the port of all other hosts here, at an address of its own."""
     zones.put(HOOK, "@ IN A 127.0.0.2\n")
-    with Hook(authority, elsewhere.server_port) as server:
+    with Hook(authority, post_offices.server_port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -212,7 +212,7 @@ def test_after_a_rotation_receivers_of_either_secret_are_content(
     ids=["500", "404", "302", "307", "giant", "slow"],
 )
 def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_followed(
-    running: FunctionsStack, hook: Hook, token: str, trouble: dict[str, Any], detail: str, elsewhere: Elsewhere
+    running: FunctionsStack, hook: Hook, token: str, trouble: dict[str, Any], detail: str, post_offices: FakePostOffices
 ) -> None:
     verified(running, token, hook)
     file(running)
@@ -229,7 +229,7 @@ def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_follow
     first, second = hook.got
     assert (first[0], first[2], first[1]["webhook-id"]) == (second[0], second[2], second[1]["webhook-id"])
     assert "detail" not in shown(running, token)
-    assert elsewhere.posted == []
+    assert post_offices.posted == []
 
 
 def test_a_receiver_that_is_gone_is_told_nothing_more(running: FunctionsStack, hook: Hook, token: str) -> None:

@@ -5,7 +5,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from tests.functions.elsewhere import Elsewhere
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, SENDER, http, published_key, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
@@ -46,9 +46,9 @@ def shown(running: FunctionsStack, token: str, correlation: str) -> Any:
 
 
 def test_what_an_owner_sends_is_delivered_by_calls_that_the_roles_allow(
-    running: FunctionsStack, elsewhere: Elsewhere, token: str, capsys: pytest.CaptureFixture[str]
+    running: FunctionsStack, post_offices: FakePostOffices, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    elsewhere.body = b'{"Status":"Queued"}'
+    post_offices.body = b'{"Status":"Queued"}'
     correlation = send(running, token)
     assert shown(running, token, correlation)["state"] == "queued"
     capsys.readouterr()
@@ -59,7 +59,7 @@ def test_what_an_owner_sends_is_delivered_by_calls_that_the_roles_allow(
     assert (line["message"], line["mailbox"], line["to"]) == ("delivered", RECEIVER, SENDER)
     assert line["correlation"] == correlation
     assert "Good morning" not in output
-    [posted] = map(json.loads, elsewhere.posted)
+    [posted] = map(json.loads, post_offices.posted)
     assert (posted["Header"]["From"], posted["Header"]["To"]) == (RECEIVER, SENDER)
     assert posted["Body"] == MESSAGE["body"]
     told = shown(running, token, correlation)
@@ -88,37 +88,37 @@ def test_the_receivers_feedback_is_shown_with_the_message(running: FunctionsStac
 @pytest.mark.parametrize(("status", "body"), [(302, b""), (200, b"x" * (MAX_RESPONSE_BYTES + 1)), (503, b"")])
 def test_a_receiver_that_redirects_answers_megabytes_or_is_down_is_tried_again_with_the_same_bytes(
     running: FunctionsStack,
-    elsewhere: Elsewhere,
+    post_offices: FakePostOffices,
     token: str,
     status: int,
     body: bytes,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    elsewhere.status, elsewhere.body = status, body
+    post_offices.status, post_offices.body = status, body
     correlation = send(running, token)
     capsys.readouterr()
     courier(running)
     assert metrics(capsys.readouterr().out) == {"OutboxWaiting": [1.0]}
     assert shown(running, token, correlation)["state"] == "queued"
-    elsewhere.status, elsewhere.body = 200, b""
+    post_offices.status, post_offices.body = 200, b""
     courier(running)
     assert shown(running, token, correlation)["state"] == "delivered"
-    first, second = elsewhere.posted
+    first, second = post_offices.posted
     assert first == second
 
 
 def test_a_receiver_in_a_private_network_is_not_posted_to(
-    running: FunctionsStack, elsewhere: Elsewhere, token: str
+    running: FunctionsStack, post_offices: FakePostOffices, token: str
 ) -> None:
     correlation = send(running, token)
     with functions_stack(running.deployed, **{**running.parameters, "OutboundAllowPrivate": "false"}) as careful:
         courier(careful)
-    assert elsewhere.posted == []
+    assert post_offices.posted == []
     assert shown(running, token, correlation)["state"] == "queued"
 
 
 def test_a_message_that_breaks_us_does_not_drag_its_neighbours_along(
-    running: FunctionsStack, elsewhere: Elsewhere, token: str
+    running: FunctionsStack, post_offices: FakePostOffices, token: str
 ) -> None:
     send(running, token)
     good = running.deployed.bodies("CourierQueue")[-1]
@@ -127,4 +127,4 @@ def test_a_message_that_breaks_us_does_not_drag_its_neighbours_along(
     event = sqs("CourierQueue", MADE_AT, *map(json.dumps, broken), good)
     failed = [{"itemIdentifier": record["messageId"]} for record in event["Records"][:-1]]
     assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
-    assert len(elsewhere.posted) == 1
+    assert len(post_offices.posted) == 1

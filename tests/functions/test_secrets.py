@@ -7,8 +7,9 @@ from base64 import b64decode
 
 import pytest
 from tests.aws import Deployed
+from tests.fakes.clock import FakeClock
+from tests.fakes.post_offices import FakePostOffices
 from tests.functions.delivery_service import open_service
-from tests.functions.elsewhere import Elsewhere
 from tests.functions.samples import ALICE, BOB, MADE_AT, RECEIVER, events, profile_uri, service_keys, user_keys
 from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import ask, said, sign_in
@@ -25,25 +26,15 @@ SEEN_AFTER = 45
 """Seconds until every instance has read what was changed."""
 
 
-class Clock:
-    """Stands still, until it is set on."""
-
-    def __init__(self) -> None:
-        self.now = MADE_AT + 5.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock(MADE_AT + 5.0)
     monkeypatch.setattr(time, "time", clock)
     return clock
 
 
 @pytest.fixture
-def ready(running: FunctionsStack, clock: Clock) -> FunctionsStack:
+def ready(running: FunctionsStack, clock: FakeClock) -> FunctionsStack:
     open_service(
         running.deployed,
         service_keys(),
@@ -72,7 +63,7 @@ def reads(running: FunctionsStack, work: Work, event: Json) -> list[str]:
     ids=lambda it: it.what if isinstance(it, Work) else "",
 )
 def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_within_a_minute(
-    ready: FunctionsStack, clock: Clock, work: Work, needed: list[str], needed_again: list[str]
+    ready: FunctionsStack, clock: FakeClock, work: Work, needed: list[str], needed_again: list[str]
 ) -> None:
     event = work.ready(ready)
     ready.end()
@@ -84,7 +75,7 @@ def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_with
 
 
 def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarked(
-    ready: FunctionsStack, clock: Clock
+    ready: FunctionsStack, clock: FakeClock
 ) -> None:
     store = ready.deployed
     keys = DeliveryServiceKeys(store.clients.secrets, store.secrets["DeliveryServiceKeys"], clock)
@@ -97,7 +88,7 @@ def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarke
     assert json.loads(json.loads(segment)["envelope"])["postmark"]
 
 
-def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: FunctionsStack, clock: Clock) -> None:
+def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: FunctionsStack, clock: FakeClock) -> None:
     TARGETS.ready(ready)
     store, old = ready.deployed, sign_in(ready)
     keys = TokenKeys(store.clients.secrets, store.secrets["TokenKeys"], clock)
@@ -111,18 +102,18 @@ def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: Fu
 
 
 def test_feedback_is_signed_by_a_domains_new_key_under_its_new_selector(
-    ready: FunctionsStack, clock: Clock, elsewhere: Elsewhere
+    ready: FunctionsStack, clock: FakeClock, post_offices: FakePostOffices
 ) -> None:
     """Who still holds what the old key signed finds that key under the old selector, in the zone."""
     store, new = ready.deployed, PrivateKey.generate("ed25519")
     event = NOTICE.ready(ready)
-    elsewhere.status = 503
+    post_offices.status = 503
     ready.invoke("CourierFunction", event)
     SigningKeys(store.clients.secrets, store.secrets["SigningKeys"], clock).put(RECEIVER, "pk2", new)
     clock.now += SEEN_AFTER
-    elsewhere.status = 200
+    post_offices.status = 200
     ready.invoke("CourierFunction", event)
-    selectors = [json.loads(body)["Header"]["DKIM"] for body in elsewhere.posted]
+    selectors = [json.loads(body)["Header"]["DKIM"] for body in post_offices.posted]
     assert selectors == ["pk1", "pk2"]
 
 

@@ -12,7 +12,7 @@ from tests.functions.samples import http
 from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of
 from tests.fuzz.nlweb_texts import CONTENTS
 from tests.fuzz.samples import ALICES, BOBS, CALL, ENVELOPES, KEY, SERVICES, compact
-from tests.fuzz.stack import DM3_INBOX, DM3_JUDGE, NLWEB_INBOX, NLWEB_JUDGE, PROFILES, QUEUE, queued
+from tests.fuzz.stack import DM3_INBOX, DM3_JUDGE, NLWEB_INBOX, NLWEB_JUDGE, PROFILES, QUEUE, empty, queued
 
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind
@@ -33,10 +33,9 @@ from postroom.storage.mail.segments import Line, decode_line
 
 def settled(answer: HttpResponse, judge: Judge) -> Accepted | None:
     """Hold what an inbox's answer promises: a refusal says why; what is queued the worker can judge and file."""
-    if not QUEUE.body:
+    if not QUEUE.bodies:
         return None
     claim = queued().claim
-    QUEUE.body = ""
     assert claim.id in {part.about.get("claim") for part in (answer, *answer.parts)}, "queued, and not said"
     verdict = judge.judge(claim)
     assert isinstance(verdict, Accepted | Discarded), f"what the inbox accepted the worker cannot judge: {verdict}"
@@ -55,7 +54,7 @@ def post(body: bytes, content_type: str = "application/json", encoding: str = ""
     if answer.reason is not None:
         assert answer.reason.kind is not Kind.RETRY, f"nothing is away, and yet: {answer.body}"
         assert said["reason"] == str(answer.reason)
-        assert not QUEUE.body, "refused and queued"
+        assert not QUEUE.bodies, "refused and queued"
     return settled(answer, NLWEB_JUDGE)
 
 
@@ -210,7 +209,7 @@ def inbox_function(data: bytes) -> None:
     event["rawPath"] = fields_of(target.encode(), 1)[0]
     with redirect_stdout(io.StringIO()):  # its metrics
         answer = INBOX.handler(event, CONTEXT)
-    QUEUE.body = ""
+    empty()
     assert 200 <= answer["statusCode"] < 500, answer
     assert not any("\n" in value or "\r" in value for value in answer["headers"].values()), "headers are split"
     json.dumps(answer).encode()

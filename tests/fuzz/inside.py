@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from tests.fakes.storage import FakeObjects
 from tests.functions.samples import MADE_AT, claim, notice_row
 from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of, text_of
 from tests.fuzz.samples import ENVELOPES, EVENTS, compact
@@ -14,21 +15,10 @@ from postroom.names.dns import parse_servers
 from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 from postroom.outbound.queue_messages import READERS, read_queue_message
 from postroom.pipeline.claims import Claim, QueuedClaim, read_claim, unpack
-from postroom.storage.mail.segments import Line, Objects, decode_line, lay_out
-
-
-class _Bucket(Objects):
-    """A bucket in memory."""
-
-    def __init__(self, held: dict[str, bytes]) -> None:
-        self.held = held
-
-    def get(self, name: str) -> bytes:
-        return self.held[name]
-
+from postroom.storage.mail.segments import Line, decode_line, lay_out
 
 CLAIM = claim(1, MADE_AT, ENVELOPES[0].decode())
-BUCKET = _Bucket({"claim/here": compact(CLAIM.as_json())})
+BUCKET = FakeObjects({"claim/here": compact(CLAIM.as_json())})
 CLAIMS = (
     *(
         record["body"].encode()

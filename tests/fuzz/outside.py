@@ -4,6 +4,8 @@ import json
 from ipaddress import ip_address
 from uuid import UUID
 
+from tests.fakes.net import FakeHttps
+from tests.fakes.outbound import FakeOurKeys
 from tests.functions.samples import RECEIVER, SENDER
 from tests.fuzz.entry import LONG, Entry, asked, fields_of, fuzzed
 from tests.fuzz.samples import KEY, NOW, compact
@@ -59,21 +61,6 @@ def registry_document(data: bytes) -> None:
     assert parse_registry(json.dumps(found).encode()) == found
 
 
-class _Answering:
-    """Another host: whatever is asked, this is its answer."""
-
-    def __init__(self, response: HttpsResponse) -> None:
-        self._response = response
-
-    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
-        return self._response
-
-
-class _OurFirst:
-    def first(self) -> tuple[str, SigningKey] | None:
-        return RECEIVER, SigningKey("pk1", KEY)
-
-
 ANSWERS = (
     b"200\0" + compact({"Domain": SENDER, "Feedback": "Buffer.example"}), b'200\0{"Feedback":{}}', b"200\0[]", b"204\0",
     b"200\0" + compact({"jsonrpc": "2.0", "result": "accepted", "id": 1}), b"503\0busy", b"404\0<html>",
@@ -87,8 +74,10 @@ def answers_of_others(data: bytes) -> None:
     """A graph's, a post office's and a delivery service's answer each mean something, whatever their bodies hold."""
     status, _, body = data.partition(b"\0")
     response = HttpsResponse(int(status) if status in (b"200", b"204", b"404", b"422", b"503") else 200, {}, body)
-    other = _Answering(response)
-    graph = Graph("graph.example", other, _OurFirst(), lambda: NOW, lambda: UUID(int=1))
+    other = FakeHttps(replies=[response, response])
+    graph = Graph(
+        "graph.example", other, FakeOurKeys({RECEIVER: SigningKey("pk1", KEY)}), lambda: NOW, lambda: UUID(int=1)
+    )
     named = asked(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)
     assert isinstance(named, NotNowError) is (response.status >= 500)
     assert not isinstance(named, str) or can_be_reached(named)

@@ -1,13 +1,12 @@
 """A stack in memory: the real inboxes and judges, with nothing outside; every key record is KEY's."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from typing import Any, ClassVar
-
+from tests.fakes.executor import SerialExecutor
+from tests.fakes.outbound import FakeQueue
+from tests.fakes.pipeline import FakeDirectory, FakeHandlers, FakeServiceKeys
+from tests.fakes.storage import FakeObjects
 from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
 from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
 
-from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import KeyRules
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
@@ -31,66 +30,24 @@ from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 from postroom.storage.mail.replies import Lease, Replies
-from postroom.storage.mail.segments import Objects
 
 DAY = 86_400
 TIMES = Times(7 * DAY, 22 * DAY, DAY)
 MAX_BYTES = 1 << 20
 
 
-class Bucket(Objects):
-    """A bucket in memory, which keeps what was put last."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, bytes] = {}
-
-    def put(self, name: str, data: bytes, content_type: str = "") -> None:
-        self.held = {name: data}
-
-    def get(self, name: str) -> bytes:
-        return self.held[name]
-
-
-class _Directory:
-    """One domain with a rule of each kind, a domain whose buffer we are, a wallet, two mailboxes of dm3."""
-
-    _DOMAINS: ClassVar = {
-        RECEIVER: Domain(
-            RECEIVER, buffer=True, feedback=BUFFER,
-            subjects=(
-                SubjectRule("Hello@Host", Treatment.MAILBOX, RECEIVER),
-                SubjectRule("*@Shop", Treatment.FORWARD, "arn:aws:sqs:eu-west-1:123456789012:orders"),
-                SubjectRule("*", Treatment.MAILBOX, "rest.example"),
-            ),
-        ),
-        "xn--bcher-kva.example": Domain("xn--bcher-kva.example"),
-    }  # fmt: skip
-    _MAILBOXES: ClassVar = {
-        BOB: Dm3Mailbox(BOB),
-        "open.eth": Dm3Mailbox("open.eth", ProfileExtension(rules=FilterRules(block=(ALICE,))), takes_unverified=True),
-    }
-
-    def domain(self, name: str) -> Domain | None:
-        return self._DOMAINS.get(name)
-
-    def wallet(self, uuid: str) -> bytes | None:
-        return KEY.public.spki() if uuid == WALLET else None
+class _Directory(FakeDirectory):
+    """Every mailbox has four shards and blocks somebody."""
 
     def mailbox(self, name: str) -> MailboxRecord:
         return MailboxRecord(name, shards=4, blocks=frozenset({"*.blocked.example"}))
 
-    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        return self._MAILBOXES.get(name)
 
-
-class _Keys:
-    """Every sender's key is KEY; ours of dm3 are SERVICES."""
+class _SenderKeys:
+    """Every sender's key is KEY; unlike FakeSenderKeys it remembers nothing of a million inputs."""
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
         return SenderKey(KEY.public, {"chain": name}, cached=False)
-
-    def get(self, *, fresh: bool = False) -> ServiceKeys:
-        return ServiceKeys(SERVICES.signing, (SERVICES.encryption,))
 
 
 class _Replies(Replies):
@@ -106,37 +63,12 @@ class _Replies(Replies):
     def release(self, lease: Lease) -> None: ...
 
 
-class _Queue:
-    """A queue that keeps what was sent last."""
-
-    def __init__(self) -> None:
-        self.body = ""
-
-    def send(self, body: str, *_rest: Any, **_further: Any) -> None:
-        self.body = body
-
-
-class _AtOnce(Executor):
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 class _NoUsages(Usages):
     def __init__(self) -> None:
         pass
 
     def read(self, mailbox: str) -> Usage:
         raise AssertionError(f"{mailbox} has no quota")
-
-
-class _NoHandlers:
-    def call(self, handler: str, request: JsonValue) -> JsonValue:
-        raise AssertionError(f"there is no handler {handler}")
 
 
 def _clock() -> float:
@@ -155,12 +87,32 @@ def _profiles() -> Profiles:
     return Profiles(registry, _clock)
 
 
-BUCKET, QUEUE, PROFILES = Bucket(), _Queue(), _profiles()
-_KEYS, _DIRECTORY = _Keys(), _Directory()
+BUCKET, QUEUE, PROFILES = FakeObjects(), FakeQueue(), _profiles()
+_SENDER_KEYS = _SenderKeys()
+_SERVICE_KEYS = FakeServiceKeys(ServiceKeys(SERVICES.signing, (SERVICES.encryption,)))
+_DIRECTORY = _Directory(
+    domains={
+        RECEIVER: Domain(
+            RECEIVER, buffer=True, feedback=BUFFER,
+            subjects=(
+                SubjectRule("Hello@Host", Treatment.MAILBOX, RECEIVER),
+                SubjectRule("*@Shop", Treatment.FORWARD, "arn:aws:sqs:eu-west-1:123456789012:orders"),
+                SubjectRule("*", Treatment.MAILBOX, "rest.example"),
+            ),
+        ),
+        "xn--bcher-kva.example": Domain("xn--bcher-kva.example"),
+    },
+    wallets={WALLET: KEY.public.spki()},
+    dm3_mailboxes={
+        BOB: Dm3Mailbox(BOB),
+        "open.eth": Dm3Mailbox("open.eth", ProfileExtension(rules=FilterRules(block=(ALICE,))), takes_unverified=True),
+    },
+)  # fmt: skip
+"""One domain with a rule of each kind, a domain whose buffer we are, a wallet, two mailboxes of dm3."""
 _ROOM = QuotaCheck(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
 _INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, quota_check=_ROOM, new_id=_new_id)
 
-NLWEB_JUDGE = NlwebJudge(keys=_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
+NLWEB_JUDGE = NlwebJudge(keys=_SENDER_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
 NLWEB_INBOX = NlwebInbox(
     rules=InboxRules(TimestampWindow(DAY, 120), MAX_BYTES),
     directory=_DIRECTORY,
@@ -168,7 +120,7 @@ NLWEB_INBOX = NlwebInbox(
     sync=Sync(
         judge=NLWEB_JUDGE,
         replies=_Replies(),
-        handlers=BuiltInHandlers(_DIRECTORY, _NoHandlers()),
+        handlers=BuiltInHandlers(_DIRECTORY, FakeHandlers()),
         clock=_clock,
         new_id=_new_id,
         lease_seconds=30,
@@ -176,18 +128,26 @@ NLWEB_INBOX = NlwebInbox(
     ),
     clock=_clock,
 )
-DM3_JUDGE = Dm3Judge(keys=_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
+DM3_JUDGE = Dm3Judge(keys=_SERVICE_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
 DM3_INBOX = Dm3Inbox(
     properties=Properties(0, 100_000),
     directory=_DIRECTORY,
-    keys=_KEYS,
+    keys=_SERVICE_KEYS,
     profiles=PROFILES,
-    timebox=TimeBox(_AtOnce(), 1),
+    timebox=TimeBox(SerialExecutor(), 1),
     intake=_INTAKE,
     clock=_clock,
 )
 
 
 def queued() -> QueuedClaim:
-    """What an inbox queued last, as the worker reads it."""
-    return unpack(QUEUE.body, BUCKET)
+    """What an inbox queued last, as the worker reads it; queue and bucket are empty afterwards."""
+    queued_claim = unpack(QUEUE.bodies[-1], BUCKET)
+    empty()
+    return queued_claim
+
+
+def empty() -> None:
+    """Forget what was queued."""
+    QUEUE.clear()
+    BUCKET.held.clear()

@@ -3,17 +3,16 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import UUID
 
 from tests.aws import Clients, Deployed
-from tests.pipeline.ports import Clock, InTurn
+from tests.fakes.clock import FakeClock
+from tests.fakes.executor import SerialExecutor
+from tests.fakes.pipeline import FakeProfiles
 
-from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.containers import Storing
 from postroom.http.notifications import NotificationTargetSettings
 from postroom.http.outbox import Sending
@@ -21,8 +20,6 @@ from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.usage import UsageTracker
 from postroom.protocols.dm3.keys import PrivateSigningKey
-from postroom.protocols.dm3.profile import UserProfile
-from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.containers.rows import Use
@@ -47,33 +44,14 @@ Json = Any
 RECEIPT = {"protocol": "nlweb"}
 
 
-@dataclass
-class FakeProfiles:
-    """A registry of profiles in memory. `services`: what they name; `away`: it cannot be asked; `asked`: how often."""
-
-    keys: dict[str, PrivateSigningKey] = field(default_factory=lambda: {BOB: BOB_KEY})
-    services: tuple[str, ...] = ("ds.eth",)
-    away: bool = False
-    asked: int = 0
-    sealed_to: bytes = field(default_factory=lambda: EncryptionKey.generate().public)
-
-    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        self.asked += 1
-        if self.away:
-            raise NotNowError(PROFILE_LOOKUP_FAILED)
-        if name not in self.keys:
-            raise TheirError(PROFILE_UNKNOWN)
-        return UserProfile(self.sealed_to, self.keys[name].public, self.services)
-
-
 class ApiStack:
     """The mailbox API of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
-    def __init__(self, deployed: Deployed, clock: Clock | None = None, service: str = "") -> None:
+    def __init__(self, deployed: Deployed, clock: FakeClock | None = None, service: str = "") -> None:
         self.deployed = deployed
         self.service = service
-        self.clock = clock or Clock(NOW)
-        self.users = FakeProfiles()
+        self.clock = clock or FakeClock(NOW)
+        self.users = FakeProfiles({BOB: BOB_KEY})
         self.slept: list[float] = []
         self._numbers = count(1)
         self.system = System(
@@ -82,7 +60,7 @@ class ApiStack:
             sleep=self._sleep,
             new_id=self.new_id,
             new_uuid=self.new_uuid,
-            threads=lambda _: InTurn(),
+            threads=lambda _: SerialExecutor(),
         )
         made = deployed.parts(system=self.system)
         storage, api = made.storage, made.mailbox_api

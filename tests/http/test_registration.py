@@ -289,10 +289,10 @@ def test_look_ups_of_one_name_are_limited(api: ApiStack) -> None:
     tries = OF_A_NAME_A_SECOND * BURST_SECONDS
     for _ in range(tries):
         assert reason(open_it(api, key=PrivateSigningKey.generate())) == "NotTheOwner"
-    asked = api.users.asked
+    asked = api.users.lookups
     for reply in (open_it(api), api.ask("POST", f"/profile/{EVE}", body={"profile": {}, "signature": ""})):
         assert (reply.status, reason(reply)) == (429, "TooManyRequests")
-    assert api.users.asked == asked
+    assert api.users.lookups == asked
     assert said(open_it(api, BOB, BOB_KEY)), "another name"
     api.clock.now += 1
     assert said(open_it(api))
@@ -301,16 +301,16 @@ def test_look_ups_of_one_name_are_limited(api: ApiStack) -> None:
 def test_look_ups_of_all_names_together_are_limited(api: ApiStack) -> None:
     for number in range(A_SECOND * BURST_SECONDS):
         assert reason(open_it(api, f"n{number}.eth")) == "NotTheOwner"
-    asked = api.users.asked
+    asked = api.users.lookups
     assert reason(open_it(api)) == "TooManyRequests"
-    assert api.users.asked == asked
+    assert api.users.lookups == asked
     api.clock.now += 1
     assert said(open_it(api))
 
 
 def test_an_invalid_challenge_causes_no_look_up(api: ApiStack) -> None:
-    asked = api.users.asked
+    asked = api.users.lookups
     for _ in range(100):
         assert reason(open_it(api, text="x")) == "ChallengeInvalid"
-    assert api.users.asked == asked
+    assert api.users.lookups == asked
     assert said(open_it(api))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from tests.aws import Clients, Deployed
-from tests.pipeline.ports import InTurn
+from tests.fakes.executor import SerialExecutor
 
 from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.collecting import Collector
@@ -49,7 +49,7 @@ class Played:
     retain_seconds: int
     lag_ms: int = DAY_MS
     held: Set[str] = frozenset()
-    pool: Executor = field(default_factory=InTurn)
+    pool: Executor = field(default_factory=SerialExecutor)
     new_id: Callable[[], str] = field(default_factory=_numbers)
     before: Before = field(default_factory=Before)
     expired_at: int = 0

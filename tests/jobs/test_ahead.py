@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.ports import InTurn
+from tests.fakes.executor import SerialExecutor
 
 from postroom.jobs.ahead import ahead
 
@@ -21,7 +21,7 @@ def test_what_comes_is_in_order_and_no_more_is_held_than_may_be(items: list[int]
         return item * 2
 
     taken = []
-    for result in ahead(InTurn(), work, items, cost=lambda item: item, most=most):
+    for result in ahead(SerialExecutor(), work, items, cost=lambda item: item, most=most):
         taken.append(result)
         held.pop(0)
     assert taken == [item * 2 for item in items]
@@ -40,7 +40,7 @@ def test_several_are_at_work_at_once() -> None:
 
 
 def test_what_fails_fails_in_its_turn() -> None:
-    done = ahead(InTurn(), lambda item: 1 // item, [1, 0, 1], cost=lambda _item: 1, most=9)
+    done = ahead(SerialExecutor(), lambda item: 1 // item, [1, 0, 1], cost=lambda _item: 1, most=9)
     assert next(done) == 1
     with pytest.raises(ZeroDivisionError):
         next(done)

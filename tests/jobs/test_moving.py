@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from tests.aws import Clients, Deployed
+from tests.fakes.executor import SerialExecutor
 from tests.jobs.mail import NOW, RETAIN, Mail
 from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between, refused, throttled
-from tests.pipeline.ports import InTurn
 
 from postroom.core.errors import NotNowError
 from postroom.jobs.evidence import ObjectEvidence, bits
@@ -50,7 +50,7 @@ class Removal:
     def move(self, *, dry_run: bool = False) -> list[ObjectEvidence]:
         names, job = count(1), Played(self.mail.deployed, RETAIN)
         mover = Mover(
-            job.bucket(self.tally, self.clients), job.registers(self.tally, self.clients), self.tally, InTurn(),
+            job.bucket(self.tally, self.clients), job.registers(self.tally, self.clients), self.tally, SerialExecutor(),
             lambda: f"chk/2026/11/21/09/{next(names)}.jsonl", dry_run=dry_run,
         )  # fmt: skip
         return list(mover.move(self.kept))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.ports import Clock
+from tests.fakes.clock import FakeClock
 
 from postroom.jobs.pace import SLOWEST, Pace
 
@@ -15,7 +15,7 @@ class Taker:
     """Takes of a pace. `given`: when which units were given. Several wait at once: to sleep takes nobody's time."""
 
     def __init__(self, most: float) -> None:
-        self.clock = Clock(BEGAN)
+        self.clock = FakeClock(BEGAN)
         self.given: list[tuple[float, int]] = []
         self.waited = 0.0
         self.pace = Pace(most, self.clock, self._sleep)

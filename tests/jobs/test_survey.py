@@ -6,9 +6,9 @@ from collections.abc import Set
 
 import pytest
 from tests.aws import Deployed
+from tests.fakes.executor import SerialExecutor
 from tests.jobs.mail import NOW, RETAIN, Mail
 from tests.jobs.played import Played
-from tests.pipeline.ports import InTurn
 
 from postroom.jobs.bucket import BucketObject
 from postroom.jobs.evidence import ObjectEvidence, bits
@@ -33,7 +33,7 @@ class Looking:
         self.sizes = mail.sizes()
         self._survey = Survey(
             bucket, self.job.registers(self.tally), Quarantine(bucket, self.tally, dry_run=dry_run),
-            Terms(now, RETAIN, held), self.tally, InTurn(),
+            Terms(now, RETAIN, held), self.tally, SerialExecutor(),
         )  # fmt: skip
 
     def at(self, *names: str) -> tuple[list[ChunkLine], list[ObjectEvidence]]:

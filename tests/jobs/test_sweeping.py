@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 from tests.aws import Clients, Deployed, deployment, gate_calls, holding, new_clients
+from tests.fakes.executor import SerialExecutor
 from tests.jobs.dying import deaths_of
 from tests.jobs.played import collect_orphans
-from tests.pipeline.ports import InTurn
 
 from postroom.jobs.archives import UNREADABLE, Archives
 from postroom.jobs.bucket import Bucket
@@ -307,7 +307,7 @@ def collect(stack: SweptStack, *, held: frozenset[str] = frozenset(), dry_run: b
     registers = Registers(
         deployed.clients.dynamodb, deployed.tables["PostTable"], reads=Pace(1e9), writes=Pace(1e9), tally=tally
     )
-    collect_orphans(bucket, registers, Terms(NOW, RETAIN, held), tally, InTurn(), dry_run=dry_run)
+    collect_orphans(bucket, registers, Terms(NOW, RETAIN, held), tally, SerialExecutor(), dry_run=dry_run)
     return tally.take()
 
 

@@ -2,15 +2,16 @@
 
 import json
 import uuid
-from collections.abc import Sequence
 
 import pytest
+from tests.fakes.net import FakeHttps
+from tests.fakes.outbound import FakeOurKeys
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.manifest import ManifestDirectory
-from postroom.net.https import HttpsResponse, NoSuchHostError
+from postroom.net.https import HttpsResponse
 from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.verify import check_signature
@@ -20,35 +21,16 @@ NOW = 1_763_715_600.0
 KEY = PrivateKey.generate("ed25519")
 
 
-class Web:
-    """Hosts that serve manifests, and a graph that answers; whoever is not in it does not exist."""
-
-    def __init__(self, manifests: dict[str, bytes], replies: Sequence[HttpsResponse] = ()) -> None:
-        self.manifests = manifests
-        self.replies = list(replies)
-        self.posted: list[tuple[str, bytes]] = []
-
-    def get(self, url: str, accept: str) -> HttpsResponse:
-        host = url.split("/")[2]
-        if host not in self.manifests:
-            raise NoSuchHostError(OUTBOUND_FAILED, f"{host} does not exist")
-        return HttpsResponse(200, {}, self.manifests[host])
-
-    def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
-        self.posted.append((url, body))
-        return self.replies.pop(0)
+def our_keys(*domains: str) -> FakeOurKeys:
+    return FakeOurKeys({domain: SigningKey("k1", KEY) for domain in domains})
 
 
-class Ours:
-    def __init__(self, *domains: str) -> None:
-        self.domains = domains
-
-    def first(self) -> tuple[str, SigningKey] | None:
-        return (min(self.domains), SigningKey("k1", KEY)) if self.domains else None
+def manifest(text: bytes) -> dict[str, tuple[int, bytes] | NotNowError]:
+    return {"https://nlweb.sender.example/manifest": (200, text)}
 
 
-def buffers(web: Web, ours: Ours | None = None) -> Buffers:
-    graph = Graph("graph.example", web, ours or Ours("receiver.example"), lambda: NOW, uuid.uuid4)
+def buffers(web: FakeHttps, ours: FakeOurKeys | None = None) -> Buffers:
+    graph = Graph("graph.example", web, ours or our_keys("receiver.example"), lambda: NOW, uuid.uuid4)
     return Buffers(ManifestDirectory(web, lambda: NOW), graph)
 
 
@@ -57,22 +39,22 @@ def reply(value: object, status: int = 200) -> HttpsResponse:
 
 
 def test_a_manifest_that_names_a_buffer_decides_and_the_graph_is_not_asked() -> None:
-    web = Web({"nlweb.sender.example": b"About: {Name: sender.example, Feedback: buffer.example}"})
+    web = FakeHttps(manifest(b"About: {Name: sender.example, Feedback: buffer.example}"))
     assert buffers(web).feedback_domain_of("sender.example") == "buffer.example"
     assert web.posted == []
 
 
 def test_a_manifest_without_feedback_means_no_feedback_whatever_the_graph_says() -> None:
-    web = Web({"nlweb.sender.example": b"About: {Name: sender.example}"}, [reply({"Feedback": "buffer.example"})])
+    web = FakeHttps(manifest(b"About: {Name: sender.example}"), [reply({"Feedback": "buffer.example"})])
     assert buffers(web).feedback_domain_of("sender.example") is None
     assert web.posted == []
 
 
 def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_remembered() -> None:
-    web = Web({}, [reply({"Domain": "sender.example", "Feedback": "Buffer.Example"})])
-    asked = buffers(web, Ours("receiver.example", "beta.example"))
-    assert asked.feedback_domain_of("sender.example") == "buffer.example"
-    assert asked.feedback_domain_of("sender.example") == "buffer.example"
+    web = FakeHttps(replies=[reply({"Domain": "sender.example", "Feedback": "Buffer.Example"})])
+    directory = buffers(web, our_keys("receiver.example", "beta.example"))
+    assert directory.feedback_domain_of("sender.example") == "buffer.example"
+    assert directory.feedback_domain_of("sender.example") == "buffer.example"
     [(url, body)] = web.posted
     assert url == "https://nlweb.graph.example/inbox"
     envelope = read_envelope(json.loads(body))
@@ -95,34 +77,34 @@ def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_r
     ],
 )
 def test_a_graph_that_knows_no_buffer_means_no_feedback(answer: HttpsResponse) -> None:
-    assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") is None
+    assert buffers(FakeHttps(replies=[answer])).feedback_domain_of("sender.example") is None
 
 
 def test_a_graphs_reply_is_read_up_to_its_size() -> None:
     for size, found in ((MAX_REPLY_BYTES, "buffer.example"), (MAX_REPLY_BYTES + 1, None)):
         answer = HttpsResponse(200, {}, b'{"Feedback": "buffer.example"}'.ljust(size))
-        assert buffers(Web({}, [answer])).feedback_domain_of("sender.example") == found
+        assert buffers(FakeHttps(replies=[answer])).feedback_domain_of("sender.example") == found
 
 
 def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.outbound.graph.MAX_DOMAINS", 2)
-    web = Web({}, [reply({})] * 4)
-    asked = buffers(web)
+    web = FakeHttps(replies=[reply({})] * 4)
+    directory = buffers(web)
     for name in "abcba":
-        asked.feedback_domain_of(f"{name}.example")
+        directory.feedback_domain_of(f"{name}.example")
     assert [json.loads(body)["Body"]["Domain"][0] for _, body in web.posted] == ["a", "b", "c", "a"]
 
 
 def test_a_graph_in_trouble_is_asked_again_later() -> None:
-    web = Web({}, [reply({}, 503), reply({"Feedback": "buffer.example"})])
-    asked = buffers(web)
+    web = FakeHttps(replies=[reply({}, 503), reply({"Feedback": "buffer.example"})])
+    directory = buffers(web)
     with pytest.raises(NotNowError) as failed:
-        asked.feedback_domain_of("sender.example")
+        directory.feedback_domain_of("sender.example")
     assert failed.value.reason is OUTBOUND_FAILED
-    assert asked.feedback_domain_of("sender.example") == "buffer.example"
+    assert directory.feedback_domain_of("sender.example") == "buffer.example"
 
 
 def test_without_a_key_of_ours_nobody_can_ask() -> None:
     with pytest.raises(NotNowError) as failed:
-        buffers(Web({}), Ours()).feedback_domain_of("sender.example")
+        buffers(FakeHttps(), our_keys()).feedback_domain_of("sender.example")
     assert failed.value.reason is SIGNING_KEY_UNAVAILABLE

@@ -48,7 +48,7 @@ def come_to_rest(stack: PipelineStack, *, for_seconds: float = 3 * INTERVAL) -> 
 
 def told(stack: PipelineStack, to: str = URL) -> list[Json]:
     """What a target was told, so far."""
-    return [json.loads(content) for where, _, content in stack.carriers.told if where == to]
+    return [json.loads(content) for where, _, content in stack.carrier.carried if where == to]
 
 
 def one_notification(stack: PipelineStack) -> Notification:
@@ -67,7 +67,7 @@ def one_follower(stack: PipelineStack) -> MailWaiting:
     for each in queued:
         if isinstance(each, Notification):
             stack.notifier().tell(each)
-    stack.carriers.told.clear()
+    stack.carrier.carried.clear()
     stack.clock.now += INTERVAL
     [follower] = [each for each in queued if isinstance(each, MailWaiting)]
     return follower
@@ -175,19 +175,19 @@ def test_each_active_target_is_told_that_something_waits_and_nothing_else(stack:
     come_to_rest(stack)
     waiting = {"type": "postroom.waiting", "timestamp": "2026-11-21T09:30:00.000Z", "data": {"mailbox": SHOP}}
     assert told(stack, URL) == told(stack, OTHER) == [waiting]
-    assert len(stack.carriers.told) == 2
-    assert len({notification for _, notification, _ in stack.carriers.told}) == 2
+    assert len(stack.carrier.carried) == 2
+    assert len({notification for _, notification, _ in stack.carrier.carried}) == 2
 
 
 def test_every_try_has_the_same_id_and_content(stack: PipelineStack) -> None:
     stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 500"
+    stack.carrier.failures[URL] = "it answered 500"
     stack.settle(stack.queued(stack.envelope()))
     come_to_rest(stack)
-    del stack.carriers.fails[URL]
+    del stack.carrier.failures[URL]
     come_to_rest(stack)
-    assert len(stack.carriers.told) > 2
-    assert len(set(stack.carriers.told)) == 1
+    assert len(stack.carrier.carried) > 2
+    assert len(set(stack.carrier.carried)) == 1
 
 
 # --- coalesced --------------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_without_a_target_nobody_is_told(stack: PipelineStack) -> None:
     assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
     stack.clock.now += INTERVAL
     assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
-    assert stack.carriers.told == []
+    assert stack.carrier.carried == []
 
 
 def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,7 +355,7 @@ def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_messa
         stage.play(lambda: None)
         queued = stack.take_notifications()
         queued += [MailWaiting(SHOP) for actor in actors if actor.died]
-        stack.carriers.told.clear()
+        stack.carrier.carried.clear()
         for _ in range(4):
             for each in queued:
                 stack.notifier().call(each) if isinstance(each, MailWaiting) else stack.notifier().tell(each)
@@ -418,9 +418,9 @@ def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of
     befall(stack, struck, one_follower(stack), number, strike, when)
     stack.clock.now += late
     come_to_rest(stack)
-    assert {to for to, _, _ in stack.carriers.told} == {URL, OTHER}
+    assert {to for to, _, _ in stack.carrier.carried} == {URL, OTHER}
     if late < INTERVAL:
-        assert len(set(stack.carriers.told)) == 2, "who is told twice is told under one id"
+        assert len(set(stack.carrier.carried)) == 2, "who is told twice is told under one id"
 
 
 def test_what_is_told_in_another_turn_has_another_id(stack: PipelineStack, struck: Clients) -> None:
@@ -429,7 +429,7 @@ def test_what_is_told_in_another_turn_has_another_id(stack: PipelineStack, struc
     befall(stack, struck, one_follower(stack), 2, Died(), "after")
     stack.clock.now += INTERVAL
     come_to_rest(stack)
-    assert len({notification for _, notification, _ in stack.carriers.told}) == 2
+    assert len({notification for _, notification, _ in stack.carrier.carried}) == 2
 
 
 def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(
@@ -446,7 +446,7 @@ def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(call, range(2)))
     come_to_rest(stack)
-    assert len(set(stack.carriers.told)) == 1
+    assert len(set(stack.carrier.carried)) == 1
 
 
 # --- tries ------------------------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_
 
 def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: PipelineStack) -> None:
     target = stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     notification = one_notification(stack)
     delays = []
     for _ in range(9):
@@ -466,14 +466,14 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: P
     assert delays == [7, 15, 30, 60, 120, 240, 480, 675, 675]
     failing = stack.target_now(target)
     assert (failing.detail, failing.failing_since_ms) == ("it answered 503", int(NOW * 1000))
-    del stack.carriers.fails[URL]
+    del stack.carrier.failures[URL]
     assert stack.notifier().tell(notification) is NotificationOutcome.DELIVERED
     assert stack.target_now(target) == target
 
 
 def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack: PipelineStack) -> None:
     stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     first = one_notification(stack)
     stack.notifier().tell(first)
     [retry] = stack.take_notifications()
@@ -489,39 +489,39 @@ def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack:
 
 def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStack) -> None:
     stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     stack.notifier().tell(one_notification(stack))
     [retry] = stack.take_notifications()
     assert isinstance(retry, Notification)
     stack.clock.now += INTERVAL
     late = one_notification(stack)
     became = []
-    carry = stack.carriers.carry
+    carry = stack.carrier.carry
 
     def meanwhile(*arguments: Any) -> bool:
-        stack.carriers.carry = carry  # type: ignore[method-assign]
+        stack.carrier.carry = carry  # type: ignore[method-assign]
         became.append(stack.notifier().tell(late))
         return True
 
-    stack.carriers.fails.clear()
-    stack.carriers.carry = meanwhile  # type: ignore[method-assign]
+    stack.carrier.failures.clear()
+    stack.carrier.carry = meanwhile  # type: ignore[method-assign]
     stack.notifier().tell(retry)
     assert became == [NotificationOutcome.DELIVERED]
 
 
 def test_a_retry_that_got_lost_keeps_no_target_silent(stack: PipelineStack) -> None:
     stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     stack.notifier().tell(one_notification(stack))
     stack.deployed.empty("CourierQueue")
-    stack.carriers.fails.clear()
+    stack.carrier.failures.clear()
     stack.clock.now += 7 + RETRY_LATE_SECONDS + 1
     assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.DELIVERED
 
 
 def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(stack: PipelineStack) -> None:
     target = stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     notification = one_notification(stack)
     stack.notifier().tell(notification)
     stack.clock.now += PAUSE
@@ -530,15 +530,15 @@ def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(st
     assert stack.notifier().tell(notification) is NotificationOutcome.PAUSED
     paused = stack.target_now(target)
     assert (paused.state, paused.detail) == (TargetState.PAUSED, "it answered 503")
-    stack.carriers.told.clear()
+    stack.carrier.carried.clear()
     assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
-    assert stack.carriers.told == []
+    assert stack.carrier.carried == []
 
 
 def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) -> None:
     target = stack.target(URL)
     for trouble in ("it answered 503", True, "it answered 503"):
-        stack.carriers.fails[URL] = trouble
+        stack.carrier.failures[URL] = trouble
         stack.clock.now += PAUSE - 1
         stack.notifier().tell(one_notification(stack))
         stack.take_notifications()
@@ -547,7 +547,7 @@ def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) ->
 
 def test_a_target_that_says_it_is_gone_is_told_nothing_more(stack: PipelineStack) -> None:
     target = stack.target(URL)
-    stack.carriers.fails[URL] = False
+    stack.carrier.failures[URL] = False
     assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.PAUSED
     assert stack.target_now(target).detail == "it answered 410 Gone"
     assert stack.take_notifications() == []
@@ -557,7 +557,7 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.target(URL)
-    stack.carriers.fails[URL] = "it answered 503"
+    stack.carrier.failures[URL] = "it answered 503"
     notification, notifier = one_notification(stack), stack.notifier()
 
     def away(*_: object) -> None:
@@ -575,7 +575,7 @@ def test_what_we_are_at_fault_for_pauses_nobody(stack: PipelineStack, monkeypatc
     def keyless(*_: object) -> bool:
         raise NotNowError(SIGNING_KEY_UNAVAILABLE)
 
-    monkeypatch.setattr(stack.carriers, "carry", keyless)
+    monkeypatch.setattr(stack.carrier, "carry", keyless)
     for _ in range(2):
         assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
         stack.clock.now += PAUSE + 1
@@ -605,7 +605,7 @@ def test_a_target_that_is_not_verified_is_told_nothing_else(stack: PipelineStack
     assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     stack.targets.challenge(target)
     assert stack.notifier().tell(challenge) is NotificationOutcome.SILENT, "another code counts by now"
-    assert stack.carriers.told == []
+    assert stack.carrier.carried == []
 
 
 def test_a_target_that_is_verified_is_sent_no_code(stack: PipelineStack) -> None:
@@ -618,7 +618,7 @@ def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(
     stack: PipelineStack, trouble: str | bool
 ) -> None:
     target, challenge = challenged(stack)
-    stack.carriers.fails[URL] = trouble
+    stack.carrier.failures[URL] = trouble
     stack.clock.now += CODE_SECONDS
     assert stack.notifier().tell(challenge) is (
         NotificationOutcome.WAITING if trouble else NotificationOutcome.GIVEN_UP

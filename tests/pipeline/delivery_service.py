@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.aws import Clients
+from tests.fakes.names import FakeRegistry
+from tests.fakes.pipeline import FakeServiceKeys
 from tests.pipeline.stack import TIMES, PipelineStack
 
-from postroom.core.errors import NotNowError
 from postroom.http.response import HttpResponse
 from postroom.names.profiles import Profiles
-from postroom.names.registry import PROFILE_KEY, MemoryRegistry
+from postroom.names.registry import PROFILE_KEY
 from postroom.net.timebox import TimeBox
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.dm3_inbox import Dm3Inbox
@@ -22,8 +23,6 @@ from postroom.protocols.dm3.extension import Properties
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, sign_message
 from postroom.protocols.dm3.profile import UserProfile, data_uri
-from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
-from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox
 
 POOL = ThreadPoolExecutor(2)
@@ -33,41 +32,12 @@ UNVERIFIED_SECONDS = 3600
 
 
 @dataclass
-class Keys:
-    """The delivery service's keys; an error: they cannot be read now."""
-
-    keys: ServiceKeys | NotNowError = field(default_factory=ServiceKeys.generate)
-    now: ServiceKeys | None = None
-    """What a fresh look finds, where that is something else."""
-
-    def get(self, *, fresh: bool = False) -> ServiceKeys:
-        if isinstance(self.keys, NotNowError):
-            raise self.keys
-        return self.now if fresh and self.now else self.keys
-
-
-class Registry(MemoryRegistry):
-    """A registry that can be away. `asked`: for which names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.away = False
-        self.asked: list[str] = []
-
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        self.asked.append(name)
-        if self.away:
-            raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
-        return super().text(name, key, fresh=fresh)
-
-
-@dataclass
 class DeliveryService:
     """One delivery service in a stack, and the users who know it."""
 
     stack: PipelineStack
-    keys: Keys = field(default_factory=Keys)
-    registry: Registry = field(default_factory=Registry)
+    keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
+    registry: FakeRegistry = field(default_factory=FakeRegistry)
 
     def __post_init__(self) -> None:
         self.users = {name: UserKeys.random() for name in (ALICE, BOB, MALLORY)}

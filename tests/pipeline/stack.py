@@ -11,7 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from tests.aws import Clients, Deployed
-from tests.pipeline.ports import Carriers, Clock, Forwarding, Handlers, InTurn, Manifests, OurKeys, Outbound, SenderKeys
+from tests.fakes.clock import FakeClock
+from tests.fakes.executor import SerialExecutor
+from tests.fakes.outbound import FakeCarrier, FakeManifests, FakeOurKeys, FakeOutbound
+from tests.fakes.pipeline import FakeForwarding, FakeHandlers, FakeSenderKeys
 
 from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults
@@ -73,15 +76,15 @@ class PipelineStack:
     """One deployment and everything around it."""
 
     deployed: Deployed
-    clock: Clock = field(default_factory=lambda: Clock(NOW))
-    keys: SenderKeys = field(default_factory=lambda: SenderKeys({SENDER_KEY_NAME: SENDER_KEY.public}))
-    manifests: Manifests = field(default_factory=lambda: Manifests({SENDER: BUFFER}))
-    our_keys: OurKeys = field(default_factory=lambda: OurKeys({SHOP: SigningKey("pk1", OUR_KEY)}))
-    outbound: Outbound = field(default_factory=Outbound)
-    carriers: Carriers = field(default_factory=Carriers)
-    handlers: Handlers = field(default_factory=Handlers)
-    forwarding: Forwarding = field(default_factory=Forwarding)
-    pool: Executor = field(default_factory=InTurn)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
+    keys: FakeSenderKeys = field(default_factory=lambda: FakeSenderKeys({SENDER_KEY_NAME: SENDER_KEY.public}))
+    manifests: FakeManifests = field(default_factory=lambda: FakeManifests({SENDER: BUFFER}))
+    our_keys: FakeOurKeys = field(default_factory=lambda: FakeOurKeys({SHOP: SigningKey("pk1", OUR_KEY)}))
+    outbound: FakeOutbound = field(default_factory=FakeOutbound)
+    carrier: FakeCarrier = field(default_factory=FakeCarrier)
+    handlers: FakeHandlers = field(default_factory=FakeHandlers)
+    forwarding: FakeForwarding = field(default_factory=FakeForwarding)
+    pool: Executor = field(default_factory=SerialExecutor)
     feedback_an_hour: int = 60
     quota: Quota = field(default_factory=Quota)
     further_judges: dict[Protocol, Judge] = field(default_factory=dict)
@@ -119,7 +122,7 @@ class PipelineStack:
         made.pipeline.judges = {"nlweb": made.pipeline.nlweb_judge, **self.further_judges}
         made.outbound.envelope_sender = EnvelopeSender(self.our_keys, self.outbound, OwnFaults())
         made.outbound.buffers = self.manifests
-        made.outbound.carriers = dict.fromkeys(TargetKind, self.carriers)
+        made.outbound.carriers = dict.fromkeys(TargetKind, self.carrier)
         return made
 
     # ---- senders ---------------------------------------------------------------------------------------------

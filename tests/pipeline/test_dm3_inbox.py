@@ -158,7 +158,7 @@ def test_a_sender_without_a_profile_is_not_let_in(service: DeliveryService) -> N
 
 
 def test_while_profiles_cannot_be_had_the_sender_is_asked_to_come_again(service: DeliveryService) -> None:
-    service.registry.away = True
+    service.registry.down = True
     assert refusal(service.submit(service.envelope())) == (-32002, "ProfileLookupFailed")
 
 
@@ -216,7 +216,7 @@ def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, 
     door = service.door()
     service.door = lambda clients=None: door  # type: ignore[method-assign]
     assert service.submit(service.envelope())["result"] == "accepted"
-    service.registry.away = away
+    service.registry.down = away
     service.queued(service.envelope(sender=MALLORY))
     claim = service.claim(service.stack.record(service.stack.deployed.bodies("ClaimsQueue")[-1]))
     assert isinstance(claim.details, Dm3Details)
@@ -387,7 +387,7 @@ def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_
     service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
     door, envelope = service.door(), service.envelope()
     door._profiles.user(BOB)
-    service.registry.away = True
+    service.registry.down = True
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1}
     said = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
     assert refusal(said) == (-32002, "ProfileLookupFailed")
@@ -417,7 +417,7 @@ def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) 
 
 
 def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
-    door, asked = service.door(), service.registry.asked
+    door, asked = service.door(), service.registry.lookups
 
     def submitted(signer: str) -> dict[str, Any]:
         asked.clear()
@@ -436,7 +436,7 @@ def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(serv
 
 
 def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:
-    door, asked = service.door(), service.registry.asked
+    door, asked = service.door(), service.registry.lookups
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "id": 1}
     forged = json.dumps(body | {"params": [service.envelope(signer=MALLORY).as_json()]}).encode()
     for _ in range(3):
@@ -452,7 +452,7 @@ def test_what_is_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliverySe
     rotated = service.keys.get().rotated()
     old, service.keys.keys = service.keys.keys, rotated
     envelope = service.envelope()
-    service.keys.keys, service.keys.now = old, rotated
+    service.keys.keys, service.keys.newer = old, rotated
     assert service.submit(envelope)["result"] == "accepted"
 
 

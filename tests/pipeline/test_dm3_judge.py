@@ -135,7 +135,7 @@ def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(servic
     service.open(BOB, takes_unverified=True)
     envelope = service.envelope(sender=MALLORY)
     record = service.queued(envelope)
-    service.registry.away = True
+    service.registry.down = True
     service.stack.clock.now += 31
     assert service.stack.settle(record).fate is ClaimOutcome.RETRIED
     service.stack.clock.now += UNVERIFIED_SECONDS

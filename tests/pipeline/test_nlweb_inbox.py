@@ -162,7 +162,7 @@ def test_the_same_message_twice_is_two_claims_and_both_are_acknowledged(stack: P
 def test_signatures_and_unknown_subjects_are_the_workers_business(stack: PipelineStack) -> None:
     assert stack.post(stack.envelope(key=OTHER_KEY)).status == 200
     assert stack.post(stack.envelope(UNKNOWN)).status == 200
-    assert stack.keys.asked == []
+    assert stack.keys.lookups == []
 
 
 AWKWARD = '\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n"\\é'

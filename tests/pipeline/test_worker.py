@@ -596,29 +596,29 @@ def test_a_rotated_key_is_fetched_once_more_and_once_only(stack: PipelineStack) 
     [filed] = stack.listed()
     assert filed.line.receipt["key_refetched"] is True
     assert filed.line.receipt["key_fingerprint"] == SENDER_KEY.public.fingerprint
-    assert stack.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
+    assert stack.keys.lookups == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
 def test_a_rotated_key_lets_nobody_else_in(stack: PipelineStack) -> None:
     stack.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
     forged = stack.envelope(key=PrivateKey.generate("ed25519"))
     assert stack.settle(stack.queued(forged)).reason is SIGNATURE_INVALID
-    assert stack.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
+    assert stack.keys.lookups == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
     assert stack.listed() == []
 
 
 def test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more(stack: PipelineStack) -> None:
     stack.keys.cached[SENDER_KEY_NAME] = SENDER_KEY.public
     assert stack.settle(stack.queued(stack.envelope())).fate is ClaimOutcome.ACCEPTED
-    assert stack.keys.asked == [(SENDER_KEY_NAME, False)]
-    stack.keys.asked.clear()
+    assert stack.keys.lookups == [(SENDER_KEY_NAME, False)]
+    stack.keys.lookups.clear()
     assert stack.settle(stack.queued(stack.envelope(key=OTHER_KEY))).reason is SIGNATURE_INVALID
-    assert stack.keys.asked == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
+    assert stack.keys.lookups == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
 def test_a_key_that_was_just_looked_up_is_not_fetched_again(stack: PipelineStack) -> None:
     assert stack.settle(stack.queued(stack.envelope(key=OTHER_KEY))).reason is SIGNATURE_INVALID
-    assert stack.keys.asked == [(SENDER_KEY_NAME, False)]
+    assert stack.keys.lookups == [(SENDER_KEY_NAME, False)]
 
 
 def test_a_key_revoked_meanwhile_discards_with_its_own_reason(stack: PipelineStack) -> None:
@@ -638,7 +638,7 @@ def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(stack:
     stack.settle(stack.queued(stack.envelope(sender=CORRELATION, key=RSA_KEY)))
     [filed] = stack.listed(conversation=CORRELATION)
     assert (filed.line.receipt["key_name"], filed.line.receipt["evidence"]) == (None, "pre-shared")
-    assert stack.keys.asked == []
+    assert stack.keys.lookups == []
     assert stack.settle(stack.queued(stack.envelope(sender=CORRELATION))).reason is SIGNATURE_INVALID
     assert stack.notices() == []
 

@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 from tests.aws import Deployed
-from tests.pipeline.ports import Clock
+from tests.fakes.clock import FakeClock
 
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -14,8 +14,8 @@ from postroom.storage.directory.operators import Operators
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock(1000)
+def clock() -> FakeClock:
+    return FakeClock(1000)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def mailboxes(deployed: Deployed) -> Mailboxes:
 
 
 @pytest.fixture
-def directory(deployed: Deployed, clock: Clock) -> Directory:
+def directory(deployed: Deployed, clock: FakeClock) -> Directory:
     return deployed.parts(system=System(clock=clock)).storage.directory
 
 
@@ -59,7 +59,7 @@ def test_changing_a_domain_leaves_its_subjects(operators: Operators, directory: 
 
 
 def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
-    operators: Operators, directory: Directory, clock: Clock
+    operators: Operators, directory: Directory, clock: FakeClock
 ) -> None:
     assert directory.domain("a.com") is None
     operators.put_domain(Domain("a.com"))
@@ -118,7 +118,7 @@ def test_a_removed_domain_takes_its_subjects_along(operators: Operators, deploye
     assert not operators.remove_domain("a.com")
 
 
-def test_subjects_can_be_replaced_and_removed(operators: Operators, directory: Directory, clock: Clock) -> None:
+def test_subjects_can_be_replaced_and_removed(operators: Operators, directory: Directory, clock: FakeClock) -> None:
     operators.put_domain(Domain("a.com"))
     operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "one"))
     operators.put_subject("a.com", SubjectRule("*", Treatment.MAILBOX, "two"))
@@ -143,7 +143,7 @@ def test_a_wallet_is_found_by_its_uuid(operators: Operators, directory: Director
 
 
 def test_a_mailbox_has_one_shard_unless_it_was_raised_and_the_count_never_falls(
-    mailboxes: Mailboxes, directory: Directory, clock: Clock
+    mailboxes: Mailboxes, directory: Directory, clock: FakeClock
 ) -> None:
     assert directory.shards("a.com") == 1
     assert mailboxes.raise_shards("a.com", 8)

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 from tests.aws import Deployed
-from tests.pipeline.ports import Clock
+from tests.fakes.clock import FakeClock
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
@@ -247,7 +247,7 @@ def test_resuming_verifies_nobody(targets: NotificationTargets) -> None:
 def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(
     deployed: Deployed, targets: NotificationTargets
 ) -> None:
-    clock = Clock(NOW)
+    clock = FakeClock(NOW)
     directory = deployed.parts(system=System(clock=clock)).storage.directory
 
     def notified() -> bool:

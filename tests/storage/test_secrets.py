@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectTimeoutError
 from tests.aws import Deployed
-from tests.pipeline.ports import Clock
+from tests.fakes.clock import FakeClock
 
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
@@ -18,13 +18,13 @@ from postroom.storage.secrets.signing_keys import SigningKeys
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
 
 
-def keys_of(deployed: Deployed, clock: Clock, secret: str = "") -> SigningKeys:
+def keys_of(deployed: Deployed, clock: FakeClock, secret: str = "") -> SigningKeys:
     return SigningKeys(deployed.clients.secrets, secret or deployed.secrets["SigningKeys"], clock)
 
 
 def test_a_key_is_stored_and_signs_as_before(deployed: Deployed) -> None:
-    keys_of(deployed, Clock(0)).put("a.com", "pk1", KEY)
-    found = keys_of(deployed, Clock(0)).of("a.com")
+    keys_of(deployed, FakeClock(0)).put("a.com", "pk1", KEY)
+    found = keys_of(deployed, FakeClock(0)).of("a.com")
     assert found is not None
     assert found.selector == "pk1"
     assert found.key.public == KEY.public
@@ -32,11 +32,11 @@ def test_a_key_is_stored_and_signs_as_before(deployed: Deployed) -> None:
 
 
 def test_a_domain_without_a_key_has_none(deployed: Deployed) -> None:
-    assert keys_of(deployed, Clock(0)).of("a.com") is None
+    assert keys_of(deployed, FakeClock(0)).of("a.com") is None
 
 
 def test_storing_one_key_leaves_the_others(deployed: Deployed) -> None:
-    keys = keys_of(deployed, Clock(0))
+    keys = keys_of(deployed, FakeClock(0))
     keys.put("a.com", "pk1", KEY)
     keys.put("b.com", "pk2", OTHER)
     keys.put("a.com", "pk3", OTHER)
@@ -47,7 +47,7 @@ def test_storing_one_key_leaves_the_others(deployed: Deployed) -> None:
 
 
 def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
-    keys = keys_of(deployed, Clock(0))
+    keys = keys_of(deployed, FakeClock(0))
     keys.put("a.com", "pk1", KEY)
     filler = {f"{n}.com": {"selector": "s" * 900, "pem": KEY.to_pem().decode()} for n in range(63)}
     filler["a.com"] = {"selector": "pk1", "pem": KEY.to_pem().decode()}
@@ -61,7 +61,7 @@ def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
 
 
 def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is(deployed: Deployed) -> None:
-    secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], Clock(0), "an object")
+    secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], FakeClock(0), "an object")
     longest = {"a": "x" * (MAX_SECRET_BYTES - len(json.dumps({"a": ""})))}
     secret.put(longest)
     assert secret.read() == longest
@@ -72,12 +72,12 @@ def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_a
 
 def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
-        keys_of(deployed, Clock(0), "no-such-secret").of("a.com")
+        keys_of(deployed, FakeClock(0), "no-such-secret").of("a.com")
     assert caught.value.reason is SIGNING_KEY_UNAVAILABLE
 
 
 def test_a_new_key_is_seen_within_a_minute(deployed: Deployed) -> None:
-    clock = Clock(0)
+    clock = FakeClock(0)
     reading = keys_of(deployed, clock)
     assert reading.of("a.com") is None
     keys_of(deployed, clock).put("a.com", "pk1", KEY)
@@ -118,13 +118,13 @@ def by_many_threads(secret: Secret) -> list[Any]:
 
 def test_threads_that_need_a_secret_at_the_same_moment_share_one_request() -> None:
     secrets: Any = Secrets()
-    assert by_many_threads(Secret(secrets, "s", Clock(0), "an object")) == [{"a": 1}] * 8
+    assert by_many_threads(Secret(secrets, "s", FakeClock(0), "an object")) == [{"a": 1}] * 8
     assert secrets.asked == 1
 
 
 def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_for_again_soon() -> None:
     secrets: Any = Secrets(away=True)
-    clock = Clock(0)
+    clock = FakeClock(0)
     secret = Secret(secrets, "s", clock, "an object")
     assert by_many_threads(secret) == [SIGNING_KEY_UNAVAILABLE] * 8
     assert secrets.asked == 1

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.fakes.pipeline import FakeServiceKeys
 from tests.peers.dm3.people import Person, person, private_signing_key, unsigned
 from tests.peers.dm3.reference import Reference, RefusedError
 from tests.pipeline.conftest import stack as stack
-from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, DeliveryService, Keys
+from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, DeliveryService
 from tests.pipeline.stack import PipelineStack
 from tests.protocols.dm3.known import changed
 
@@ -133,7 +134,7 @@ class Dm3Exchange:
 
 @pytest.fixture
 def exchange(stack: PipelineStack, reference: Reference) -> Dm3Exchange:
-    service = DeliveryService(stack, Keys(ServiceKeys.generate("ed25519")))
+    service = DeliveryService(stack, FakeServiceKeys(ServiceKeys.generate("ed25519")))
     alice, bob = (person(reference, who, SERVICE) for who in ("alice", "bob"))
     for each in (alice, bob):
         service.users[each.name] = each.ours

@@ -80,7 +80,7 @@ def test_their_client_signs_up_with_its_profile_and_signs_in_once_its_token_is_r
     """`login` of their messenger: `_signUp` submits what it published, and `onError` signs in upon a 401."""
     api, name = ApiStack(exchange.service.stack.deployed, service=SERVICE), "bobby.eth"
     users, keys = api.users, exchange.bob.ours
-    users.keys, users.services, users.sealed_to = {name: keys.signing}, (SERVICE,), keys.encryption.public
+    users.keys, users.services, users.encryption_key = {name: keys.signing}, (SERVICE,), keys.encryption.public
     assert api.ask("GET", f"/profile/{name}").status == 405, "which they take for: not signed up yet"
     assert reason(their_sign_in(exchange, api, exchange.bob.keys, name)) == str(NOT_THE_OWNER)
     token = said(api.ask("POST", f"/profile/{name}", body=exchange.bob.signed_profile))

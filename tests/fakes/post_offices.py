@@ -8,7 +8,7 @@ from postroom.protocols.nlweb.manifest import domain_of_host, manifest_of
 from postroom.protocols.nlweb.schema import NLWEB
 
 
-class Elsewhere(HTTPServer):
+class FakePostOffices(HTTPServer):
     """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in; `taken`: at whom, of what
     was answered well.
 
@@ -29,7 +29,7 @@ class Elsewhere(HTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Elsewhere
+    server: FakePostOffices
 
     def do_GET(self) -> None:
         domain = domain_of_host(self.headers["Host"])

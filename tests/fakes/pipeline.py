@@ -1,0 +1,127 @@
+"""Fakes of what the pipeline needs from the outside: senders' keys, the directory, profiles, operators' handlers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from postroom.core.errors import NotNowError, PostroomError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.crypto.x25519 import EncryptionKey
+from postroom.pipeline.ports import SenderKey
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.profile import UserProfile
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
+from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import MailboxRecord
+
+
+@dataclass
+class FakeSenderKeys:
+    """Key records by DNS name, and which of them are cached. `lookups`: (name, fresh)."""
+
+    published: dict[str, PublicKey | PostroomError] = field(default_factory=dict)
+    cached: dict[str, PublicKey] = field(default_factory=dict)
+    lookups: list[tuple[str, bool]] = field(default_factory=list)
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        """The published key, TheirError(KEY_NOT_FOUND), or the error that is published in its place."""
+        self.lookups.append((name, fresh))
+        if name in self.cached and not fresh:
+            return SenderKey(self.cached[name], {"chain": "cached"}, cached=True)
+        found = self.published.get(name, TheirError(KEY_NOT_FOUND))
+        if isinstance(found, PostroomError):
+            raise found
+        self.cached[name] = found
+        return SenderKey(found, {"chain": "walked"}, cached=False)
+
+
+@dataclass
+class FakeDirectory:
+    """What operators and owners set. A mailbox without a record has the settings of a new one."""
+
+    domains: dict[str, Domain] = field(default_factory=dict)
+    wallets: dict[str, bytes] = field(default_factory=dict)
+    mailboxes: dict[str, MailboxRecord] = field(default_factory=dict)
+    dm3_mailboxes: dict[str, Dm3Mailbox] = field(default_factory=dict)
+
+    def domain(self, name: str) -> Domain | None:
+        """A domain, or None."""
+        return self.domains.get(name)
+
+    def wallet(self, uuid: str) -> bytes | None:
+        """A wallet's SubjectPublicKeyInfo, or None."""
+        return self.wallets.get(uuid)
+
+    def mailbox(self, name: str) -> MailboxRecord:
+        """The record of a mailbox."""
+        return self.mailboxes.get(name) or MailboxRecord(name)
+
+    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+        """A mailbox of the delivery service, or None."""
+        return self.dm3_mailboxes.get(name)
+
+
+@dataclass
+class FakeServiceKeys:
+    """The delivery service's keys; an error: they cannot be read. `newer`: what a fresh look-up finds, if not None."""
+
+    keys: ServiceKeys | NotNowError = field(default_factory=ServiceKeys.generate)
+    newer: ServiceKeys | None = None
+
+    def get(self, *, fresh: bool = False) -> ServiceKeys:
+        """The keys."""
+        if isinstance(self.keys, NotNowError):
+            raise self.keys
+        return self.newer if fresh and self.newer else self.keys
+
+
+@dataclass
+class FakeProfiles:
+    """dm3 profiles of users, made from their signing `keys` by name.
+
+    `services`: what all of them name. `away`: none can be looked up. `lookups`: how many there were.
+    """
+
+    keys: dict[str, PrivateSigningKey] = field(default_factory=dict)
+    services: tuple[str, ...] = ("ds.eth",)
+    away: bool = False
+    lookups: int = 0
+    encryption_key: bytes = field(default_factory=lambda: EncryptionKey.generate().public)
+
+    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile, NotNowError(PROFILE_LOOKUP_FAILED) or TheirError(PROFILE_UNKNOWN)."""
+        self.lookups += 1
+        if self.away:
+            raise NotNowError(PROFILE_LOOKUP_FAILED)
+        if name not in self.keys:
+            raise TheirError(PROFILE_UNKNOWN)
+        return UserProfile(self.encryption_key, self.keys[name].public, self.services)
+
+
+@dataclass
+class FakeHandlers:
+    """Handlers of synchronous subjects by name. `calls`: (name, request)."""
+
+    handlers: dict[str, Callable[[JsonValue], JsonValue]] = field(default_factory=dict)
+    calls: list[tuple[str, JsonValue]] = field(default_factory=list)
+
+    def call(self, handler: str, request: JsonValue) -> JsonValue:
+        """The handler's reply."""
+        self.calls.append((handler, request))
+        return self.handlers[handler](request)
+
+
+@dataclass
+class FakeForwarding:
+    """Operators' queues and event buses. `forwarded`: (target, message). `fault`: what is raised instead."""
+
+    forwarded: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+    fault: Exception | None = None
+
+    def forward(self, target: str, message: Mapping[str, object]) -> None:
+        """Note a message, or raise `fault`."""
+        if self.fault is not None:
+            raise self.fault
+        self.forwarded.append((target, message))
