@@ -76,7 +76,7 @@ def alice(net: Net, tmp_path: Path) -> Iterator[Writer]:
         yield Writer(net, str(tmp_path / "ca.pem"))
 
 
-def test_a_letter_arrives_and_every_check_of_it_holds(net: Net, alice: Writer) -> None:
+def test_a_message_arrives_and_passes_every_check(net: Net, alice: Writer) -> None:
     sent = alice.send(Dm3Draft("Bob.ETH", "hello 🤝"))
     assert (sent.fate, [each.service for each in sent.attempts]) == (SendOutcome.TAKEN, [SERVICE])
     opened = net.opened()
@@ -87,7 +87,7 @@ def test_a_letter_arrives_and_every_check_of_it_holds(net: Net, alice: Writer) -
     assert (metadata.timestamp_ms, metadata.type) == (NOW_MS + 31_000, MessageType.NEW)
 
 
-def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice: Writer) -> None:
+def test_the_receivers_preferences_are_fetched_before_sending(net: Net, alice: Writer) -> None:
     alice.send(Dm3Draft(BOB, "hello"))
     assert [(path, method) for _, path, method in net.came] == [
         ("/rpc", "dm3_getProfileExtension"),
@@ -96,12 +96,12 @@ def test_the_receivers_wishes_are_asked_before_anything_is_sent(net: Net, alice:
     ]
 
 
-def test_a_coroutine_does_the_same(net: Net, alice: Writer) -> None:
+def test_a_message_can_be_sent_asynchronously(net: Net, alice: Writer) -> None:
     sent = asyncio.run(alice.sender.send_async(Dm3Draft(BOB, "hello")))
     assert (sent.fate, net.opened().verdict) == (SendOutcome.TAKEN, "accepted")
 
 
-def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
+def test_a_cancelled_coroutine_makes_no_further_request() -> None:
     asked, began, cancelled = [], threading.Event(), threading.Event()
 
     class Hanging(HttpsClient):
@@ -126,7 +126,7 @@ def test_a_coroutine_that_is_cancelled_makes_no_further_request() -> None:
     assert asked == ["dm3_getProfileExtension"]
 
 
-def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Writer) -> None:
+def test_a_refusal_has_the_services_code_and_reason(net: Net, alice: Writer) -> None:
     net.service.stack.operators.remove_dm3_mailbox(BOB)
     net.service.stack.clock.now += 31
     [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
@@ -134,7 +134,7 @@ def test_a_refusal_is_told_with_the_services_code_and_reason(net: Net, alice: Wr
     assert attempt.detail == RECEIVER_UNKNOWN.sentence
 
 
-def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice: Writer) -> None:
+def test_a_message_signed_with_another_key_is_refused(net: Net, alice: Writer) -> None:
     net.service.users[ALICE] = UserKeys.random()
     [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, -32003, "SenderSignatureInvalid")
@@ -161,7 +161,7 @@ def test_who_signs_with_another_key_than_the_profiles_is_refused(net: Net, alice
     ],
     ids=["type", "blocked", "not allowed", "size"],
 )  # fmt: skip
-def test_what_the_receiver_does_not_take_is_not_sent(
+def test_a_message_that_the_receivers_profile_rejects_is_not_sent(
     net: Net, alice: Writer, extension: ProfileExtension, letter: Dm3Draft, reason: Reason, detail: str
 ) -> None:
     net.publish_second()
@@ -172,12 +172,12 @@ def test_what_the_receiver_does_not_take_is_not_sent(
     assert "dm3_submitMessage" not in [method for _, _, method in net.came]
 
 
-def test_who_is_allowed_gets_in(net: Net, alice: Writer) -> None:
+def test_an_allowed_sender_is_accepted(net: Net, alice: Writer) -> None:
     net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
     assert alice.send(Dm3Draft(BOB, "hello")).fate is SendOutcome.TAKEN
 
 
-def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: Net, alice: Writer) -> None:
+def test_rules_about_the_chain_are_left_to_the_delivery_service(net: Net, alice: Writer) -> None:
     rules = FilterRules(min_nonce=1, min_token_balance=TokenBalance("0x" + "00" * 20, 1))
     net.service.open(BOB, extension=ProfileExtension(rules=rules))
     [attempt] = alice.send(Dm3Draft(BOB, "hello")).attempts
@@ -189,7 +189,7 @@ def test_rules_that_only_a_chain_can_tell_are_left_to_the_delivery_service(net: 
     [(503, b""), (500, b"{}"), (200, b'{"jsonrpc":"2.0","error":{"code":-32002,"message":"away"},"id":1}')],
     ids=["503", "500", "-32002"],
 )
-def test_the_next_delivery_service_is_asked_where_one_is_unavailable(
+def test_the_next_delivery_service_is_tried_when_one_is_unavailable(
     net: Net, alice: Writer, instead: tuple[int, bytes]
 ) -> None:
     net.publish_second()
@@ -202,7 +202,7 @@ def test_the_next_delivery_service_is_asked_where_one_is_unavailable(
     assert net.opened().verdict == "accepted"
 
 
-def test_so_it_is_where_nobody_listens(net: Net, alice: Writer) -> None:
+def test_the_next_delivery_service_is_tried_when_a_connection_fails(net: Net, alice: Writer) -> None:
     net.publish_second()
     alice.away.add(HOST)
     first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
@@ -210,7 +210,7 @@ def test_so_it_is_where_nobody_listens(net: Net, alice: Writer) -> None:
     assert (second.service, second.fate) == (SECOND, SendOutcome.TAKEN)
 
 
-def test_so_it_is_where_the_certificate_is_not_accepted(net: Net, alice: Writer) -> None:
+def test_the_next_delivery_service_is_tried_after_a_bad_certificate(net: Net, alice: Writer) -> None:
     net.publish_second()
     net.publish(SERVICE, "stranger.example")
     first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
@@ -220,7 +220,7 @@ def test_so_it_is_where_the_certificate_is_not_accepted(net: Net, alice: Writer)
     assert (second.service, second.fate) == (SECOND, SendOutcome.TAKEN)
 
 
-def test_so_it_is_where_a_delivery_service_has_no_profile(net: Net, alice: Writer) -> None:
+def test_the_next_delivery_service_is_tried_when_one_has_no_profile(net: Net, alice: Writer) -> None:
     net.publish_second()
     net.service.registry.put(SERVICE, SERVICE_KEY, "")
     first, second = alice.send(Dm3Draft(BOB, "hello")).attempts
@@ -314,7 +314,7 @@ class Service:
     ],
     ids=str,
 )  # fmt: skip
-def test_any_other_answer_ends_it_there(
+def test_any_other_response_is_final(
     answer: Answer, fate: SendOutcome, code: int | None, reason: str, detail: str | None
 ) -> None:
     service = Service(submit=answer)
@@ -330,7 +330,7 @@ def test_any_other_answer_ends_it_there(
     ids=str,
 )
 @pytest.mark.parametrize("method", ["extension", "properties", "submit"])
-def test_unavailable_at_any_call_means_the_next(method: str, answer: Answer) -> None:
+def test_the_next_delivery_service_is_tried_when_any_call_fails(method: str, answer: Answer) -> None:
     service = Service()
     setattr(service, method, answer)
     sent = service.send(Dm3Draft(BOB, "hello"))
@@ -358,13 +358,13 @@ def test_each_delivery_service_gets_the_same_sealed_message() -> None:
         Service(properties=result({"sizeLimit": "many"})), Service(properties=result(None)),
     ],
 )  # fmt: skip
-def test_a_delivery_service_that_tells_nonsense_has_refused_nothing(service: Service) -> None:
+def test_an_invalid_response_is_not_a_refusal(service: Service) -> None:
     [attempt] = service.send(Dm3Draft(BOB, "hello")).attempts
     assert (attempt.fate, attempt.reason) == (SendOutcome.NOT_NOW, "ProfileInvalid")
     assert attempt.detail
 
 
-def test_what_the_reference_tells_as_json_text_is_understood() -> None:
+def test_results_as_json_text_as_the_reference_sends_them_are_accepted() -> None:
     """It tells which types it does not take (decision "Profile extension")."""
     service = Service(
         extension=result('{"notSupportedMessageTypes":["NEW","EDIT"]}'), properties=result('{"sizeLimit":1000000}')
@@ -374,7 +374,7 @@ def test_what_the_reference_tells_as_json_text_is_understood() -> None:
     assert attempt.reason == "MessageTypeUnsupported"
 
 
-def test_a_size_limit_is_met_by_the_bytes_that_are_sent() -> None:
+def test_a_size_limit_applies_to_the_sent_bytes() -> None:
     service = Service(properties=result({}))
     service.send(Dm3Draft(BOB, "hello"))
     size = len(json.dumps(service.submitted, separators=(",", ":")).encode())
@@ -383,7 +383,7 @@ def test_a_size_limit_is_met_by_the_bytes_that_are_sent() -> None:
     assert attempt.detail == f"the envelope has {size} bytes; the delivery service takes at most {size - 1}"
 
 
-def test_the_methods_get_what_they_ask_for() -> None:
+def test_each_method_gets_its_parameters() -> None:
     service = Service()
     service.send(Dm3Draft("BOB.eth", "hello"))
     assert [(call["jsonrpc"], call["id"], call["method"]) for _, call in service.asked] == [
@@ -394,7 +394,7 @@ def test_the_methods_get_what_they_ask_for() -> None:
     assert [call["params"] for _, call in service.asked[:2]] == [[BOB], []]
 
 
-def test_an_answer_brings_the_instruction_back_unchanged() -> None:
+def test_a_reply_returns_the_delivery_instruction_unchanged() -> None:
     first, second = Service(), Service()
     sent = first.send(Dm3Draft(BOB, "which topic?", reply_delivery_instruction="topic 7 / é"))
     original = open_message(read_envelope(first.submitted), [BOBS.encryption])
@@ -408,7 +408,7 @@ def test_an_answer_brings_the_instruction_back_unchanged() -> None:
     assert answer.metadata.reference_message_hash == sent.message_hash
 
 
-def test_files_and_other_encodings_go_along_as_data_uris() -> None:
+def test_files_are_attached_as_data_uris() -> None:
     service = Service()
     letter = Dm3Draft(
         BOB, "hello", attachments=(attach(b"\x00\xff", "image/png"), Attachment("https://files.example/1")),
@@ -425,7 +425,7 @@ def test_files_and_other_encodings_go_along_as_data_uris() -> None:
     )  # fmt: skip
 
 
-def test_without_files_there_is_no_empty_list_of_them() -> None:
+def test_without_files_there_is_no_list_of_attachments() -> None:
     service = Service()
     service.send(Dm3Draft(BOB, "hello"))
     assert open_message(read_envelope(service.submitted), [BOBS.encryption]).attachments is None
@@ -441,13 +441,13 @@ def test_without_files_there_is_no_empty_list_of_them() -> None:
     ],
     ids=["a link", "beside nothing", "no text", "no reference"],
 )
-def test_a_letter_that_is_no_message_is_not_sent(make: Callable[[], object]) -> None:
+def test_an_invalid_message_is_not_sent(make: Callable[[], object]) -> None:
     with pytest.raises(TheirError) as caught:
         make()
     assert caught.value.reason is MESSAGE_INVALID
 
 
-def test_a_receiver_without_a_profile_gets_nothing() -> None:
+def test_a_receiver_without_a_profile_is_refused_before_sending() -> None:
     with pytest.raises(TheirError) as caught:
         Service().send(Dm3Draft("nobody.eth", "hello"))
     assert caught.value.reason is PROFILE_UNKNOWN
@@ -461,5 +461,5 @@ def test_a_receiver_without_a_profile_gets_nothing() -> None:
         ("https://ds.example/api//", "https://ds.example/api/rpc"),
     ],
 )
-def test_the_url_of_a_profile_is_a_base_as_the_reference_has_it(url: str, posted: str) -> None:
+def test_the_profiles_url_is_a_base_url_as_in_the_reference(url: str, posted: str) -> None:
     assert rpc_url(url) == posted

@@ -78,7 +78,7 @@ def test_the_first_example_has_five_lines() -> None:
     assert len([line for line in FIVE_LINES.splitlines() if line]) == 5
 
 
-def test_who_waits_goes_on_until_it_is_stopped(
+def test_waiting_continues_until_it_is_stopped(
     api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     late: list[str] = []
@@ -96,7 +96,9 @@ def test_who_waits_goes_on_until_it_is_stopped(
     assert waiting(api) == 0
 
 
-def test_many_are_kept_before_they_are_acknowledged_in_one_go(host: Host, api: ApiStack, filed: list[str]) -> None:
+def test_many_messages_are_stored_and_then_acknowledged_in_one_request(
+    host: Host, api: ApiStack, filed: list[str]
+) -> None:
     run(MANY)
     assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
     assert len([it for it in host.asked if it.url.path.endswith("/acknowledgements")]) == 1
@@ -108,14 +110,14 @@ def test_an_owner_blocks_a_sender(api: ApiStack) -> None:
     assert read_own_settings(api.mailboxes.own_settings(NAME)).blocks == ("spam.example",)
 
 
-def test_a_domain_sends_and_sees_what_became_of_it(api: ApiStack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_domain_sends_a_message_and_follows_its_state(api: ApiStack, capsys: pytest.CaptureFixture[str]) -> None:
     api.operators.put_domain(Domain(NAME, signs=True))
     for _ in range(2):
         run(SENDING)
         assert capsys.readouterr().out == "shop.example Order@Shop queued\n"
 
 
-def test_who_is_told_to_come_later_goes_on_with_the_same_iterator(
+def test_after_a_temporary_error_the_iterator_can_be_continued(
     host: Host, api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
@@ -154,7 +156,7 @@ def test_a_stack_on_this_machine_is_reached(
     }
 
 
-def test_a_message_shows_itself_in_a_notebook(filed: list[str]) -> None:
+def test_a_message_has_a_notebook_representation(filed: list[str]) -> None:
     names = run(NOTEBOOK)
     told = names["message"]._repr_html_()  # type: ignore[attr-defined]
     names["mailbox"].close()  # type: ignore[attr-defined]
@@ -162,6 +164,6 @@ def test_a_message_shows_itself_in_a_notebook(filed: list[str]) -> None:
     assert filed[0] in told
 
 
-def test_every_error_that_there_is_is_told() -> None:
+def test_every_error_is_documented() -> None:
     told = set(re.findall(r"^\| `(\w+Error)`", PAGE, re.MULTILINE))
     assert told | {"MailboxError"} == {name for name in public if name.endswith("Error")}

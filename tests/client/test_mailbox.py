@@ -41,7 +41,7 @@ def ids(messages: Any) -> list[str]:
 # --- the main job ----------------------------------------------------------------------------------------------------
 
 
-def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(api: ApiStack, mailbox: Any) -> None:
+def test_waiting_messages_are_read_and_acknowledged_once(api: ApiStack, mailbox: Any) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(3)]
     read = []
     for message in mailbox.unread():
@@ -51,12 +51,12 @@ def test_what_waits_is_read_and_acknowledged_and_does_not_come_again(api: ApiSta
     assert ids(mailbox.unread()) == []
 
 
-def test_what_is_not_acknowledged_is_shown_to_who_comes_next(api: ApiStack, mailbox: Any) -> None:
+def test_unacknowledged_messages_are_shown_again(api: ApiStack, mailbox: Any) -> None:
     filed = [api.file(TEXT, at=at)[0] for at in range(3)]
     assert ids(mailbox.unread()) == ids(mailbox.unread()) == filed
 
 
-def test_a_message_says_what_is_known_of_it(api: ApiStack, mailbox: Any) -> None:
+def test_a_message_has_its_metadata(api: ApiStack, mailbox: Any) -> None:
     [one] = api.file(TEXT, at=-3)
     [message] = mailbox.unread()
     assert (message.id, message.partner) == (one, "b.com")
@@ -65,7 +65,7 @@ def test_a_message_says_what_is_known_of_it(api: ApiStack, mailbox: Any) -> None
     assert message.json == json.loads(TEXT)
 
 
-def test_pages_follow_each_other(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_pages_are_read_one_after_the_other(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = [one for at in range(3) for one in sorted(api.file(*[TEXT] * 70, at=at))]
     assert ids(mailbox.unread()) == filed
     assert host.paths().count("GET /messages") == 3
@@ -86,12 +86,12 @@ def test_a_message_is_found_by_its_id(api: ApiStack, mailbox: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "..", "../status", "🤝?#", "a" * 5000])
-def test_what_is_no_id_is_no_other_address(mailbox: Any, wrong: str) -> None:
+def test_an_invalid_id_does_not_change_the_path(mailbox: Any, wrong: str) -> None:
     with pytest.raises(MessageGoneError):
         mailbox.message(wrong)
 
 
-def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looked_at(
+def test_an_envelope_left_out_of_a_page_is_fetched_in_parts_on_access(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("message_listing", "handlers"):
@@ -106,7 +106,7 @@ def test_an_envelope_that_a_page_leaves_out_is_fetched_in_parts_when_it_is_looke
     assert len(host.asked) == fetched
 
 
-def test_an_envelope_of_what_was_acknowledged_elsewhere_is_gone(
+def test_an_envelope_acknowledged_elsewhere_is_gone(
     api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.message_listing.MAX_MESSAGE_BYTES", 10)
@@ -130,7 +130,7 @@ def test_a_key_is_an_object_or_a_file(api: ApiStack, opened: Open, tmp_path: Pat
 
 
 @pytest.mark.parametrize("size", ["rsa", "ed25519"])
-def test_every_kind_of_key_that_is_set_signs_in(api: ApiStack, opened: Open, size: Any) -> None:
+def test_every_supported_kind_of_key_signs_in(api: ApiStack, opened: Open, size: Any) -> None:
     key = PrivateKey.generate(size)
     api.mailboxes.set_keys(SHOP, [b64encode(key.public.spki()).decode()])
     assert opened(key=key).status().waiting == 0
@@ -139,7 +139,7 @@ def test_every_kind_of_key_that_is_set_signs_in(api: ApiStack, opened: Open, siz
 @pytest.mark.parametrize(
     "text", ["", "x", "{", "{}", '{"signing":"ed25519:SECRET","encryption":"SECRET"}', "SECRET" * 9999]
 )
-def test_a_file_that_holds_no_key_is_named_and_not_shown(opened: Open, tmp_path: Path, text: str) -> None:
+def test_an_invalid_key_file_is_named_and_not_shown(opened: Open, tmp_path: Path, text: str) -> None:
     path = tmp_path / "key"
     path.write_text(text)
     with pytest.raises(OurError, match=str(path)) as error:
@@ -147,7 +147,7 @@ def test_a_file_that_holds_no_key_is_named_and_not_shown(opened: Open, tmp_path:
     assert "SECRET" not in str(error.value)
 
 
-def test_who_signs_with_another_key_is_told_what_to_do_and_not_let_try_again(host: Host, opened: Open) -> None:
+def test_a_wrong_key_is_an_error_with_advice_and_is_not_retried(host: Host, opened: Open) -> None:
     mailbox = opened(key=PrivateKey.generate("ed25519"))
     with pytest.raises(NotTheOwnerError, match="a key of the mailbox") as refused:
         mailbox.status()
@@ -166,17 +166,17 @@ def test_a_challenge_of_another_host_is_not_signed(host: Host, opened: Open) -> 
     assert host.paths() == [f"GET /auth/{SHOP}"]
 
 
-def test_the_name_and_the_host_may_be_written_as_people_do(opened: Open) -> None:
+def test_the_name_and_the_host_may_be_spelled_in_any_case(opened: Open) -> None:
     assert opened("ShOp.CoM", url=f"https://{HOST.upper()}/").status().waiting == 0
 
 
-def test_a_name_that_is_none_is_refused_before_anybody_is_asked(host: Host, opened: Open) -> None:
+def test_an_invalid_name_is_refused_before_any_request(host: Host, opened: Open) -> None:
     with pytest.raises(TheirError):
         opened("a..b")
     assert host.asked == []
 
 
-def test_a_pass_goes_on_when_the_token_ends_in_its_midst(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_a_pass_continues_when_the_token_expires(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
     first = [next(unread).id for _ in range(100)]
@@ -185,7 +185,7 @@ def test_a_pass_goes_on_when_the_token_ends_in_its_midst(host: Host, api: ApiSta
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
 
-def test_who_was_signed_out_by_another_device_signs_in_again(api: ApiStack, mailbox: Any, opened: Open) -> None:
+def test_a_client_signed_out_by_another_device_signs_in_again(api: ApiStack, mailbox: Any, opened: Open) -> None:
     assert mailbox.status().waiting == 0
     api.clock.now += 1
     opened().sign_out()
@@ -193,14 +193,14 @@ def test_who_was_signed_out_by_another_device_signs_in_again(api: ApiStack, mail
     assert mailbox.status().waiting == 0
 
 
-def test_who_signs_out_signs_in_anew(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_after_signing_out_the_next_request_signs_in_again(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.sign_out()
     api.clock.now += 1
     assert mailbox.status().waiting == 0
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
 
-def test_a_signature_whose_answer_was_lost_is_not_sent_again(host: Host, mailbox: Any) -> None:
+def test_a_signature_whose_response_was_lost_is_not_sent_again(host: Host, mailbox: Any) -> None:
     def answered(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
         return answer(request)
 
@@ -213,13 +213,13 @@ def test_a_signature_whose_answer_was_lost_is_not_sent_again(host: Host, mailbox
 
 
 @pytest.mark.parametrize("fault", [lost_before, lost_after, busy(503), busy(500), busy(429), busy(408)])
-def test_what_may_pass_is_tried_again_after_ever_longer_pauses(host: Host, mailbox: Any, fault: Any) -> None:
+def test_temporary_errors_are_retried_with_growing_pauses(host: Host, mailbox: Any, fault: Any) -> None:
     host.faults = [fault] * 5
     assert mailbox.status().waiting == 0
     assert host.slept == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
-def test_pauses_are_cut_by_chance_and_have_an_end(host: Host, opened: Open) -> None:
+def test_pauses_are_random_and_limited(host: Host, opened: Open) -> None:
     host.faults = [lost_before] * 9
     assert opened(chance=lambda: 0.25, retries=Retries(10)).status().waiting == 0
     assert host.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 7.5, 7.5, 7.5, 7.5]
@@ -229,20 +229,20 @@ def test_pauses_are_cut_by_chance_and_have_an_end(host: Host, opened: Open) -> N
     ("said", "pause"),
     [("5", 6.0), ("0", 1.0), ("999999", 61.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 1.0), ("-1", 1.0), ("²", 1.0)],
 )
-def test_the_host_says_when_to_come_again_within_reason(host: Host, mailbox: Any, said: str, pause: float) -> None:
+def test_retry_after_is_respected_up_to_a_limit(host: Host, mailbox: Any, said: str, pause: float) -> None:
     host.faults = [lambda *_: httpx.Response(503, headers=[(b"Retry-After", said.encode())])]
     mailbox.status()
     assert host.slept == [pause]
 
 
-def test_a_mailbox_that_was_asked_too_often_is_asked_later(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_after_429_the_request_is_repeated_later(host: Host, api: ApiStack, mailbox: Any) -> None:
     for _ in range(130):
         mailbox.status()
     assert host.slept
     assert set(host.slept) == {6.0}
 
 
-def test_who_has_tried_often_enough_is_told_why_it_did_not_work(host: Host, opened: Open) -> None:
+def test_after_the_last_try_the_error_has_the_cause(host: Host, opened: Open) -> None:
     mailbox = opened(retries=Retries(3))
     host.faults = [lost_before] * 3
     with pytest.raises(UnavailableError, match=f"No connection to {HOST}, or it broke: nobody there"):
@@ -254,7 +254,9 @@ def test_who_has_tried_often_enough_is_told_why_it_did_not_work(host: Host, open
     assert host.slept == [1.0, 2.0, 8.0, 9.0]
 
 
-def test_the_reason_of_the_mailbox_is_told(api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_has_the_reason_of_the_mailbox_api(
+    api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
@@ -266,7 +268,7 @@ def test_the_reason_of_the_mailbox_is_told(api: ApiStack, opened: Open, monkeypa
     assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
 
 
-def test_an_iterator_that_failed_goes_on_and_misses_nothing(host: Host, api: ApiStack, opened: Open) -> None:
+def test_an_iterator_continues_after_an_error_and_misses_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     filed = sorted(api.file(*[TEXT] * 250))
     unread = mailbox.unread()
@@ -283,14 +285,14 @@ def test_an_iterator_that_failed_goes_on_and_misses_nothing(host: Host, api: Api
 
 
 @pytest.mark.parametrize("status", [301, 404, 400])
-def test_what_is_no_mailbox_is_not_asked_again(host: Host, mailbox: Any, status: int) -> None:
+def test_a_host_without_a_mailbox_api_is_not_asked_again(host: Host, mailbox: Any, status: int) -> None:
     host.faults = [lambda *_: httpx.Response(status, json={"message": "Not Found"}, headers={"Location": URL})]
     with pytest.raises(UnexpectedAnswerError, match=f"HTTP {status}"):
         mailbox.status()
     assert len(host.asked) == 1
 
 
-def test_an_answer_that_never_ends_is_not_read_to_its_end(host: Host, mailbox: Any) -> None:
+def test_an_endless_response_is_cut_off(host: Host, mailbox: Any) -> None:
     assert mailbox.status().waiting == 0
     endless = httpx.Response(200, content=b"x" * 12_000_001)
     host.faults = [lambda *_: endless] * 6
@@ -301,7 +303,7 @@ def test_an_answer_that_never_ends_is_not_read_to_its_end(host: Host, mailbox: A
 # --- acknowledging ---------------------------------------------------------------------------------------------------
 
 
-def test_many_are_acknowledged_in_as_many_requests_as_it_takes(
+def test_many_messages_are_acknowledged_in_several_requests(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.client.mailbox.core.MAX_ACKNOWLEDGED", 10)
@@ -313,7 +315,7 @@ def test_many_are_acknowledged_in_as_many_requests_as_it_takes(
     assert ids(mailbox.unread()) == []
 
 
-def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_an_acknowledgement_whose_response_was_lost_is_repeated(host: Host, api: ApiStack, mailbox: Any) -> None:
     [one] = api.file(TEXT)
     [message] = mailbox.unread()
     host.faults = [lost_after]
@@ -322,7 +324,7 @@ def test_an_acknowledgement_whose_answer_was_lost_is_repeated(host: Host, api: A
     assert mailbox.acknowledge([message]).acknowledged == [one]
 
 
-def test_what_could_not_be_acknowledged_is_said_again_and_no_other(
+def test_only_failed_acknowledgements_are_repeated(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filed = sorted(api.file(TEXT, TEXT, TEXT))
@@ -333,7 +335,7 @@ def test_what_could_not_be_acknowledged_is_said_again_and_no_other(
     assert host.slept == [1.0, 2.0]
 
 
-def test_what_can_not_be_acknowledged_now_is_an_error_and_stays(
+def test_a_message_that_cannot_be_acknowledged_is_an_error_and_stays(
     api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mailbox = opened(retries=Retries(2))
@@ -359,14 +361,14 @@ def throttle(api: ApiStack, monkeypatch: pytest.MonkeyPatch, message_id: str, ti
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
-def test_how_much_waits_and_from_whom_is_told(api: ApiStack, mailbox: Any) -> None:
+def test_status_and_conversations_count_the_waiting_messages(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT, TEXT)
     api.file(TEXT, conversation="c.com", at=1)
     assert mailbox.status().waiting == 3
     assert [(it.partner, it.waiting) for it in mailbox.conversations().conversations] == [("b.com", 2), ("c.com", 1)]
 
 
-def test_settings_are_changed_where_they_are_what_was_read(opened: Open) -> None:
+def test_settings_are_changed_only_if_they_are_unchanged_since_the_read(opened: Open) -> None:
     bob, device = opened(BOB, BOB_KEY), opened(BOB, BOB_KEY)
     read = bob.settings()
     changed = bob.change_settings(read, extension={"spamFilterRules": {"block": ["eve.eth"]}})
@@ -385,14 +387,14 @@ def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
         mailbox.change_settings(settings, unverified=True)
 
 
-def test_who_waits_for_a_message_is_answered_late(host: Host, api: ApiStack, opened: Open) -> None:
+def test_a_waiting_request_may_take_long(host: Host, api: ApiStack, opened: Open) -> None:
     api.clock.now += 1
     assert ids(opened(timeout=7.0).unread(wait=15)) == []
     read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.asked}
     assert read == {"": 7.0, "15.0": 22.0}
 
 
-def test_connections_are_made_where_it_is_said_and_the_host_proves_itself_by_its_name(host: Host, opened: Open) -> None:
+def test_a_given_address_is_connected_to_and_the_host_name_is_verified(host: Host, opened: Open) -> None:
     assert opened(connect=("127.0.0.1", 8443)).status().waiting == 0
     assert {(it.url.host, it.url.port, it.headers["host"], it.extensions["sni_hostname"]) for it in host.asked} == {
         ("127.0.0.1", 8443, HOST, HOST)
@@ -418,13 +420,13 @@ def test_a_file_without_certificates_is_refused(opened: Open, tmp_path: Path) ->
             opened(ca_file=path)
 
 
-def test_no_number_of_seconds_is_no_wait(mailbox: Any) -> None:
+def test_an_invalid_number_of_seconds_is_refused(mailbox: Any) -> None:
     for wait in (-1, float("nan")):
         with pytest.raises(ValueError, match="wait is"):
             mailbox.unread(wait=wait)
 
 
-def test_an_owner_of_a_domain_blocks_senders_and_says_where_subjects_go(mailbox: Any) -> None:
+def test_an_owner_of_a_domain_blocks_senders_and_routes_subjects(mailbox: Any) -> None:
     read = mailbox.settings()
     assert (read.extension, read.unverified, read.blocks, read.subjects) == (None, None, [], {})
     changed = mailbox.change_settings(read, blocks=["spam.example"], subjects={"Order@Shop": SHOP})
@@ -434,12 +436,12 @@ def test_an_owner_of_a_domain_blocks_senders_and_says_where_subjects_go(mailbox:
     assert mailbox.settings() == changed
 
 
-def test_an_owner_of_a_domain_is_shown_what_its_operator_set(api: ApiStack, mailbox: Any) -> None:
+def test_an_owner_of_a_domain_sees_the_operators_settings(api: ApiStack, mailbox: Any) -> None:
     api.operators.put_subject(SHOP, SubjectRule("Order@Shop", Treatment.MAILBOX, SHOP))
     assert mailbox.settings().operators_subjects["Order@Shop"] == OperatorsSubject(Treatment.MAILBOX, SHOP)
 
 
-def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> None:
+def test_a_dm3_name_opens_its_mailbox_if_allowed(deployed: Deployed) -> None:
     api = ApiStack(deployed, service="ds.eth")
     api.users.keys["carol.eth"] = carol = PrivateSigningKey.generate()
     host = Host(api)
@@ -455,7 +457,7 @@ def test_a_name_of_dm3_opens_its_mailbox_where_it_may(deployed: Deployed) -> Non
     assert refused.value.reason == "OpeningNotOffered"
 
 
-def test_an_owner_says_who_is_told_that_something_waits(api: ApiStack, mailbox: Any) -> None:
+def test_an_owner_manages_notification_targets(api: ApiStack, mailbox: Any) -> None:
     made = mailbox.add_target("webhook", "https://hooks.example/mail")
     assert (made.kind, made.to, made.state) == ("webhook", "https://hooks.example/mail", TargetState.UNVERIFIED)
     kept = api.targets.find(SHOP, made.id)
@@ -473,7 +475,7 @@ def test_an_owner_says_who_is_told_that_something_waits(api: ApiStack, mailbox: 
         assert refused.value.reason == "TargetUnknown"
 
 
-def test_a_secret_is_rotated_once_where_the_answer_is_lost(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_a_secret_is_rotated_once_if_the_response_is_lost(host: Host, api: ApiStack, mailbox: Any) -> None:
     made = mailbox.add_target("webhook", "https://hooks.example/mail")
     host.faults = [lost_after]
     with pytest.raises(UnavailableError):
@@ -482,7 +484,7 @@ def test_a_secret_is_rotated_once_where_the_answer_is_lost(host: Host, api: ApiS
     assert target.generation == 2, "the secret that the receiver has still signs, beside the new one"
 
 
-def test_a_target_whose_answer_is_lost_is_there_and_gets_a_secret(host: Host, mailbox: Any) -> None:
+def test_a_target_whose_response_is_lost_exists_and_gets_a_secret(host: Host, mailbox: Any) -> None:
     mailbox.status()
     host.faults = [lost_after]
     with pytest.raises(RefusedError, match="gives it another secret") as refused:
@@ -495,7 +497,7 @@ def test_a_target_whose_answer_is_lost_is_there_and_gets_a_secret(host: Host, ma
 # --- in a notebook ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_shown_tells_whom_from_and_when_and_no_secret(
+def test_representations_show_sender_and_time_and_no_secret(
     host: Host, api: ApiStack, opened: Open, tmp_path: Path
 ) -> None:
     pem = tmp_path / "shop.pem"
@@ -516,7 +518,7 @@ def test_what_is_shown_tells_whom_from_and_when_and_no_secret(
         assert not [secret for secret in secrets if secret in text]
 
 
-def test_a_sender_who_could_not_be_verified_is_shown_to_be_none(api: ApiStack, opened: Open) -> None:
+def test_an_unverified_sender_is_shown_as_unverified(api: ApiStack, opened: Open) -> None:
     api.file("{}", mailbox=BOB, conversation="alice.eth", receipt={"unverified": "SenderSignatureInvalid"})
     [message] = opened(BOB, BOB_KEY).unread()
     assert message.unverified == "SenderSignatureInvalid"

@@ -103,7 +103,7 @@ def test_a_challenge_for_this_owner_at_this_host_is_signed() -> None:
         (compact(b"[" * 1200, b"[]", b"x"), "no JSON Web Token"),
     ],
 )  # fmt: skip
-def test_nothing_else_is_signed(text: str, why: str) -> None:
+def test_no_other_challenge_is_signed(text: str, why: str) -> None:
     def sign(_: bytes) -> bytes:
         pytest.fail("it was signed")
 
@@ -134,7 +134,7 @@ def test_a_challenge_of_one_purpose_is_not_signed_for_the_other() -> None:
         assert (type(error), len(asked)) == (UntrustedHostError, 1)
 
 
-def test_a_challenge_to_open_is_signed_and_its_token_lets_in() -> None:
+def test_a_challenge_to_open_a_mailbox_is_signed_and_returns_a_token() -> None:
     opened = core()
     _, asked = fed(opened.open(), said(challenge({**CLAIMS, "purpose": "open"})), said("token"))
     assert [(it.method, it.path, it.query) for it in asked] == [
@@ -146,14 +146,14 @@ def test_a_challenge_to_open_is_signed_and_its_token_lets_in() -> None:
     assert asked[0].headers["Authorization"] == "Bearer token"
 
 
-def test_opening_is_tried_again_from_the_challenge_on() -> None:
+def test_opening_is_retried_with_a_new_challenge() -> None:
     away, asks = NoAnswer("away"), said(challenge({**CLAIMS, "purpose": "open"}))
     _, asked = fed(core().open(), asks, away, asks, said("token"))
     assert [(it.method, it.pause) for it in asked] == [("GET", 0), ("POST", 0), ("GET", 1), ("POST", 0)]
 
 
 @given(st.text() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]+", fullmatch=True))
-def test_whatever_a_host_wants_signed_is_refused(text: str) -> None:
+def test_no_text_chosen_by_a_host_is_signed(text: str) -> None:
     with pytest.raises(ChallengeError):
         check_challenge(text, HOST, NAME)
 
@@ -161,7 +161,7 @@ def test_whatever_a_host_wants_signed_is_refused(text: str) -> None:
 # --- tokens ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_goes_with_every_request_and_stands_in_no_repr() -> None:
+def test_a_token_is_sent_with_every_request_and_not_shown_in_a_repr() -> None:
     _, asked = fed(core().status(), *SIGNED_IN, STATUS)
     assert [(it.method, it.path) for it in asked] == [
         ("GET", "/auth/shop.com"), ("POST", "/auth/shop.com"), ("GET", "/mailboxes/shop.com/status"),
@@ -170,7 +170,7 @@ def test_a_token_goes_with_every_request_and_stands_in_no_repr() -> None:
     assert "token" not in repr(asked[2])
 
 
-def test_a_fresh_token_that_does_not_count_is_an_end() -> None:
+def test_a_new_token_that_is_refused_is_an_error() -> None:
     ended = problem(401, "TokenInvalid")
     error, asked = fed(core().status(), *SIGNED_IN, ended, *SIGNED_IN, ended)
     assert isinstance(error, RefusedError)
@@ -178,7 +178,7 @@ def test_a_fresh_token_that_does_not_count_is_an_end() -> None:
     assert len(asked) == 6
 
 
-def test_who_shares_a_mailbox_signs_in_once_where_the_token_ends_for_both() -> None:
+def test_threads_that_share_a_mailbox_sign_in_once_when_the_token_expires() -> None:
     shared = core()
     fed(shared.status(), *SIGNED_IN, STATUS)
     one, other = shared.status(), shared.status()
@@ -195,13 +195,13 @@ def test_who_shares_a_mailbox_signs_in_once_where_the_token_ends_for_both() -> N
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nHost: evil.com", "🤝", "x" * 2049, 1, None, {}])
-def test_what_is_no_token_is_not_sent(token: object) -> None:
+def test_an_invalid_token_is_not_sent(token: object) -> None:
     error, asked = fed(core().status(), SIGNED_IN[0], said(token))
     assert isinstance(error, UnexpectedAnswerError)
     assert len(asked) == 2
 
 
-def test_a_name_is_written_into_an_address_as_addresses_are() -> None:
+def test_a_name_is_percent_encoded_in_the_path() -> None:
     steps = Core(Session(HOST, "🤝.eth", KEY, Retries(), lambda: 0.0)).status()
     assert next(steps).path == "/auth/%F0%9F%A4%9D.eth"
 
@@ -209,13 +209,13 @@ def test_a_name_is_written_into_an_address_as_addresses_are() -> None:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_host_whose_certificate_is_not_accepted_is_not_asked_again() -> None:
+def test_a_host_with_an_untrusted_certificate_is_not_asked_again() -> None:
     error, asked = fed(core().status(), NoAnswer("The certificate …", untrusted=True))
     assert isinstance(error, UntrustedHostError)
     assert len(asked) == 1
 
 
-def test_a_pause_comes_before_the_first_request_of_a_new_try_and_no_other() -> None:
+def test_a_retry_pauses_once_before_its_first_request() -> None:
     away = NoAnswer("away")
     _, asked = fed(core().status(), away, SIGNED_IN[0], away, *SIGNED_IN, STATUS)
     assert [it.pause for it in asked] == [0, 1, 0, 2, 0, 0]
@@ -241,12 +241,12 @@ def test_a_pause_comes_before_the_first_request_of_a_new_try_and_no_other() -> N
         ],
     ],
 )
-def test_parts_that_do_not_fit_together_are_no_envelope(parts: list[MailboxResponse]) -> None:
+def test_parts_that_do_not_fit_together_are_an_error(parts: list[MailboxResponse]) -> None:
     error, _ = fed(core().envelope("1-a-0"), *SIGNED_IN, *parts)
     assert isinstance(error, UnexpectedAnswerError)
 
 
-def test_an_envelope_that_comes_whole_is_taken_whole() -> None:
+def test_an_envelope_in_one_response_is_accepted() -> None:
     text, _ = fed(core().envelope("1-a-0"), *SIGNED_IN, said("x"))
     assert text == '"x"'
 
@@ -278,7 +278,7 @@ OPERATIONS: list[Callable[[Core], Steps[Any]]] = [
 
 
 @given(st.sampled_from(OPERATIONS), st.lists(ANSWERS | st.builds(NoAnswer, st.text(), st.booleans())), st.booleans())
-def test_whatever_a_host_answers_is_an_answer_or_an_error_of_ours(
+def test_any_response_is_a_result_or_one_of_our_errors(
     operation: Callable[[Core], Steps[Any]], answers: list[Answer], signed_in: bool
 ) -> None:
     steps = operation(core())
@@ -297,11 +297,11 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_who_only_sends_needs_no_httpx() -> None:
+def test_sending_does_not_need_httpx() -> None:
     done = python("import sys; sys.modules['httpx'] = None; from postroom.client import Sender; print(Sender)")
     assert done.returncode == 0, done.stderr
 
 
-def test_who_has_no_httpx_is_told_how_to_get_it() -> None:
+def test_a_missing_httpx_is_reported_with_the_install_command() -> None:
     done = python("import sys; sys.modules['httpx'] = None; from postroom.client import Mailbox")
     assert "pip install httpx" in done.stderr

@@ -30,7 +30,7 @@ def send(mailbox: Any, token: str = "t1", **more: Any) -> Any:
     return mailbox.send("receiver.example", "Hello@Host", {"Say": "hi 🤝"}, token=token, **more)
 
 
-def test_a_message_goes_out_in_the_name_of_the_mailbox(api: ApiStack, mailbox: Any) -> None:
+def test_a_message_is_sent_in_the_name_of_the_mailbox(api: ApiStack, mailbox: Any) -> None:
     sent = send(mailbox, correlation=UUID.upper(), dialect="pollyweb")
     [outgoing] = queued(api)
     draft = outgoing.draft
@@ -40,7 +40,7 @@ def test_a_message_goes_out_in_the_name_of_the_mailbox(api: ApiStack, mailbox: A
 
 
 @pytest.mark.parametrize("body", [None, False, 0, -0.0, 1e21, "", [], {"": [None]}, "\x00\u2028 ￾"])
-def test_any_json_is_sent_as_it_is(api: ApiStack, mailbox: Any, body: Any) -> None:
+def test_any_json_is_sent_unchanged(api: ApiStack, mailbox: Any, body: Any) -> None:
     mailbox.send("receiver.example", "Hello@Host", body, token="t1")
     [outgoing] = queued(api)
     assert (repr(outgoing.draft.body), outgoing.draft.has_body) == (repr(body), True)
@@ -51,20 +51,20 @@ def test_a_message_may_have_no_body(api: ApiStack, mailbox: Any) -> None:
     assert not queued(api)[0].draft.has_body
 
 
-def test_what_a_receiver_would_refuse_is_refused_in_its_words(api: ApiStack, mailbox: Any) -> None:
+def test_a_message_that_a_receiver_would_refuse_has_the_receivers_reason(api: ApiStack, mailbox: Any) -> None:
     with pytest.raises(RefusedError) as refused:
         mailbox.send("receiver.example", "Hello@Host", 10**400, token="t1")
     assert (refused.value.reason, queued(api)) == ("NotIJson", [])
 
 
 @pytest.mark.parametrize("body", [float("nan"), float("inf"), {1, 2}, b"x", {"x": object()}])
-def test_what_is_no_json_is_said_to_be_none_and_nobody_is_asked(host: Host, mailbox: Any, body: Any) -> None:
+def test_a_body_that_is_not_json_is_refused_before_any_request(host: Host, mailbox: Any, body: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         mailbox.send("receiver.example", "Hello@Host", body, token="t1")
     assert host.asked == []
 
 
-def test_said_again_after_its_answer_was_lost_it_is_sent_once(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_a_message_repeated_after_a_lost_response_is_sent_once(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.status()
     host.faults = [lost_after, busy(503), lost_before]
     first = send(mailbox)
@@ -73,7 +73,7 @@ def test_said_again_after_its_answer_was_lost_it_is_sent_once(host: Host, api: A
     assert [each.draft.correlation for each in queued(api)] == [first.correlation]
 
 
-def test_who_could_not_send_now_is_told_so_and_says_it_again(host: Host, api: ApiStack, opened: Open) -> None:
+def test_a_failed_send_can_be_repeated_with_its_token(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(2))
     mailbox.status()
     host.faults = [lost_before, lost_after]
@@ -91,13 +91,13 @@ def test_a_token_that_was_used_for_another_message_sends_nothing(api: ApiStack, 
     assert len(queued(api)) == 1
 
 
-def test_who_may_not_send_is_told_who_can_change_that(opened: Open) -> None:
+def test_a_refused_sender_learns_who_can_change_that(opened: Open) -> None:
     with pytest.raises(RefusedError, match="postroom domain add") as refused:
         send(opened(BOB, BOB_KEY))
     assert refused.value.reason == "NotASender"
 
 
-def test_what_became_of_a_message_is_shown(api: ApiStack, mailbox: Any) -> None:
+def test_the_state_of_a_message_is_returned(api: ApiStack, mailbox: Any) -> None:
     correlation = send(mailbox).correlation
     assert mailbox.sent_one(correlation).state == State.QUEUED
     rows = api.deployed.storage.outbox
@@ -107,14 +107,16 @@ def test_what_became_of_a_message_is_shown(api: ApiStack, mailbox: Any) -> None:
 
 
 @pytest.mark.parametrize("correlation", [UUID, "", "..", "../status", "x" * 5000, "🤝?#", f"{UUID}/x"])
-def test_what_was_not_sent_is_not_found_and_no_other_address(host: Host, mailbox: Any, correlation: str) -> None:
+def test_an_unknown_correlation_is_not_found_and_does_not_change_the_path(
+    host: Host, mailbox: Any, correlation: str
+) -> None:
     with pytest.raises(NotSentError) as refused:
         mailbox.sent_one(correlation)
     assert refused.value.reason == "NotSent"
     assert set(host.paths()) <= {f"GET /auth/{SHOP}", f"POST /auth/{SHOP}", f"GET /outbox/{UUID}"}
 
 
-def test_what_was_sent_is_listed_newest_first_over_all_pages_and_on_after_a_fault(
+def test_sent_messages_are_listed_newest_first_over_all_pages_even_after_an_error(
     host: Host, api: ApiStack, opened: Open
 ) -> None:
     mailbox = opened(retries=Retries(1))

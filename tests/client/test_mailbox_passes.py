@@ -38,7 +38,7 @@ def while_waiting(api: ApiStack, at: dict[float, Callable[[], object]]) -> None:
     api.mail._sleep = sleep
 
 
-def test_who_does_not_wait_makes_one_pass(host: Host, api: ApiStack, mailbox: Any) -> None:
+def test_without_waiting_there_is_one_pass(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
     assert [message.id for message in unread] == filed
@@ -47,7 +47,7 @@ def test_who_does_not_wait_makes_one_pass(host: Host, api: ApiStack, mailbox: An
     assert host.paths().count("GET /messages") == 2
 
 
-def test_who_waits_is_shown_what_comes_as_soon_as_it_is_there(api: ApiStack, mailbox: Any) -> None:
+def test_a_waiting_client_gets_new_messages_at_once(api: ApiStack, mailbox: Any) -> None:
     while_waiting(api, {30: lambda: api.file(TEXT, at=30), 45: lambda: api.file(TEXT, at=45)})
     seen = []
     for message in mailbox.unread(wait=50):
@@ -57,7 +57,7 @@ def test_who_waits_is_shown_what_comes_as_soon_as_it_is_there(api: ApiStack, mai
     assert api.clock.now == NOW + 45 + 50
 
 
-def test_the_time_that_is_waited_begins_when_the_last_message_is_done_with(api: ApiStack, mailbox: Any) -> None:
+def test_the_waiting_time_begins_after_the_last_message(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT)
     for message in mailbox.unread(wait=10):
         api.clock.now += 1000
@@ -65,12 +65,12 @@ def test_the_time_that_is_waited_begins_when_the_last_message_is_done_with(api: 
     assert api.clock.now == NOW + 1000 + 10
 
 
-def test_who_waits_for_ever_does(api: ApiStack, mailbox: Any) -> None:
+def test_waiting_for_ever_does_not_end(api: ApiStack, mailbox: Any) -> None:
     while_waiting(api, {100: lambda: api.file(TEXT, at=100)})
     assert next(mailbox.unread(wait=True)).received_at.timestamp() == NOW + 100
 
 
-def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(api: ApiStack, mailbox: Any) -> None:
+def test_a_late_message_is_shown_at_once_if_all_others_were_acknowledged(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT, at=-1)
     while_waiting(api, {7: lambda: api.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=30)
@@ -79,7 +79,7 @@ def test_a_late_message_is_shown_at_once_where_all_others_were_acknowledged(api:
     assert api.clock.now == NOW + 7
 
 
-def test_a_late_message_is_shown_at_once_where_others_stay(api: ApiStack, mailbox: Any) -> None:
+def test_a_late_message_is_shown_at_once_if_others_stay(api: ApiStack, mailbox: Any) -> None:
     api.file(*[TEXT] * 3, at=-1)
     while_waiting(api, {7: lambda: api.file(TEXT, at=-1000)})
     unread = mailbox.unread(wait=300)
@@ -87,7 +87,7 @@ def test_a_late_message_is_shown_at_once_where_others_stay(api: ApiStack, mailbo
     assert api.clock.now == NOW + 7
 
 
-def test_a_late_message_is_shown_soon_where_so_many_stay_that_none_is_watched(
+def test_a_late_message_is_shown_soon_if_too_many_others_stay(
     api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.message_listing.MOST_WATCHED", 2)
@@ -98,9 +98,7 @@ def test_a_late_message_is_shown_soon_where_so_many_stay_that_none_is_watched(
     assert api.clock.now == NOW + REST_SECONDS
 
 
-def test_of_a_message_that_cannot_be_read_is_warned_once_and_nothing_is_held_up(
-    host: Host, api: ApiStack, mailbox: Any
-) -> None:
+def test_an_unreadable_message_gives_one_warning_and_blocks_no_other(host: Host, api: ApiStack, mailbox: Any) -> None:
     one, two, three = (api.file(TEXT, at=at)[0] for at in range(-3, 0))
     lie_at = sorted(api.deployed.objects())
     api.deployed.clients.s3.delete_object(Bucket=api.deployed.bucket, Key=lie_at[1])
@@ -114,7 +112,7 @@ def test_of_a_message_that_cannot_be_read_is_warned_once_and_nothing_is_held_up(
         mailbox.message(two)
 
 
-def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(api: ApiStack, mailbox: Any) -> None:
+def test_a_short_wait_does_not_miss_a_late_message(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT, at=-1)
     while_waiting(api, {2: lambda: api.file(TEXT, at=-1000)})
     assert len(list(mailbox.unread(wait=5))) == 2
@@ -122,7 +120,7 @@ def test_a_late_message_is_not_missed_by_who_waits_for_a_moment_only(api: ApiSta
     assert api.clock.now == NOW + 2 + 5
 
 
-def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(api: ApiStack, mailbox: Any) -> None:
+def test_a_steady_stream_does_not_delay_a_late_message(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT, at=-1)
     stream = {float(at): lambda at=at: api.file(TEXT, at=at) for at in range(1, 60)}
     while_waiting(api, {**stream, 5.5: lambda: api.file(TEXT, at=-1000)})
@@ -134,7 +132,7 @@ def test_what_comes_in_a_steady_stream_keeps_no_late_message_back(api: ApiStack,
     assert api.clock.now <= NOW + 5.5 + REST_SECONDS + 1
 
 
-def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
+def test_messages_that_stay_do_not_cause_repeated_requests(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
@@ -145,7 +143,7 @@ def test_messages_that_stay_do_not_make_a_program_ask_and_ask(
     assert host.paths().count("GET /messages") <= 2 * 60 / REST_SECONDS + 3
 
 
-def test_no_more_is_remembered_than_what_is_there(host: Host, api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_existing_messages_are_remembered(host: Host, api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
     [stays] = api.file(TEXT, at=-1)
     with host.open() as mailbox:
@@ -158,7 +156,7 @@ def test_no_more_is_remembered_than_what_is_there(host: Host, api: ApiStack, mon
             assert len(passes._known | passes._met) <= 6
 
 
-def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, api: ApiStack, opened: Open) -> None:
+def test_a_pass_that_failed_to_begin_forgets_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     filed = sorted(api.file(TEXT, TEXT))
     unread = mailbox.unread(wait=50)
@@ -170,7 +168,7 @@ def test_a_pass_that_could_not_begin_forgets_nothing(host: Host, api: ApiStack, 
     assert list(unread) == []
 
 
-def test_who_waits_is_not_sent_away_by_an_outage(host: Host, api: ApiStack, opened: Open) -> None:
+def test_waiting_continues_through_an_outage(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     unread = mailbox.unread(wait=10)
     while_waiting(api, {10: lambda: host.faults.append(lost_before)})
@@ -314,7 +312,7 @@ class Pickup(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("opening", ["open", "open_async"])
-def test_nothing_is_lost_and_nothing_shown_twice_whatever_happens(
+def test_each_message_is_shown_once_whatever_happens(
     clients: Clients, opening: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is filed while somebody waits here: few looks see what many do.

@@ -87,7 +87,7 @@ def test_an_operation_has_a_method_or_a_reason_to_have_none(does: str, api: ApiS
     assert does in asked(host)
 
 
-def test_no_call_or_reason_stands_here_for_what_is_no_operation() -> None:
+def test_every_call_and_reason_here_is_of_an_operation() -> None:
     assert CALLS.keys() | NO_METHOD.keys() == {operation.id for operation in OPERATIONS}
 
 

@@ -121,14 +121,14 @@ def test_a_correlation_may_be_given(fake_inbox: FakeInbox, sender_of: Make) -> N
     assert json.loads(fake_inbox.came[0][3])["Header"]["Correlation"] == given
 
 
-def test_a_refusal_is_an_answer_with_the_receivers_reason(fake_inbox: FakeInbox, sender_of: Make) -> None:
+def test_a_refusal_has_the_receivers_reason(fake_inbox: FakeInbox, sender_of: Make) -> None:
     fake_inbox.status, fake_inbox.body = 422, b'{"title":"No","status":422,"detail":"stale","reason":"TimestampTooOld"}'
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.fate, sent.reason, sent.detail) == (SendOutcome.REFUSED, "TimestampTooOld", "stale")
 
 
 @pytest.mark.parametrize("status", [301, 408, 425, 429, 500, 503])
-def test_what_says_nothing_of_the_message_may_be_sent_again(
+def test_a_response_that_is_not_about_the_message_allows_a_retry(
     fake_inbox: FakeInbox, sender_of: Make, status: int
 ) -> None:
     fake_inbox.status = status
@@ -139,40 +139,40 @@ def test_what_says_nothing_of_the_message_may_be_sent_again(
     ("body", "reply"),
     [(b"", None), (b"no JSON", "no JSON"), (b"[1, 2]", [1, 2]), (b'{"a":1,"a":2}', '{"a":1,"a":2}'), (b"\xff", "�")],
 )
-def test_any_body_is_a_reply(fake_inbox: FakeInbox, sender_of: Make, body: bytes, reply: JsonValue) -> None:
+def test_any_response_body_is_returned(fake_inbox: FakeInbox, sender_of: Make, body: bytes, reply: JsonValue) -> None:
     fake_inbox.status, fake_inbox.body = 400, body
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.reply, sent.reason, sent.detail) == (reply, "", "")
 
 
-def test_a_problem_document_with_odd_members_is_no_trouble(fake_inbox: FakeInbox, sender_of: Make) -> None:
+def test_a_problem_document_with_odd_members_is_accepted(fake_inbox: FakeInbox, sender_of: Make) -> None:
     fake_inbox.status, fake_inbox.body = 400, b'{"reason":[1],"detail":null}'
     sent = sender_of().send(RECEIVER, "Hello@Host", {})
     assert (sent.reason, sent.detail) == ("", "")
 
 
-def test_an_envelope_is_delivered_bit_for_bit(fake_inbox: FakeInbox) -> None:
+def test_an_envelope_is_delivered_byte_for_byte(fake_inbox: FakeInbox) -> None:
     data = b'{ "not" : "even an envelope" }\r\n'
     sent = deliver(fake_inbox.https(), NLWEB.inbox_url(RECEIVER), data)
     assert fake_inbox.came[0][3] == data
     assert sent.correlation == ""
 
 
-def test_nobody_there_is_no_answer(fake_inbox: FakeInbox, key: PrivateKey) -> None:
+def test_an_unreachable_host_is_a_temporary_error(fake_inbox: FakeInbox, key: PrivateKey) -> None:
     https = HttpsClient(lambda _host: [], port=fake_inbox.port, allow_private=True, ca_file=fake_inbox.ca_file)
     with pytest.raises(NotNowError) as error:
         Sender(key, "sender.example", None, NLWEB, https).send(RECEIVER, "Hello@Host", {})
     assert error.value.reason is OUTBOUND_FAILED
 
 
-def test_what_has_no_canonical_form_is_not_sent(fake_inbox: FakeInbox, sender_of: Make) -> None:
+def test_a_body_without_a_canonical_form_is_not_sent(fake_inbox: FakeInbox, sender_of: Make) -> None:
     with pytest.raises(TheirError) as error:
         sender_of().send(RECEIVER, "Hello@Host", {"n": 2**53})
     assert error.value.reason is NOT_I_JSON
     assert fake_inbox.came == []
 
 
-def test_a_receiver_that_is_no_host_name_is_not_sent_to(fake_inbox: FakeInbox, sender_of: Make) -> None:
+def test_a_receiver_that_is_not_a_host_name_is_refused(fake_inbox: FakeInbox, sender_of: Make) -> None:
     with pytest.raises(TheirError):
         sender_of().send("receiver.example/../x", "Hello@Host", {})
     assert fake_inbox.came == []

@@ -18,7 +18,7 @@ from postroom.protocols.dm3.reasons import NAME_INVALID
 # --- storing and reading --------------------------------------------------------------------------------------------
 
 
-def test_what_was_stored_is_found_by_partner_and_by_time() -> None:
+def test_stored_messages_are_found_by_partner_and_by_time() -> None:
     mine = archive()
     mine.store([delivered("second", 2), delivered("from carol", 1, "carol.eth"), delivered("first", 1)])
     mine.store([delivered("mine", 3, BOB, ALICE)])
@@ -27,7 +27,7 @@ def test_what_was_stored_is_found_by_partner_and_by_time() -> None:
     assert told(mine.open("carol.eth")) == ["from carol"]
 
 
-def test_nothing_is_stored_of_nobody() -> None:
+def test_storing_nothing_writes_nothing() -> None:
     mine = archive(home := MemoryHome())
     mine.store([])
     mine.merge(ALICE, [])
@@ -36,20 +36,20 @@ def test_nothing_is_stored_of_nobody() -> None:
     assert home.containers() == {}
 
 
-def test_what_is_stored_is_what_was_stored() -> None:
+def test_stored_messages_are_read_unchanged() -> None:
     mine = archive()
     mine.store([HELLO])
     assert mine.open(ALICE) == [HELLO]
 
 
-def test_what_is_fetched_twice_is_stored_once() -> None:
+def test_a_message_fetched_twice_is_stored_once() -> None:
     mine = archive()
     for _ in range(2):
         mine.store([HELLO])
     assert mine.open(ALICE) == [HELLO]
 
 
-def test_an_edit_takes_the_place_of_the_old_version_by_setting() -> None:
+def test_an_edit_replaces_the_old_version_if_history_is_off() -> None:
     last = delivered("hello!", 1, kind=MessageType.EDIT, about=HELLO.message_hash)
     keeping, replacing = archive(), archive(keep_history=False)
     for mine in (keeping, replacing):
@@ -58,7 +58,7 @@ def test_an_edit_takes_the_place_of_the_old_version_by_setting() -> None:
     assert told(replacing.open(ALICE)) == ["† EDIT", "hello!"]
 
 
-def test_of_what_was_deleted_nothing_is_left_in_any_container() -> None:
+def test_no_container_holds_deleted_messages() -> None:
     mine = archive(home := MemoryHome())
     mine.store([delivered("a secret")])
     [entry] = mine.open(ALICE)
@@ -68,7 +68,7 @@ def test_of_what_was_deleted_nothing_is_left_in_any_container() -> None:
     assert not any(b"a secret" in text for text in opened)
 
 
-def test_a_request_that_says_it_is_older_than_its_message_takes_effect_where_it_is_read() -> None:
+def test_a_deletion_dated_before_its_message_takes_effect_when_read() -> None:
     mine = archive(chunk_bytes=500_000)
     late = letter("late", 9)
     for entry in (deletion(late, 1), letter("x" * 500_000, 2), letter("y" * 500_000, 3), late):
@@ -76,7 +76,7 @@ def test_a_request_that_says_it_is_older_than_its_message_takes_effect_where_it_
     assert told(mine.open(ALICE))[-1] == "† DELETE_REQUEST"
 
 
-def test_versions_in_chunks_that_need_not_be_read_for_anything_else_are_replaced() -> None:
+def test_old_versions_in_other_chunks_are_replaced() -> None:
     mine = archive(chunk_bytes=500_000, keep_history=False)
     first = letter("first", 1)
     filler = [letter(text * 500_000, 20 + at) for at, text in enumerate("xyz")]
@@ -88,7 +88,7 @@ def test_versions_in_chunks_that_need_not_be_read_for_anything_else_are_replaced
     assert not any(b'"second"' in text for text in texts)
 
 
-def test_a_message_of_somebody_without_a_name_is_refused_before_anything_is_stored() -> None:
+def test_a_message_with_an_invalid_sender_is_refused_before_anything_is_stored() -> None:
     mine = archive(home := MemoryHome())
     with pytest.raises(TheirError) as caught:
         mine.store([HELLO, letter("hello", sender="a..b", unverified=True)])
@@ -96,12 +96,12 @@ def test_a_message_of_somebody_without_a_name_is_refused_before_anything_is_stor
     assert home.containers() == {}
 
 
-def test_the_size_of_a_chunk_is_what_the_text_recommends() -> None:
+def test_the_size_of_a_chunk_is_that_of_the_specification() -> None:
     with pytest.raises(SettingsError):
         archive(chunk_bytes=10_000)
 
 
-def test_who_stores_what_is_new_reads_the_last_chunk_only() -> None:
+def test_storing_new_messages_reads_the_last_chunk_only() -> None:
     mine = archive(home := Counting(), chunk_bytes=500_000)
     mine.store([letter(text * 400_000, at) for at, text in enumerate("abcdef")])
     home.got.clear()
@@ -124,7 +124,7 @@ class Counting(MemoryHome):
 # --- homes that do what they should not -----------------------------------------------------------------------------
 
 
-def test_nobody_else_can_read_what_a_home_holds() -> None:
+def test_only_the_owner_can_read_a_home() -> None:
     mine = archive(home := MemoryHome())
     mine.store([delivered("a secret")])
     for key, sealed in home.containers().items():
@@ -133,7 +133,7 @@ def test_nobody_else_can_read_what_a_home_holds() -> None:
         assert key.startswith("0x")
 
 
-def test_what_one_writes_twice_is_sealed_differently() -> None:
+def test_the_same_content_is_sealed_differently_each_time() -> None:
     one, other = MemoryHome(), MemoryHome()
     for home in (one, other):
         archive(home).store([HELLO])
@@ -143,7 +143,7 @@ def test_what_one_writes_twice_is_sealed_differently() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_containers_that_change_places_are_noticed(which: int) -> None:
+def test_swapped_containers_are_detected(which: int) -> None:
     mine = archive(home := MemoryHome())
     mine.store([HELLO])
     keys, sealed = zip(*home.containers().items(), strict=True)
@@ -157,7 +157,7 @@ def test_containers_that_change_places_are_noticed(which: int) -> None:
             call()
 
 
-def test_a_home_where_everything_is_a_conflict_is_given_up() -> None:
+def test_endless_conflicts_end_with_an_error() -> None:
     class Stubborn(MemoryHome):
         def put(self, key: str, data: bytes, *, etag: str | None) -> str:
             raise ConflictError
@@ -167,7 +167,7 @@ def test_a_home_where_everything_is_a_conflict_is_given_up() -> None:
     assert caught.value.reason is STORE_UNAVAILABLE
 
 
-def test_a_chunk_that_is_lost_is_told_by_its_key() -> None:
+def test_a_missing_chunk_is_reported_by_its_key() -> None:
     mine = archive(home := MemoryHome())
     mine.store([HELLO])
     key = chunk_key(conversation_key(mine.filing.root, ALICE), ChunkIdentifier(0, SENT_AT))
@@ -177,7 +177,7 @@ def test_a_chunk_that_is_lost_is_told_by_its_key() -> None:
             call()
 
 
-def test_what_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.client.archive.filing.MAX_CONTAINER_BYTES", 1000)
     with pytest.raises(ContainerError, match="at most 1000"):
         archive().store([HELLO])

@@ -24,7 +24,7 @@ def test_an_archive_moves_to_another_home(tmp_path: Path) -> None:
         assert target.open(partner) == source.open(partner)
 
 
-def test_what_is_in_the_other_home_already_stays() -> None:
+def test_messages_already_in_the_other_home_stay() -> None:
     source, target = filled(), archive()
     target.store([delivered("only there", 5)])
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_an_export_is_a_json_object_with_a_sealed_section_for_each_container() -
     assert b"hello" not in file.getvalue()
 
 
-def test_an_empty_archive_is_exported_too() -> None:
+def test_an_empty_archive_can_be_exported() -> None:
     export_record(archive(), file := io.BytesIO())
     import_record(file.getvalue(), target := archive())
     assert target.conversations() == ()
@@ -62,7 +62,7 @@ def test_an_empty_archive_is_exported_too() -> None:
     [b"", b"[]", b"{}", b'{"containers":[]}', b'{"containers":{"x":"AA=="}}', b'{"containers":{"../x":""}}']
     + [json.dumps({"containers": {"0x" + "ab" * 32: section}}).encode() for section in (1, None, "!", "AAA")],
 )
-def test_what_is_no_export_record_is_refused_before_anything_is_stored(record: bytes) -> None:
+def test_an_invalid_export_is_refused_before_anything_is_stored(record: bytes) -> None:
     target = archive(home := MemoryHome())
     with pytest.raises(RecordError, match="no export record"):
         import_record(record, target)

@@ -297,7 +297,7 @@ SCENES: dict[str, tuple[int, list[StoredEnvelope], list[StoredEnvelope], list[St
 
 @pytest.mark.parametrize("first_dies", [False, True])
 @pytest.mark.parametrize("scene", SCENES)
-def test_wherever_one_device_stops_the_other_may_stop_anywhere(scene: str, first_dies: bool) -> None:
+def test_two_devices_may_stop_at_any_steps_and_lose_nothing(scene: str, first_dies: bool) -> None:
     """The first stops before any of its calls, the second before any of its own; each then goes on to its end."""
     size, there, *brought = SCENES[scene]
     written, last = [*there, *brought[0], *brought[1]], letter("last", 70)

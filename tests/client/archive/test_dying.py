@@ -30,7 +30,7 @@ def unnamed(home: FolderHome, folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - named
 
 
-def test_wherever_a_process_dies_what_was_stored_is_there_and_the_next_one_stores_the_rest(tmp_path: Path) -> None:
+def test_after_a_crash_at_any_point_nothing_is_lost_and_the_next_process_completes_the_work(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "tests.client.archive.dying", tmp_path], cwd=ROOT, check=True, timeout=1200)
     whole = told(sorted(settle([*BEFORE, *BROUGHT], keep_history=True).values(), key=place))
     folders = list(tmp_path.iterdir())

@@ -33,31 +33,31 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
         yield FolderHome(tmp_path / "deep" / "archive") if request.param == "folder" else MemoryHome()
 
 
-def test_nothing_is_there_before_it_is_put(home: Home) -> None:
+def test_a_home_begins_empty(home: Home) -> None:
     assert home.get(KEY) is None
 
 
-def test_what_was_put_is_there_with_the_etag_that_put_told(home: Home) -> None:
+def test_a_container_is_returned_with_the_etag_of_its_put(home: Home) -> None:
     etag = home.put(KEY, b"\x00\xff sealed", etag=None)
     assert home.get(KEY) == (b"\x00\xff sealed", etag)
     assert home.get(OTHER) is None
 
 
-def test_what_must_not_be_there_yet_is_not_replaced(home: Home) -> None:
+def test_a_create_does_not_replace_an_existing_container(home: Home) -> None:
     etag = home.put(KEY, b"first", etag=None)
     with pytest.raises(ConflictError):
         home.put(KEY, b"second", etag=None)
     assert home.get(KEY) == (b"first", etag)
 
 
-def test_what_was_read_is_replaced(home: Home) -> None:
+def test_a_write_with_the_current_etag_replaces_a_container(home: Home) -> None:
     before = home.put(KEY, b"first", etag=None)
     after = home.put(KEY, b"second", etag=before)
     assert after != before
     assert home.get(KEY) == (b"second", after)
 
 
-def test_what_somebody_else_wrote_meanwhile_is_not_replaced(home: Home) -> None:
+def test_a_write_with_an_old_etag_is_a_conflict(home: Home) -> None:
     before = home.put(KEY, b"first", etag=None)
     after = home.put(KEY, b"second", etag=before)
     with pytest.raises(ConflictError):
@@ -65,7 +65,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_replaced(home: Home) -> None:
     assert home.get(KEY) == (b"second", after)
 
 
-def test_what_is_gone_is_not_replaced(home: Home) -> None:
+def test_a_deleted_container_is_not_replaced(home: Home) -> None:
     etag = home.put(KEY, b"first", etag=None)
     home.delete(KEY)
     with pytest.raises(ConflictError):
@@ -73,20 +73,20 @@ def test_what_is_gone_is_not_replaced(home: Home) -> None:
     assert home.get(KEY) is None
 
 
-def test_what_was_deleted_is_gone_and_may_be_put_anew(home: Home) -> None:
+def test_a_deleted_container_can_be_created_again(home: Home) -> None:
     home.put(KEY, b"first", etag=None)
     home.delete(KEY)
     assert home.get(KEY) is None
     home.put(KEY, b"second", etag=None)
 
 
-def test_to_delete_what_is_not_there_is_no_error(home: Home) -> None:
+def test_deleting_a_missing_container_is_no_error(home: Home) -> None:
     home.delete(KEY)
 
 
 @pytest.mark.parametrize("home", ["folder", "bucket", "service"], indirect=True)
 @pytest.mark.parametrize("key", ["", "../" + KEY, KEY[2:], KEY.upper(), KEY + "/", KEY + "\n", "0x" + "é" * 64])
-def test_a_key_is_0x_and_the_hex_of_a_sha_256(home: Home, key: str) -> None:
+def test_a_key_is_0x_and_64_hex_digits(home: Home, key: str) -> None:
     calls: list[Callable[[], object]] = [
         lambda: home.get(key),
         lambda: home.put(key, b"", etag=None),
@@ -98,7 +98,7 @@ def test_a_key_is_0x_and_the_hex_of_a_sha_256(home: Home, key: str) -> None:
 
 
 @pytest.mark.parametrize("home", ["folder", "bucket", "service"], indirect=True)
-def test_more_than_any_container_has_is_not_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_is_limited_to_the_largest_container(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{type(home).__module__}.MAX_CONTAINER_BYTES", 10)
     home.put(KEY, bytes(11), etag=None)
     home.put(OTHER, bytes(10), etag=None)
@@ -110,7 +110,7 @@ def test_more_than_any_container_has_is_not_read(home: Home, monkeypatch: pytest
 # --- folder -----------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_holds_a_file_for_each_container_and_is_its_owners_only(tmp_path: Path) -> None:
+def test_a_folder_has_a_file_for_each_container_and_is_private(tmp_path: Path) -> None:
     home = FolderHome(tmp_path / "archive")
     home.put(KEY, b"sealed", etag=None)
     assert (tmp_path / "archive" / KEY).read_bytes() == b"sealed"
@@ -125,14 +125,14 @@ def test_two_processes_may_use_one_folder(tmp_path: Path) -> None:
     assert other.put(KEY, b"second", etag=etag)
 
 
-def test_what_a_write_left_that_died_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftovers_of_a_crashed_write_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / ".unfinished").write_bytes(b"half a contai")
     home = FolderHome(tmp_path)
     home.put(KEY, b"whole", etag=None)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", KEY]
 
 
-def test_a_folder_that_cannot_be_used_now_is_not_now(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_a_temporary_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     home = FolderHome(tmp_path / "file")
     calls: list[Callable[[], object]] = [
@@ -155,7 +155,7 @@ def s3_home() -> tuple[S3Home, Stubber]:
 
 
 @pytest.mark.parametrize(("code", "status"), [("SlowDown", 503), ("InternalError", 500), ("RequestTimeout", 400)])
-def test_throttling_is_not_now(code: str, status: int) -> None:
+def test_throttling_is_a_temporary_error(code: str, status: int) -> None:
     home, stub = s3_home()
     calls: list[tuple[str, Callable[[], object]]] = [
         ("get_object", lambda: home.get(KEY)),
@@ -174,7 +174,7 @@ def test_throttling_is_not_now(code: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("code", "status"), [("PreconditionFailed", 412), ("ConditionalRequestConflict", 409), ("NoSuchKey", 404)]
 )
-def test_a_condition_that_does_not_hold_is_a_conflict(code: str, status: int) -> None:
+def test_a_failed_condition_is_a_conflict(code: str, status: int) -> None:
     home, stub = s3_home()
     with stub:
         stub.add_client_error("put_object", code, http_status_code=status)

@@ -68,22 +68,22 @@ FOUND = {
 
 
 @pytest.mark.parametrize("wanted", FOUND)
-def test_messages_are_found_by_parts_of_words_in_whatever_case(index: Index, mine: Archive, wanted: str) -> None:
+def test_messages_are_found_by_parts_of_words_in_any_case(index: Index, mine: Archive, wanted: str) -> None:
     assert texts(index.search(wanted, 10)) == FOUND[wanted]
     assert scan(mine, wanted, 10) == index.search(wanted, 10)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
 @given(wanted=st.text(st.sampled_from("abGRßü\u0308\"'*() -:^早🤝%_"), max_size=6))
-def test_whatever_is_looked_for_the_index_finds_what_reading_finds(index: Index, mine: Archive, wanted: str) -> None:
+def test_the_index_finds_the_same_messages_as_reading_them(index: Index, mine: Archive, wanted: str) -> None:
     assert index.search(wanted, 100) == scan(mine, wanted, 100)
 
 
-def test_the_newest_are_shown_first_and_no_more_than_wanted(index: Index, mine: Archive) -> None:
+def test_results_are_newest_first_and_limited(index: Index, mine: Archive) -> None:
     assert texts(index.search("morning", 1)) == ["from carol in the morning"] == texts(scan(mine, "morning", 1))
 
 
-def test_what_is_new_is_found_and_what_was_deleted_never_again(index: Index, mine: Archive) -> None:
+def test_new_messages_are_found_and_deleted_ones_are_not(index: Index, mine: Archive) -> None:
     mine.store([first := letter("a secret", 20), letter("another morning", 21)])
     index.update()
     assert texts(index.search("secret", 10)) == ["a secret"]
@@ -95,7 +95,7 @@ def test_what_is_new_is_found_and_what_was_deleted_never_again(index: Index, min
     assert b"a secret" not in index.path.read_bytes()
 
 
-def test_of_what_was_deleted_not_even_three_letters_stay_in_the_file(index: Index, mine: Archive) -> None:
+def test_the_index_file_holds_no_trigram_of_deleted_messages(index: Index, mine: Archive) -> None:
     mine.store([first := letter("жщъы", 20)])
     index.update()
     assert "жщъ".encode() in index.path.read_bytes()
@@ -104,7 +104,7 @@ def test_of_what_was_deleted_not_even_three_letters_stay_in_the_file(index: Inde
     assert "жщъ".encode() not in index.path.read_bytes()
 
 
-def test_what_an_edit_replaced_goes_where_no_history_is_kept(tmp_path: Path) -> None:
+def test_replaced_versions_leave_the_index_if_history_is_off(tmp_path: Path) -> None:
     mine = archive(keep_history=False)
     index = Index(mine, tmp_path)
     mine.store([first := letter("first version", 1)])
@@ -114,14 +114,14 @@ def test_what_an_edit_replaced_goes_where_no_history_is_kept(tmp_path: Path) -> 
     assert texts(index.search("version", 10)) == ["second version"]
 
 
-def test_a_conversation_that_is_gone_from_the_archive_goes_from_the_index(index: Index, mine: Archive) -> None:
+def test_a_conversation_removed_from_the_archive_leaves_the_index(index: Index, mine: Archive) -> None:
     emptied = Index(replace(mine, home=MemoryHome()), index.path.parent)
     emptied.update()
     assert emptied.path == index.path
     assert emptied.search("morning", 10) == []
 
 
-def test_of_conversations_that_have_not_changed_no_chunk_is_read(index: Index, mine: Archive) -> None:
+def test_no_chunk_of_an_unchanged_conversation_is_read(index: Index, mine: Archive) -> None:
     home = Watched(mine.home, Points())
     watched = Index(replace(mine, home=home), index.path.parent)
     watched.update()
@@ -135,12 +135,12 @@ def test_of_conversations_that_have_not_changed_no_chunk_is_read(index: Index, m
     assert len(home.read) == len(lists) + 2  # alice.eth's list once more, and her only chunk
 
 
-def test_only_its_owner_reads_the_index(index: Index) -> None:
+def test_only_the_owner_can_read_the_index(index: Index) -> None:
     assert stat.S_IMODE(index.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(index.path.parent.stat().st_mode) == 0o700
 
 
-def test_the_index_may_be_dropped_and_is_made_again(index: Index) -> None:
+def test_a_removed_index_is_created_again(index: Index) -> None:
     assert index.drop()
     assert list(index.path.parent.iterdir()) == []
     assert not index.drop()
@@ -148,13 +148,13 @@ def test_the_index_may_be_dropped_and_is_made_again(index: Index) -> None:
     assert len(index.search("morning", 10)) == 2
 
 
-def test_a_file_that_is_no_index_is_made_anew(index: Index) -> None:
+def test_a_file_that_is_not_an_index_is_replaced(index: Index) -> None:
     index.path.write_bytes(b"no database" * 1000)
     index.update()
     assert len(index.search("morning", 10)) == 2
 
 
-def test_an_index_of_another_version_is_made_anew(index: Index) -> None:
+def test_an_index_of_another_version_is_replaced(index: Index) -> None:
     database = sqlite3.connect(index.path)
     database.execute("PRAGMA user_version = 999")
     database.execute("UPDATE messages SET text = 'wrong'")
@@ -164,7 +164,7 @@ def test_an_index_of_another_version_is_made_anew(index: Index) -> None:
     assert texts(index.search("deal", 10)) == ["🤝 deal"]
 
 
-def test_an_update_that_stops_is_gone_on_with(mine: Archive, tmp_path: Path) -> None:
+def test_an_interrupted_update_is_continued(mine: Archive, tmp_path: Path) -> None:
     class Stopped(MemoryHome):
         def get(self, key: str) -> Any:
             if key == conversation_key(mine.filing.root, "carol.eth"):
@@ -178,7 +178,7 @@ def test_an_update_that_stops_is_gone_on_with(mine: Archive, tmp_path: Path) -> 
     assert len(index.search("morning", 10)) == 2
 
 
-def test_two_processes_may_bring_it_up_to_date_at_once(index: Index, mine: Archive) -> None:
+def test_two_processes_may_update_the_index_at_once(index: Index, mine: Archive) -> None:
     mine.store([letter("new", 30)])
     other = Index(mine, index.path.parent)
 
@@ -192,7 +192,7 @@ def test_two_processes_may_bring_it_up_to_date_at_once(index: Index, mine: Archi
     assert texts(index.search("new", 10)) == ["new"]
 
 
-def test_while_one_process_follows_a_conversation_no_other_does(
+def test_a_conversation_is_indexed_by_one_process_at_a_time(
     index: Index, mine: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked: list[str] = []
@@ -211,7 +211,7 @@ def test_while_one_process_follows_a_conversation_no_other_does(
     assert len(locked) == 1
 
 
-def test_a_damaged_conversation_is_told(index: Index, mine: Archive) -> None:
+def test_a_damaged_conversation_is_reported(index: Index, mine: Archive) -> None:
     mine.home.delete(conversation_key(mine.filing.root, ALICE))
     with pytest.raises(ContainerError, match="missing"):
         index.update()

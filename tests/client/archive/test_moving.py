@@ -33,7 +33,7 @@ def everything(archive: Archive) -> dict[str, list[str]]:
     return {partner: told(archive.open(partner)) for partner in archive.conversations()}
 
 
-def test_everything_is_in_the_new_home_and_the_old_one_says_where() -> None:
+def test_a_move_copies_everything_and_the_old_home_names_the_new_one() -> None:
     source, target, _ = moving()
     met: list[str] = []
     move(source, target, THERE, there(target), met.append)
@@ -47,7 +47,7 @@ def test_everything_is_in_the_new_home_and_the_old_one_says_where() -> None:
         take_home(source)
 
 
-def test_the_old_home_stays_until_it_is_vacated_and_its_deed_for_ever() -> None:
+def test_the_old_home_stays_until_it_is_removed_and_its_deed_remains() -> None:
     source, target, _ = moving()
     before = everything(source)
     move(source, target, THERE, there(target))
@@ -59,7 +59,7 @@ def test_the_old_home_stays_until_it_is_vacated_and_its_deed_for_ever() -> None:
     assert everything(target) == before
 
 
-def test_wherever_it_dies_the_next_try_ends_it_and_nothing_is_lost() -> None:
+def test_a_move_that_crashed_at_any_point_is_completed_by_the_next_try() -> None:
     whole = everything(filled())
     for point in count():
         source, target, home = moving()
@@ -87,7 +87,7 @@ def die() -> None:
     raise DiedError
 
 
-def test_what_comes_into_the_old_home_while_it_is_copied_is_taken_along() -> None:
+def test_messages_stored_during_a_move_are_moved_too() -> None:
     for point in count():
         source, target, home = moving()
         late = delivered("late", 9)
@@ -107,7 +107,7 @@ def test_what_comes_into_the_old_home_while_it_is_copied_is_taken_along() -> Non
                 check_deed(source)
 
 
-def test_who_imports_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told() -> None:
+def test_an_import_into_a_home_during_its_move_is_an_error() -> None:
     export_record(filled(), file := io.BytesIO())
     outcomes = set()
     for point in count():
@@ -126,7 +126,7 @@ def test_who_imports_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told
     assert outcomes == {"went through", "was told"}
 
 
-def test_nothing_is_removed_that_is_not_in_the_new_home() -> None:
+def test_only_copied_containers_are_removed() -> None:
     source, target, _ = moving()
     move(source, target, THERE, there(target))
     source.store([delivered("late", 9)])
@@ -139,7 +139,7 @@ def test_nothing_is_removed_that_is_not_in_the_new_home() -> None:
     assert "late" in everything(target)[ALICE]
 
 
-def test_an_archive_that_moved_moves_on_from_where_it_is() -> None:
+def test_a_moved_archive_can_be_moved_again() -> None:
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
     homes = {THERE: home, "elsewhere": third.home, "back": source.home}.__getitem__
@@ -155,7 +155,7 @@ def test_an_archive_that_moved_moves_on_from_where_it_is() -> None:
     assert everything(source) == everything(third)
 
 
-def test_what_is_left_in_an_old_home_goes_to_where_the_deeds_lead() -> None:
+def test_messages_left_in_an_old_home_follow_the_deeds() -> None:
     """A device stored and acknowledged it before the deed was written; who moved died before the second copy."""
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
@@ -171,7 +171,7 @@ def test_what_is_left_in_an_old_home_goes_to_where_the_deeds_lead() -> None:
     check_deed(third)
 
 
-def test_deeds_that_lead_in_a_circle_are_told_and_nothing_is_changed() -> None:
+def test_circular_deeds_are_reported_and_nothing_is_changed() -> None:
     source, target, home = moving()
     _, etag = read_deed(source)
     put_deed(source, Deed(source.owner, "b"), etag)
@@ -227,15 +227,15 @@ def two_move(first: tuple[str, str], second: tuple[str, str], names: str) -> set
     return outcomes
 
 
-def test_of_two_devices_that_move_at_once_to_two_homes_one_moves_and_the_other_is_told() -> None:
+def test_of_two_concurrent_moves_to_two_homes_one_succeeds_and_the_other_fails() -> None:
     assert two_move(("a", "b"), ("a", "c"), "abc") == {("told", "done"), ("done", "told")}
 
 
-def test_two_devices_that_move_at_once_to_the_same_home_both_move() -> None:
+def test_two_concurrent_moves_to_the_same_home_both_succeed() -> None:
     assert two_move(("a", "b"), ("a", "b"), "ab") == {("done", "done")}
 
 
-def test_mail_that_came_into_a_home_that_is_taken_back_goes_to_where_the_archive_is() -> None:
+def test_mail_in_a_home_that_is_given_back_follows_the_archive() -> None:
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
     homes = {THERE: home, "elsewhere": third.home}.__getitem__
@@ -252,7 +252,7 @@ def test_mail_that_came_into_a_home_that_is_taken_back_goes_to_where_the_archive
     assert "pulled into the new home" in everything(third)[ALICE]
 
 
-def test_a_home_that_was_the_archives_before_is_not_taken_back() -> None:
+def test_a_former_home_is_not_given_back() -> None:
     source, target, home = moving()
     take_home(target)
     third = replace(source, home=MemoryHome())
@@ -267,7 +267,7 @@ def test_a_home_that_was_the_archives_before_is_not_taken_back() -> None:
     check_deed(target)
 
 
-def test_a_home_that_another_device_moved_into_meanwhile_is_not_taken_back() -> None:
+def test_a_home_that_another_device_moved_into_is_not_given_back() -> None:
     """Another device moves it elsewhere, and from there to where this one moves it: both are done."""
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
@@ -284,7 +284,7 @@ def test_a_home_that_another_device_moved_into_meanwhile_is_not_taken_back() -> 
         check_deed(third)
 
 
-def test_a_home_that_another_device_moves_into_just_now_is_not_taken_back() -> None:
+def test_a_home_that_another_device_is_moving_into_is_not_given_back() -> None:
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
     homes = {THERE: home, "elsewhere": third.home}.__getitem__
@@ -301,7 +301,7 @@ def test_a_home_that_another_device_moves_into_just_now_is_not_taken_back() -> N
     check_deed(target)
 
 
-def test_a_home_that_was_claimed_twice_is_taken_back() -> None:
+def test_a_home_that_was_claimed_twice_is_given_back() -> None:
     """The archive moves elsewhere and back while it is copied, and while it is copied again, elsewhere."""
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
@@ -322,7 +322,7 @@ def test_a_home_that_was_claimed_twice_is_taken_back() -> None:
         check_deed(target)
 
 
-def test_an_archive_that_moved_away_and_back_meanwhile_is_moved_from_there() -> None:
+def test_an_archive_that_moved_away_and_back_is_moved_from_there() -> None:
     source, target, home = moving()
     homes = {THERE: home, "here": source.home}.__getitem__
     done: list[str] = []
@@ -339,7 +339,7 @@ def test_an_archive_that_moved_away_and_back_meanwhile_is_moved_from_there() -> 
         check_deed(source)
 
 
-def test_who_copies_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told() -> None:
+def test_a_copy_into_a_home_during_its_move_is_an_error() -> None:
     outcomes = set()
     for point in count():
         source, target, home = moving()
@@ -364,7 +364,7 @@ def test_who_copies_into_a_home_that_the_archive_moves_out_of_meanwhile_is_told(
     assert outcomes == {"went through", "was told"}
 
 
-def test_nothing_is_removed_from_the_home_that_the_archive_is_in() -> None:
+def test_nothing_is_removed_from_the_current_home() -> None:
     source, target, _ = moving()
     before = everything(source)
     with pytest.raises(NotThisHomeError, match="nothing was removed"):
@@ -373,7 +373,7 @@ def test_nothing_is_removed_from_the_home_that_the_archive_is_in() -> None:
     assert everything(source) == before
 
 
-def test_a_home_of_another_is_not_moved_into() -> None:
+def test_an_archive_does_not_move_into_a_home_of_another_owner() -> None:
     source, target, home = moving()
     other = replace(target, owner="carol.eth")
     take_home(other)
@@ -384,7 +384,7 @@ def test_a_home_of_another_is_not_moved_into() -> None:
     check_deed(source)
 
 
-def test_a_damaged_archive_does_not_move_and_stays_where_it_is() -> None:
+def test_a_damaged_archive_is_not_moved() -> None:
     source, target, _ = moving()
     source.home.delete(conversation_key(source.filing.root, "carol.eth"))
     with pytest.raises(ContainerError, match="missing"):
@@ -392,7 +392,7 @@ def test_a_damaged_archive_does_not_move_and_stays_where_it_is() -> None:
     check_deed(source)
 
 
-def test_a_new_home_that_loses_what_it_is_given_is_not_switched_to() -> None:
+def test_a_new_home_that_loses_containers_is_not_used() -> None:
     class Forgetful(MemoryHome):
         def put(self, key: str, data: bytes, *, etag: str | None) -> str:
             if etag is not None:
@@ -407,7 +407,7 @@ def test_a_new_home_that_loses_what_it_is_given_is_not_switched_to() -> None:
     check_deed(source)
 
 
-def test_the_deed_is_sealed_and_a_changed_one_opens_nothing() -> None:
+def test_the_deed_is_sealed_and_a_changed_one_is_invalid() -> None:
     source, _, _ = moving()
     assert isinstance(source.home, MemoryHome)
     assert not any(source.owner.encode() in data for data in source.home.containers().values())

@@ -53,7 +53,7 @@ def owner(api: ApiStack) -> Owner:
 
 
 # ---- what is kept ----------------------------------------------------------------------------------------------------
-def test_letters_are_opened_stored_and_acknowledged(owner: Owner) -> None:
+def test_dm3_messages_are_opened_stored_and_acknowledged(owner: Owner) -> None:
     for number in range(3):
         owner.file(sealed(f"letter {number}", number, to=owner.name))
     owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
@@ -63,19 +63,19 @@ def test_letters_are_opened_stored_and_acknowledged(owner: Owner) -> None:
     owner.check_all_home()
 
 
-def test_an_empty_mailbox_is_pulled_and_the_home_is_the_owners_from_then_on(owner: Owner) -> None:
+def test_pulling_an_empty_mailbox_claims_the_home_for_the_owner(owner: Owner) -> None:
     assert owner.pull().kept == 0
     assert owner.archive().conversations() == ()
     assert len(owner.home.containers()) == 1
 
 
-def test_to_pull_again_brings_nothing_twice(owner: Owner) -> None:
+def test_pulling_again_stores_nothing_twice(owner: Owner) -> None:
     owner.file(sealed("once", to=owner.name))
     assert [owner.pull().kept for _ in range(2)] == [1, 0]
     owner.check_all_home()
 
 
-def test_a_letter_that_waits_twice_is_stored_once(owner: Owner) -> None:
+def test_a_message_that_waits_twice_is_stored_once(owner: Owner) -> None:
     letter = sealed("once", to=owner.name)
     for _ in range(2):
         owner.file(letter)
@@ -85,7 +85,7 @@ def test_a_letter_that_waits_twice_is_stored_once(owner: Owner) -> None:
     assert owner.left() == []
 
 
-def test_a_deletion_is_done_as_the_author_asked(owner: Owner) -> None:
+def test_a_deletion_by_the_author_takes_effect(owner: Owner) -> None:
     owner.file(letter := sealed("gone", to=owner.name))
     owner.file(sealed("", 1, to=owner.name, kind=MessageType.DELETE_REQUEST, about=hash_of(letter)))
     owner.pull()
@@ -130,9 +130,7 @@ SET_ASIDES: dict[str, tuple[Callable[[str], str], Reason]] = {
 
 
 @pytest.mark.parametrize("kind", SET_ASIDES)
-def test_what_is_not_what_it_says_is_set_aside_as_it_came_and_acknowledged_and_blocks_nothing(
-    owner: Owner, kind: str
-) -> None:
+def test_invalid_messages_are_set_aside_acknowledged_and_block_nothing(owner: Owner, kind: str) -> None:
     make, reason = SET_ASIDES[kind]
     owner.file(sealed("before", 1, to=owner.name))
     bad = make(owner.name)
@@ -148,7 +146,7 @@ def test_what_is_not_what_it_says_is_set_aside_as_it_came_and_acknowledged_and_b
     owner.check_all_home()
 
 
-def test_a_sender_without_a_profile_is_in_the_conversation_and_marked(owner: Owner) -> None:
+def test_a_message_of_a_sender_without_a_profile_is_stored_and_marked(owner: Owner) -> None:
     owner.file(sealed("who am I", sender="nobody.eth", to=owner.name))
     owner.pull()
     assert owner.texts("nobody.eth") == ["who am I ?"]
@@ -168,7 +166,7 @@ class Away:
         return self._registry.text(name, key)
 
 
-def test_what_cannot_be_found_out_just_now_stays_in_the_mailbox_and_blocks_nothing(owner: Owner) -> None:
+def test_messages_that_cannot_be_verified_now_stay_in_the_mailbox_and_block_nothing(owner: Owner) -> None:
     late = owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
     owner.file(sealed("from alice", to=owner.name))
     pulled = owner.pull(registry=Away(owner, "carol.eth"))
@@ -179,7 +177,7 @@ def test_what_cannot_be_found_out_just_now_stays_in_the_mailbox_and_blocks_nothi
 
 
 @pytest.mark.parametrize("who", ["the owner", "the service"])
-def test_while_the_owner_or_the_service_cannot_be_looked_up_everything_stays(owner: Owner, who: str) -> None:
+def test_while_the_owner_or_the_service_cannot_be_looked_up_nothing_is_acknowledged(owner: Owner, who: str) -> None:
     owner.file(sealed("hello", to=owner.name))
     away = Away(owner, owner.name if who == "the owner" else "ds.eth")
     assert owner.pull(registry=away).left == {str(PROFILE_LOOKUP_FAILED): 1}
@@ -189,7 +187,7 @@ def test_while_the_owner_or_the_service_cannot_be_looked_up_everything_stays(own
 
 
 # ---- keys that do not fit --------------------------------------------------------------------------------------------
-def test_with_keys_or_profiles_that_are_not_the_owners_nothing_is_set_aside(owner: Owner) -> None:
+def test_with_wrong_keys_or_profiles_nothing_is_set_aside(owner: Owner) -> None:
     owner.file(sealed("hello", to=owner.name))
     no_service, nobody = registry(owner.name), registry()
     no_service.put("ds.eth", SERVICE_KEY, "data:,nothing")
@@ -240,7 +238,7 @@ def changed(owner: Owner) -> Changed:
     return Changed(owner, USERS[BOB], UserKeys(USERS[BOB].signing, UserKeys.random().encryption))
 
 
-def test_letters_of_before_a_change_of_keys_stay_in_the_mailbox_and_block_nothing(changed: Changed) -> None:
+def test_messages_sealed_to_an_old_key_stay_in_the_mailbox_and_block_nothing(changed: Changed) -> None:
     before = changed.owner.file(sealed("before", 1, to=changed.owner.name))
     changed.owner.file(changed.seal_to_new("after", 2))
     pulled = changed.pull()
@@ -249,7 +247,7 @@ def test_letters_of_before_a_change_of_keys_stay_in_the_mailbox_and_block_nothin
     assert changed.owner.texts() == ["after"]
 
 
-def test_letters_of_before_a_change_of_keys_are_opened_with_a_key_of_before(changed: Changed) -> None:
+def test_messages_sealed_to_an_old_key_are_opened_with_it(changed: Changed) -> None:
     changed.owner.file(sealed("before", 1, to=changed.owner.name))
     changed.owner.file(changed.seal_to_new("after", 2))
     assert changed.pull(UserKeys.random(), changed.old).kept == 2
@@ -257,7 +255,7 @@ def test_letters_of_before_a_change_of_keys_are_opened_with_a_key_of_before(chan
     changed.owner.check_all_home()
 
 
-def test_a_letter_that_is_sealed_to_the_old_key_and_stamped_for_the_new_one_is_opened(changed: Changed) -> None:
+def test_a_message_sealed_to_the_old_key_with_a_postmark_for_the_new_one_is_opened(changed: Changed) -> None:
     """Its sender had looked up the profile before the change, its delivery service did after it."""
     letter = read_envelope(json.loads(sealed("between", to=changed.owner.name)))
     delivery = DeliveryInformation(changed.owner.name, ALICE)
@@ -268,14 +266,14 @@ def test_a_letter_that_is_sealed_to_the_old_key_and_stamped_for_the_new_one_is_o
     changed.owner.check_all_home()
 
 
-def test_what_no_key_of_before_opens_either_is_set_aside(changed: Changed) -> None:
+def test_a_message_that_no_old_key_opens_is_set_aside(changed: Changed) -> None:
     changed.owner.file(sealed("x", to="carol.eth"), kept=False)
     assert changed.pull().unopened == 1
     assert changed.pull(changed.old).set_aside == {str(SEALED_VALUE_INVALID): 1}
     changed.owner.check_all_home()
 
 
-def test_with_the_key_of_before_as_that_of_the_profile_nothing_is_pulled_and_it_is_told_what_to_say(
+def test_with_the_old_key_as_the_profiles_nothing_is_pulled_and_the_error_names_the_option(
     changed: Changed,
 ) -> None:
     changed.owner.file(sealed("before", to=changed.owner.name))
@@ -284,7 +282,7 @@ def test_with_the_key_of_before_as_that_of_the_profile_nothing_is_pulled_and_it_
     assert len(changed.owner.left()) == 1
 
 
-def test_the_home_of_another_key_or_name_is_left_as_it_is(api: ApiStack, owner: Owner) -> None:
+def test_a_home_of_another_key_or_name_is_not_changed(api: ApiStack, owner: Owner) -> None:
     owner.pull()
     before = owner.home.containers()
     other = Owner(api, home=owner.home)
@@ -300,7 +298,7 @@ def test_the_home_of_another_key_or_name_is_left_as_it_is(api: ApiStack, owner: 
 
 
 # ---- NLWeb -----------------------------------------------------------------------------------------------------------
-def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(api: ApiStack) -> None:
+def test_mail_of_a_domain_is_stored_unchanged_with_its_receipt(api: ApiStack) -> None:
     envelope = signed("hello")
     broken = envelope.replace("hello", "hullo")
     receipt = {"protocol": "nlweb", "key_fingerprint": "SHA256:x"}
@@ -318,7 +316,7 @@ def test_mail_of_a_domain_is_kept_as_it_came_with_its_receipt(api: ApiStack) -> 
     assert (found.messages, found.unproven, found.set_aside, found.flaws) == (1, 1, 1, [])
 
 
-def test_conversations_of_feedback_and_of_names_beyond_ascii_are_found_again(api: ApiStack) -> None:
+def test_conversations_of_feedback_and_of_unicode_names_are_found(api: ApiStack) -> None:
     about = "feedback:8b51b6b2-2f5f-4a0e-9a0b-000000000000"
     for partner in (about, "xn--bcher-kva.example"):
         api.file(signed("hello"), mailbox=SHOP, conversation=partner)
@@ -381,7 +379,7 @@ def die(_owner: Owner) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_wherever_it_dies_every_message_comes_home_once_and_none_is_acknowledged_before(
+def test_a_pull_that_crashed_at_any_point_stores_each_message_once_before_acknowledging(
     api: ApiStack, points: Iterator[int]
 ) -> None:
     assert at_every_point(api, points, die) > 60
@@ -392,13 +390,13 @@ def no_space(_owner: Owner) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_two_devices_that_pull_at_once_keep_every_message_once(api: ApiStack, points: Iterator[int]) -> None:
+def test_two_devices_that_pull_at_once_store_each_message_once(api: ApiStack, points: Iterator[int]) -> None:
     """Wherever one is, the other pulls all there is."""
     assert at_every_point(api, points, lambda owner: owner.pull()) > 60
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_wherever_the_home_is_full_nothing_is_acknowledged_that_is_not_there(owner: Owner) -> None:
+def test_a_full_home_leaves_unstored_messages_unacknowledged(owner: Owner) -> None:
     fill(owner)
 
     class Full(MemoryHome):
@@ -423,7 +421,7 @@ def test_wherever_the_home_is_full_nothing_is_acknowledged_that_is_not_there(own
     owner.check_all_home()
 
 
-def test_a_conversation_that_is_damaged_keeps_its_messages_in_the_mailbox_and_blocks_no_other(owner: Owner) -> None:
+def test_a_damaged_conversation_leaves_its_messages_in_the_mailbox_and_blocks_no_other(owner: Owner) -> None:
     owner.file(sealed("before", to=owner.name))
     owner.pull()
     at = conversation_key(owner.archive().filing.root, ALICE)
@@ -441,9 +439,7 @@ def test_a_conversation_that_is_damaged_keeps_its_messages_in_the_mailbox_and_bl
     owner.check_all_home()
 
 
-def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not_acknowledged(
-    api: ApiStack, points: Iterator[int]
-) -> None:
+def test_messages_stored_in_a_home_during_its_move_are_not_acknowledged(api: ApiStack, points: Iterator[int]) -> None:
     outcomes = set()
     for point in points:
         owner = Owner(api)
@@ -466,7 +462,7 @@ def test_what_is_stored_in_a_home_that_the_archive_moves_out_of_meanwhile_is_not
     assert outcomes == {"went through", "was told"}
 
 
-def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(api: ApiStack) -> None:
+def test_a_large_message_acknowledged_by_another_device_is_skipped(api: ApiStack) -> None:
     device = Device(api)
     [large] = api.file("x" * (MAX_PAGE_BYTES + 1), mailbox=SHOP)
     api.file(signed("hello"), mailbox=SHOP, at=1)
@@ -478,7 +474,7 @@ def test_a_large_message_that_another_device_took_meanwhile_is_passed_over(api: 
     assert len(archive.open("b.com")) == 1
 
 
-def test_many_messages_come_home(owner: Owner) -> None:
+def test_many_messages_are_pulled(owner: Owner) -> None:
     many = amount(quick=200, all=2000, proof=2000)
     for start in range(0, many, 100):
         letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]

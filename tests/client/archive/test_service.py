@@ -85,7 +85,7 @@ def put_by_another(api: ApiStack, data: bytes) -> None:
 # --- an archive in it -----------------------------------------------------------------------------------------------
 
 
-def test_an_archive_moves_there_and_back(service: ServiceHome) -> None:
+def test_an_archive_moves_to_service_storage_and_back(service: ServiceHome) -> None:
     source, kept, back = filled(), archive(service), archive(MemoryHome())
     copy(source, kept)
     copy(kept, back)
@@ -116,7 +116,7 @@ def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_whatever_answer_to_a_write_of_a_move_is_lost_the_archive_is_whole_in_its_new_home(
+def test_a_move_completes_whichever_response_to_a_write_is_lost(
     host: Host, api: ApiStack, mailbox: Mailbox, first: int
 ) -> None:
     api.bearers._rate = Rate(1_000_000, api.clock)
@@ -149,18 +149,18 @@ def everything(mine: Archive) -> dict[str, list[Entry]]:
     return {partner: mine.open(partner) for partner in mine.conversations()}
 
 
-def test_the_service_sees_keys_and_sealed_bytes(api: ApiStack, service: ServiceHome) -> None:
+def test_the_service_sees_only_keys_and_sealed_bytes(api: ApiStack, service: ServiceHome) -> None:
     filled(service)
     stored = repr(api.deployed.dump())
     for word in ("alice", "hello", "carol", "DELETE_REQUEST"):
         assert word not in stored
 
 
-def test_a_home_and_the_service_hold_as_large_a_container() -> None:
+def test_homes_and_the_service_have_the_same_largest_container() -> None:
     assert home.MAX_CONTAINER_BYTES == schemas.MAX_CONTAINER_BYTES
 
 
-def test_the_page_moves_an_archive_as_it_says(
+def test_the_commands_of_the_page_move_an_archive(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [block] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -184,7 +184,7 @@ class OpenService(ServiceHome):
 
 @pytest.mark.parametrize("after", ["odd", "even"])
 @pytest.mark.parametrize("scene", ["both begin a conversation", "both bring a late message", "one moves and fills"])
-def test_wherever_one_device_stops_the_other_stores_and_then_the_first_goes_on(
+def test_two_devices_store_everything_wherever_one_of_them_stops(
     host: Host, api: ApiStack, mailbox: Mailbox, scene: str, after: str
 ) -> None:
     api.bearers._rate = Rate(1_000_000, api.clock)
@@ -231,9 +231,7 @@ TestTwoDevicesAtAService.settings = settings(max_examples=examples(8), stateful_
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 200, 256])
-def test_a_container_of_any_size_comes_and_goes_in_as_many_parts_as_it_takes(
-    host: Host, service: ServiceHome, size: int
-) -> None:
+def test_a_container_of_any_size_is_written_and_read_in_parts(host: Host, service: ServiceHome, size: int) -> None:
     etag = service.put(KEY, LARGE[:size], etag=None)
     brought = [request for request in host.asked if request.url.path.endswith(f"{SHOP}/parts")]
     assert len(brought) == (0 if size <= 100 else -(-size // 100))
@@ -243,9 +241,7 @@ def test_a_container_of_any_size_comes_and_goes_in_as_many_parts_as_it_takes(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
-    api: ApiStack, host: Host, service: ServiceHome
-) -> None:
+def test_a_container_overwritten_during_a_read_is_read_again(api: ApiStack, host: Host, service: ServiceHome) -> None:
     service.put(KEY, LARGE, etag=None)
     after = b"x" * 90
     writes = iter([after])
@@ -261,7 +257,9 @@ def test_what_is_written_over_while_its_parts_are_read_is_read_anew(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_written_over_time_and_again_is_not_now(api: ApiStack, host: Host, service: ServiceHome) -> None:
+def test_a_container_overwritten_again_and_again_is_a_temporary_error(
+    api: ApiStack, host: Host, service: ServiceHome
+) -> None:
     service.put(KEY, LARGE, etag=None)
 
     def written_over(request: httpx.Request, _: httpx.Response) -> None:
@@ -280,7 +278,7 @@ def test_what_is_written_over_time_and_again_is_not_now(api: ApiStack, host: Hos
 
 
 @pytest.mark.usefixtures("small")
-def test_parts_that_were_not_wanted_use_no_room(api: ApiStack, mailbox: Mailbox) -> None:
+def test_unused_parts_take_no_space(api: ApiStack, mailbox: Mailbox) -> None:
     mailbox.put_container(KEY, b"there", etag=None)
     with pytest.raises(ChangedMeanwhileError):
         mailbox.put_container(KEY, LARGE, etag=None)
@@ -291,7 +289,7 @@ def test_parts_that_were_not_wanted_use_no_room(api: ApiStack, mailbox: Mailbox)
 # --- when something goes wrong --------------------------------------------------------------------------------------
 
 
-def test_a_request_that_was_lost_is_made_again(host: Host, service: ServiceHome) -> None:
+def test_a_lost_request_is_repeated(host: Host, service: ServiceHome) -> None:
     host.faults += [lost_before, busy(503), busy(429, retry_after="2")]
     etag = service.put(KEY, b"sealed", etag=None)
     host.faults += [lost_before, lost_after]
@@ -301,9 +299,7 @@ def test_a_request_that_was_lost_is_made_again(host: Host, service: ServiceHome)
     assert service.get(KEY) is None
 
 
-def test_a_write_whose_answer_was_lost_is_a_conflict_and_made_once(
-    host: Host, api: ApiStack, service: ServiceHome
-) -> None:
+def test_a_write_whose_response_was_lost_is_made_once(host: Host, api: ApiStack, service: ServiceHome) -> None:
     service.get(KEY)  # signs in
     host.faults += [lost_after]
     with pytest.raises(ConflictError):
@@ -315,7 +311,7 @@ def test_a_write_whose_answer_was_lost_is_a_conflict_and_made_once(
 
 
 @pytest.mark.usefixtures("small")
-def test_parts_whose_answer_was_lost_are_brought_again_and_the_container_is_whole(
+def test_parts_whose_response_was_lost_are_sent_again_and_the_container_is_complete(
     host: Host, service: ServiceHome
 ) -> None:
     service.get(KEY)
@@ -324,7 +320,7 @@ def test_parts_whose_answer_was_lost_are_brought_again_and_the_container_is_whol
     assert service.get(KEY) == (LARGE, etag)
 
 
-def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> None:
+def test_an_unavailable_service_is_a_temporary_error(host: Host, service: ServiceHome) -> None:
     for call in (lambda: service.get(KEY), lambda: service.put(KEY, b"", etag=None), lambda: service.delete(KEY)):
         host.faults[:] = [busy(503)] * 6
         with pytest.raises(NotNowError) as caught:
@@ -332,7 +328,7 @@ def test_a_service_that_is_away_is_not_now(host: Host, service: ServiceHome) -> 
         assert caught.value.reason is STORE_UNAVAILABLE
 
 
-def test_no_room_is_said_once_and_nothing_is_lost(host: Host, api: ApiStack, service: ServiceHome) -> None:
+def test_full_storage_is_reported_once_and_nothing_is_lost(host: Host, api: ApiStack, service: ServiceHome) -> None:
     api.containers._storing = api.storing(api.deployed.clients, Use(1, 10))
     etag = service.put(KEY, b"sealed", etag=None)
     asked = len(host.asked)
@@ -342,12 +338,12 @@ def test_no_room_is_said_once_and_nothing_is_lost(host: Host, api: ApiStack, ser
     assert service.get(KEY) == (b"sealed", etag)
 
 
-def test_who_is_not_the_owner_is_told_so(host: Host) -> None:
+def test_another_owner_is_refused(host: Host) -> None:
     with host.open(SHOP, BOB_KEY) as mailbox, pytest.raises(NotTheOwnerError):
         ServiceHome(mailbox).get(KEY)
 
 
-def test_what_is_deleted_while_it_is_written_over_is_deleted_in_the_end(
+def test_a_delete_during_an_overwrite_succeeds(
     host: Host, api: ApiStack, service: ServiceHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.put(KEY, b"sealed", etag=None)
@@ -373,7 +369,7 @@ def test_what_is_deleted_while_it_is_written_over_is_deleted_in_the_end(
         httpx.Response(206, content=b"", headers={"etag": '"a"', "content-range": "bytes 0-6/7"}),
     ],
 )
-def test_an_answer_that_is_none_is_not_taken_for_a_container(
+def test_an_invalid_response_is_not_taken_for_a_container(
     host: Host, service: ServiceHome, answer: httpx.Response
 ) -> None:
     assert service.get(KEY) is None
@@ -385,7 +381,7 @@ def test_an_answer_that_is_none_is_not_taken_for_a_container(
 # --- both clients ---------------------------------------------------------------------------------------------------
 
 
-def test_both_clients_keep_list_and_delete(host: Host, opened: Open) -> None:
+def test_both_clients_put_list_and_delete(host: Host, opened: Open) -> None:
     host.page_size = 1
     mailbox = opened()
     etags = {key: mailbox.put_container(key, key[-1:].encode(), etag=None) for key in (OTHER, KEY)}
@@ -402,7 +398,7 @@ def test_both_clients_keep_list_and_delete(host: Host, opened: Open) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "..", "x/../../y", "é", "0x", KEY + "\n"])
-def test_a_key_that_is_none_names_nothing_else(host: Host, opened: Open, key: str) -> None:
+def test_an_invalid_key_is_refused_before_a_request(host: Host, opened: Open, key: str) -> None:
     mailbox = opened()
     for call in (
         lambda: mailbox.get_container(key),

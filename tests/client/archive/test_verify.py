@@ -18,24 +18,24 @@ from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign, write
 
 
-def test_an_archive_that_is_whole_has_no_flaws() -> None:
+def test_a_complete_archive_has_no_flaws() -> None:
     verified = verify(filled(), KEYS)
     assert (verified.messages, verified.tombstones, verified.unproven, verified.flaws) == (3, 1, 0, [])
 
 
-def test_without_the_keys_of_a_sender_nothing_is_proven_of_them() -> None:
+def test_messages_of_a_sender_without_keys_are_unproven() -> None:
     verified = verify(filled(), replace(KEYS, users={ALICE: [USERS[ALICE].signing.public]}))
     assert (verified.unproven, verified.flaws) == (1, [])
 
 
-def test_one_of_several_keys_that_a_sender_has_had_is_enough() -> None:
+def test_any_of_a_senders_keys_may_prove_a_message() -> None:
     keys = KnownSigningKeys({ALICE: [USERS[BOB].signing.public, USERS[ALICE].signing.public]}, KEYS.services)
     mine = archive()
     mine.store([HELLO])
     assert verify(mine, keys).flaws == []
 
 
-def test_what_was_stored_as_unverified_is_not_held_against_anybody() -> None:
+def test_messages_stored_as_unverified_are_not_flaws() -> None:
     mine = archive()
     mine.store([letter("hello", unverified=True)])
     verified = verify(mine, KEYS)
@@ -66,7 +66,7 @@ CHANGES: dict[str, tuple[Callable[[StoredEnvelope], StoredEnvelope], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_hash_and_signature_that_does_not_hold_is_told(change: str) -> None:
+def test_every_wrong_hash_and_signature_is_a_flaw(change: str) -> None:
     changes, what = CHANGES[change]
     mine = archive()
     mine.store([entry := changes(HELLO)])
@@ -79,13 +79,13 @@ def put(mine: Archive, key: str, text: bytes) -> None:
     mine.home.put(key, STORAGE_KEY.seal(text, key, bytes(12)), etag=found.etag if found else None)
 
 
-def test_a_message_in_the_wrong_conversation_is_told() -> None:
+def test_a_message_in_the_wrong_conversation_is_a_flaw() -> None:
     mine = archive()
     mine.merge("carol.eth", [HELLO])
     assert [flaw.what for flaw in verify(mine, KEYS).flaws] == ["is no message of the conversation with carol.eth"]
 
 
-def test_a_chunk_under_the_wrong_key_unsorted_or_with_doubles_is_told() -> None:
+def test_a_chunk_with_a_wrong_key_order_or_duplicates_is_a_flaw() -> None:
     mine = archive()
     first, second = delivered("first", 1), delivered("second", 2)
     mine.store([first, second])
@@ -98,7 +98,7 @@ def test_a_chunk_under_the_wrong_key_unsorted_or_with_doubles_is_told() -> None:
     ]
 
 
-def test_what_is_lost_or_does_not_open_is_told_and_the_rest_is_looked_at() -> None:
+def test_missing_and_unreadable_chunks_are_flaws_and_the_rest_is_checked() -> None:
     mine = archive(home := MemoryHome(), chunk_bytes=500_000)
     mine.store([delivered(text * 500_000, at) for at, text in enumerate("abc")])
     mine.store([delivered("from carol", 1, "carol.eth"), HELLO])
@@ -117,7 +117,7 @@ def test_what_is_lost_or_does_not_open_is_told_and_the_rest_is_looked_at() -> No
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_a_conversation_that_is_lost_or_does_not_open_is_told(lost: bool) -> None:
+def test_a_missing_or_unreadable_conversation_is_a_flaw(lost: bool) -> None:
     mine = filled(home := MemoryHome())
     at = conversation_key(mine.filing.root, ALICE)
     found = home.get(at)
@@ -141,7 +141,7 @@ def received(change: str = "", signer: PrivateKey = DOMAIN, **more: Any) -> Rece
     return replace(Received("id", SENT_AT, "b.com", receipt, text), **more)
 
 
-def test_mail_of_a_domain_is_held_against_the_key_that_its_receipt_names_while_that_is_in_dns() -> None:
+def test_mail_of_a_domain_is_verified_with_its_receipts_key_while_dns_has_it() -> None:
     mine = archive()
     mine.store([received(), received(signer=OTHER, id="forged")])
     asked: list[str] = []
@@ -158,7 +158,7 @@ def test_mail_of_a_domain_is_held_against_the_key_that_its_receipt_names_while_t
         assert (verified.unproven, verified.flaws) == (2, [])
 
 
-def test_mail_of_a_domain_is_held_against_its_hash() -> None:
+def test_the_hash_of_a_domains_mail_is_verified() -> None:
     mine = archive()
     mine.store([received(), received(" there", id="other")])
     verified = verify(mine, KEYS)
@@ -166,7 +166,7 @@ def test_mail_of_a_domain_is_held_against_its_hash() -> None:
     assert [flaw.what for flaw in verified.flaws] == [f"is not what it says: {TheirError(HASH_MISMATCH)}"]
 
 
-def test_what_was_set_aside_is_counted_and_stands_nowhere_else() -> None:
+def test_messages_set_aside_are_counted_separately() -> None:
     mine = archive()
     mine.store([aside := received(set_aside="NotJson")])
     assert (verify(mine, KEYS).set_aside, verify(mine, KEYS).flaws) == (1, [])
