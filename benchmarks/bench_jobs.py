@@ -28,12 +28,13 @@ from postroom.core.settings import DeploymentSettings
 from postroom.jobs.bucket import MOST_DELETED, Bucket, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
-from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.registers import Registers
-from postroom.jobs.settings import Where
+from postroom.jobs.settings import CompactSettings
 from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
+from postroom.jobs.tasks import THREADS
 from postroom.local.emulator import Emulator
+from postroom.runtime.job_parts import JobParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.reader import runs_of
@@ -198,7 +199,7 @@ def _by_threads(
 ) -> tuple[str, ...]:
     _fill(deployed, _plan(messages), rows=False)
     reach = LiveReach(deployed.bucket, endpoint)
-    shares = _segments(reach.bucket_of(Tally()))
+    shares = _segments(reach.bucket(Tally()))
 
     def ours() -> Taken:
         return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
@@ -217,7 +218,7 @@ def _by_itself(reach: FileReach | LiveReach, shares: Sequence[Share]) -> Taken:
 
 def _threads(reach: FileReach | LiveReach, shares: Sequence[Share]) -> Taken:
     with ThreadPoolExecutor(THREADS) as pool:
-        return _taken(lambda: in_one_process(reach.bucket_of(Tally()), AllLive(), _TERMS, shares, pool))
+        return _taken(lambda: in_one_process(reach.bucket(Tally()), AllLive(), _TERMS, shares, pool))
 
 
 def _as_it_is(batches: Iterator[T]) -> Iterator[T]:
@@ -311,15 +312,17 @@ def _read(deployed: Deployed) -> tuple[int, float]:
 
 
 def _compact(spark: SparkSession, deployed: Deployed, endpoint: str) -> Counts:
-    reach, tally = _reach(deployed, endpoint), Tally()
-    return compact_chunks.compact(spark, reach, _TERMS, _segments(reach.bucket_of(tally)), dry_run=False) + tally.take()
+    job, tally = _job(deployed, endpoint), Tally()
+    return compact_chunks.compact(spark, job, _TERMS, _segments(job.bucket(tally)), dry_run=False) + tally.take()
 
 
-def _reach(deployed: Deployed, endpoint: str) -> Reach:
-    tables = deployed.tables
-    return Reach(
-        deployed.bucket, tables["PostTable"], tables["DirectoryTable"], Where(endpoint), _UNBOUNDED, _UNBOUNDED
+def _job(deployed: Deployed, endpoint: str) -> JobParts:
+    settings = CompactSettings(
+        job_name="compact", bucket=deployed.bucket, post_table=deployed.tables["PostTable"],
+        directory_table=deployed.tables["DirectoryTable"], retain_seconds=DeploymentSettings().retain_seconds,
+        read_units_per_second=_UNBOUNDED, write_units_per_second=_UNBOUNDED, endpoint_url=endpoint,
     )  # fmt: skip
+    return JobParts(settings)
 
 
 def _segments(bucket: Bucket) -> list[Share]:

@@ -11,10 +11,10 @@ from benchmarks.mail import Plan, segments
 from postroom.jobs.bucket import Bucket, BucketObject, Share
 from postroom.jobs.moving import Mover
 from postroom.jobs.quarantine import Quarantine
-from postroom.jobs.reach import s3_client
 from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
+from postroom.runtime.job_clients import job_clients
 from postroom.storage.layout import RowKey, chunk_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.register import Row
@@ -71,7 +71,7 @@ class FileReach:
     folder: str
     into: str
 
-    def bucket_of(self, _tally: Tally) -> Files:
+    def bucket(self, _tally: Tally) -> Files:
         return Files(self.folder, self.into)
 
     def registers(self, _tally: Tally) -> AllLive:
@@ -87,11 +87,11 @@ class _Kept(Bucket):
 class LiveReach:
     """The way to a bucket of S3, of which nothing is deleted, and to registers that say of each line it is needed."""
 
-    bucket: str
+    name: str
     endpoint_url: str
 
-    def bucket_of(self, tally: Tally) -> Bucket:
-        return _Kept(s3_client(Where(self.endpoint_url)), self.bucket, tally)
+    def bucket(self, tally: Tally) -> Bucket:
+        return _Kept(job_clients(Where(self.endpoint_url))("s3"), self.name, tally)
 
     def registers(self, _tally: Tally) -> AllLive:
         return AllLive()

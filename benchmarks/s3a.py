@@ -20,13 +20,15 @@ from benchmarks.mail import Plan, write
 from benchmarks.spark import session
 from pyspark.sql import DataFrame, SparkSession
 
+from postroom.core.settings import DeploymentSettings
 from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import BucketObject
-from postroom.jobs.reach import THREADS, Reach
 from postroom.jobs.reading import raw_lines
-from postroom.jobs.settings import Where
+from postroom.jobs.settings import CompactSettings
 from postroom.jobs.tally import Tally
+from postroom.jobs.tasks import THREADS
 from postroom.local.emulator import Emulator
+from postroom.runtime.job_parts import JobParts
 
 _ACCOUNT: Final = "100000000009"
 _BUCKET: Final = "bucket-s3a"
@@ -46,16 +48,25 @@ def main(jars: Path, messages: int) -> None:
         with session(_ACCOUNT, submit=submit, settings=_reads_s3(endpoint)) as spark:
             for _ in range(_ROUNDS):
                 theirs = _seconds(spark.read.text(f"s3a://{_BUCKET}/seg/", recursiveFileLookup=True))
-                ours = _seconds(_ours(spark, Reach(_BUCKET, "", "", Where(endpoint), 1, 1)))
+                ours = _seconds(_ours(spark, _job(endpoint)))
                 print(f"s3a by boto3: {times(theirs / ours)}")
 
 
-def _ours(spark: SparkSession, reach: Reach) -> DataFrame:
-    bucket = reach.bucket_of(Tally())
+def _job(endpoint: str) -> JobParts:
+    return JobParts(
+        CompactSettings(
+            job_name="s3a", bucket=_BUCKET, post_table="", directory_table="", endpoint_url=endpoint,
+            retain_seconds=DeploymentSettings().retain_seconds,
+        )
+    )  # fmt: skip
+
+
+def _ours(spark: SparkSession, job: JobParts) -> DataFrame:
+    bucket = job.bucket(Tally())
     shares = [share for hour in bucket.hours("seg/") for share in bucket.shares(hour)]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        own = reach.bucket_of(Tally())
+        own = job.bucket(Tally())
 
         def whole(found: BucketObject) -> bytes:
             return b"".join(own.read(found.name))

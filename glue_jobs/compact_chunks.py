@@ -31,13 +31,13 @@ from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.moving import Mover
 from postroom.jobs.pieces import Joining, pieces_of
 from postroom.jobs.quarantine import Quarantine
-from postroom.jobs.reach import Reach
 from postroom.jobs.report import JobReport
 from postroom.jobs.report_storage import last_run, publish
 from postroom.jobs.settings import CompactSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import CountersAccumulator, Counts, Tally
 from postroom.jobs.tasks import counted
+from postroom.runtime.job_parts import JobParts
 from postroom.storage.layout import SEGMENTS, RowKey, chunk_name, hour_of, partition
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen
@@ -71,18 +71,18 @@ Batches = Iterable[pa.RecordBatch]
 def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobReport:
     """Compact what is due at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
-    reach = Reach.of(settings, slots)
+    job = JobParts(settings, slots)
     began, tally = time.time(), Tally()
-    bucket = reach.bucket_of(tally)
-    before = last_run("compact", reach.documents(), now)
+    bucket = job.bucket(tally)
+    before = last_run("compact", job.documents(), now)
     lag_ms = settings.lag_hours * HOUR_MS
     hours = list(due_hours(bucket, lag_ms=lag_ms, before=before, now=now))
     counts: Counts = Counter()
     shares = (share for hour in hours for share in bucket.shares(hour))
     # Oldest first, and each part to its end: a run that is late, and is ended half way, has done half of it.
     while some := list(islice(shares, _SHARES_AT_ONCE)):
-        terms = Terms(now, settings.retain_seconds, held_mailboxes(reach.directory(tally)))
-        counts.update(compact(spark, reach, terms, some, dry_run=settings.dry_run))
+        terms = Terms(now, settings.retain_seconds, held_mailboxes(job.directory(tally)))
+        counts.update(compact(spark, job, terms, some, dry_run=settings.dry_run))
     counts.update(tally.take())
     ended = now + round((time.time() - began) * 1000)
     # What an earlier run came to is not late: lines that wait for their rows keep their segments.
@@ -92,7 +92,7 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobRepor
     return JobReport("compact", now, ended, settings.dry_run, counts, late_ms, settled_by(lag_ms, now))
 
 
-def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
+def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
     """Compact these shares of hours; what was counted."""
     wanted = sum(_PARTS_OF_A_LARGE_SHARE if share.size is None else share.size / _PART_BYTES for share in shares)
     parts = min(max(round(wanted), _FEWEST_PARTS), _MOST_PARTS)
@@ -107,10 +107,8 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
     counts = spark.sparkContext.accumulator(Counter[str](), CountersAccumulator())
 
     def survey(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        bucket = reach.bucket_of(tally)
-        surveyor = Survey(
-            bucket, reach.registers(tally), Quarantine(bucket, tally, dry_run=dry_run), terms, tally, pool
-        )
+        bucket = job.bucket(tally)
+        surveyor = Survey(bucket, job.registers(tally), Quarantine(bucket, tally, dry_run=dry_run), terms, tally, pool)
         numbers = (number for batch in batches for number in batch.column(0).to_pylist())
         found = surveyor.survey(found for number in numbers for found in bucket.objects(shares[number]))
         # What nobody needs goes at once: a run that dies before its end has done that much.
@@ -120,7 +118,7 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
         def new_name() -> str:
             return chunk_name(terms.now, uuid4().hex)
 
-        mover = Mover(reach.bucket_of(tally), reach.registers(tally), tally, pool, new_name, dry_run=dry_run)
+        mover = Mover(job.bucket(tally), job.registers(tally), tally, pool, new_name, dry_run=dry_run)
         passed: list[ObjectEvidence] = []
         moved: list[ObjectEvidence] = []
         for evidence in mover.move(kept_in(batches, passed)):
@@ -139,7 +137,7 @@ def compact(spark: SparkSession, reach: Reach, terms: Terms, shares: list[Share]
             for batch in batches
             for row in batch.to_pylist()
         )
-        Collector(reach.bucket_of(tally), tally, dry_run=dry_run).collect(known)
+        Collector(job.bucket(tally), tally, dry_run=dry_run).collect(known)
         yield from ()
 
     # In the order of time: what Spark splits of a large conversation is apart in time.
@@ -212,7 +210,9 @@ def main(arguments: list[str]) -> None:
     """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
     settings = parse(CompactSettings, arguments)
     spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
-    publish(run(spark, settings, now=round(time.time() * 1000)), settings)
+    report = run(spark, settings, now=round(time.time() * 1000))
+    job = JobParts(settings)
+    publish(report, job.documents(), job.metric_log())
 
 
 if __name__ == "__main__":

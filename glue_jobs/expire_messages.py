@@ -31,11 +31,9 @@ from postroom.jobs.archives import UNREADABLE
 from postroom.jobs.bucket import BucketObject
 from postroom.jobs.collecting import Collector
 from postroom.jobs.evidence import ObjectEvidence
-from postroom.jobs.expire_reach import ExpireReach
 from postroom.jobs.expiring import Went
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.quarantine import Quarantine
-from postroom.jobs.reach import Reach
 from postroom.jobs.report import JobReport
 from postroom.jobs.report_storage import last_run, publish
 from postroom.jobs.settings import ExpireSettings, parse, slots_of
@@ -43,6 +41,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import CountersAccumulator, Tally
 from postroom.jobs.tasks import counted
+from postroom.runtime.job_parts import ExpireParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import ORPHAN_DAYS
 from postroom.storage.mail.rounds import is_chunk_due
@@ -60,24 +59,23 @@ Batches = Iterable[pa.RecordBatch]
 def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport:
     """Let go what has had its time at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
-    reach, began, tally = Reach.of(settings, slots), time.time(), Tally()
-    own = ExpireReach(reach, settings)
+    job, began, tally = ExpireParts(settings, slots), time.time(), Tally()
     counts = spark.sparkContext.accumulator(Counter[str](), CountersAccumulator())
     shown = spark.sparkContext.accumulator(list[str](), Shown())
 
     def mailboxes(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        candidates = own.candidates(tally)
+        candidates = job.candidates(tally)
         return names_in(name for segment in values_in(batches) for name in candidates.names(segment, slots))
 
     def expire(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        shown.add(first(own.expirer(tally, pool, now=now).expire(values_in(batches))))
+        shown.add(first(job.expirer(tally, pool, now=now).expire(values_in(batches))))
         yield from ()
 
     def collect(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        bucket = reach.bucket_of(tally)
+        bucket = job.bucket(tally)
         # Of what is damaged, compaction has told.
         quarantine = Quarantine(bucket, tally, dry_run=True)
-        survey = Survey(bucket, reach.registers(tally), quarantine, terms, tally, pool, moves=False)
+        survey = Survey(bucket, job.registers(tally), quarantine, terms, tally, pool, moves=False)
         found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
         Collector(bucket, tally, dry_run=settings.dry_run).collect(
             each for each in found if isinstance(each, ObjectEvidence)
@@ -88,15 +86,15 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
     names = segments.mapInArrow(counted(counts, mailboxes), _NAMES).repartition(slots * _TASKS_A_SLOT)
     done(names.mapInArrow(counted(counts, expire), _NAMES))
     # What is gone by now leaves its bytes to be collected; but of who is held by now.
-    terms = Terms(now, settings.retain_seconds, held_mailboxes(reach.directory(tally)))
-    since, bucket = last_run("expire", reach.documents(), now).began, reach.bucket_of(tally)
+    terms = Terms(now, settings.retain_seconds, held_mailboxes(job.directory(tally)))
+    since, bucket = last_run("expire", job.documents(), now).began, job.bucket(tally)
     hours = chain.from_iterable(old_hours(bucket, prefix, ORPHAN_DAYS, now) for prefix in (SEGMENTS, CHUNKS))
     due = (hour for hour in hours if is_chunk_due(hour_of(hour), since, now))
     shares = [share for hour in due for share in bucket.shares(hour)]
     if shares:
         done(spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, collect), _NAMES))
-    sweep_archives(spark, own, slots, counts, shown, now=now)
-    sweeper = own.sweeper(tally, now=now)
+    sweep_archives(spark, job, slots, counts, shown, now=now)
+    sweeper = job.sweeper(tally, now=now)
     shown.add(first(chain(sweeper.handed_on(), sweeper.uploads())))
     counts.add(tally.take())
     ended = now + round((time.time() - began) * 1000)
@@ -104,33 +102,33 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
 
 
 def sweep_archives(
-    spark: SparkSession, own: ExpireReach, slots: int, counts: Accumulator, shown: Accumulator, *, now: int
+    spark: SparkSession, job: ExpireParts, slots: int, counts: Accumulator, shown: Accumulator, *, now: int
 ) -> None:
     """Let go of parts that nobody joined, and of what lies under `box/` and no row names."""
 
     def drop_parts(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        archives = own.archives(tally, now=now)
+        archives = job.archives(tally, now=now)
         shown.add(first(went for segment in values_in(batches) for went in archives.drop_parts(segment, slots)))
         yield from ()
 
     def named(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        archives = own.archives(tally, now=now)
+        archives = job.archives(tally, now=now)
         return names_in(name for segment in values_in(batches) for name in archives.named(segment, slots))
 
     def old(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
-        archives = own.archives(tally, now=now)
+        archives = job.archives(tally, now=now)
         found = (found for number in values_in(batches) for found in archives.old(shares[number]))
         return rows_in(((each.name, each.size) for each in found), "name", "size")
 
     def delete(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         garbage = (BucketObject(**row) for batch in batches for row in batch.to_pylist())
-        shown.add(first(own.archives(tally, now=now).delete(garbage)))
+        shown.add(first(job.archives(tally, now=now).delete(garbage)))
         yield from ()
 
     segments = spark.range(0, slots, 1, slots)
     done(segments.mapInArrow(counted(counts, drop_parts), _NAMES))
     tally = Tally()
-    shares = own.archives(tally, now=now).shares()
+    shares = job.archives(tally, now=now).shares()
     counts.add(tally.take())
     objects = spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, old), "name string, size long")
     names = segments.mapInArrow(counted(counts, named), _NAMES)
@@ -198,7 +196,9 @@ def main(arguments: list[str]) -> None:
     """Run once, and report. Raises SettingsError, NotNowError(STORE_UNAVAILABLE)."""
     settings = parse(ExpireSettings, arguments)
     spark = SparkSession.builder.appName(settings.job_name).getOrCreate()
-    publish(run(spark, settings, now=round(time.time() * 1000)), settings)
+    report = run(spark, settings, now=round(time.time() * 1000))
+    job = ExpireParts(settings)
+    publish(report, job.documents(), job.metric_log())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.spark import session
 from pyspark.sql import SparkSession
 
-from postroom.jobs import reach
+from postroom.runtime.job_clients import job_clients
 
 # A small run is over before Java's second compiler has earned what it takes.
 _SUBMIT: Final = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
@@ -39,8 +39,7 @@ def run_job_here(script: Path, arguments: Sequence[str], environment: Mapping[st
     Raises what the job raises.
     """
     # Clients are cached by their endpoint, and the last job may have had another role.
-    for client in (reach.s3_client, reach.dynamodb_client, reach.logs_client):
-        client.cache_clear()
+    job_clients.cache_clear()
     signed = {name: environment[name] for name in environment if name.startswith("AWS_")}
     with (
         small_session(environment["AWS_ACCESS_KEY_ID"], signed),

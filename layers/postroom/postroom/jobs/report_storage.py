@@ -2,13 +2,12 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from postroom.jobs.reach import logs_client, s3_client
 from postroom.jobs.report import REPORTS, JobReport
-from postroom.jobs.settings import JobSettings
 from postroom.net.aws import passing_faults
 from postroom.storage.mail.rounds import Before
 from postroom.storage.mail.segments import Objects
@@ -19,18 +18,40 @@ if TYPE_CHECKING:
 _JSON: Final = "application/json"
 
 
-def publish(report: JobReport, settings: JobSettings) -> None:
+@dataclass(frozen=True, slots=True)
+class MetricLog:
+    """A log group from which CloudWatch takes metrics. `namespace`: of the metrics."""
+
+    logs: "CloudWatchLogsClient"
+    group: str
+    namespace: str
+
+    def send(self, report: JobReport) -> None:
+        """Send a report. Raises NotNowError(STORE_UNAVAILABLE)."""
+        stream = f"{report.job}-{report.began}"
+        event = orjson.dumps(report.as_emf(self.namespace)).decode()
+        with passing_faults():
+            # The name may be taken, by an earlier attempt of the same request.
+            with suppress(self.logs.exceptions.ResourceAlreadyExistsException):
+                self.logs.create_log_stream(logGroupName=self.group, logStreamName=stream)
+            self.logs.put_log_events(
+                logGroupName=self.group,
+                logStreamName=stream,
+                logEvents=[{"timestamp": report.ended, "message": event}],
+            )
+
+
+def publish(report: JobReport, documents: Objects, metric_log: MetricLog | None) -> None:
     """Print a report, store it, and send it to CloudWatch. Raises NotNowError(STORE_UNAVAILABLE)."""
     told = orjson.dumps(report.as_json())
     sys.stdout.write(told.decode() + "\n")
     sys.stdout.flush()
     if report.dry_run:
         return
-    objects = Objects(s3_client(settings.where), settings.bucket)
-    objects.replace(report.name, told, _JSON)
-    objects.replace(latest_name(report.job), told, _JSON)
-    if settings.log_group:
-        _send(logs_client(settings.where), settings.log_group, report, settings.namespace)
+    documents.replace(report.name, told, _JSON)
+    documents.replace(latest_name(report.job), told, _JSON)
+    if metric_log:
+        metric_log.send(report)
 
 
 def last_run(job: str, objects: Objects, now: int) -> Before:
@@ -50,18 +71,6 @@ def last_reported(job: str, objects: Objects) -> Before:
         return Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Before()
-
-
-def _send(logs: "CloudWatchLogsClient", group: str, report: JobReport, namespace: str) -> None:
-    stream = f"{report.job}-{report.began}"
-    event = orjson.dumps(report.as_emf(namespace)).decode()
-    with passing_faults():
-        # The name may be taken, by an earlier attempt of the same request.
-        with suppress(logs.exceptions.ResourceAlreadyExistsException):
-            logs.create_log_stream(logGroupName=group, logStreamName=stream)
-        logs.put_log_events(
-            logGroupName=group, logStreamName=stream, logEvents=[{"timestamp": report.ended, "message": event}]
-        )
 
 
 def latest_name(job: str) -> str:

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 from zipimport import zipimporter
 
-from postroom.jobs.reach import THREADS
 from postroom.jobs.tally import Counts, Tally
 
 T = TypeVar("T")
+THREADS: Final = 16
+"""Concurrent requests of a task to the tables."""
 Stage: TypeAlias = Callable[[Iterable[T]], Iterator[T]]
 
 

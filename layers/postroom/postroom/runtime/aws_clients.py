@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sns import SNSClient
@@ -21,6 +22,8 @@ class AwsClients(Protocol):
     def __call__(self, service: Literal["events"], /) -> "EventBridgeClient": ...
     @overload
     def __call__(self, service: Literal["lambda"], /) -> "LambdaClient": ...
+    @overload
+    def __call__(self, service: Literal["logs"], /) -> "CloudWatchLogsClient": ...
     @overload
     def __call__(self, service: Literal["s3"], /) -> "S3Client": ...
     @overload
