@@ -1,4 +1,4 @@
-"""`make sam-local`: the door in AWS's own image, under sam local. It needs Docker: `make test` leaves it out.
+"""`make sam-local`: the inbox in AWS's image, with sam local. It needs Docker, so `make test` leaves it out.
 
 What asks the store is for `make rie`, and for the local stack: here the door has none.
 """

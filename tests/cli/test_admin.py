@@ -200,18 +200,18 @@ def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
     assert lines[0].startswith("✓ stack: fresh is CREATE_COMPLETE, since 20")
     assert lines[3] == "✗ domains: none: no message is taken in"
     assert lines[4].startswith("  → `postroom domain add your.domain --local ")
-    assert f"! jobs library: {LIBRARY} is not published; `postroom jobs` does without it, Glue would not" in lines
+    assert f"! jobs library: {LIBRARY} is not published; `postroom jobs` does not need it, but Glue would" in lines
     assert lines[-1] == "fresh: bad"
 
 
 def test_a_function_with_no_concurrency_is_bad(status: Ask, deployments: TwoDeployments) -> None:
-    client, door = deployments.client("lambda"), deployments.output("InboxFunction")
-    client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=0)
+    client, inbox = deployments.client("lambda"), deployments.output("InboxFunction")
+    client.put_function_concurrency(FunctionName=inbox, ReservedConcurrentExecutions=0)
     code, checks = status("complete")
-    client.put_function_concurrency(FunctionName=door, ReservedConcurrentExecutions=200)
+    client.put_function_concurrency(FunctionName=inbox, ReservedConcurrentExecutions=200)
     assert (code, ill(checks)) == (1, ["function InboxFunction"])
     assert checks["function InboxFunction"]["next"] == (
-        f"`aws lambda put-function-concurrency --function-name {door} --reserved-concurrent-executions 200`"
+        f"`aws lambda put-function-concurrency --function-name {inbox} --reserved-concurrent-executions 200`"
     )
     assert ill(status("complete")[1]) == []
 
@@ -240,14 +240,14 @@ def test_a_dead_letter_is_bad_and_is_not_removed(status: Ask, deployments: TwoDe
 
 def test_the_last_run_of_a_job_is_shown(status: Ask, deployments: TwoDeployments) -> None:
     s3, bucket, name = deployments.client("s3"), deployments.output("Bucket"), "jobs/reports/compact/latest.json"
-    assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has come to its end yet")
+    assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has completed yet")
     s3.put_object(Bucket=bucket, Key=name, Body=json.dumps({"began_ms": 1}).encode())
     told = status("complete")[1]["job compact"]["found"]
     s3.put_object(Bucket=bucket, Key=name, Body=b"[]")
     unreadable = status("complete")[1]["job compact"]["found"]
     s3.delete_object(Bucket=bucket, Key=name)
-    assert re.match(r"its last run began \d+ days ago; here `postroom jobs compact --local ", str(told))
-    assert str(unreadable).startswith("no run has come to its end yet")
+    assert re.match(r"its last run began \d+ days ago; here, only `postroom jobs compact --local ", str(told))
+    assert str(unreadable).startswith("no run has completed yet")
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_on_aws_hosts_and_alarm_subscribers_are_required(
     arn = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint="op@shop.example")["SubscriptionArn"]
     _, checks = status("complete", where=where)
     sns.unsubscribe(SubscriptionArn=arn)
-    assert checks["alarm topic"]["found"] == "told are email op@shop.example"
+    assert checks["alarm topic"]["found"] == "subscribed: email op@shop.example"
 
 
 def test_the_suggested_dns_record_is_the_missing_one(
@@ -381,15 +381,15 @@ def test_an_active_alarm_is_bad_and_named(status: Ask, on_aws: TwoDeployments, f
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="ALARM", StateReason="a test")
     # Another stack's, whose name begins with this one's.
     cloudwatch.put_metric_alarm(
-        AlarmName="complete-other-DoorAlarm-1", Namespace="n", MetricName="m", Statistic="Sum", Period=60,
+        AlarmName="complete-other-ApiAlarm-1", Namespace="n", MetricName="m", Statistic="Sum", Period=60,
         EvaluationPeriods=1, Threshold=1, ComparisonOperator="GreaterThanThreshold",
     )  # fmt: skip
-    cloudwatch.set_alarm_state(AlarmName="complete-other-DoorAlarm-1", StateValue="ALARM", StateReason="a test")
+    cloudwatch.set_alarm_state(AlarmName="complete-other-ApiAlarm-1", StateValue="ALARM", StateReason="a test")
     _, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     cloudwatch.set_alarm_state(AlarmName=alarms[0]["AlarmName"], StateValue="OK", StateReason="a test")
-    cloudwatch.delete_alarms(AlarmNames=["complete-other-DoorAlarm-1"])
+    cloudwatch.delete_alarms(AlarmNames=["complete-other-ApiAlarm-1"])
     assert [name for name in ill(checks) if name.startswith("alarm ")] == ["alarm DeadLettersAlarm"]
-    assert "Messages could not be processed" in str(checks["alarm DeadLettersAlarm"]["found"])
+    assert "The worker could not process messages" in str(checks["alarm DeadLettersAlarm"]["found"])
     _, checks = status("complete", "--resolver", fake_dns.silent_resolver, where=("--stack-name", "complete"))
     assert re.fullmatch(r"none of \d+ is on", str(checks["alarms"]["found"]))
 
@@ -538,7 +538,7 @@ YOUNG = Stack(
     "CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"InboxReservedConcurrency": "200", "MailboxApiReservedConcurrency": "0"}
 )
 OLD = replace(YOUNG, created=NOW - 100 * DAY)
-RUNS = Function("prod-Door-1", "Active", "", "Successful", "", None, {"OUTBOUND_PORT": "443"})
+RUNS = Function("prod-InboxFunction-1", "Active", "", "Successful", "", None, {"OUTBOUND_PORT": "443"})
 PEM = PrivateKey.generate("ed25519").to_pem().decode()
 KEYS = {SHOP: {"selector": "pk1", "pem": PEM}}
 DM3_KEYS = ServiceKeys.generate().as_json()
@@ -776,16 +776,16 @@ def test_token_keys(value: Json, expected: str) -> None:
         ({"update": "Failed", "why_update": "no layer"}, "bad", "`sam build && sam deploy`"),
         ({"environment": None}, "not checked", "kms:Decrypt"),
         *(
-            ({"environment": {name: value}}, "bad", "set the template's parameter right")
+            ({"environment": {name: value}}, "bad", "correct the parameter of the template")
             for name, value in {
                 "OUTBOUND_PORT": "70000",
                 "HORIZON_SECONDS": str(14 * DAY),
                 "RESOLVERS": "dns.example",
             }.items()
         ),
-        ({"state": "Pending"}, "not checked", "ask again"),
-        ({"update": "InProgress"}, "not checked", "ask again"),
-        ({"state": "Inactive"}, "warning", "ask it once"),
+        ({"state": "Pending"}, "not checked", "try again"),
+        ({"update": "InProgress"}, "not checked", "try again"),
+        ({"state": "Inactive"}, "warning", "invoke it once"),
     ],
 )
 def test_a_function(change: Json, expected: str, todo: str) -> None:
@@ -796,7 +796,7 @@ def test_a_function(change: Json, expected: str, todo: str) -> None:
 def test_a_function_without_reserved_concurrency_is_not_asked_to_have_any() -> None:
     for logical in ("MailboxFunction", "DeadLetterFunction"):
         check = running.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
-        assert check.next == "`aws lambda delete-function-concurrency --function-name prod-Door-1`"
+        assert check.next == "`aws lambda delete-function-concurrency --function-name prod-InboxFunction-1`"
 
 
 @pytest.mark.parametrize(
@@ -845,7 +845,7 @@ def test_a_library_of_an_older_release_is_reported(status: Ask, deployments: Two
     finally:
         s3.put_object(**place, Body=packed())
     assert ill(checks, "warning") == ["jobs library"]
-    assert "does not hold what is here" in str(checks["jobs library"]["found"])
+    assert "differs from the library here" in str(checks["jobs library"]["found"])
 
 
 @pytest.mark.parametrize(
