@@ -179,7 +179,7 @@ def _counter() -> Iterator[Bound]:
 def sections() -> dict[str, list[Bound]]:
     """All bounds, by the section of docs/reference/bounds.md."""
     return {
-        "The inbox": list(_door()),
+        "The inbox": list(_inbox()),
         "JSON": list(_json()),
         "NLWeb's members": list(_members()),
         "The dm3 inbox": list(_dm3()),
@@ -197,7 +197,7 @@ def sections() -> dict[str, list[Bound]]:
     }
 
 
-def _door() -> Iterator[Bound]:
+def _inbox() -> Iterator[Bound]:
     yield Bound(
         "requests a second, of all senders", _n(_parameter("ThrottlingRate")), "each costs a Lambda run",
         "429 by API Gateway", "API Gateway: 10,000 for an account",

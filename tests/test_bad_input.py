@@ -102,7 +102,7 @@ def running(clients: Clients) -> Iterator[FunctionsStack]:
 
 
 def send(office: FunctionsStack, sent: Sent) -> Json:
-    """Hand a request to the door as API Gateway does."""
+    """Send a request to the inbox as API Gateway does."""
     routes = tuple(gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES)
     headers = ({"host": HOST} | dict(sent.headers)).items()
     request = gateway.GatewayRequest(sent.method, sent.path, tuple(headers), sent.body, HOST, "203.0.113.7", "HTTP/1.1")

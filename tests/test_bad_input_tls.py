@@ -45,7 +45,7 @@ def exchange(stack: LocalStack, data: bytes, *, and_leave: bool = False) -> byte
     ):
         tls.sendall(data)
         if and_leave:
-            # Until the door has closed its side, too: then it is done with this request.
+            # Until the edge has closed its side, too: then it is done with this request.
             return tls.unwrap().recv(1)
         while chunk := tls.recv(65536):
             received += chunk
@@ -111,18 +111,18 @@ def to_dm3(body: bytes, *headers: str) -> bytes:
     return request(body, *headers, target="/dm3")
 
 
-def letter() -> bytes:
+def dm3_call() -> bytes:
     return bad.text(bad_dm3.call())
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: to_dm3(letter(), AS_JSON, "Content-Length: 20"),
-        lambda: to_dm3(letter(), AS_JSON, "Content-Length: 0"),
-        lambda: to_dm3(letter(), AS_JSON),
-        lambda: to_dm3(b"14\r\n" + letter()[:20] + b"\r\n0\r\n\r\n", AS_JSON, "Transfer-Encoding: chunked"),
-        lambda: _sized(gzip.compress(letter()), AS_JSON, target="/dm3"),
+        lambda: to_dm3(dm3_call(), AS_JSON, "Content-Length: 20"),
+        lambda: to_dm3(dm3_call(), AS_JSON, "Content-Length: 0"),
+        lambda: to_dm3(dm3_call(), AS_JSON),
+        lambda: to_dm3(b"14\r\n" + dm3_call()[:20] + b"\r\n0\r\n\r\n", AS_JSON, "Transfer-Encoding: chunked"),
+        lambda: _sized(gzip.compress(dm3_call()), AS_JSON, target="/dm3"),
         lambda: _sized(b"\xff\xfe\xfd", AS_JSON, target="/rpc"),
     ],
     ids=[
@@ -149,7 +149,7 @@ def test_at_the_delivery_service_it_is_a_parse_error(stack: LocalStack, make: Ca
 def test_a_body_that_lambda_does_not_take_is_refused_before_it(stack: LocalStack, megabytes: int) -> None:
     receiver = stack.deployments["receiver"]
     before = everything(receiver)
-    answer = exchange(stack, _sized(letter().ljust(megabytes << 20), AS_JSON, target="/dm3"))
+    answer = exchange(stack, _sized(dm3_call().ljust(megabytes << 20), AS_JSON, target="/dm3"))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert everything(receiver) == before
 

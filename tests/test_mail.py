@@ -1,4 +1,4 @@
-"""The mail that `benchmarks/mail.py` makes up: it is what a plan says, it is as door and worker write it, and it stays
+"""The mail that `benchmarks/mail.py` makes up: it is what a plan says, it is as inbox and worker write it, and it stays
 small in memory.
 """
 

@@ -148,15 +148,15 @@ def test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory(
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
     else:
         envelope = "\U0001f91d".ljust(at.dm3_size_limit_bytes - 3)
-    letters = []
+    dead = []
     for number in range(LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
-        letters.append(DeadLetter(f"letter {number}", pack(claim, stack.objects.put)))
+        dead.append(DeadLetter(f"dead letter {number}", pack(claim, stack.objects.put)))
     stack.clock.now += HORIZON
     handler = stack.dead_letter_handler()
     with traced() as memory:
-        kept = handler.keep(letters)
+        kept = handler.keep(dead)
     assert len(kept.outcomes) == len(deployed.objects()) == LETTERS_AT_ONCE
     assert memory.peak < memory_bytes("DeadLetterFunction") / 2
 
@@ -256,6 +256,7 @@ def test_nothing_that_is_deployed_memoises_without_a_bound() -> None:
         "lru_cache(REMEMBERED)",
         "lru_cache(NAMES_READ)",
         "lru_cache(16)",
+        "lru_cache(_MOST_EXPRESSIONS)",
         "lru_cache(1)",
         "cached_property",
     }

@@ -261,7 +261,7 @@ def test_no_two_functions_or_jobs_share_a_role() -> None:
     assert len(set(roles)) == len(EXPECTED)
 
 
-# --- the door -------------------------------------------------------------------------------------------------------
+# --- the inbox ------------------------------------------------------------------------------------------------------
 
 
 ACCOUNT_RUNS = 1000
@@ -284,7 +284,7 @@ def test_the_api_accepts_no_more_than_the_worker_can_process() -> None:
     rate, burst = (template()["Parameters"][name]["Default"] for name in ("ThrottlingRate", "ThrottlingBurst"))
     claims = next(source for _, queue, source in sources() if queue == "ClaimsQueue")
     at_once = claims["ScalingConfig"]["MaximumConcurrency"] * claims["BatchSize"]
-    assert rate <= burst <= ACCOUNT_RUNS  # each is a run of the door
+    assert rate <= burst <= ACCOUNT_RUNS  # each is a run of the inbox
     # What comes at once, and then for as long as a look-up may take, is in workers' hands and heaps up nowhere.
     assert burst + rate * DeploymentSettings().dns_budget_seconds <= at_once
 
@@ -294,7 +294,7 @@ def test_the_inbox_times_out_before_api_gateway_does() -> None:
 
 
 def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
-    """Who is not told the reply of a handler that was called asks again, and it is called again."""
+    """A sender that does not get the reply of a handler repeats the request, and the handler runs again."""
     at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
     handler = aws.AWS_CONNECT_SECONDS + aws.HANDLER_READ_SECONDS
     assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
@@ -304,9 +304,9 @@ def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
 def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
     once = aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
-    # Who waits for an answer is told to ask again.
-    asked = {"InboxFunction", "MailboxFunction"}
-    assert aws.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in asked)
+    # A request that waits for an answer can be repeated.
+    synchronous = {"InboxFunction", "MailboxFunction"}
+    assert aws.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in synchronous)
 
 
 def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out() -> None:
@@ -364,8 +364,8 @@ def test_there_are_no_other_queues() -> None:
 @pytest.mark.parametrize("queue", WORK_QUEUES)
 def test_what_cannot_be_processed_becomes_a_dead_letter_but_planned_retries_do_not(queue: str) -> None:
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
-    letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
-    assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{letters}.Arn"}
+    dead_letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
+    assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{dead_letters}.Arn"}
     # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
     # And Lambda may give messages back that no run has seen: AWS advises at least 5.
     assert policy["maxReceiveCount"] >= max(SUSPECT_AFTER + 1, 5)
@@ -441,7 +441,7 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
 def test_workers_at_once_are_limited() -> None:
     at_once = {queue: source["ScalingConfig"]["MaximumConcurrency"] for _, queue, source in sources()}
     assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10}
-    # Nine tenths of what an account may run at once are left to the door and to everybody else in it.
+    # Nine tenths of what an account may run at once are left to the inbox and to everything else in the account.
     assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
     # A courier has one connection: no host sees more of ours than Postfix would make to it.
     assert at_once["CourierQueue"] <= 20
@@ -475,7 +475,7 @@ def test_the_dead_letter_handler_runs_often_enough() -> None:
     [schedule] = of_type("AWS::Scheduler::Schedule").values()
     minutes = re.fullmatch(r"rate\((\d+) minutes\)", schedule["Properties"]["ScheduleExpression"])
     assert minutes is not None
-    # A letter that was looked at is free again before the next round; one that is due is decided within the hour.
+    # A dead letter that was read is visible again before the next round; one that is due is decided within the hour.
     assert dead_letters.LOOKED_AT_SECONDS < int(minutes[1]) * 60 <= 3600
 
 
@@ -654,7 +654,7 @@ def test_a_run_that_failed_is_noticed(job: str, state: str) -> None:
     assert target["Arn"] == {"Ref": "AlarmTopic"}
     paths, sentence = target["InputTransformer"]["InputPathsMap"], target["InputTransformer"]["InputTemplate"]
     assert set(re.findall(r"<(\w+)>", sentence)) == set(paths)
-    # Nothing that may hold a quotation mark: EventBridge puts what it finds into the letter as it is.
+    # Nothing that may hold a quotation mark: EventBridge puts what it finds into the message as it is.
     assert set(paths.values()) == {"$.detail.jobName", "$.detail.jobRunId", "$.detail.state"}
     assert "aws glue get-job-run --job-name <job> --run-id <run>" in sentence
     [policy] = resources("AWS::SNS::TopicPolicy").values()
@@ -748,7 +748,7 @@ def test_every_table_has_a_maximum_throughput(table: str) -> None:
 
 
 def test_the_tables_have_enough_throughput_for_what_the_api_accepts_and_for_the_jobs() -> None:
-    """By default: a message is at most 5 writes of a table (a retried dm3 letter), the jobs come on top."""
+    """By default: a message is at most 5 writes of a table (a retried dm3 message), the jobs come on top."""
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsPerSecond"] <= at["TableWriteUnitsPerSecond"]
     assert at["ThrottlingRate"] * 10 + at["JobsReadUnitsPerSecond"] <= at["TableReadUnitsPerSecond"]

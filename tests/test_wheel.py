@@ -26,7 +26,7 @@ OF_THE_COMMAND_LINE = {"httpx", "rich", "typer"}
 
 pytestmark = pytest.mark.xdist_group("wheel")
 
-# Its name is in what is asked here, and nothing of it is started.
+# Its name is in the questions here, and nothing of it is started.
 NAMES_THE_STACK = pytest.mark.stack(tier="quick")
 
 
@@ -78,8 +78,8 @@ def test_the_metadata_says_what_pyproject_says(metadata: Message) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert set(metadata["Requires-Python"].split(",")) == {">=3.11", "<3.14"}
-    asked = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    assert {str(each) for each in asked if not each.marker} == {str(Requirement(text)) for text in BASE}
+    required = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    assert {str(each) for each in required if not each.marker} == {str(Requirement(text)) for text in BASE}
 
 
 def test_extras_are_named_by_their_use(metadata: Message) -> None:
@@ -146,9 +146,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environm
 @NAMES_THE_STACK
 def test_the_environment_is_the_wheels_alone(installed: Environment) -> None:
     code = "import postroom, sys; print(postroom.__file__); print(*sys.path, sep='\\n')"
-    told = installed.python(code).stdout.splitlines()
-    assert told[0].startswith(str(installed.bin.parent))
-    assert not [path for path in told if path.startswith((str(ROOT), str(Path(sys.prefix) / "lib")))]
+    printed = installed.python(code).stdout.splitlines()
+    assert printed[0].startswith(str(installed.bin.parent))
+    assert not [path for path in printed if path.startswith((str(ROOT), str(Path(sys.prefix) / "lib")))]
     for name in ("ministack", "hypercorn", "pyspark", "pollyweb", "pytest"):
         assert installed.python(f"import {name}").returncode == 1
 
@@ -199,9 +199,9 @@ print(json.dumps(told))
 def test_every_command_has_help(installed: Environment) -> None:
     done = installed.python(HELP)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert len(told) > 50
-    for command, (code, output) in told.items():
+    printed = json.loads(done.stdout)
+    assert len(printed) > 50
+    for command, (code, output) in printed.items():
         assert (code, output.split()[:1]) == (0, ["Usage:"]), command
     assert installed.postroom("--help").stdout.startswith("Usage: postroom")
     assert installed.postroom("--version").stdout == f"postroom {VERSION}\n"
@@ -236,7 +236,7 @@ def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
 
 @NAMES_THE_STACK
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "printed"),
     [
         ("up", 2, "run `make demo` or `make up` there"),
         ("demo", 2, "run `make demo` or `make up` there"),
@@ -245,9 +245,9 @@ def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
         ("read receiver.example --local .postroom", 5, "`postroom up` starts a local stack"),
     ],
 )
-def test_what_takes_a_checkout_says_so(installed: Environment, command: str, code: int, told: str) -> None:
+def test_what_takes_a_checkout_says_so(installed: Environment, command: str, code: int, printed: str) -> None:
     done = installed.postroom(*command.split())
-    assert (done.returncode, done.stdout, told in done.stderr) == (code, "", True), done.stderr
+    assert (done.returncode, done.stdout, printed in done.stderr) == (code, "", True), done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -264,8 +264,8 @@ def test_what_takes_an_extra_says_which(installed: Environment, command: str, ex
     """The library is that of this checkout, the packages are those of the base."""
     code = "import sys; from postroom.cli import main; sys.argv[0] = 'postroom'; main()"
     done = installed.python(code, *command.split(), PYTHONPATH=str(SOURCES))
-    told = f"`pip install 'postroom[{extras}]'` brings them\n"
-    assert (done.returncode, done.stdout, done.stderr.endswith(told)) == (2, "", True), done.stderr
+    printed = f"`pip install 'postroom[{extras}]'` brings them\n"
+    assert (done.returncode, done.stdout, done.stderr.endswith(printed)) == (2, "", True), done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -118,17 +118,17 @@ def status(postroom: Postroom, deployments: TwoDeployments) -> Ask:
     def status(name: str, *options: str, where: tuple[str, ...] | None = None) -> tuple[int, Checks]:
         place = where or ("--local", str(deployments.folder), "--deployment", name)
         result = postroom("admin", "status", "--json", *place, *options)
-        told = json.loads(result.stdout)
-        assert told["stack"] == name
-        assert all(set(check) == {"name", "status", "found", "next"} for check in told["checks"])
-        assert all(check["next"] for check in told["checks"] if check["status"] in ("warning", "bad"))
-        assert not any(check["next"] for check in told["checks"] if check["status"] == "good")
-        statuses = {check["status"] for check in told["checks"]}
+        printed = json.loads(result.stdout)
+        assert printed["stack"] == name
+        assert all(set(check) == {"name", "status", "found", "next"} for check in printed["checks"])
+        assert all(check["next"] for check in printed["checks"] if check["status"] in ("warning", "bad"))
+        assert not any(check["next"] for check in printed["checks"] if check["status"] == "good")
+        statuses = {check["status"] for check in printed["checks"]}
         worst = next(one for one in ("bad", "not checked", "warning", "good") if one in statuses)
-        assert told["status"] == worst
+        assert printed["status"] == worst
         assert result.exit_code == {"bad": 1, "not checked": 3}.get(worst, 0)
-        checks = {check["name"]: check for check in told["checks"]}
-        assert len(checks) == len(told["checks"])
+        checks = {check["name"]: check for check in printed["checks"]}
+        assert len(checks) == len(printed["checks"])
         return result.exit_code, checks
 
     return status
@@ -242,11 +242,11 @@ def test_the_last_run_of_a_job_is_shown(status: Ask, deployments: TwoDeployments
     s3, bucket, name = deployments.client("s3"), deployments.output("Bucket"), "jobs/reports/compact/latest.json"
     assert str(status("complete")[1]["job compact"]["found"]).startswith("no run has completed yet")
     s3.put_object(Bucket=bucket, Key=name, Body=json.dumps({"began_ms": 1}).encode())
-    told = status("complete")[1]["job compact"]["found"]
+    printed = status("complete")[1]["job compact"]["found"]
     s3.put_object(Bucket=bucket, Key=name, Body=b"[]")
     unreadable = status("complete")[1]["job compact"]["found"]
     s3.delete_object(Bucket=bucket, Key=name)
-    assert re.match(r"its last run began \d+ days ago; here, only `postroom jobs compact --local ", str(told))
+    assert re.match(r"its last run began \d+ days ago; here, only `postroom jobs compact --local ", str(printed))
     assert str(unreadable).startswith("no run has completed yet")
 
 
@@ -282,10 +282,10 @@ def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> Non
 
 
 def test_an_older_deployment_needs_a_new_deploy(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
-    told = json.loads((deployments.folder / "local.json").read_text())
+    printed = json.loads((deployments.folder / "local.json").read_text())
     for name in ("TokenKeysSecret", "CourierDeadLetterQueueUrl", "DeadLetterFunction"):
-        del told["deployments"]["complete"]["outputs"][name]
-    (tmp_path / "local.json").write_text(json.dumps(told))
+        del printed["deployments"]["complete"]["outputs"][name]
+    (tmp_path / "local.json").write_text(json.dumps(printed))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert (code, ill(checks)) == (1, ["outputs"])
     assert str(checks["outputs"]["found"]).startswith(
@@ -295,15 +295,15 @@ def test_an_older_deployment_needs_a_new_deploy(status: Ask, deployments: TwoDep
 
 
 def test_deleted_resources_are_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
-    told = json.loads((deployments.folder / "local.json").read_text())
-    outputs = told["deployments"]["complete"]["outputs"]
+    printed = json.loads((deployments.folder / "local.json").read_text())
+    outputs = printed["deployments"]["complete"]["outputs"]
     outputs |= {
         "DeadLetterFunction": "gone",
         "DeadLetterQueueUrl": outputs["DeadLetterQueueUrl"] + "-gone",
         "Bucket": "gone-9",
     }
     outputs["WebhookKeysSecret"] = "gone"
-    (tmp_path / "local.json").write_text(json.dumps(told))
+    (tmp_path / "local.json").write_text(json.dumps(printed))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert code == 1
     assert ill(checks) == [
@@ -671,7 +671,7 @@ OTHER = PrivateKey.generate("ed25519").public
 
 
 @pytest.mark.parametrize(
-    ("found", "expected", "told", "todo"),
+    ("found", "expected", "printed", "todo"),
     [
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), STORED.public), "good", "there is one at", ""),
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER), "bad", "not of the key that signs", "or store the"),
@@ -682,10 +682,10 @@ OTHER = PrivateKey.generate("ed25519").public
         (KeyFound("pk1", UNKNOWN, BLANK), "not checked", "no answer", "try again later"),
     ],
 )
-def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected: str, told: str, todo: str) -> None:
+def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected: str, printed: str, todo: str) -> None:
     check = setting_up.judge_published(SHOP, NLWEB, STORED, found)
     assert (check.name, check.status) == (f"key record of {SHOP} for nlweb.org", expected)
-    assert told in check.found
+    assert printed in check.found
     assert todo in check.next
     # Of the dialect that an operator may have nothing to do with, nothing is bad.
     check = setting_up.judge_published(SHOP, POLLYWEB, STORED, found)
@@ -892,6 +892,6 @@ def test_alarms(alarms: list[Alarm], stack: Stack, expected: dict[str, str]) -> 
     assert {check.name: str(check.status) for check in checks} == expected
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(30, "just now"), (600, "10 minutes ago"), (3 * DAY, "3 days ago")])
-def test_how_long_ago(seconds: float, told: str) -> None:
-    assert ago(seconds) == told
+@pytest.mark.parametrize(("seconds", "printed"), [(30, "just now"), (600, "10 minutes ago"), (3 * DAY, "3 days ago")])
+def test_how_long_ago(seconds: float, printed: str) -> None:
+    assert ago(seconds) == printed

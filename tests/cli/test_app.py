@@ -179,8 +179,8 @@ def test_the_locale_does_not_change_json_output(tmp_path: Path, environment: dic
     )
     assert json.loads(signed.decode("utf-8"))["Body"] == {"Say": "🤝"}
     (tmp_path / "signed.json").write_bytes(signed.replace(b"nlweb.org/MSG:1", "é/MSG:1".encode()))
-    told = postroom("verify", "signed.json", "--json", "--resolver", "tcp://127.0.0.1:1")
-    assert "é/MSG:1" in told.decode("utf-8")
+    printed = postroom("verify", "signed.json", "--json", "--resolver", "tcp://127.0.0.1:1")
+    assert "é/MSG:1" in printed.decode("utf-8")
     assert b"\\xe9/MSG:1" in postroom("verify", "signed.json", "--resolver", "tcp://127.0.0.1:1")
 
 
@@ -191,7 +191,7 @@ def test_a_full_disk_is_not_our_fault() -> None:
     assert ended.stderr == "postroom: the output could not be written: No space left on device\n"
 
 
-def told(*words: str, error: BaseException) -> tuple[int, dict[str, object]]:
+def printed(*words: str, error: BaseException) -> tuple[int, dict[str, object]]:
     made = typer.Typer(cls=Commands)
 
     @made.command()
@@ -223,7 +223,7 @@ def told(*words: str, error: BaseException) -> tuple[int, dict[str, object]]:
     ],
 )
 def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code: str, reason: str | None) -> None:
-    ended, said = told("fail", "--json", error=error)
+    ended, said = printed("fail", "--json", error=error)
     assert set(said) == {"code", "exit", "message", "hint", "reason"}
     assert (ended, said["exit"], said["code"], said["reason"]) == (exit_, exit_, code, reason)
     assert said["message"]
@@ -231,7 +231,7 @@ def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code:
 
 def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:
     fault = NotFoundFault("no shop", hint="`add` makes one")
-    _, said = told("fail", "--json", error=fault)
+    _, said = printed("fail", "--json", error=fault)
     assert (said["message"], said["hint"]) == ("no shop", "`add` makes one")
     assert CliRunner().invoke(failing(fault), ["fail"]).stderr == "postroom: no shop; `add` makes one\n"
 

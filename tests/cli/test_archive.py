@@ -61,9 +61,9 @@ class ArchiveCommands:
 
     def file(self, text: str, at: int = 0, sender: str = "alice.eth", **more: Any) -> str:
         """A message waits."""
-        letter = sealed(text, at, sender, **more)
-        self.served.api.file(letter, mailbox=BOB, conversation=sender, receipt={"protocol": "dm3"})
-        return letter
+        message = sealed(text, at, sender, **more)
+        self.served.api.file(message, mailbox=BOB, conversation=sender, receipt={"protocol": "dm3"})
+        return message
 
     def waiting(self, name: str = BOB) -> int:
         api = self.served.api
@@ -132,8 +132,8 @@ def test_pull_works_for_a_domain(bob: ArchiveCommands) -> None:
     assert '    {"Text": "Rechnung"}' in shown
     [found] = bob.said("search", "rechnung", key="shop.pem", home="shop")
     assert found["partner"] == "b.com"
-    told = bob.said("verify", "--resolver", "tcp://127.0.0.1:9", key="shop.pem", home="shop")
-    assert (told["messages"], told["unproven"], told["flaws"]) == (1, 1, [])
+    printed = bob.said("verify", "--resolver", "tcp://127.0.0.1:9", key="shop.pem", home="shop")
+    assert (printed["messages"], printed["unproven"], printed["flaws"]) == (1, 1, [])
 
 
 def test_messages_left_in_the_mailbox_are_reported_with_exit_code_3(filled: ArchiveCommands) -> None:
@@ -170,7 +170,7 @@ def test_messages_sealed_to_an_old_key_are_pulled_with_its_key_file(
 REFUSED = {
     "another key": ({"key": "other.json"}, 1, "NotTheOwner"),
     "no such mailbox": ({"name": "nobody.eth"}, 1, "NotTheOwner"),
-    "a PEM for letters": ({"key": "shop.pem"}, 1, "NotTheOwner"),
+    "a PEM file for dm3": ({"key": "shop.pem"}, 1, "NotTheOwner"),
     "a key that is none": ({"key": "names.json"}, 2, "holds no keys"),
     "no such file": ({"key": "nowhere"}, 5, "nowhere"),
     "no name": ({"name": "a..b"}, 2, "no name such as"),
@@ -231,9 +231,9 @@ def test_list_shows_the_partner_number_and_newest_message_of_each_conversation(f
             "them",
         ],
     ]
-    told = filled.said("list")
-    assert told["owner"] == BOB
-    assert [it["partner"] for it in told["conversations"]] == ["alice.eth", "carol.eth", "postroom:set-aside"]
+    printed = filled.said("list")
+    assert printed["owner"] == BOB
+    assert [it["partner"] for it in printed["conversations"]] == ["alice.eth", "carol.eth", "postroom:set-aside"]
 
 
 def test_show_prints_a_conversation(filled: ArchiveCommands) -> None:
@@ -473,10 +473,10 @@ def test_an_archive_in_service_storage_is_verified_like_a_local_one(
     # Not by a local stack: `verify` would look for a registry in it.
     served, look_up = at_service.commands.served, socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda _host, *more, **given: look_up("127.0.0.1", *more, **given))
-    told = at_service.commands.said(
+    printed = at_service.commands.said(
         "verify", "--registry", "names.json", "--ca-file", str(served.ca_file), home=f"{URL}:{served.port}/{BOB}"
     )
-    assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
+    assert printed == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
 
 
 @pytest.mark.parametrize("home", [THERE, "service"])
@@ -556,8 +556,8 @@ def test_an_unavailable_post_office_is_exit_code_3_and_nothing_is_acknowledged(a
 
 # ---- verifying -------------------------------------------------------------------------------------------------------
 def test_a_whole_archive_is_verified(filled: ArchiveCommands) -> None:
-    told = filled.said("verify", "--registry", "names.json")
-    assert told == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
+    printed = filled.said("verify", "--registry", "names.json")
+    assert printed == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
     assert filled.said("verify")["unproven"] == 3
 
 

@@ -87,8 +87,8 @@ def described(result: Result) -> dict[str, Any]:
 
 def test_a_consistent_store_has_no_problems(store: Store, audited: Callable[..., Result], tmp_path: Path) -> None:
     lines = log(store.file("a"), store.discard("b"))
-    (tmp_path / "door.log").write_text("START RequestId: 1\n" + "\n".join(lines))
-    shown = audited("--ledger", "door.log")
+    (tmp_path / "inbox.log").write_text("START RequestId: 1\n" + "\n".join(lines))
+    shown = audited("--ledger", "inbox.log")
     assert shown.exit_code == 0, shown.output
     words = [line.split() for line in shown.stdout.splitlines()]
     assert ["filed", "1", "1"] in [line[:3] for line in words]
@@ -106,13 +106,13 @@ def test_a_consistent_store_has_no_problems(store: Store, audited: Callable[...,
 
 
 def test_a_note_is_shown_and_is_not_a_problem(store: Store, audited: Callable[..., Result]) -> None:
-    told = [store.file("a")]
+    printed = [store.file("a")]
     store.now += 60
     stranger = store.row("b")
     store.file("b")
     store.now += 60
-    told.append(store.file("c"))
-    lines = "\n".join(log(*told))
+    printed.append(store.file("c"))
+    lines = "\n".join(log(*printed))
     shown = audited("--ledger", "-", input=lines)
     assert shown.exit_code == 0, shown.output
     assert "rows that the ledger does not tell of: 1, 1 of them of its time" in shown.stdout
@@ -125,8 +125,8 @@ def test_accepted_messages_are_read_from_the_inbox_log(store: Store, audited: Ca
     logs, group = store.storage_stack.clients("logs"), "/aws/lambda/inbox"
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="1")
-    told = log(store.file("a"), store.accepted("b"))
-    events = [{"timestamp": store.now * 1000 - 1000, "message": line} for line in ("START RequestId: 1", *told)]
+    printed = log(store.file("a"), store.accepted("b"))
+    events = [{"timestamp": store.now * 1000 - 1000, "message": line} for line in ("START RequestId: 1", *printed)]
     logs.put_log_events(logGroupName=group, logStreamName="1", logEvents=events)  # type: ignore[arg-type]
     result = audited("--since", "1", "--json")
     assert result.exit_code == 4
@@ -141,18 +141,18 @@ def test_a_problem_is_shown_with_its_place_and_next_step(
     store: Store, audited: Callable[..., Result], tmp_path: Path
 ) -> None:
     lines = log(store.file("a"), store.accepted("b"))
-    (tmp_path / "door.log").write_text("\n".join(lines))
+    (tmp_path / "inbox.log").write_text("\n".join(lines))
     for entry in store.storage_stack.clients("s3").list_objects_v2(Bucket=store.storage_stack.outputs["Bucket"])[
         "Contents"
     ]:
         store.storage_stack.clients("s3").delete_object(Bucket=store.storage_stack.outputs["Bucket"], Key=entry["Key"])
-    shown = audited("--ledger", "door.log")
+    shown = audited("--ledger", "inbox.log")
     assert shown.exit_code == 4
     key = store.row("a")
-    for told in (f"row {key.pk} {key.sk}: it points to", "claim b: received at", AuditProblem.BYTES_MISSING.remedy):
-        assert told in shown.stdout
+    for printed in (f"row {key.pk} {key.sk}: it points to", "claim b: received at", AuditProblem.BYTES_MISSING.remedy):
+        assert printed in shown.stdout
     assert shown.stdout.splitlines()[-1] == "2 problems"
-    said = described(audited("--ledger", "door.log", "--json", "--quick"))
+    said = described(audited("--ledger", "inbox.log", "--json", "--quick"))
     assert [finding["problem"] for finding in said["findings"]] == ["BytesMissing", "Lost"]
     assert {problem for problem, n in said["problems"].items() if n} == {"BytesMissing", "Lost"}
 
@@ -180,7 +180,7 @@ def test_only_some_of_many_findings_are_shown_and_the_rest_are_counted(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--ledger", "door.log", "--since", "1"), "give one of them"),
+        (("--ledger", "inbox.log", "--since", "1"), "give one of them"),
         (("--ledger", "none.log"), "none.log: No such file"),
         (("--since", "-1"), "greater than or equal to 0"),
         (("--since", "inf"), "less than or equal to 88000"),
@@ -203,6 +203,6 @@ def test_a_ledger_without_messages_is_reported(store: Store, audited: Callable[.
 def test_a_ledger_of_another_release_cannot_be_judged(
     postroom: Postroom, storage_stack: StorageStack, tmp_path: Path
 ) -> None:
-    (tmp_path / "door.log").write_text('{"message": "queued", "claim": "a"}')
-    result = postroom("audit", "--ledger", "door.log", *storage_stack.options)
+    (tmp_path / "inbox.log").write_text('{"message": "queued", "claim": "a"}')
+    result = postroom("audit", "--ledger", "inbox.log", *storage_stack.options)
     assert (result.exit_code, "line 1 of the ledger" in result.stderr) == (3, True)

@@ -21,37 +21,37 @@ Bill = dict[str, Any]
 def bill(postroom: Postroom) -> Any:
     """The bill as programs read it."""
 
-    def told(*options: str) -> Bill:
+    def costs(*options: str) -> Bill:
         result = postroom("cost", "--json", *options)
         assert result.exit_code == 0, result.output
         value: Bill = json.loads(result.stdout)
         return value
 
-    return told
+    return costs
 
 
-def usd(told: Bill, name: str) -> float:
-    [found] = [item["usd"] for item in told["items"] if item["name"] == name]
+def usd(costs: Bill, name: str) -> float:
+    [found] = [item["usd"] for item in costs["items"] if item["name"] == name]
     return float(found)
 
 
-def names(told: Bill) -> set[str]:
-    return {item["name"] for item in told["items"]}
+def names(costs: Bill) -> set[str]:
+    return {item["name"] for item in costs["items"]}
 
 
 def test_the_sums_are_the_sums_of_the_lines(bill: Any) -> None:
-    told = bill("--messages-per-month", "3000000")
-    standing = sum(item["usd"] for item in told["items"] if item["standing"])
-    jobs = sum(item["usd"] for item in told["items"] if item["jobs"])
-    others = sum(item["usd"] for item in told["items"] if not (item["standing"] or item["jobs"]))
-    assert told["usd_standing"] == pytest.approx(standing)
-    assert told["usd_per_month"] == pytest.approx(standing + others + jobs)
-    assert told["usd_per_million"] == pytest.approx(others / 3)
-    assert told["usd_per_million_jobs"] == pytest.approx(jobs / 3)
+    costs = bill("--messages-per-month", "3000000")
+    standing = sum(item["usd"] for item in costs["items"] if item["standing"])
+    jobs = sum(item["usd"] for item in costs["items"] if item["jobs"])
+    others = sum(item["usd"] for item in costs["items"] if not (item["standing"] or item["jobs"]))
+    assert costs["usd_standing"] == pytest.approx(standing)
+    assert costs["usd_per_month"] == pytest.approx(standing + others + jobs)
+    assert costs["usd_per_million"] == pytest.approx(others / 3)
+    assert costs["usd_per_million_jobs"] == pytest.approx(jobs / 3)
 
 
 def test_the_write_units_of_the_storage_design_are_charged(bill: Any) -> None:
-    told = bill("--batch", "100")
+    costs = bill("--batch", "100")
     expected = {
         "HTTP API": 1.00,
         "SQS: send": 0.40,
@@ -60,18 +60,18 @@ def test_the_write_units_of_the_storage_design_are_charged(bill: Any) -> None:
         "DynamoDB: acknowledge": 0.625,
         "S3: put": 0.05,
     }
-    assert {name: usd(told, name) for name in expected} == pytest.approx(expected)
+    assert {name: usd(costs, name) for name in expected} == pytest.approx(expected)
 
 
 def test_the_table_has_the_same_figures_as_json(postroom: Postroom, bill: Any) -> None:
     result = postroom("cost", "--batch", "100")
     assert result.exit_code == 0
-    told = bill("--batch", "100")
+    costs = bill("--batch", "100")
     first, *lines = result.stdout.splitlines()
     assert first.startswith("1,000,000 messages of 2,000 bytes a month, 100.0 in a batch, in us-east-1; US dollars")
-    assert told["prices_noted"] in first
-    assert f"{told['usd_per_month']:.2f}" in lines[-1]
-    assert all(any(line.startswith(item["name"]) for line in lines) for item in told["items"])
+    assert costs["prices_noted"] in first
+    assert f"{costs['usd_per_month']:.2f}" in lines[-1]
+    assert all(any(line.startswith(item["name"]) for line in lines) for item in costs["items"])
 
 
 def test_a_function_url_saves_the_price_of_the_api_and_cloudfront_adds_its_own(bill: Any) -> None:
@@ -95,45 +95,45 @@ def test_little_mail_comes_in_small_batches_and_a_longer_window_makes_them_large
 
 
 def test_a_repeated_message_costs_a_read_instead_of_a_row(bill: Any) -> None:
-    told = bill("--duplicates", "1")
-    assert usd(told, "DynamoDB: duplicates") == pytest.approx(0.625)
-    assert usd(told, "DynamoDB: duplicates, read") == pytest.approx(0.125)
-    assert not {"DynamoDB: file", "DynamoDB: acknowledge", "S3: put"} & names(told)
+    costs = bill("--duplicates", "1")
+    assert usd(costs, "DynamoDB: duplicates") == pytest.approx(0.625)
+    assert usd(costs, "DynamoDB: duplicates, read") == pytest.approx(0.125)
+    assert not {"DynamoDB: file", "DynamoDB: acknowledge", "S3: put"} & names(costs)
 
 
 def test_a_discarded_message_costs_a_row_a_notification_and_the_courier(bill: Any) -> None:
-    told = bill("--discarded", "0.5")
-    assert usd(told, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
-    assert usd(told, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
-    assert {"DynamoDB: telling of discards", "Lambda: courier"} <= names(told)
-    assert usd(told, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
+    costs = bill("--discarded", "0.5")
+    assert usd(costs, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
+    assert usd(costs, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
+    assert {"DynamoDB: telling of discards", "Lambda: courier"} <= names(costs)
+    assert usd(costs, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
 
 
 def test_messages_that_are_not_fetched_are_not_acknowledged(bill: Any) -> None:
-    told = bill("--acknowledged", "0")
-    assert "DynamoDB: acknowledge" not in names(told)
+    costs = bill("--acknowledged", "0")
+    assert "DynamoDB: acknowledge" not in names(costs)
     # What is acknowledged is forgotten after a while, what is not stays.
     rows = "DynamoDB: rows kept, and their recovery"
-    assert usd(told, rows) - usd(bill(), rows) == pytest.approx((30 - 22) / 30 * 1e6 * 258 / 2**30 * 0.45)
+    assert usd(costs, rows) - usd(bill(), rows) == pytest.approx((30 - 22) / 30 * 1e6 * 258 / 2**30 * 0.45)
 
 
 def test_compaction_costs_a_read_for_each_line_and_a_write_for_each_that_moves(
     bill: Any,
 ) -> None:
-    told = bill("--left", "0.1", "--later", "0")
-    assert told["usd_per_million"] == bill("--left", "1")["usd_per_million"]
-    assert usd(told, "compaction: DynamoDB, looking up") == pytest.approx((1 + 6 * 0.1) * 0.125)
-    assert usd(told, "compaction: DynamoDB, moving") == pytest.approx(0.1 * 0.625)
-    assert {item["name"] for item in told["items"] if item["jobs"]} == {
-        name for name in names(told) if name.startswith("compaction: ")
+    costs = bill("--left", "0.1", "--later", "0")
+    assert costs["usd_per_million"] == bill("--left", "1")["usd_per_million"]
+    assert usd(costs, "compaction: DynamoDB, looking up") == pytest.approx((1 + 6 * 0.1) * 0.125)
+    assert usd(costs, "compaction: DynamoDB, moving") == pytest.approx(0.1 * 0.625)
+    assert {item["name"] for item in costs["items"] if item["jobs"]} == {
+        name for name in names(costs) if name.startswith("compaction: ")
     }
 
 
 def test_objects_deleted_by_compaction_are_not_stored_for_the_whole_month(bill: Any) -> None:
     kept, gone = "S3: a month's mail kept for a month", "compaction: S3, segments that are gone"
     for runs, hours in (("1", 24.5 + 12), ("24", 24.5 + 0.5)):
-        told = bill("--runs-a-day", runs)
-        assert usd(told, gone) == pytest.approx(-usd(told, kept) * (1 - hours / 24 / 30))
+        costs = bill("--runs-a-day", runs)
+        assert usd(costs, gone) == pytest.approx(-usd(costs, kept) * (1 - hours / 24 / 30))
 
 
 def test_messages_that_are_never_fetched_are_compacted(bill: Any) -> None:
@@ -174,22 +174,22 @@ SENT_PARTS = {
 
 
 def test_sending_is_a_part_of_its_own(bill: Any) -> None:
-    told, without = bill("--sent", "1000000"), bill()
-    assert told["usd_per_million"] == without["usd_per_million"]
+    costs, without = bill("--sent", "1000000"), bill()
+    assert costs["usd_per_million"] == without["usd_per_million"]
     assert without["usd_per_million_sent"] == 0
-    sent = {item["name"] for item in told["items"] if item["sent"]}
-    assert sent == names(told) - names(without) == {name for part in SENT_PARTS.values() for name in part}
-    assert usd(told, "outbox: DynamoDB") == pytest.approx(7 * 0.625 + 0.125)
-    assert usd(told, "outbox: SQS") == pytest.approx(1.4 * 0.40)
-    assert told["usd_per_million_sent"] == pytest.approx(bill("--sent", "3000000")["usd_per_million_sent"])
+    sent = {item["name"] for item in costs["items"] if item["sent"]}
+    assert sent == names(costs) - names(without) == {name for part in SENT_PARTS.values() for name in part}
+    assert usd(costs, "outbox: DynamoDB") == pytest.approx(7 * 0.625 + 0.125)
+    assert usd(costs, "outbox: SQS") == pytest.approx(1.4 * 0.40)
+    assert costs["usd_per_million_sent"] == pytest.approx(bill("--sent", "3000000")["usd_per_million_sent"])
 
 
 def test_the_table_shows_the_price_of_a_million_sent_messages(postroom: Postroom, bill: Any) -> None:
-    told = bill("--sent", "2000000")["usd_per_million_sent"]
+    costs = bill("--sent", "2000000")["usd_per_million_sent"]
     [line] = [
         it for it in postroom("cost", "--sent", "2000000").stdout.splitlines() if it.startswith("sending 2,000,000")
     ]
-    assert line.split()[-2:] == [f"{2 * told:.2f}", f"{told:.3f}"]
+    assert line.split()[-2:] == [f"{2 * costs:.2f}", f"{costs:.3f}"]
 
 
 @pytest.mark.parametrize(
@@ -198,17 +198,17 @@ def test_the_table_shows_the_price_of_a_million_sent_messages(postroom: Postroom
 def test_large_messages_are_charged_by_the_units_of_sqs_and_the_api(
     bill: Any, size: int, sends: int, requests: int
 ) -> None:
-    told = bill("--size", str(size))
-    assert usd(told, "SQS: send") == pytest.approx(sends * 0.40)
-    assert usd(told, "HTTP API") == pytest.approx(requests * 1.00)
+    costs = bill("--size", str(size))
+    assert usd(costs, "SQS: send") == pytest.approx(sends * 0.40)
+    assert usd(costs, "HTTP API") == pytest.approx(requests * 1.00)
 
 
 def test_a_message_too_large_for_the_queue_is_stored_in_the_bucket(bill: Any) -> None:
-    told = bill("--size", "1000000", "--batch", "100")
-    assert usd(told, "SQS: send") == pytest.approx(0.40)
+    costs = bill("--size", "1000000", "--batch", "100")
+    assert usd(costs, "SQS: send") == pytest.approx(0.40)
     # Of 4,000,000 bytes in memory each, the third goes beyond the 8 MiB of a part, and ends it.
-    assert usd(told, "S3: put") == pytest.approx(5.00 * (1 + 34 / 100))
-    assert usd(told, "S3: get") == pytest.approx(0.40)
+    assert usd(costs, "S3: put") == pytest.approx(5.00 * (1 + 34 / 100))
+    assert usd(costs, "S3: get") == pytest.approx(0.40)
 
 
 @pytest.mark.parametrize("batch", ["1", "1.5", "100"])
@@ -217,16 +217,16 @@ def test_a_message_as_large_as_a_batch_is_in_one_segment(bill: Any, batch: str) 
 
 
 def test_a_lambda_response_holds_6_mb(bill: Any) -> None:
-    told = bill("--size", "600000", "--batch", "100")
-    assert told["batch"] == pytest.approx(6 * 1024 * 1024 / 600_355)
+    costs = bill("--size", "600000", "--batch", "100")
+    assert costs["batch"] == pytest.approx(6 * 1024 * 1024 / 600_355)
 
 
 def test_measured_milliseconds_replace_our_defaults(bill: Any) -> None:
-    told = bill("--door-ms", "20", "--worker-ms", "5", "--batch", "100")
+    costs = bill("--door-ms", "20", "--worker-ms", "5", "--batch", "100")
     per_gb_second = 0.0000166667
     # Lambda rounds each invocation up: half a millisecond more.
-    assert usd(told, "Lambda: door, running") == pytest.approx(1e6 * 0.0205 * 0.5 * per_gb_second)
-    assert usd(told, "Lambda: worker, running") == pytest.approx(1e6 * (0.005 + 0.000005) * per_gb_second)
+    assert usd(costs, "Lambda: door, running") == pytest.approx(1e6 * 0.0205 * 0.5 * per_gb_second)
+    assert usd(costs, "Lambda: worker, running") == pytest.approx(1e6 * (0.005 + 0.000005) * per_gb_second)
 
 
 @pytest.mark.parametrize("function", ["Lambda: door, running", "Lambda: worker, running"])
@@ -244,8 +244,8 @@ def test_other_regions_have_other_prices(bill: Any) -> None:
 def test_a_price_file_replaces_our_prices(bill: Any, tmp_path: Path) -> None:
     text = OURS.read_text().replace("sqs_per_million = 0.40", "sqs_per_million = 0.80")
     (tmp_path / "prices.toml").write_text(text.replace("[regions.us-east-1]", "[regions.here]"))
-    told = bill("--prices", str(tmp_path / "prices.toml"), "--region", "here")
-    assert usd(told, "SQS: send") == pytest.approx(0.80)
+    costs = bill("--prices", str(tmp_path / "prices.toml"), "--region", "here")
+    assert usd(costs, "SQS: send") == pytest.approx(0.80)
 
 
 @pytest.mark.parametrize(
@@ -319,20 +319,20 @@ def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
 def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
     sentences = {"http-api": "From door to filed that is **${}**", "function-url": "it would be **${}**"}
     for front, sentence in sentences.items():
-        told = bill("--batch", "100", "--front", front)
-        until_filed = told["usd_per_million"] - usd(told, "DynamoDB: acknowledge")
+        costs = bill("--batch", "100", "--front", front)
+        until_filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
         assert sentence.format(f"{until_filed:.2f}") in PAGE
 
 
 def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
     protocol = (DOCS / "design" / "store-protocol.md").read_text(encoding="utf-8")
-    told = bill("--batch", "100")
+    costs = bill("--batch", "100")
     door, worker, logs = (
-        sum(item["usd"] for item in told["items"] if not item["standing"] and re.match(name, item["name"]))
+        sum(item["usd"] for item in costs["items"] if not item["standing"] and re.match(name, item["name"]))
         for name in ("Lambda: door", "Lambda: worker", "(what Lambda )?logs")
     )
-    on_the_way = sum(usd(told, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + door + worker
-    filed = told["usd_per_million"] - usd(told, "DynamoDB: acknowledge")
+    on_the_way = sum(usd(costs, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + door + worker
+    filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
     assert f"door Lambda {door:.2f}, SQS send 0.40, receive and delete 0.08, worker {worker:.2f} |" in protocol
     assert f" | ${on_the_way:.2f} |" in protocol
     assert f"| logs {logs:.2f}," in protocol
@@ -343,8 +343,8 @@ def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
     rows = re.findall(r"^\| ([0-9,]+) \| ([0-9.]+) \| ([0-9.]+) \|$", PAGE, re.MULTILINE)
     assert len(rows) == 5
     for messages, *sums in rows:
-        told = [bill("--messages-per-month", messages.replace(",", ""), "--window", window) for window in ("1", "10")]
-        assert [f"{each['usd_per_month']:.2f}" for each in told] == sums
+        costs = [bill("--messages-per-month", messages.replace(",", ""), "--window", window) for window in ("1", "10")]
+        assert [f"{each['usd_per_month']:.2f}" for each in costs] == sums
 
 
 def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
@@ -357,13 +357,13 @@ def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
 
 
 def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:
-    told = bill("--batch", "100")
-    starting = sum(usd(told, name) for name in ("Glue: starting the jobs", "CloudWatch metrics of the jobs"))
-    assert f": **${told['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
+    costs = bill("--batch", "100")
+    starting = sum(usd(costs, name) for name in ("Glue: starting the jobs", "CloudWatch metrics of the jobs"))
+    assert f": **${costs['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
     assert f"they are ${starting:.2f} a month," in PAGE
-    assert f"Of it ${usd(told, 'compaction: running'):.2f} is for workers" in PAGE
+    assert f"Of it ${usd(costs, 'compaction: running'):.2f} is for workers" in PAGE
     assert f"and a slot is good for some {counted.JOB_LINES_A_SECOND:,}." in PAGE
-    assert f"What it deletes saves ${-usd(told, 'compaction: S3, segments that are gone'):.3f} a million" in PAGE
+    assert f"What it deletes saves ${-usd(costs, 'compaction: S3, segments that are gone'):.3f} a million" in PAGE
 
 
 def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:
@@ -380,20 +380,20 @@ def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:
             "--job-writes",
             writes.replace(",", ""),
         )
-        told = [bill("--batch", "100", *settings, "--left", left) for left in ("0.01", "0.05", "0.2", "1")]
-        assert [f"{each['usd_per_million_jobs']:.2f}" for each in told] == sums
+        costs = [bill("--batch", "100", *settings, "--left", left) for left in ("0.01", "0.05", "0.2", "1")]
+        assert [f"{each['usd_per_million_jobs']:.2f}" for each in costs] == sums
 
 
 def test_the_page_has_the_cost_of_sending(bill: Any) -> None:
-    told = bill("--sent", "1000000")
-    assert f"are **${told['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PAGE
+    costs = bill("--sent", "1000000")
+    assert f"are **${costs['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PAGE
     for part, lines in SENT_PARTS.items():
-        assert f"\n| {part} | {sum(usd(told, line) for line in lines):.2f} |\n" in PAGE
+        assert f"\n| {part} | {sum(usd(costs, line) for line in lines):.2f} |\n" in PAGE
 
 
 def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:
-    told = bill("--size", "600000", "--batch", "100")["usd_per_million"]
-    assert f"A million messages of 600,000 bytes are ${told:.2f}," in PAGE
+    costs = bill("--size", "600000", "--batch", "100")["usd_per_million"]
+    assert f"A million messages of 600,000 bytes are ${costs:.2f}," in PAGE
 
 
 @pytest.mark.parametrize(
@@ -405,6 +405,6 @@ def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:
     ],
 )
 def test_the_page_has_the_sums_for_each_kind_of_front_end(bill: Any, name: str, front: str) -> None:
-    told = [bill("--batch", "100", "--front", front, "--region", region) for region in ("us-east-1", "eu-central-1")]
-    sums = " | ".join(f"{each['usd_per_million']:.2f}" for each in told)
+    costs = [bill("--batch", "100", "--front", front, "--region", region) for region in ("us-east-1", "eu-central-1")]
+    sums = " | ".join(f"{each['usd_per_million']:.2f}" for each in costs)
     assert f"\n| {name} | {sums} |\n" in PAGE

@@ -92,8 +92,8 @@ def test_keys_derived_from_a_wallets_signature_are_those_of_other_clients(
 
 
 def test_the_text_for_the_wallet_to_sign_is_that_of_other_clients(postroom: Postroom) -> None:
-    told = json.loads(postroom("dm3", "wallet-message", BOB["address"].lower(), "--json").stdout)
-    assert told == {"message": BOB["storageKeyMessage"]}
+    printed = json.loads(postroom("dm3", "wallet-message", BOB["address"].lower(), "--json").stdout)
+    assert printed == {"message": BOB["storageKeyMessage"]}
     assert postroom("dm3", "wallet-message", BOB["address"]).stdout == BOB["storageKeyMessage"] + "\n"
     assert "Nonce: seven\n" in postroom("dm3", "wallet-message", BOB["address"], "--nonce", "seven").stdout
 
@@ -294,8 +294,10 @@ def test_message_types_and_senders_of_a_mailbox_can_be_set(operate: Operate, dir
 
 def test_mailboxes_are_listed(operate: Operate) -> None:
     operate("mailbox", "add", "three.eth", "--block", "eve.eth")
-    [told] = [each for each in json.loads(operate("mailbox", "list", "--json").stdout) if each["name"] == "three.eth"]
-    assert told == {
+    [printed] = [
+        each for each in json.loads(operate("mailbox", "list", "--json").stdout) if each["name"] == "three.eth"
+    ]
+    assert printed == {
         "name": "three.eth",
         "unverified": False,
         "extension": ProfileExtension(rules=FilterRules(block=("eve.eth",))).as_json(),

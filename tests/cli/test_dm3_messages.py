@@ -187,8 +187,12 @@ def test_the_next_delivery_service_is_tried_when_one_is_unavailable(shell: Dm3Co
 def test_with_all_services_unavailable_the_exit_code_says_to_retry(shell: Dm3Commands) -> None:
     shell.net.instead[HOST] = (503, b"")
     result = shell.send("hello", "--json")
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["fate"], [each["fate"] for each in told["attempts"]]) == (3, "not now", ["not now"])
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["fate"], [each["fate"] for each in printed["attempts"]]) == (
+        3,
+        "not now",
+        ["not now"],
+    )
 
 
 def test_a_services_text_cannot_control_the_terminal(shell: Dm3Commands) -> None:
@@ -262,7 +266,7 @@ def test_a_registry_is_required(shell: Dm3Commands) -> None:
 # ---- opening -----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def filed(shell: Dm3Commands) -> str:
-    """A letter as Bob finds it."""
+    """A message as Bob finds it."""
     (shell.folder / "a.txt").write_text("a")
     assert shell.send("hello\n🤝", "--attach", "a.txt").exit_code == 0
     return shell.net.filed()
@@ -282,10 +286,10 @@ def test_a_message_is_shown_with_all_its_checks(shell: Dm3Commands, filed: str) 
 
 
 def test_json_has_the_same_content(shell: Dm3Commands, filed: str) -> None:
-    told = json.loads(shell.open(filed, "--json").stdout)
-    assert (told["verdict"], told["reason"], len(told["checks"])) == ("accepted", None, 11)
-    assert told["message"]["message"] == "hello\n🤝"
-    assert told["postmark"]["messageHash"] == told["message_hash"]
+    printed = json.loads(shell.open(filed, "--json").stdout)
+    assert (printed["verdict"], printed["reason"], len(printed["checks"])) == ("accepted", None, 11)
+    assert printed["message"]["message"] == "hello\n🤝"
+    assert printed["postmark"]["messageHash"] == printed["message_hash"]
 
 
 def test_a_changed_message_is_bad_and_still_shown(shell: Dm3Commands, filed: str) -> None:
@@ -302,8 +306,8 @@ def test_a_changed_message_is_bad_and_still_shown(shell: Dm3Commands, filed: str
 
 def test_another_key_does_not_open_a_message(shell: Dm3Commands, filed: str) -> None:
     result = shell.open(filed, "--json", key=MALLORY)
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["reason"], told["message"]) == (1, "SealedValueInvalid", None)
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["reason"], printed["message"]) == (1, "SealedValueInvalid", None)
 
 
 def test_without_a_registry_a_message_is_opened_and_not_verified(shell: Dm3Commands, filed: str) -> None:
@@ -378,9 +382,9 @@ def test_a_local_stack_provides_the_registry_and_the_address(
     result = postroom("dm3", "send", ALICE, ALICE, "note to self", "--key", "key", *local)
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"taken: ds.eth at https://{HOST}/rpc")
     envelope = json.dumps(stack.service.came[-1]["params"][0])
-    told = json.loads(postroom("dm3", "open", "-", "--key", "key", *local, "--json", input=envelope).stdout)
-    assert [check["name"] for check in told["checks"] if not check["ok"]] == ["postmark"]
-    assert told["message"]["message"] == "note to self"
+    printed = json.loads(postroom("dm3", "open", "-", "--key", "key", *local, "--json", input=envelope).stdout)
+    assert [check["name"] for check in printed["checks"] if not check["ok"]] == ["postmark"]
+    assert printed["message"]["message"] == "note to self"
 
 
 @pytest.mark.xdist_group("cli-storage")

@@ -33,9 +33,9 @@ ALL = [
     "delegation", "ds", "signatures", "key record nlweb", "key nlweb", "host", "addresses", "certificate", "inbox",
     "manifest", "feedback buffer",
 ]  # fmt: skip
-Told = dict[str, str | None]
+Printed = dict[str, str | None]
 Answer = tuple[int, bytes]
-Visit = Callable[..., tuple[int, dict[str, Told]]]
+Visit = Callable[..., tuple[int, dict[str, Printed]]]
 
 
 @dataclass
@@ -149,22 +149,22 @@ def web(fake_domain: FakeDomain, server: FakeWeb) -> FakeWeb:
 def visit(postroom: Postroom, fake_domain: FakeDomain) -> Visit:
     """The exit code, and the checks by name, of a visit to a port."""
 
-    def visit(port: int, *options: str, private: bool = True, domain: str = DOMAIN) -> tuple[int, dict[str, Told]]:
+    def visit(port: int, *options: str, private: bool = True, domain: str = DOMAIN) -> tuple[int, dict[str, Printed]]:
         allowed = ("--allow-private",) if private else ()
         result = postroom("doctor", domain, "--json", "--port", str(port), *allowed, *fake_domain.options, *options)
-        told = json.loads(result.stdout)
-        assert told["domain"] == domain
-        assert all(set(check) == {"name", "status", "found", "next", "reason"} for check in told["checks"])
-        assert all(check["next"] for check in told["checks"] if check["status"] in ("warning", "bad"))
-        statuses = {check["status"] for check in told["checks"]}
+        printed = json.loads(result.stdout)
+        assert printed["domain"] == domain
+        assert all(set(check) == {"name", "status", "found", "next", "reason"} for check in printed["checks"])
+        assert all(check["next"] for check in printed["checks"] if check["status"] in ("warning", "bad"))
+        statuses = {check["status"] for check in printed["checks"]}
         worst = [status for status in ("bad", "not checked", "warning", "good") if status in statuses]
-        assert told["status"] == worst[0]
-        return result.exit_code, {check["name"]: check for check in told["checks"]}
+        assert printed["status"] == worst[0]
+        return result.exit_code, {check["name"]: check for check in printed["checks"]}
 
     return visit
 
 
-def ill(checks: dict[str, Told], status: str = "bad") -> list[str]:
+def ill(checks: dict[str, Printed], status: str = "bad") -> list[str]:
     return [name for name, check in checks.items() if check["status"] == status]
 
 
@@ -410,18 +410,18 @@ def test_a_broken_connection_is_not_a_verdict(visit: Visit, web: FakeWeb) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "told"),
+    ("status", "code", "printed"),
     [(404, 1, "bad"), (403, 1, "bad"), (301, 1, "bad"), (405, 0, "warning"), (503, 3, "not checked")],
 )
-def test_an_inbox_with_a_wrong_response(visit: Visit, web: FakeWeb, status: int, code: int, told: str) -> None:
+def test_an_inbox_with_a_wrong_response(visit: Visit, web: FakeWeb, status: int, code: int, printed: str) -> None:
     web.pages[f"GET {HOST}/inbox"] = (status, b"")
     ended, checks = visit(web.port)
-    assert (ended, ill(checks, told)) == (code, ["inbox"])
+    assert (ended, ill(checks, printed)) == (code, ["inbox"])
     assert f"answered {status} to GET /inbox" in str(checks["inbox"]["found"])
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "told", "found"),
+    ("answer", "code", "printed", "found"),
     [
         ((200, b"About: {"), 1, "bad", "the manifest is no plain YAML"),
         ((200, b"<!DOCTYPE html>"), 1, "bad", "the manifest is no mapping, and so has no Feedback"),
@@ -432,14 +432,14 @@ def test_an_inbox_with_a_wrong_response(visit: Visit, web: FakeWeb, status: int,
     ],
 )
 def test_a_manifest_that_names_no_buffer(
-    visit: Visit, web: FakeWeb, answer: Answer, code: int, told: str, found: str
+    visit: Visit, web: FakeWeb, answer: Answer, code: int, printed: str, found: str
 ) -> None:
     web.pages[f"GET {HOST}/manifest"] = answer
     ended, checks = visit(web.port)
-    assert (ended, checks["manifest"]["status"]) == (code, told)
+    assert (ended, checks["manifest"]["status"]) == (code, printed)
     assert str(checks["manifest"]["found"]).startswith(found)
     # Where a manifest names none there is none to look at.
-    assert ("feedback buffer" in ill(checks, "not checked")) == (told != "warning")
+    assert ("feedback buffer" in ill(checks, "not checked")) == (printed != "warning")
 
 
 def test_a_buffer_without_a_host(visit: Visit, web: FakeWeb) -> None:

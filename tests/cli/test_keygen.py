@@ -18,21 +18,21 @@ def mode(path: Path) -> int:
 @pytest.mark.parametrize("algorithm", ["rsa", "ed25519"])
 def test_the_record_publishes_the_key_in_the_file(postroom: Postroom, tmp_path: Path, algorithm: str) -> None:
     result = postroom("keygen", "--algorithm", algorithm, "--domain", "sender.example", "--json")
-    told = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
     key = PrivateKey.from_pem((tmp_path / "key.pem").read_bytes())
     assert result.exit_code == 0
-    assert parse_key_record([told["record"].encode()]) == key.public
-    assert (told["algorithm"], told["fingerprint"]) == (algorithm, key.public.fingerprint)
+    assert parse_key_record([printed["record"].encode()]) == key.public
+    assert (printed["algorithm"], printed["fingerprint"]) == (algorithm, key.public.fingerprint)
 
 
 def test_the_record_is_split_into_strings_that_dns_can_store(postroom: Postroom) -> None:
-    told = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
-    assert "".join(told["strings"]) == told["record"]
-    assert len(told["strings"]) > 1
-    assert max(map(len, told["strings"])) <= 255
-    assert told["zone_line"].startswith('nlweb._domainkey.sender.example. IN TXT "v=DKIM1; ')
-    for part in told["strings"]:
-        assert f'"{part}"' in told["zone_line"]
+    printed = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
+    assert "".join(printed["strings"]) == printed["record"]
+    assert len(printed["strings"]) > 1
+    assert max(map(len, printed["strings"])) <= 255
+    assert printed["zone_line"].startswith('nlweb._domainkey.sender.example. IN TXT "v=DKIM1; ')
+    for part in printed["strings"]:
+        assert f'"{part}"' in printed["zone_line"]
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_the_record_is_split_into_strings_that_dns_can_store(postroom: Postroom)
     ],
 )
 def test_the_name_of_the_record_follows_the_dialect(postroom: Postroom, options: tuple[str, ...], name: str) -> None:
-    told = json.loads(postroom("keygen", "--algorithm", "ed25519", "--json", *options).stdout)
-    assert told["name"] == name
+    printed = json.loads(postroom("keygen", "--algorithm", "ed25519", "--json", *options).stdout)
+    assert printed["name"] == name
     # Relative to the zone, unless the domain is known.
-    assert told["zone_line"].split()[0] == (f"{name}." if "--domain" in options else name)
+    assert printed["zone_line"].split()[0] == (f"{name}." if "--domain" in options else name)
 
 
 def test_the_text_output_has_the_same_record(postroom: Postroom) -> None:
-    told = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
+    printed = json.loads(postroom("keygen", "--domain", "sender.example", "--json").stdout)
     shown = postroom("keygen", "--domain", "sender.example", "--out", "second.pem").stdout
     assert "nlweb._domainkey.sender.example. IN TXT" in shown
-    assert "PRIVATE KEY" not in shown + told["record"]
+    assert "PRIVATE KEY" not in shown + printed["record"]
 
 
 def test_the_private_key_is_readable_by_its_owner_alone(postroom: Postroom, tmp_path: Path) -> None:

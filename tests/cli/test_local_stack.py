@@ -81,9 +81,9 @@ def test_the_local_stack_is_named_once_for_a_command(
 def served(api: ApiStack, tmp_path: Path) -> Iterator[ServedApi]:
     """A post office that the stack of this folder leads to."""
     with serve(api, tmp_path) as served:
-        told = json.loads(served.local.read_text()) | {"endpoint": f"http://127.0.0.1:{served.port}"}
+        printed = json.loads(served.local.read_text()) | {"endpoint": f"http://127.0.0.1:{served.port}"}
         (tmp_path / DEFAULT_PATH).parent.mkdir()
-        (tmp_path / DEFAULT_PATH).write_text(json.dumps(told))
+        (tmp_path / DEFAULT_PATH).write_text(json.dumps(printed))
         (tmp_path / "owner.pem").write_bytes(SHOP_KEY.to_pem())
         yield served
 

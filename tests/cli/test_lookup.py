@@ -20,21 +20,21 @@ def look_up(postroom: Postroom, fake_dns: FakeDns) -> LookUp:
 
 
 def test_a_record_is_shown_with_the_chain_that_proves_it(look_up: LookUp) -> None:
-    code, told = look_up(NAME, "TXT")
+    code, printed = look_up(NAME, "TXT")
     assert code == 0
-    assert set(told) == {"status", "reason", "records", "rcode", "ttl", "queries", "chain"}
-    assert (told["status"], told["reason"], told["rcode"], told["ttl"]) == ("secure", None, "NOERROR", 300)
-    [record] = told["records"]  # type: ignore[misc]
+    assert set(printed) == {"status", "reason", "records", "rcode", "ttl", "queries", "chain"}
+    assert (printed["status"], printed["reason"], printed["rcode"], printed["ttl"]) == ("secure", None, "NOERROR", 300)
+    [record] = printed["records"]  # type: ignore[misc]
     assert record.startswith(f'{NAME}. 300 IN TXT "v=DKIM1; ')
-    chain = told["chain"]
+    chain = printed["chain"]
     assert isinstance(chain, list)
     assert [link.get("zone") for link in chain] == [".", "example.", "sender.example.", None]
     assert (chain[-1]["owner"], chain[-1]["type"]) == (f"{NAME}.", "TXT")
 
 
 def test_a_cold_look_up_asks_six_questions(look_up: LookUp) -> None:
-    _, told = look_up(NAME)
-    assert told["queries"] == 6
+    _, printed = look_up(NAME)
+    assert printed["queries"] == 6
 
 
 @pytest.mark.parametrize(
@@ -45,32 +45,38 @@ def test_a_cold_look_up_asks_six_questions(look_up: LookUp) -> None:
     ],
 )
 def test_an_absence_is_secure_if_it_is_proven(look_up: LookUp, name: str, rdtype: str, rcode: str, why: str) -> None:
-    code, told = look_up(name, rdtype)
-    assert (code, told["status"], told["records"], told["rcode"], told["reason"]) == (0, "secure", [], rcode, why)
-    chain = told["chain"]
+    code, printed = look_up(name, rdtype)
+    assert (code, printed["status"], printed["records"], printed["rcode"], printed["reason"]) == (
+        0,
+        "secure",
+        [],
+        rcode,
+        why,
+    )
+    chain = printed["chain"]
     assert isinstance(chain, list)
     assert all(denier[0] == "NSEC" for denier in chain[-1]["denied by"])
 
 
 def test_an_unsigned_record_is_insecure_and_shown(look_up: LookUp) -> None:
-    code, told = look_up("nlweb._domainkey.unsigned.example")
-    assert (code, told["status"]) == (4, "insecure")
-    assert told["reason"] == "unsigned.example. has no DS record in the zone above it"
-    assert len(told["records"]) == 1  # type: ignore[arg-type]
-    assert told["ttl"] == 60
+    code, printed = look_up("nlweb._domainkey.unsigned.example")
+    assert (code, printed["status"]) == (4, "insecure")
+    assert printed["reason"] == "unsigned.example. has no DS record in the zone above it"
+    assert len(printed["records"]) == 1  # type: ignore[arg-type]
+    assert printed["ttl"] == 60
 
 
 def test_a_bogus_record_is_not_shown(look_up: LookUp) -> None:
-    code, told = look_up("nlweb._domainkey.bogus.example")
-    assert (code, told["status"], told["records"], told["ttl"]) == (1, "bogus", [], None)
-    assert "does not hold" in str(told["reason"])
+    code, printed = look_up("nlweb._domainkey.bogus.example")
+    assert (code, printed["status"], printed["records"], printed["ttl"]) == (1, "bogus", [], None)
+    assert "does not hold" in str(printed["reason"])
 
 
 def test_a_bogus_record_is_reported_with_the_valid_part_of_its_chain(
     postroom: Postroom, fake_dns: FakeDns, look_up: LookUp
 ) -> None:
-    _, told = look_up("nlweb._domainkey.bogus.example")
-    assert [link["zone"] for link in told["chain"]] == [".", "example.", "bogus.example."]  # type: ignore[attr-defined]
+    _, printed = look_up("nlweb._domainkey.bogus.example")
+    assert [link["zone"] for link in printed["chain"]] == [".", "example.", "bogus.example."]  # type: ignore[attr-defined]
     lines = postroom(
         "dns", "lookup", "nlweb._domainkey.bogus.example", "--explain", *fake_dns.options
     ).stdout.splitlines()
@@ -80,9 +86,9 @@ def test_a_bogus_record_is_reported_with_the_valid_part_of_its_chain(
 def test_without_an_answer_there_is_no_verdict(postroom: Postroom, fake_dns: FakeDns) -> None:
     result = postroom("dns", "lookup", NAME, "--json", "--resolver", fake_dns.silent_resolver)
     assert result.exit_code == 3
-    told = json.loads(result.stdout)
-    assert (told["status"], told["rcode"], told["records"]) == ("indeterminate", None, [])
-    assert told["reason"].startswith("KeyLookupFailed: no resolver answered")
+    printed = json.loads(result.stdout)
+    assert (printed["status"], printed["rcode"], printed["records"]) == ("indeterminate", None, [])
+    assert printed["reason"].startswith("KeyLookupFailed: no resolver answered")
 
 
 def test_another_anchor_makes_it_bogus(postroom: Postroom, fake_dns: FakeDns) -> None:
@@ -91,16 +97,16 @@ def test_another_anchor_makes_it_bogus(postroom: Postroom, fake_dns: FakeDns) ->
 
 
 def test_a_name_may_be_declared_unsigned(look_up: LookUp) -> None:
-    code, told = look_up(NAME, "TXT", "--negative-trust-anchor", "sender.example")
-    assert (code, told["status"], told["queries"]) == (4, "insecure", 1)
-    assert told["reason"] == "sender.example. is set to count as not signed (negative trust anchor)"
-    assert len(told["records"]) == 1  # type: ignore[arg-type]
+    code, printed = look_up(NAME, "TXT", "--negative-trust-anchor", "sender.example")
+    assert (code, printed["status"], printed["queries"]) == (4, "insecure", 1)
+    assert printed["reason"] == "sender.example. is set to count as not signed (negative trust anchor)"
+    assert len(printed["records"]) == 1  # type: ignore[arg-type]
 
 
 def test_signatures_are_checked_at_the_given_time(look_up: LookUp) -> None:
-    code, told = look_up(NAME, "--now", "1700000000")
-    assert (code, told["status"]) == (1, "bogus")
-    assert "not valid before" in str(told["reason"])
+    code, printed = look_up(NAME, "--now", "1700000000")
+    assert (code, printed["status"]) == (1, "bogus")
+    assert "not valid before" in str(printed["reason"])
 
 
 def test_the_text_output_is_a_tree_of_the_proof(postroom: Postroom, fake_dns: FakeDns) -> None:

@@ -42,18 +42,18 @@ def pem(path: Path, key: PublicKey) -> str:
 
 def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, directory: Directory, tmp_path: Path) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
-    letters = PrivateSigningKey.generate().public
+    dm3_key = PrivateSigningKey.generate().public
     made = operate(
         "open", "One.Example", "--public-key", pem(tmp_path / "one.pem", one), "--public-key-base64", base64(two),
-        "--public-key-base64", letters.encode(), "--json",
+        "--public-key-base64", dm3_key.encode(), "--json",
     )  # fmt: skip
     described = {
-        "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, letters.fingerprint],
+        "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, dm3_key.fingerprint],
         "key_of_profile": False, "shards": 1, "closed": False, "max_messages": None, "max_bytes": None,
         "ttl_days": None, "held": False, "by_owner": False,
     }  # fmt: skip
     assert json.loads(made.stdout) == described
-    assert directory.mailbox("one.example").keys == (base64(one), base64(two), letters.encode())
+    assert directory.mailbox("one.example").keys == (base64(one), base64(two), dm3_key.encode())
     assert json.loads(operate("show", "one.example", "--json").stdout) == {**described, "waiting": 0, "bytes": 0}
     assert described in json.loads(operate("list", "--json").stdout)
     shown = operate("show", "one.example").stdout
@@ -68,8 +68,8 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
 
 
 def test_a_dm3_mailbox_needs_only_the_key_of_its_profile(operate: Operate, directory: Directory) -> None:
-    told = operate("open", "carol.eth", "--dm3").stdout
-    assert told == "carol.eth: dm3, the owner signs in by the key of its dm3 profile\n"
+    printed = operate("open", "carol.eth", "--dm3").stdout
+    assert printed == "carol.eth: dm3, the owner signs in by the key of its dm3 profile\n"
     assert directory.dm3_mailbox("carol.eth") is not None
     assert operate("open", "carol.eth").exit_code == 0, "it is one already"
 
@@ -115,8 +115,8 @@ def test_a_mailbox_has_a_quota_and_its_usage_is_counted(
 ) -> None:
     usages = storage_stack.storage.usages
     usages.add("six.example", 5, 500)
-    told = operate("set", "six.example", "--max-messages", "10", "--max-bytes", "1000")
-    assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
+    printed = operate("set", "six.example", "--max-messages", "10", "--max-bytes", "1000")
+    assert printed.exit_code == 0, "whether it has an owner or not: mail comes all the same"
     mailbox = directory.mailbox("six.example")
     assert (mailbox.max_messages, mailbox.max_bytes) == (10, 1000)
     assert (usages.read("six.example").messages, usages.read("six.example").bytes) == (0, 0)
@@ -126,9 +126,9 @@ def test_a_mailbox_has_a_quota_and_its_usage_is_counted(
 
 
 def test_the_retention_time_of_a_mailbox_can_be_set(operate: Operate, directory: Directory) -> None:
-    told = operate("set", "seven.example", "--ttl-days", "40")
-    assert told.exit_code == 0, "whether it has an owner or not: mail comes all the same"
-    assert told.stdout.endswith("    messages stay 40 days\n")
+    printed = operate("set", "seven.example", "--ttl-days", "40")
+    assert printed.exit_code == 0, "whether it has an owner or not: mail comes all the same"
+    assert printed.stdout.endswith("    messages stay 40 days\n")
     assert "messages stay 40 days" in operate("show", "seven.example").stdout
     assert json.loads(operate("show", "seven.example", "--json").stdout)["ttl_days"] == 40
     operate("set", "seven.example", "--ttl-days", "0", "--json")
@@ -146,8 +146,8 @@ def test_the_retention_time_is_at_least_30_days(operate: Operate, directory: Dir
 
 def test_a_dm3_message_is_kept_as_long_as_its_sender_was_promised(operate: Operate) -> None:
     operate("open", "ttl.eth", "--dm3")
-    told = operate("set", "ttl.eth", "--ttl-days", "40").stdout
-    assert told.endswith(
+    printed = operate("set", "ttl.eth", "--ttl-days", "40").stdout
+    assert printed.endswith(
         "    messages stay without end, as senders of dm3 are told (Dm3MessageTtlDays), and not only 40\n"
     )
 

@@ -31,7 +31,7 @@ def operate(postroom: Postroom, storage_stack: StorageStack, targets: Notificati
         targets.remove(SHOP, target.id)
 
 
-def told(result: Result) -> Any:
+def printed(result: Result) -> Any:
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -39,7 +39,7 @@ def told(result: Result) -> Any:
 def test_a_target_is_added_verified_rotated_listed_and_removed(
     operate: Operate, storage_stack: StorageStack, targets: NotificationTargets
 ) -> None:
-    made = told(operate("add", SHOP, URL, "--json"))
+    made = printed(operate("add", SHOP, URL, "--json"))
     assert (made["kind"], made["to"], made["state"]) == ("webhook", URL, "unverified")
     assert made["secret"].startswith("whsec_")
     sqs, url = storage_stack.clients("sqs"), storage_stack.outputs["CourierQueueUrl"]
@@ -53,13 +53,13 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
     rotated = operate("rotate", SHOP, made["id"]).stdout
     assert "its secret, shown once: whsec_" in rotated
     assert made["secret"] not in rotated
-    [listed] = told(operate("list", SHOP, "--json"))
+    [listed] = printed(operate("list", SHOP, "--json"))
     assert (listed["state"], "secret" in listed) == ("active", False)
     targets.pause(target, "it answered 500")
     assert "it answered 500" in operate("list", SHOP).stdout
     assert operate("resume", SHOP, made["id"]).stdout.endswith(", active\n")
-    assert told(operate("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
-    assert told(operate("list", SHOP, "--json")) == []
+    assert printed(operate("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
+    assert printed(operate("list", SHOP, "--json")) == []
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_usage_error_is_one_sentence(operate: Operate, arguments: tuple[str, .
 
 
 def test_a_wrong_code_is_one_sentence(operate: Operate) -> None:
-    made = told(operate("add", SHOP, URL, "--json"))
+    made = printed(operate("add", SHOP, URL, "--json"))
     result = operate("verify", SHOP, made["id"], "AAAAAAAA")
     assert (result.exit_code, "The code is not the one" in result.stderr) == (2, True)
     assert "another code is on its way" in operate("verify", SHOP, made["id"]).stdout

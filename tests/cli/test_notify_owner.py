@@ -35,14 +35,14 @@ def notify(postroom: Postroom, served: ServedApi) -> Notify:
     return lambda *arguments, key="shop.pem": postroom("mailbox", "notify", *arguments, *there, "--key", key)
 
 
-def told(result: Result) -> Any:
+def printed(result: Result) -> Any:
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
 
 def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: Notify, served: ServedApi) -> None:
     targets = served.api.targets
-    made = told(notify("add", SHOP, HOOK, "--json"))
+    made = printed(notify("add", SHOP, HOOK, "--json"))
     assert (made["kind"], made["to"], made["state"]) == ("webhook", HOOK, "unverified")
     target = targets.find(SHOP, made["id"])
     assert target is not None
@@ -57,17 +57,17 @@ def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: N
     rotated = notify("rotate", SHOP, made["id"]).stdout
     assert "    its secret, shown once: whsec_" in rotated
     assert made["secret"] not in rotated
-    [listed] = told(notify("list", SHOP, "--json"))
+    [listed] = printed(notify("list", SHOP, "--json"))
     assert (listed["id"], listed["state"], "secret" in listed) == (made["id"], "active", False)
     targets.pause(target, "it answered 500")
     assert f"{made['id']}  webhook  {HOOK}  paused  it answered 500" in notify("list", SHOP).stdout
     assert notify("resume", SHOP, made["id"]).stdout.endswith(", active\n")
-    assert told(notify("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
-    assert told(notify("list", SHOP, "--json")) == []
+    assert printed(notify("remove", SHOP, made["id"], "--json")) == {"mailbox": SHOP, "removed": made["id"]}
+    assert printed(notify("list", SHOP, "--json")) == []
 
 
 def test_a_topic_is_named_by_its_arn(notify: Notify) -> None:
-    made = told(notify("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail-shop", "--json"))
+    made = printed(notify("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail-shop", "--json"))
     assert (made["kind"], "secret" in made) == ("sns", False)
     refused = notify("rotate", SHOP, made["id"])
     assert (refused.exit_code, "a topic has no secret of ours" in refused.stderr) == (1, True)

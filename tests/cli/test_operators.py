@@ -181,8 +181,8 @@ def test_a_domains_own_mailbox_is_the_domain_in_any_spelling(
 
 def test_a_dm3_mailbox_takes_no_subject(operate: Operate, directory: Directory) -> None:
     operate("domain", "add", "eleven.example")
-    operate("mailbox", "open", "letters.eleven.example", "--dm3")
-    refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "letters.eleven.example")
+    operate("mailbox", "open", "dm3.eleven.example", "--dm3")
+    refused = operate("subject", "add", "A@B", "--domain", "eleven.example", "--mailbox", "dm3.eleven.example")
     assert (refused.exit_code, "receives dm3 messages" in refused.stderr) == (2, True)
     assert directory.domain("eleven.example") == Domain("eleven.example")
 
@@ -225,23 +225,23 @@ def test_wallets_are_listed_and_removed(operate: Operate, directory: Directory) 
 
 
 def test_json_has_what_was_set(operate: Operate) -> None:
-    def told(*arguments: str) -> object:
+    def printed(*arguments: str) -> object:
         return json.loads(operate(*arguments, "--json").stdout)
 
     domain = {"name": "json.example", "inbox": True, "buffer": True, "feedback": None, "subjects": 0, "signs": False}
     rule = {"domain": "json.example", "pattern": "A@B", "treatment": "mailbox", "target": "m"}
     wallet = "9b2c7c5e-08a7-4a54-9d3a-2a7d7a0c1f22"
-    assert told("domain", "add", "json.example", "--buffer") == domain
-    assert told("subject", "add", "A@B", "--domain", "json.example", "--mailbox", "m") == rule
-    assert told("domain", "add", "json.example") == domain | {"subjects": 1}
-    assert told("subject", "remove", "A@B", "--domain", "json.example") == {
+    assert printed("domain", "add", "json.example", "--buffer") == domain
+    assert printed("subject", "add", "A@B", "--domain", "json.example", "--mailbox", "m") == rule
+    assert printed("domain", "add", "json.example") == domain | {"subjects": 1}
+    assert printed("subject", "remove", "A@B", "--domain", "json.example") == {
         "domain": "json.example", "pattern": "A@B", "removed": True,
     }  # fmt: skip
-    assert told("domain", "remove", "json.example") == {"name": "json.example", "removed": True}
+    assert printed("domain", "remove", "json.example") == {"name": "json.example", "removed": True}
     operate(
         "wallet", "add", wallet, "--public-key-base64", b64encode(PrivateKey.generate("ed25519").public.spki()).decode()
     )
-    assert told("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
+    assert printed("wallet", "remove", wallet) == {"wallet": wallet, "removed": True}
 
 
 def test_the_number_of_shards_can_only_increase(operate: Operate, directory: Directory) -> None:
@@ -388,8 +388,8 @@ def test_the_local_stack_of_the_folder_needs_no_name(
 
 
 def test_a_stopped_local_stack_is_one_sentence(postroom: Postroom, storage_stack: StorageStack, tmp_path: Path) -> None:
-    told = json.loads(storage_stack.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
-    (tmp_path / "local.json").write_text(json.dumps(told))
+    printed = json.loads(storage_stack.descriptor.read_bytes()) | {"endpoint": "http://127.0.0.1:1"}
+    (tmp_path / "local.json").write_text(json.dumps(printed))
     result = postroom("domain", "list", "--local", ".")
     assert (result.exit_code, result.stderr) == (
         3,

@@ -69,9 +69,9 @@ def test_a_body_is_sent_through_the_outbox_of_the_owner_who_signs_in(
 ) -> None:
     result = postroom("send", "-", "--json", *outbox_stack.options, input='{"Say": "hi 🤝"}')
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
     [outgoing] = outbox_stack.queued
-    assert (told["state"], told["correlation"]) == ("queued", outgoing.draft.correlation)
+    assert (printed["state"], printed["correlation"]) == ("queued", outgoing.draft.correlation)
     assert (outgoing.draft.sender, outgoing.draft.receiver) == (SHOP, "receiver.example")
     assert (outgoing.draft.subject, outgoing.draft.body) == ("Hello@Host", {"Say": "hi 🤝"})
 

@@ -33,7 +33,7 @@ RECEIPT = {
     "protocol": "nlweb", "verified_at_ms": 1_795_253_401_500, "key_algorithm": "rsa", "key_fingerprint": "SHA256:abc",
     "key_name": "nlweb._domainkey.sender.example", "evidence": "pre-shared",
 }  # fmt: skip
-LETTER = {"protocol": "dm3", "message_hash": "ab12", "key_fingerprint": "SHA256:abc", "unverified": None}
+DM3_RECEIPT = {"protocol": "dm3", "message_hash": "ab12", "key_fingerprint": "SHA256:abc", "unverified": None}
 
 
 @pytest.fixture
@@ -86,11 +86,11 @@ def lines(result: Result) -> list[Any]:
 
 
 def test_a_message_is_shown_with_sender_subject_time_and_verification(read: Read, file: Callable[..., str]) -> None:
-    told = file(at=0.123)
+    printed = file(at=0.123)
     result = read()
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        told,
+        printed,
         "  from         sender.example",
         f"  to           {SHOP}",
         "  subject      Hello@Host",
@@ -110,10 +110,14 @@ def test_an_empty_mailbox_says_so(read: Read) -> None:
 
 def test_json_has_a_line_for_each_message(read: Read, file: Callable[..., str], envelope: Any) -> None:
     ids = [file(at=at) for at in (1, 0, 2)]
-    told = lines(read("--json"))
-    assert [each["id"] for each in told] == [ids[1], ids[0], ids[2]]
-    assert told[0]["envelope"] == envelope()
-    assert (told[0]["from"], told[0]["body"], told[0]["receipt"]) == ("sender.example", {"Say": "hi 🤝"}, RECEIPT)
+    printed = lines(read("--json"))
+    assert [each["id"] for each in printed] == [ids[1], ids[0], ids[2]]
+    assert printed[0]["envelope"] == envelope()
+    assert (printed[0]["from"], printed[0]["body"], printed[0]["receipt"]) == (
+        "sender.example",
+        {"Say": "hi 🤝"},
+        RECEIPT,
+    )
 
 
 def test_a_limit_is_applied_and_the_output_says_that_there_may_be_more(read: Read, file: Callable[..., str]) -> None:
@@ -159,7 +163,7 @@ def test_an_unreadable_message_is_reported_and_blocks_no_other(
     assert note["note"].startswith(f"Message {one} waits, and its post office cannot read it")
 
 
-# --- letters ----------------------------------------------------------------------------------------------------------
+# --- messages of dm3 ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -169,7 +173,7 @@ def bob(tmp_path: Path) -> UserKeys:
     return keys
 
 
-def letter(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any) -> str:
+def dm3_message(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any) -> str:
     alice, metadata = PrivateSigningKey.generate(), MessageMetadata(BOB, sender, 1_795_253_400_000)
     sealed = write_envelope(
         sign_message(text, metadata, alice, **more),
@@ -184,7 +188,7 @@ def letter(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any)
 def test_a_dm3_message_is_opened_with_the_key_that_signs_in(
     read: Read, file: Callable[..., str], bob: UserKeys
 ) -> None:
-    file(letter(bob.encryption, "Good morning\x1b"), mailbox=BOB, conversation="alice.eth", receipt=LETTER)
+    file(dm3_message(bob.encryption, "Good morning\x1b"), mailbox=BOB, conversation="alice.eth", receipt=DM3_RECEIPT)
     shown = read(name=BOB, key="bob.json").stdout.splitlines()
     assert shown[1:] == [
         "  from         alice.eth",
@@ -195,22 +199,26 @@ def test_a_dm3_message_is_opened_with_the_key_that_signs_in(
         "  hash         ab12",
         "  text         Good morning\\x1b",
     ]
-    [told] = lines(read("--json", name=BOB, key="bob.json"))
-    assert (told["from"], told["message"]["message"], told["message_hash"]) == ("alice.eth", "Good morning\x1b", "ab12")
+    [printed] = lines(read("--json", name=BOB, key="bob.json"))
+    assert (printed["from"], printed["message"]["message"], printed["message_hash"]) == (
+        "alice.eth",
+        "Good morning\x1b",
+        "ab12",
+    )
 
 
 def test_a_dm3_message_with_another_sender_inside_is_reported(
     read: Read, file: Callable[..., str], bob: UserKeys
 ) -> None:
-    text = letter(bob.encryption, "Hi", sender="carol.eth")
-    file(text, mailbox=BOB, conversation="alice.eth", receipt=LETTER)
+    text = dm3_message(bob.encryption, "Hi", sender="carol.eth")
+    file(text, mailbox=BOB, conversation="alice.eth", receipt=DM3_RECEIPT)
     assert "  says it is   from carol.eth\n" in read(name=BOB, key="bob.json").stdout
 
 
 def test_a_dm3_message_that_cannot_be_opened_is_shown_sealed(
     read: Read, file: Callable[..., str], bob: UserKeys
 ) -> None:
-    file(letter(EncryptionKey.generate(), "Hi"), mailbox=BOB, conversation="alice.eth", receipt=LETTER)
+    file(dm3_message(EncryptionKey.generate(), "Hi"), mailbox=BOB, conversation="alice.eth", receipt=DM3_RECEIPT)
     shown = read(name=BOB, key="bob.json").stdout
     assert "  sealed       ab12; --raw writes it for `postroom dm3 open`\n" in shown
     assert "  not opened   SealedValueInvalid" in shown
@@ -247,12 +255,13 @@ def test_shortened_messages_are_not_acknowledged_unless_fully_written(
     assert waiting(served) == [long]
     read("--ack-shown", "--json")
     assert waiting(served) == []
-    files = {"mailbox": BOB, "conversation": "alice.eth", "receipt": LETTER}
+    files = {"mailbox": BOB, "conversation": "alice.eth", "receipt": DM3_RECEIPT}
     other, _, much, with_file = (
         file(text, at=at, **files)
         for at, text in enumerate((
-            letter(EncryptionKey.generate(), "Hi"), letter(bob.encryption, "Hi"),
-            letter(bob.encryption, "x" * 401), letter(bob.encryption, "Hi", attachments=(attach(b"", "text/plain"),)),
+            dm3_message(EncryptionKey.generate(), "Hi"), dm3_message(bob.encryption, "Hi"),
+            dm3_message(bob.encryption, "x" * 401),
+            dm3_message(bob.encryption, "Hi", attachments=(attach(b"", "text/plain"),)),
         ))
     )  # fmt: skip
     assert "  attachments  1; `postroom dm3 open` shows them\n" in read("--ack-shown", name=BOB, key="bob.json").stdout
@@ -339,9 +348,9 @@ def test_a_message_is_shown_again_after_a_crash_before_its_acknowledgement(
     served.before = kill
     with subprocess.Popen(program("--ack-shown", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         dying.append(process)
-        told, _ = process.communicate()
+        printed, _ = process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert [json.loads(line)["id"] for line in told.splitlines()] == [one]
+    assert [json.loads(line)["id"] for line in printed.splitlines()] == [one]
     served.before = lambda _: None
     assert [each["id"] for each in lines(read("--json", "--ack-shown"))] == [one]
     assert lines(read("--json")) == []

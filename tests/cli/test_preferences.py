@@ -67,9 +67,9 @@ def test_settings_are_shown_in_the_form_in_which_they_are_changed(settings: Sett
 
 
 def test_the_settings_are_available_as_json(settings: Settings) -> None:
-    told = json.loads(settings("--json").stdout)
-    assert told.keys() == {"extension", "unverified"}
-    assert told["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
+    printed = json.loads(settings("--json").stdout)
+    assert printed.keys() == {"extension", "unverified"}
+    assert printed["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
 
 
 def test_only_named_settings_change(settings: Settings, served: ServedApi) -> None:

@@ -87,9 +87,9 @@ def test_a_message_is_shown_with_sender_subject_time_and_verification(
     read: Read, file: File, envelope: Envelope
 ) -> None:
     text = envelope("--correlation", ABOUT, "--timestamp", "2026-11-18T09:00:00Z")
-    told = file(text)
+    printed = file(text)
     assert read().stdout.splitlines() == [
-        told,
+        printed,
         "  from         sender.example",
         "  to           receiver.example",
         "  subject      Hello@Host",
@@ -140,9 +140,9 @@ def test_a_wallets_key_is_shown_as_pre_shared(read: Read, file: File) -> None:
 
 
 def test_json_has_the_same_and_the_envelope(messages: Callable[..., list[dict[str, object]]], file: File) -> None:
-    told = file()
+    printed = file()
     [message] = messages()
-    assert message["id"] == told
+    assert message["id"] == printed
     assert (message["from"], message["subject"], message["body"]) == ("sender.example", "Hello@Host", {"Say": "hi 🤝"})
     assert json.loads(str(message["envelope"]))["Header"]["Correlation"] == message["correlation"]
     receipt = message["receipt"]
@@ -177,10 +177,10 @@ def test_feedback_is_found_by_the_messages_correlation(
 
 def test_raw_output_is_byte_for_byte(read: Read, file: File, envelope: Envelope) -> None:
     text = envelope().replace("\n", "\r\n ") + "\t"
-    told = file(text)
+    printed = file(text)
     assert read("--raw").stdout_bytes == text.encode()
     file(at_ms=RECEIVED_AT_MS + 1)
-    assert read("--raw", "--id", told).stdout_bytes == text.encode()
+    assert read("--raw", "--id", printed).stdout_bytes == text.encode()
     both = read("--raw")
     assert (both.exit_code, both.stdout) == (2, "")
     assert "--raw writes one envelope, and 2 are there; name one by --id" in both.stderr
@@ -207,8 +207,8 @@ def test_every_shard_is_read_and_acknowledged(
     storage_stack.storage.mailboxes.raise_shards(mailbox, 4)
     late = [file(at_ms=RECEIVED_AT_MS + 10 + n, shards=4) for n in range(6)]
     assert [m["id"] for m in messages()] == early + late
-    for told in early + late:
-        assert read("--ack", told).exit_code == 0
+    for printed in early + late:
+        assert read("--ack", printed).exit_code == 0
     assert messages() == []
 
 
@@ -229,7 +229,7 @@ def test_an_invalid_id_is_one_sentence(read: Read, option: str, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "verified"),
+    ("printed", "verified"),
     [
         ({"key_fingerprint": "SHA256:abc", "unverified": None}, "by SHA256:abc of the sender's profile"),
         ({"key_fingerprint": None, "unverified": "ProfileUnknown"}, "NOT: ProfileUnknown"),
@@ -237,9 +237,9 @@ def test_an_invalid_id_is_one_sentence(read: Read, option: str, text: str) -> No
 )
 def test_only_the_public_part_of_a_sealed_message_is_shown(
     read: Read, file: File, messages: Callable[..., list[dict[str, object]]], mailbox: str,
-    told: dict[str, object], verified: str,
+    printed: dict[str, object], verified: str,
 ) -> None:  # fmt: skip
-    file('{"sealed": true}', conversation="alice.eth", receipt={"protocol": "dm3", "message_hash": "ab12", **told})
+    file('{"sealed": true}', conversation="alice.eth", receipt={"protocol": "dm3", "message_hash": "ab12", **printed})
     shown = read().stdout
     assert "  from         alice.eth\n" in shown
     assert f"  verified     {verified}\n" in shown

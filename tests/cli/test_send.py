@@ -101,8 +101,8 @@ def test_the_response_determines_the_exit_code(
 
 def test_json_has_the_whole_response(postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes) -> None:
     fake_inboxes.status, fake_inboxes.body = 422, PROBLEM
-    told = json.loads(postroom("send", "-", "--json", *fake_inboxes.options, input=envelope()).stdout)
-    assert told == {
+    printed = json.loads(postroom("send", "-", "--json", *fake_inboxes.options, input=envelope()).stdout)
+    assert printed == {
         "url": "https://nlweb.receiver.example/inbox",
         "fate": "refused",
         "status": 422,

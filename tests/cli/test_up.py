@@ -124,8 +124,8 @@ def test_the_printed_commands_work(running: Running) -> None:
         if read["messages"]:
             break
         time.sleep(0.25)
-    [letter] = read["messages"]
-    assert (letter["from"], letter["receipt"]["unverified"]) == ("alice.eth", None)
+    [message] = read["messages"]
+    assert (message["from"], message["receipt"]["unverified"]) == ("alice.eth", None)
 
 
 @pytest.mark.parametrize(("key", "status"), [("receiver.example", "good"), ("sender.example", "bad")])

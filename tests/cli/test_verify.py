@@ -36,29 +36,29 @@ def judge(postroom: Postroom, fake_dns: FakeDns) -> Judge:
     return judge
 
 
-def failed(told: dict[str, object]) -> list[str]:
-    checks = told["checks"]
+def failed(printed: dict[str, object]) -> list[str]:
+    checks = printed["checks"]
     assert isinstance(checks, list)
     return [check["name"] for check in checks if not check["ok"]]
 
 
-def names(told: dict[str, object]) -> list[str]:
-    checks = told["checks"]
+def names(printed: dict[str, object]) -> list[str]:
+    checks = printed["checks"]
     assert isinstance(checks, list)
     return [check["name"] for check in checks]
 
 
 def test_a_good_message_passes_every_check_in_order(judge: Judge, envelope: Envelope) -> None:
-    code, told = judge(envelope(), "--to", "other.example", "--to", "Receiver.Example")
-    assert (code, told["verdict"], told["reason"]) == (0, "accepted", None)
-    assert names(told) == CHECKS
-    assert failed(told) == []
+    code, printed = judge(envelope(), "--to", "other.example", "--to", "Receiver.Example")
+    assert (code, printed["verdict"], printed["reason"]) == (0, "accepted", None)
+    assert names(printed) == CHECKS
+    assert failed(printed) == []
 
 
 def test_every_check_has_what_it_found_what_it_expected_and_the_section(judge: Judge, envelope: Envelope) -> None:
-    _, told = judge(envelope())
-    assert set(told) == {"verdict", "reason", "checks"}
-    checks = told["checks"]
+    _, printed = judge(envelope())
+    assert set(printed) == {"verdict", "reason", "checks"}
+    checks = printed["checks"]
     assert isinstance(checks, list)
     for check in checks:
         assert set(check) == {"name", "ok", "saw", "expected", "section"}
@@ -68,23 +68,23 @@ def test_every_check_has_what_it_found_what_it_expected_and_the_section(judge: J
 
 
 def test_the_dialect_of_2026_is_verified_under_its_own_name(judge: Judge, envelope: Envelope) -> None:
-    code, told = judge(envelope("--dialect", "pollyweb", "--selector", "pk1"))
-    assert (code, told["verdict"]) == (0, "accepted")
-    assert "Selector" in names(told)
+    code, printed = judge(envelope("--dialect", "pollyweb", "--selector", "pk1"))
+    assert (code, printed["verdict"]) == (0, "accepted")
+    assert "Selector" in names(printed)
 
 
 def test_a_forged_body_fails_hash_and_signature(judge: Judge, envelope: Envelope) -> None:
-    code, told = judge(envelope().replace("hi", "ho"))
-    assert (code, told["verdict"], told["reason"]) == (1, "refused", "HashMismatch")
-    assert failed(told) == ["hash", "signature"]
+    code, printed = judge(envelope().replace("hi", "ho"))
+    assert (code, printed["verdict"], printed["reason"]) == (1, "refused", "HashMismatch")
+    assert failed(printed) == ["hash", "signature"]
 
 
 def test_a_signature_by_another_key_is_discarded(
     judge: Judge, envelope: Envelope, postroom: Postroom, tmp_path: Path
 ) -> None:
     (tmp_path / "other.pem").write_bytes(PrivateKey.generate("ed25519").to_pem())
-    code, told = judge(envelope("--key", str(tmp_path / "other.pem")))
-    assert (code, told["verdict"], told["reason"]) == (1, "discarded", "SignatureInvalid")
+    code, printed = judge(envelope("--key", str(tmp_path / "other.pem")))
+    assert (code, printed["verdict"], printed["reason"]) == (1, "discarded", "SignatureInvalid")
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_a_signature_by_another_key_is_discarded(
     ],
 )
 def test_an_unproven_key_is_not_used(judge: Judge, envelope: Envelope, sender: str, reason: str) -> None:
-    code, told = judge(envelope(sender=sender))
-    assert (code, told["verdict"], told["reason"]) == (1, "discarded", reason)
+    code, printed = judge(envelope(sender=sender))
+    assert (code, printed["verdict"], printed["reason"]) == (1, "discarded", reason)
 
 
 def test_the_public_root_anchors_do_not_prove_the_test_zones(
@@ -117,22 +117,22 @@ def test_the_public_root_anchors_do_not_prove_the_test_zones(
     ],
 )
 def test_the_time_of_arrival_can_be_given(judge: Judge, envelope: Envelope, now: int, reason: str | None) -> None:
-    code, told = judge(envelope("--timestamp", "2026-11-18T11:06:40Z"), "--now", str(now))
-    assert told["reason"] == reason
+    code, printed = judge(envelope("--timestamp", "2026-11-18T11:06:40Z"), "--now", str(now))
+    assert printed["reason"] == reason
     assert code == (0 if reason is None else 1)
 
 
 def test_a_message_to_another_receiver_is_refused_and_all_checks_still_run(judge: Judge, envelope: Envelope) -> None:
-    code, told = judge(envelope(), "--to", "other.example")
-    assert (code, told["verdict"], told["reason"]) == (1, "refused", "NotOurs")
-    assert failed(told) == ["receiver"]
-    assert names(told) == CHECKS
+    code, printed = judge(envelope(), "--to", "other.example")
+    assert (code, printed["verdict"], printed["reason"]) == (1, "refused", "NotOurs")
+    assert failed(printed) == ["receiver"]
+    assert names(printed) == CHECKS
 
 
 def test_without_a_resolver_there_is_no_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:
     result = postroom("verify", "-", "--json", "--resolver", fake_dns.silent_resolver, input=envelope())
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["verdict"], printed["reason"]) == (3, "retry", "KeyLookupFailed")
 
 
 def test_a_second_resolver_is_used_when_the_first_fails(judge: Judge, fake_dns: FakeDns, envelope: Envelope) -> None:
@@ -143,16 +143,16 @@ def test_a_second_resolver_is_used_when_the_first_fails(judge: Judge, fake_dns: 
 def test_a_malformed_member_does_not_end_the_checks(judge: Judge, envelope: Envelope) -> None:
     broken = json.loads(envelope())
     del broken["Header"]["Subject"]
-    code, told = judge(json.dumps(broken))
-    assert (code, told["verdict"], told["reason"]) == (1, "refused", "WrongShape")
-    assert failed(told) == ["Subject", "hash", "signature"]
-    assert names(told) == CHECKS
+    code, printed = judge(json.dumps(broken))
+    assert (code, printed["verdict"], printed["reason"]) == (1, "refused", "WrongShape")
+    assert failed(printed) == ["Subject", "hash", "signature"]
+    assert names(printed) == CHECKS
 
 
 @pytest.mark.parametrize(("text", "reason"), [("", "NotJson"), ('{"a":1,"a":1}', "NotIJson"), ("[]", "WrongShape")])
 def test_an_invalid_envelope_ends_the_checks(judge: Judge, text: str, reason: str) -> None:
-    code, told = judge(text)
-    assert (code, told["reason"]) == (1, reason)
+    code, printed = judge(text)
+    assert (code, printed["reason"]) == (1, reason)
 
 
 def pem_of(key: PrivateKey) -> bytes:
@@ -163,15 +163,15 @@ def test_a_wallets_message_is_verified_with_the_given_key(
     judge: Judge, fake_dns: FakeDns, envelope: Envelope, tmp_path: Path
 ) -> None:
     (tmp_path / "wallet.pem").write_bytes(pem_of(fake_dns.key))
-    code, told = judge(envelope(sender=WALLET), "--public-key", str(tmp_path / "wallet.pem"))
-    assert (code, told["verdict"]) == (0, "accepted")
-    assert "dnssec" not in names(told)
+    code, printed = judge(envelope(sender=WALLET), "--public-key", str(tmp_path / "wallet.pem"))
+    assert (code, printed["verdict"]) == (0, "accepted")
+    assert "dnssec" not in names(printed)
 
 
 def test_without_the_wallets_key_there_is_no_verdict(judge: Judge, envelope: Envelope) -> None:
-    code, told = judge(envelope(sender=WALLET))
-    assert (code, told["verdict"], told["reason"]) == (3, "retry", "KeyLookupFailed")
-    assert "give the wallet's registered key with --public-key" in str(told["checks"])
+    code, printed = judge(envelope(sender=WALLET))
+    assert (code, printed["verdict"], printed["reason"]) == (3, "retry", "KeyLookupFailed")
+    assert "give the wallet's registered key with --public-key" in str(printed["checks"])
 
 
 def test_the_text_output_has_checks_and_a_verdict(postroom: Postroom, fake_dns: FakeDns, envelope: Envelope) -> None:

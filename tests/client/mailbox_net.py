@@ -36,18 +36,18 @@ def busy(status: int, **headers: str) -> Fault:
 
 @dataclass
 class Host:
-    """`asked`: what reached it. `faults`: what befalls the next requests. `watch`: is shown what was answered.
+    """`requests`: what reached it. `faults`: what befalls the next requests. `watch`: is shown what was answered.
     `page_size`: so many messages are on a page."""
 
     api: ApiStack
-    asked: list[httpx.Request] = field(default_factory=list)
+    requests: list[httpx.Request] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     page_size: int = 100
     watch: Callable[[httpx.Request, httpx.Response], object] = lambda *_: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
+        self.requests.append(request)
         return self.faults.pop(0)(request, self.answer) if self.faults else self.answer(request)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -74,8 +74,8 @@ class Host:
         self.sleep(seconds)
 
     def paths(self) -> list[str]:
-        """What was asked for, in short."""
-        return [f"{request.method} {request.url.path.removeprefix(f'/mailboxes/{SHOP}')}" for request in self.asked]
+        """The requests, in short."""
+        return [f"{request.method} {request.url.path.removeprefix(f'/mailboxes/{SHOP}')}" for request in self.requests]
 
     def open(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> Mailbox:
         transport, clock = httpx.MockTransport(self), self.api.clock

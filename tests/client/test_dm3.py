@@ -1,4 +1,4 @@
-"""Writing letters from Python: to our own delivery service over TLS on loopback, and to any as its answers stand."""
+"""Sending dm3 messages from Python: to our own delivery service over TLS, and to any service by its responses."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ from postroom.protocols.dm3.service import ServiceKeys
 NOW_MS = int(NOW * 1000)
 
 
-# ---- over TLS, to our own door -----------------------------------------------------------------------------------
+# ---- over TLS, to our own inbox ----------------------------------------------------------------------------------
 @dataclass
 class Writer:
     """Alice at the net. `away`: hosts at an address where nobody listens."""
@@ -57,8 +57,8 @@ class Writer:
         service, clock = self.net.service, self.net.service.stack.clock
         return Dm3Sender(ALICE, service.users[ALICE], Profiles(service.registry, clock), https, clock=clock)
 
-    def send(self, letter: Dm3Draft) -> Dm3Sent:
-        return self.sender.send(letter)
+    def send(self, draft: Dm3Draft) -> Dm3Sent:
+        return self.sender.send(draft)
 
 
 @pytest.fixture
@@ -102,11 +102,11 @@ def test_a_message_can_be_sent_asynchronously(net: Net, alice: Writer) -> None:
 
 
 def test_a_cancelled_coroutine_makes_no_further_request() -> None:
-    asked, began, cancelled = [], threading.Event(), threading.Event()
+    calls, began, cancelled = [], threading.Event(), threading.Event()
 
     class Hanging(HttpsClient):
         def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
-            asked.append(json.loads(body)["method"])
+            calls.append(json.loads(body)["method"])
             began.set()
             assert cancelled.wait(60)
             return result(OPEN)
@@ -123,7 +123,7 @@ def test_a_cancelled_coroutine_makes_no_further_request() -> None:
         cancelled.set()
 
     asyncio.run(cancel())  # ends when its threads have
-    assert asked == ["dm3_getProfileExtension"]
+    assert calls == ["dm3_getProfileExtension"]
 
 
 def test_a_refusal_has_the_services_code_and_reason(net: Net, alice: Writer) -> None:
@@ -141,7 +141,7 @@ def test_a_message_signed_with_another_key_is_refused(net: Net, alice: Writer) -
 
 
 @pytest.mark.parametrize(
-    ("extension", "letter", "reason", "detail"),
+    ("extension", "draft", "reason", "detail"),
     [
         (
             ProfileExtension(message_types=("EDIT",)), Dm3Draft(BOB, "no", MessageType.REPLY, reference="00"),
@@ -162,11 +162,11 @@ def test_a_message_signed_with_another_key_is_refused(net: Net, alice: Writer) -
     ids=["type", "blocked", "not allowed", "size"],
 )  # fmt: skip
 def test_a_message_that_the_receivers_profile_rejects_is_not_sent(
-    net: Net, alice: Writer, extension: ProfileExtension, letter: Dm3Draft, reason: Reason, detail: str
+    net: Net, alice: Writer, extension: ProfileExtension, draft: Dm3Draft, reason: Reason, detail: str
 ) -> None:
     net.publish_second()
     net.service.open(BOB, extension=extension)
-    [attempt] = alice.send(letter).attempts
+    [attempt] = alice.send(draft).attempts
     assert (attempt.fate, attempt.code, attempt.reason) == (SendOutcome.REFUSED, None, str(reason))
     assert detail in attempt.detail
     assert "dm3_submitMessage" not in [method for _, _, method in net.came]
@@ -257,20 +257,20 @@ def error(code: object, status: int = 200, **data: object) -> HttpsResponse:
 
 @dataclass
 class Service:
-    """A delivery service that answers as it is told, and what it was asked."""
+    """A delivery service with given responses, and the calls it received."""
 
     submit: Answer = field(default_factory=lambda: result("accepted"))
     extension: Answer = field(default_factory=lambda: result(OPEN))
     properties: Answer = field(default_factory=lambda: result({"sizeLimit": 1_000_000}))
-    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def send(self, letter: Dm3Draft) -> Dm3Sent:
-        steps = delivering(letter, ALICE, ALICES, Profiles(registry(), lambda: 0.0), NOW_MS)
+    def send(self, draft: Dm3Draft) -> Dm3Sent:
+        steps = delivering(draft, ALICE, ALICES, Profiles(registry(), lambda: 0.0), NOW_MS)
         return drive(steps, self.answer)
 
     def answer(self, post: Post) -> Answer:
         call = json.loads(post.body)
-        self.asked.append((post.url, call))
+        self.calls.append((post.url, call))
         return {
             "dm3_getProfileExtension": self.extension,
             "dm3_getDeliveryServiceProperties": self.properties,
@@ -279,7 +279,7 @@ class Service:
 
     @property
     def all_submitted(self) -> list[dict[str, Any]]:
-        return [call["params"][0] for _, call in self.asked if call["method"] == "dm3_submitMessage"]
+        return [call["params"][0] for _, call in self.calls if call["method"] == "dm3_submitMessage"]
 
     @property
     def submitted(self) -> dict[str, Any]:
@@ -386,12 +386,12 @@ def test_a_size_limit_applies_to_the_sent_bytes() -> None:
 def test_each_method_gets_its_parameters() -> None:
     service = Service()
     service.send(Dm3Draft("BOB.eth", "hello"))
-    assert [(call["jsonrpc"], call["id"], call["method"]) for _, call in service.asked] == [
+    assert [(call["jsonrpc"], call["id"], call["method"]) for _, call in service.calls] == [
         ("2.0", 1, "dm3_getProfileExtension"),
         ("2.0", 1, "dm3_getDeliveryServiceProperties"),
         ("2.0", 1, "dm3_submitMessage"),
     ]
-    assert [call["params"] for _, call in service.asked[:2]] == [[BOB], []]
+    assert [call["params"] for _, call in service.calls[:2]] == [[BOB], []]
 
 
 def test_a_reply_returns_the_delivery_instruction_unchanged() -> None:
@@ -399,9 +399,9 @@ def test_a_reply_returns_the_delivery_instruction_unchanged() -> None:
     sent = first.send(Dm3Draft(BOB, "which topic?", reply_delivery_instruction="topic 7 / é"))
     original = open_message(read_envelope(first.submitted), [BOBS.encryption])
     assert original.metadata.reply_delivery_instruction == "topic 7 / é"
-    letter = reply(original, sent.message_hash, "this one")
-    assert (letter.to, letter.type, letter.reference) == (ALICE, MessageType.REPLY, sent.message_hash)
-    second.send(replace(letter, to=BOB))  # only he has a profile here
+    draft = reply(original, sent.message_hash, "this one")
+    assert (draft.to, draft.type, draft.reference) == (ALICE, MessageType.REPLY, sent.message_hash)
+    second.send(replace(draft, to=BOB))  # only he has a profile here
     delivery = open_delivery(read_envelope(second.submitted), SERVICES.encryption)
     assert delivery.delivery_instruction == "topic 7 / é"
     answer = open_message(read_envelope(second.submitted), [BOBS.encryption])
@@ -410,11 +410,11 @@ def test_a_reply_returns_the_delivery_instruction_unchanged() -> None:
 
 def test_files_are_attached_as_data_uris() -> None:
     service = Service()
-    letter = Dm3Draft(
+    draft = Dm3Draft(
         BOB, "hello", attachments=(attach(b"\x00\xff", "image/png"), Attachment("https://files.example/1")),
         encodings=("data:text/html,<b>hello</b>",),
     )  # fmt: skip
-    service.send(letter)
+    service.send(draft)
     message = open_message(read_envelope(service.submitted), [BOBS.encryption])
     assert (message.message, message.attachments) == (
         "hello",

@@ -101,7 +101,7 @@ def test_many_messages_are_stored_and_then_acknowledged_in_one_request(
 ) -> None:
     run(MANY)
     assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
-    assert len([it for it in host.asked if it.url.path.endswith("/acknowledgements")]) == 1
+    assert len([it for it in host.requests if it.url.path.endswith("/acknowledgements")]) == 1
     assert waiting(api) == 0
 
 
@@ -151,7 +151,7 @@ def test_a_stack_on_this_machine_is_reached(
     trustme.CA().cert_pem.write_to_path(tmp_path / ".postroom" / "ca.pem")
     run(LOCAL)
     assert capsys.readouterr().out == "3\n"
-    assert {(it.url.host, it.url.port, it.headers["host"]) for it in host.asked} == {
+    assert {(it.url.host, it.url.port, it.headers["host"]) for it in host.requests} == {
         ("127.0.0.1", 8443, f"nlweb.{NAME}")
     }
 

@@ -101,9 +101,9 @@ def test_an_envelope_left_out_of_a_page_is_fetched_in_parts_on_access(
     [message] = mailbox.unread()
     assert not [path for path in host.paths() if path.endswith("/envelope")]
     assert message.envelope == text
-    fetched = len(host.asked)
+    fetched = len(host.requests)
     assert message.json == json.loads(text)
-    assert len(host.asked) == fetched
+    assert len(host.requests) == fetched
 
 
 def test_an_envelope_acknowledged_elsewhere_is_gone(
@@ -173,7 +173,7 @@ def test_the_name_and_the_host_may_be_spelled_in_any_case(opened: Open) -> None:
 def test_an_invalid_name_is_refused_before_any_request(host: Host, opened: Open) -> None:
     with pytest.raises(TheirError):
         opened("a..b")
-    assert host.asked == []
+    assert host.requests == []
 
 
 def test_a_pass_continues_when_the_token_expires(host: Host, api: ApiStack, mailbox: Any) -> None:
@@ -275,7 +275,7 @@ def test_an_iterator_continues_after_an_error_and_misses_nothing(host: Host, api
     shown: list[str] = []
     failed = 0
     while len(shown) < 250:
-        if len(shown) % 100 == 0 and len(host.asked) > 2 and failed * 100 < len(shown):
+        if len(shown) % 100 == 0 and len(host.requests) > 2 and failed * 100 < len(shown):
             host.faults = [lost_before]
         try:
             shown.append(next(unread).id)
@@ -289,7 +289,7 @@ def test_a_host_without_a_mailbox_api_is_not_asked_again(host: Host, mailbox: An
     host.faults = [lambda *_: httpx.Response(status, json={"message": "Not Found"}, headers={"Location": URL})]
     with pytest.raises(UnexpectedAnswerError, match=f"HTTP {status}"):
         mailbox.status()
-    assert len(host.asked) == 1
+    assert len(host.requests) == 1
 
 
 def test_an_endless_response_is_cut_off(host: Host, mailbox: Any) -> None:
@@ -311,7 +311,7 @@ def test_many_messages_are_acknowledged_in_several_requests(
     messages = list(mailbox.unread())
     done = mailbox.acknowledge([*messages, messages[0], "x", filed[0]])
     assert (sorted(done.acknowledged), done.unknown, done.again) == (sorted(filed), ["x"], [])
-    assert [len(json.loads(it.content)["ids"]) for it in host.asked if it.url.path.endswith("ments")] == [10, 10, 6]
+    assert [len(json.loads(it.content)["ids"]) for it in host.requests if it.url.path.endswith("ments")] == [10, 10, 6]
     assert ids(mailbox.unread()) == []
 
 
@@ -330,7 +330,7 @@ def test_only_failed_acknowledgements_are_repeated(
     filed = sorted(api.file(TEXT, TEXT, TEXT))
     throttle(api, monkeypatch, filed[1], times=2)
     assert sorted(mailbox.acknowledge(filed).acknowledged) == filed
-    said = [json.loads(it.content)["ids"] for it in host.asked if it.url.path.endswith("/acknowledgements")]
+    said = [json.loads(it.content)["ids"] for it in host.requests if it.url.path.endswith("/acknowledgements")]
     assert said == [filed, filed[1:2], filed[1:2]]
     assert host.slept == [1.0, 2.0]
 
@@ -390,13 +390,13 @@ def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
 def test_a_waiting_request_may_take_long(host: Host, api: ApiStack, opened: Open) -> None:
     api.clock.now += 1
     assert ids(opened(timeout=7.0).unread(wait=15)) == []
-    read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.asked}
+    read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.requests}
     assert read == {"": 7.0, "15.0": 22.0}
 
 
 def test_a_given_address_is_connected_to_and_the_host_name_is_verified(host: Host, opened: Open) -> None:
     assert opened(connect=("127.0.0.1", 8443)).status().waiting == 0
-    assert {(it.url.host, it.url.port, it.headers["host"], it.extensions["sni_hostname"]) for it in host.asked} == {
+    assert {(it.url.host, it.url.port, it.headers["host"], it.extensions["sni_hostname"]) for it in host.requests} == {
         ("127.0.0.1", 8443, HOST, HOST)
     }
 
@@ -449,9 +449,9 @@ def test_a_dm3_name_opens_its_mailbox_if_allowed(deployed: Deployed) -> None:
         with pytest.raises(NotTheOwnerError):
             mailbox.status()
         mailbox.open()
-        host.asked.clear()
+        host.requests.clear()
         assert mailbox.status().waiting == 0
-        assert len(host.asked) == 1, "the token of who opens it lets in"
+        assert len(host.requests) == 1, "the token of who opens it lets in"
     with Host(ApiStack(deployed)).open("dave.eth", carol) as mailbox, pytest.raises(RefusedError) as refused:
         mailbox.open()
     assert refused.value.reason == "OpeningNotOffered"
@@ -512,7 +512,7 @@ def test_representations_show_sender_and_time_and_no_secret(
     assert "(1,012 characters)" in told
     assert "x" * 300 not in told
     assert repr(mailbox).endswith(f"Mailbox {SHOP} at {HOST}>")
-    token = host.asked[-1].headers["authorization"].removeprefix("Bearer ")
+    token = host.requests[-1].headers["authorization"].removeprefix("Bearer ")
     secrets = [token, *SHOP_KEY.to_pem().decode().splitlines()[1:-1], str(pem)]
     for text in (repr(mailbox), repr(message), told, repr(mailbox.unread())):
         assert not [secret for secret in secrets if secret in text]

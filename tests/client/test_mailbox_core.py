@@ -1,4 +1,4 @@
-"""The client's rules by answers that are fed by hand: what is signed, what is believed, what is asked next."""
+"""The client's rules by answers that are fed by hand: what is signed, what is accepted, and the next request."""
 
 import json
 import subprocess
@@ -57,19 +57,19 @@ def core(key: Any = KEY, attempts: int = 3) -> Core:
 
 
 def fed(steps: Steps[T], *answers: Answer) -> tuple[T | MailboxError, list[MailboxRequest]]:
-    """What comes of steps, and what was asked; every answer is taken."""
-    asked: list[MailboxRequest] = []
+    """The result of steps, and their requests; every answer must be used."""
+    requests: list[MailboxRequest] = []
     left = list(answers)
     try:
-        asked.append(next(steps))
+        requests.append(next(steps))
         while True:
-            asked.append(steps.send(left.pop(0)))
+            requests.append(steps.send(left.pop(0)))
     except StopIteration as ended:
         result: T | MailboxError = ended.value
     except MailboxError as error:
         result = error
     assert left == []
-    return result, asked
+    return result, requests
 
 
 # --- what is signed --------------------------------------------------------------------------------------------------
@@ -108,10 +108,10 @@ def test_no_other_challenge_is_signed(text: str, why: str) -> None:
         pytest.fail("it was signed")
 
     key = type("Key", (), {"sign": staticmethod(sign)})()
-    error, asked = fed(core(key).status(), said(text))
+    error, requests = fed(core(key).status(), said(text))
     assert isinstance(error, UntrustedHostError)
     assert why in str(error)
-    assert [it.method for it in asked] == ["GET"]
+    assert [it.method for it in requests] == ["GET"]
 
 
 def test_a_challenge_of_one_purpose_is_not_signed_for_the_other() -> None:
@@ -125,31 +125,31 @@ def test_a_challenge_of_one_purpose_is_not_signed_for_the_other() -> None:
         (core(key).open(), challenge({**CLAIMS, "purpose": None}), "is not for opening a mailbox"),
         (core(key).status(), opening, "is not for picking mail up"),
     ):
-        error, asked = fed(steps, said(text))  # type: ignore[arg-type]
+        error, requests = fed(steps, said(text))  # type: ignore[arg-type]
         assert isinstance(error, UntrustedHostError)
         assert why in str(error)
-        assert [it.method for it in asked] == ["GET"]
+        assert [it.method for it in requests] == ["GET"]
     for flaw in ({"aud": "nlweb.other.com"}, {"sub": "other.com"}):
-        error, asked = fed(core(key).open(), said(challenge({**CLAIMS, "purpose": "open", **flaw})))
-        assert (type(error), len(asked)) == (UntrustedHostError, 1)
+        error, requests = fed(core(key).open(), said(challenge({**CLAIMS, "purpose": "open", **flaw})))
+        assert (type(error), len(requests)) == (UntrustedHostError, 1)
 
 
 def test_a_challenge_to_open_a_mailbox_is_signed_and_returns_a_token() -> None:
     opened = core()
-    _, asked = fed(opened.open(), said(challenge({**CLAIMS, "purpose": "open"})), said("token"))
-    assert [(it.method, it.path, it.query) for it in asked] == [
+    _, requests = fed(opened.open(), said(challenge({**CLAIMS, "purpose": "open"})), said("token"))
+    assert [(it.method, it.path, it.query) for it in requests] == [
         ("GET", "/auth/shop.com", {"purpose": "open"}), ("POST", "/mailboxes/shop.com", {}),
     ]  # fmt: skip
-    body = json.loads(asked[1].body)
+    body = json.loads(requests[1].body)
     assert KEY.public.verify(b64decode(body["signature"]), body["challenge"].encode())
-    _, asked = fed(opened.status(), STATUS)
-    assert asked[0].headers["Authorization"] == "Bearer token"
+    _, requests = fed(opened.status(), STATUS)
+    assert requests[0].headers["Authorization"] == "Bearer token"
 
 
 def test_opening_is_retried_with_a_new_challenge() -> None:
     away, asks = NoAnswer("away"), said(challenge({**CLAIMS, "purpose": "open"}))
-    _, asked = fed(core().open(), asks, away, asks, said("token"))
-    assert [(it.method, it.pause) for it in asked] == [("GET", 0), ("POST", 0), ("GET", 1), ("POST", 0)]
+    _, requests = fed(core().open(), asks, away, asks, said("token"))
+    assert [(it.method, it.pause) for it in requests] == [("GET", 0), ("POST", 0), ("GET", 1), ("POST", 0)]
 
 
 @given(st.text() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]+", fullmatch=True))
@@ -162,20 +162,20 @@ def test_no_text_chosen_by_a_host_is_signed(text: str) -> None:
 
 
 def test_a_token_is_sent_with_every_request_and_not_shown_in_a_repr() -> None:
-    _, asked = fed(core().status(), *SIGNED_IN, STATUS)
-    assert [(it.method, it.path) for it in asked] == [
+    _, requests = fed(core().status(), *SIGNED_IN, STATUS)
+    assert [(it.method, it.path) for it in requests] == [
         ("GET", "/auth/shop.com"), ("POST", "/auth/shop.com"), ("GET", "/mailboxes/shop.com/status"),
     ]  # fmt: skip
-    assert asked[2].headers["Authorization"] == "Bearer token"
-    assert "token" not in repr(asked[2])
+    assert requests[2].headers["Authorization"] == "Bearer token"
+    assert "token" not in repr(requests[2])
 
 
 def test_a_new_token_that_is_refused_is_an_error() -> None:
     ended = problem(401, "TokenInvalid")
-    error, asked = fed(core().status(), *SIGNED_IN, ended, *SIGNED_IN, ended)
+    error, requests = fed(core().status(), *SIGNED_IN, ended, *SIGNED_IN, ended)
     assert isinstance(error, RefusedError)
     assert error.reason == "TokenInvalid"
-    assert len(asked) == 6
+    assert len(requests) == 6
 
 
 def test_threads_that_share_a_mailbox_sign_in_once_when_the_token_expires() -> None:
@@ -196,9 +196,9 @@ def test_threads_that_share_a_mailbox_sign_in_once_when_the_token_expires() -> N
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nHost: evil.com", "🤝", "x" * 2049, 1, None, {}])
 def test_an_invalid_token_is_not_sent(token: object) -> None:
-    error, asked = fed(core().status(), SIGNED_IN[0], said(token))
+    error, requests = fed(core().status(), SIGNED_IN[0], said(token))
     assert isinstance(error, UnexpectedAnswerError)
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_a_name_is_percent_encoded_in_the_path() -> None:
@@ -210,19 +210,19 @@ def test_a_name_is_percent_encoded_in_the_path() -> None:
 
 
 def test_a_host_with_an_untrusted_certificate_is_not_asked_again() -> None:
-    error, asked = fed(core().status(), NoAnswer("The certificate …", untrusted=True))
+    error, requests = fed(core().status(), NoAnswer("The certificate …", untrusted=True))
     assert isinstance(error, UntrustedHostError)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_a_retry_pauses_once_before_its_first_request() -> None:
     away = NoAnswer("away")
-    _, asked = fed(core().status(), away, SIGNED_IN[0], away, *SIGNED_IN, STATUS)
-    assert [it.pause for it in asked] == [0, 1, 0, 2, 0, 0]
+    _, requests = fed(core().status(), away, SIGNED_IN[0], away, *SIGNED_IN, STATUS)
+    assert [it.pause for it in requests] == [0, 1, 0, 2, 0, 0]
     later = core()
     fed(later.status(), *SIGNED_IN, STATUS)
-    error, asked = fed(later.status(), problem(401, "TokenInvalid"), away, SIGNED_IN[0], away, *SIGNED_IN, away)
-    assert [it.pause for it in asked] == [0, 0, 1, 0, 2, 0, 0]
+    error, requests = fed(later.status(), problem(401, "TokenInvalid"), away, SIGNED_IN[0], away, *SIGNED_IN, away)
+    assert [it.pause for it in requests] == [0, 0, 1, 0, 2, 0, 0]
     assert isinstance(error, UnavailableError)
 
 

@@ -61,7 +61,7 @@ def test_a_message_that_a_receiver_would_refuse_has_the_receivers_reason(api: Ap
 def test_a_body_that_is_not_json_is_refused_before_any_request(host: Host, mailbox: Any, body: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         mailbox.send("receiver.example", "Hello@Host", body, token="t1")
-    assert host.asked == []
+    assert host.requests == []
 
 
 def test_a_message_repeated_after_a_lost_response_is_sent_once(host: Host, api: ApiStack, mailbox: Any) -> None:

@@ -82,21 +82,21 @@ def test_an_operation_has_a_method_or_a_reason_to_have_none(does: str, api: ApiS
     api.file("{}")
     if does in BEFORE:
         BEFORE[does](mailbox)
-    host.asked.clear()
+    host.requests.clear()
     CALLS[does](mailbox)
-    assert does in asked(host)
+    assert does in requests(host)
 
 
 def test_every_call_and_reason_here_is_of_an_operation() -> None:
     assert CALLS.keys() | NO_METHOD.keys() == {operation.id for operation in OPERATIONS}
 
 
-def asked(host: Host) -> set[str]:
-    """The operations that were asked for."""
+def requests(host: Host) -> set[str]:
+    """The requested operations."""
     routes = [(each.id, Route(each.method, each.path, not_called)) for each in OPERATIONS]
     return {
         name
-        for request in host.asked
+        for request in host.requests
         for name, route in routes
         if route.method == request.method and route.match(request.url.path.split("/")[1:]) is not None
     }

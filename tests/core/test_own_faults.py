@@ -61,8 +61,8 @@ def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Depl
         s3.put_object(Bucket="no-bucket", Key="somebody.example", Body=b"")
     with pytest.raises(ClientError), passing_faults():
         sqs.send_message(QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/none", MessageBody="x")
-    told = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
-    assert told == [
+    sentences = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
+    assert sentences == [
         "table gone: it is not there (dynamodb:GetItem)",
         "table gone too: it is not there (dynamodb:TransactWriteItems)",
         "bucket no-bucket: it is not there (s3:PutObject)",

@@ -25,14 +25,14 @@ def pool() -> Iterator[Executor]:
 def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(
     pool: Executor, many: int, patience: float
 ) -> None:
-    asked: list[int] = []
+    processed: list[int] = []
 
     def step(item: int) -> int:
-        asked.append(item)
+        processed.append(item)
         return -item
 
     assert side_by_side(pool, step, range(many), patience_seconds=patience) == [-item for item in range(many)]
-    assert sorted(asked) == list(range(many))
+    assert sorted(processed) == list(range(many))
 
 
 class Counted(ThreadPoolExecutor):
@@ -97,6 +97,6 @@ def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float)
 
 @PATIENCE
 def test_without_threads_all_is_done_in_turn(patience: float) -> None:
-    asked: list[int] = []
-    side_by_side(SerialExecutor(), asked.append, range(100), patience_seconds=patience)
-    assert asked == list(range(100))
+    processed: list[int] = []
+    side_by_side(SerialExecutor(), processed.append, range(100), patience_seconds=patience)
+    assert processed == list(range(100))

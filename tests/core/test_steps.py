@@ -33,14 +33,14 @@ def total(*questions: str) -> Steps:
 
 
 def test_each_question_is_answered_in_turn(driven: Drive) -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def answer(question: str) -> int:
-        asked.append(question)
+        questions.append(question)
         return len(question)
 
     assert driven(total("a", "bb", "ccc"), answer) == 6
-    assert asked == ["a", "bb", "ccc"]
+    assert questions == ["a", "bb", "ccc"]
 
 
 def test_steps_that_ask_nothing_have_a_result(driven: Drive) -> None:

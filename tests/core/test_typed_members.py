@@ -25,7 +25,7 @@ def test_a_flag_that_is_left_out_is_false() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "message"),
     [
         (lambda: GIVEN.text("whole"), "whole of a thing must be a string"),
         (lambda: GIVEN.whole("flag"), "flag of a thing must be an integer"),
@@ -38,6 +38,6 @@ def test_a_flag_that_is_left_out_is_false() -> None:
         (lambda: Members({"form": 2}, "a thing").check_form(1), "a thing has form 2; this release reads form 1"),
     ],
 )
-def test_anything_else_is_told_by_name(read: Callable[[], Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_anything_else_is_told_by_name(read: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         read()

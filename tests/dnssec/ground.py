@@ -40,11 +40,11 @@ class Verdicts(NamedTuple):
         for peer, said in ((Peer.UNBOUND, self.unbound), (Peer.DELV, self.delv), (Peer.OURS, self.ours)):
             expected = case.expected_of(peer)
             if said.status is not expected or said.gives not in (None, case.gives):
-                found.append(f"{peer}: {_told(said)}, not {expected}")
+                found.append(f"{peer}: {_as_text(said)}, not {expected}")
         return found
 
 
-def _told(said: Said) -> str:
+def _as_text(said: Said) -> str:
     return ", ".join(filter(None, (said.status, said.gives, said.why)))
 
 

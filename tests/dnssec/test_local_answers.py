@@ -69,7 +69,7 @@ def port(programs: None, tree: ZoneTree, tmp_path_factory: pytest.TempPathFactor
         yield port
 
 
-def told(section: Sequence[dns.rrset.RRset]) -> list[str]:
+def as_text(section: Sequence[dns.rrset.RRset]) -> list[str]:
     """The records in text; their order and TTLs left aside, and name servers, which need not be told, left out."""
     sets = [it for it in section if NS not in (it.rdtype, it.covers)]
     return sorted(f"{it.name} {it.rdtype.name} {record}" for it in sets for record in it)
@@ -83,7 +83,7 @@ def test_an_answer_is_that_of_bind(port: int, tree: ZoneTree, relative: str, rdt
     theirs = dns.query.tcp(query, HOST, timeout=30, port=port)
     ours = answer(tree.zones(), name, rdtype)
     assert ours.rcode == theirs.rcode()
-    assert (told(ours.answer), told(ours.authority)) == (told(theirs.answer), told(theirs.authority))
+    assert (as_text(ours.answer), as_text(ours.authority)) == (as_text(theirs.answer), as_text(theirs.authority))
 
 
 def test_a_name_that_a_dname_makes_too_long_is_among_them(tree: ZoneTree) -> None:

@@ -32,7 +32,7 @@ _FINDINGS = range(6, 13)
 
 def unbound_says(name: dns.name.Name, rdtype: RdataType, port: int) -> Said:
     """unbound's verdict: AD, no AD, or SERVFAIL."""
-    answer = _asked(name, rdtype, port, dns.flags.AD)
+    answer = _answer_of(name, rdtype, port, dns.flags.AD)
     if answer.rcode() == dns.rcode.SERVFAIL:
         errors = [option for option in answer.options if isinstance(option, dns.edns.EDEOption)]
         status = Status.BOGUS if any(error.code in _FINDINGS for error in errors) else Status.INDETERMINATE
@@ -43,7 +43,7 @@ def unbound_says(name: dns.name.Name, rdtype: RdataType, port: int) -> Said:
 
 def delivered(name: dns.name.Name, rdtype: RdataType, port: int) -> Gives:
     """What the resolver hands to those who check for themselves (CD). Anything but data or absence is an error."""
-    answer = _asked(name, rdtype, port, dns.flags.CD)
+    answer = _answer_of(name, rdtype, port, dns.flags.CD)
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise RuntimeError(f"{name} {rdtype.name}: {dns.rcode.to_text(answer.rcode())}")
     return _gives(answer, rdtype)
@@ -94,7 +94,7 @@ def anchors_for_delv(anchors: str, file: Path) -> None:
     file.write_text("\n".join(["trust-anchors {", *lines, "};", ""]))
 
 
-def _asked(name: dns.name.Name, rdtype: RdataType, port: int, flag: dns.flags.Flag) -> dns.message.Message:
+def _answer_of(name: dns.name.Name, rdtype: RdataType, port: int, flag: dns.flags.Flag) -> dns.message.Message:
     query = dns.message.make_query(name, rdtype, want_dnssec=True, payload=1232)
     query.flags |= flag
     answer, _ = dns.query.udp_with_fallback(query, HOST, timeout=_SECONDS, port=port)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-LETTERS, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
+PULL, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(
     assert story.post(envelope)[0] == 200
     story.find_filed(demo_stack.receiver, RECEIVER, envelope)
 
-    assert "came home" in run(LETTERS)
+    assert "came home" in run(PULL)
     assert demo_stack.receiver.filed(BOB) == []
     run(DOMAIN)
     assert demo_stack.receiver.filed(RECEIVER) == []
@@ -79,7 +79,7 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(
     assert "0 flaws" in run(VERIFY)
 
     find(demo_stack, write(demo_stack, https, "kept where it waited"))
-    run(LETTERS.replace("--home mail", "--home service"))
+    run(PULL.replace("--home mail", "--home service"))
     assert demo_stack.receiver.filed(BOB) == []
     there = f"https://dm3.{RECEIVER}/{BOB}"
     run(f"postroom archive move --to back --remove --key {BOB}.json --home {there}")
@@ -101,7 +101,7 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
     )
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1})
     find(demo_stack, Dm3Sent(envelope, ()))
-    assert "1 of them set aside: SenderSignatureInvalid" in run(LETTERS)
+    assert "1 of them set aside: SenderSignatureInvalid" in run(PULL)
     assert "set aside: SenderSignatureInvalid" in run(ASIDE)
     assert demo_stack.receiver.filed(BOB) == []
 

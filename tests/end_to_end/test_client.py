@@ -1,4 +1,4 @@
-"""An owner's program reads what came through the real door, over real HTTPS, and says that it has it."""
+"""An owner's program reads messages that came through the real inbox, over HTTPS, and acknowledges them."""
 
 import asyncio
 import json

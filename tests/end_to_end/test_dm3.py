@@ -34,7 +34,7 @@ def write(demo_stack: DemoStack, https: HttpsClient, text: str, sender: str = AL
     who = Dm3Sender(sender, demo_stack.names.users[sender], demo_stack.names.profiles, https)
 
     def send() -> Dm3Sent | None:
-        # A look-up at the door has a second; on a busy machine the first of them may take longer.
+        # A look-up in the inbox has a second; on a busy machine the first one may take longer.
         sent = who.send(Dm3Draft(BOB, text))
         return None if sent.fate is SendOutcome.NOT_NOW else sent
 

@@ -1,7 +1,7 @@
 """The rules of a mailbox (tests/http/machine.py), played over HTTPS at a real deployment of the local stack.
 
-Messages are filed by hand, as late as the rules wish, and by the real door and worker. Few examples are played; more by
-`MACHINE_EXAMPLES=50`.
+Messages are filed by hand, as late as the rules wish, and by the real inbox and worker. Few examples are played; more
+by `MACHINE_EXAMPLES=50`.
 """
 
 import json
@@ -102,7 +102,7 @@ class FarMailbox(MailboxMachine):
         self._far.clear()
 
     @rule(target=MailboxMachine.filed)
-    def deliver_at_the_door(self) -> str:
+    def deliver_to_the_inbox(self) -> str:
         """A message by the real way: posted, queued, verified, filed by the worker."""
         sent = self._story.envelope(self._story.demo_stack.sender, {"Text": "Good morning"}, to=SHOP)
         known = {row.key for row in self._office.rows()}

@@ -75,7 +75,7 @@ OWN = {
 }
 
 NOT_OWN = {
-    # The door files nothing, reads nobody's mail, and signs for no domain.
+    # The inbox files nothing, reads no mail, and signs for no domain.
     "InboxFunction": [FILE, READ_MAIL, send("Courier"), put_object("seg/x"), get_secret("SigningKeys")],
     # The worker takes no messages in, signs nothing that goes out, and sets nothing.
     "WorkerFunction": [
@@ -89,7 +89,7 @@ NOT_OWN = {
     "DeadLetterFunction": [DIRECTORY, READ_MAIL, send("Claims"), put_object("seg/x"), get_secret("SigningKeys")],
     # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
-    # The counter shows and acknowledges: it files nothing, and signs for no domain.
+    # The mailbox API lists and acknowledges: it files nothing, and signs for no domain.
     "MailboxFunction": [FILE, get_secret("SigningKeys"), get_secret("DeliveryServiceKeys"), put_object("seg/x")],
     "CompactJob": [
         FILE,
@@ -147,7 +147,7 @@ def test_what_is_anothers_is_denied(deployment: LocalDeployment, who: str, call:
 
 
 KEYED = [
-    # The counter sets nothing of domains, nor of anybody's count; the door looks at counts alone.
+    # The mailbox API sets nothing of domains or quotas; the inbox reads quotas only.
     ("MailboxFunction", "dynamodb:PutItem", "DirectoryTable", "domain#evil.example"),
     ("MailboxFunction", "dynamodb:UpdateItem", "DirectoryTable", "domain#receiver.example"),
     ("MailboxFunction", "dynamodb:DeleteItem", "DirectoryTable", "mailbox#receiver.example"),

@@ -176,7 +176,9 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     receiver.secret = made["secret"]
     code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
     assert recorded.ask("POST", f"{targets}/{made['id']}/verify", {"code": code}, token).status_code == 200
-    until("the letter is taken", lambda: alice.send(Dm3Draft(BOB, "good morning")).fate is SendOutcome.TAKEN or None)
+    until(
+        "the message is accepted", lambda: alice.send(Dm3Draft(BOB, "good morning")).fate is SendOutcome.TAKEN or None
+    )
     until("it is filed, with a postmark", lambda: recorded.demo_deployment.filed(BOB) or None)
     sent = story.envelope(demo_stack.sender, {"Text": "Good morning"}, to=SAFE)
     assert recorded.ask("POST", f"{at}/inbox", sent).status_code == 200

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("demo")
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "storage.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 ARCHIVE, KEY = "archive.example", PrivateKey.generate("ed25519")
-KEEPER = "keeper.example"
+OWNER = "storage.example"
 """Stands for the page's mailbox: in this stack, other tests use that one with other keys."""
 
 
@@ -46,7 +46,7 @@ def values(text: str, count: int) -> tuple[list[Any], str]:
 def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path: Path) -> None:
     script = "\n".join([*SIGNING_IN[:2], *BLOCKS])
     for before in ("/", "open "):
-        script = script.replace(f"{before}{RECEIVER}", f"{before}{KEEPER}")
+        script = script.replace(f"{before}{RECEIVER}", f"{before}{OWNER}")
     printed = shell(script)
     (kept, deleted, listed, use, joined), rest = values(printed[printed.index('{"key"') :], 5)
     assert (kept["size"], deleted, listed["containers"]) == (12, None, [])

@@ -57,7 +57,7 @@ class MailboxMachine(RuleBasedStateMachine):
     # --- what comes in -----------------------------------------------------------------------------------------------
     @rule(target=filed, many=st.integers(1, 4), late=st.sampled_from([0, 30, 1000]))
     def deliver(self, many: int, late: int) -> MultipleResults[str]:
-        """A batch, whose messages may have come in at the door a while before they are filed."""
+        """A batch, whose messages may have arrived at the inbox a while before they are filed."""
         self.api.clock.now += 1
         texts = [json.dumps({"n": number, "at": self.api.clock.now}) for number in range(many)]
         made = self.api.file(*texts, at=self.api.clock.now - NOW - late)

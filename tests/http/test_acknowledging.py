@@ -84,7 +84,7 @@ def test_an_acknowledgement_of_another_media_type_is_refused(owner: Owner) -> No
 
 
 def envelope(number: int, **metadata: str) -> str:
-    """A letter of dm3 as it is filed; what the metadata say of its hash is the reference's own."""
+    """A dm3 message as it is filed; what the metadata say of its hash is the reference's own."""
     said_of_it = {"version": "v1", "deliveryInformation": "sealed", "signature": "AA==", **metadata}
     return json.dumps({"message": f"sealed {number}", "metadata": said_of_it, "postmark": "sealed"})
 

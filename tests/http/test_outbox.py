@@ -248,7 +248,7 @@ def test_after_a_crash_at_any_call_a_repeated_token_sends_the_message(api: ApiSt
     assert message.carrier in {each.carrier for each in found}
 
 
-# --- what a door would refuse ---------------------------------------------------------------------------------------
+# --- what an inbox would refuse -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

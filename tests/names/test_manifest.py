@@ -132,11 +132,11 @@ class Hosts:
     """The web as the directory sees it: URL → status and body, or a fault; what is not there does not exist."""
 
     def __init__(self, pages: dict[str, tuple[int, bytes] | NotNowError]) -> None:
-        self.pages, self.asked, self.now = pages, [], 1_000_000.0
-        self.asked: list[str] = []
+        self.pages, self.requests, self.now = pages, [], 1_000_000.0
+        self.requests: list[str] = []
 
     def get(self, url: str, accept: str) -> HttpsResponse:
-        self.asked.append(url)
+        self.requests.append(url)
         page = self.pages.get(url, NoSuchHostError(OUTBOUND_FAILED, "there is no such host"))
         if isinstance(page, NotNowError):
             raise page
@@ -158,26 +158,26 @@ def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
 def test_the_manifest_stands_at_the_host_nlweb() -> None:
     hosts = Hosts({NLWEB: (200, PRINTED), PW: (200, b"")})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
-    assert hosts.asked == [NLWEB]
+    assert hosts.requests == [NLWEB]
 
 
 @pytest.mark.parametrize("domain", ["sender.4ever", "127.0x1", "localhost"])
 def test_what_cannot_be_reached_has_no_manifest_and_is_not_asked(domain: str) -> None:
     hosts = Hosts({})
     found = directory(hosts).feedback_of(domain)
-    assert (found.domain, found.said, hosts.asked) == (None, False, [])
+    assert (found.domain, found.said, hosts.requests) == (None, False, [])
 
 
 def test_it_stands_at_pw_where_there_is_no_host_nlweb() -> None:
     hosts = Hosts({PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
-    assert hosts.asked == [NLWEB, PW]
+    assert hosts.requests == [NLWEB, PW]
 
 
 def test_pw_is_not_asked_where_nlweb_is_there_but_has_no_manifest() -> None:
     hosts = Hosts({NLWEB: (404, b""), PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") is None
-    assert hosts.asked == [NLWEB]
+    assert hosts.requests == [NLWEB]
 
 
 def test_a_domain_without_hosts_has_no_feedback() -> None:
@@ -206,7 +206,7 @@ def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tup
         assert caught.value.reason is OUTBOUND_FAILED
         said.add(caught.value.detail)
     assert len(said) == 1
-    assert hosts.asked == [NLWEB]
+    assert hosts.requests == [NLWEB]
     hosts.pages[NLWEB] = (200, PRINTED)
     hosts.now += 1
     assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
@@ -216,7 +216,7 @@ def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tup
 def test_what_is_no_host_name_is_not_asked(domain: str) -> None:
     hosts = Hosts({})
     assert directory(hosts).feedback_domain_of(domain) is None
-    assert hosts.asked == []
+    assert hosts.requests == []
 
 
 @pytest.mark.parametrize(("body", "seconds"), [(PRINTED, 3600), (b"", 300)], ids=["named", "nobody named"])
@@ -226,10 +226,10 @@ def test_an_answer_is_kept_for_its_time_and_no_longer(body: bytes, seconds: int)
     first = ours.feedback_domain_of("any-sender.com")
     hosts.now += seconds - 1
     assert ours.feedback_domain_of("any-sender.com") == first
-    assert len(hosts.asked) == 1
+    assert len(hosts.requests) == 1
     hosts.now += 1
     ours.feedback_domain_of("any-sender.com")
-    assert len(hosts.asked) == 2
+    assert len(hosts.requests) == 2
 
 
 def test_domains_are_remembered_apart_and_only_so_many() -> None:
@@ -238,7 +238,7 @@ def test_domains_are_remembered_apart_and_only_so_many() -> None:
     ours = directory(hosts, most=2)
     for name in "abcbca":
         assert ours.feedback_domain_of(f"{name}.example") == f"b-{name}.example"
-    assert hosts.asked == [page("a"), page("b"), page("c"), page("a")]
+    assert hosts.requests == [page("a"), page("b"), page("c"), page("a")]
 
 
 def test_failures_are_remembered_apart_and_only_so_many_and_push_no_answer_out() -> None:
@@ -250,4 +250,4 @@ def test_failures_are_remembered_apart_and_only_so_many_and_push_no_answer_out()
         with pytest.raises(NotNowError):
             ours.feedback_of(f"{name}.example")
     ours.feedback_of("good.example")
-    assert hosts.asked == [page("good"), page("a"), page("b"), page("c"), page("a")]
+    assert hosts.requests == [page("good"), page("a"), page("b"), page("c"), page("a")]

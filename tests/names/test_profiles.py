@@ -30,12 +30,12 @@ class Counted(MemoryRegistry):
 
     def __init__(self, texts: dict[str, dict[str, str]]) -> None:
         super().__init__(texts)
-        self.asked: list[str] = []
+        self.looked_up: list[str] = []
         self.down = False
         self.now = 1_000_000.0
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        self.asked.append(name)
+        self.looked_up.append(name)
         if self.down:
             raise NotNowError(PROFILE_LOOKUP_FAILED, "down")
         return super().text(name, key)
@@ -84,7 +84,7 @@ def test_one_name_may_be_a_user_and_a_service(registry: Counted) -> None:
 def test_a_name_is_normalised_and_asked_for_once(registry: Counted) -> None:
     ours = profiles(registry)
     assert ours.user("ALICE.eth") == ours.user("Alice.eth") == ALICE
-    assert registry.asked == ["alice.eth"]
+    assert registry.looked_up == ["alice.eth"]
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
     registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     registry.now += 29
     assert reason_for(ours, name) is reason
-    assert registry.asked == [name]
+    assert registry.looked_up == [name]
     registry.now += 1
     assert ours.user(name) == ALICE
 
 
 def test_what_is_no_name_is_not_asked_for(registry: Counted) -> None:
     assert reason_for(profiles(registry), "not a name") is NAME_INVALID
-    assert registry.asked == []
+    assert registry.looked_up == []
 
 
 def test_a_profile_is_kept_for_its_time_and_no_longer(registry: Counted) -> None:
@@ -151,12 +151,12 @@ def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registr
         ours.user(name)
     for number in range(3):
         reason_for(ours, f"{number}.eth")
-    registry.asked.clear()
+    registry.looked_up.clear()
     for name in ("alice.eth", "b.eth", "c.eth", "b.eth", "alice.eth"):
         ours.user(name)
     for number in (2, 1, 0):
         reason_for(ours, f"{number}.eth")
-    assert registry.asked == ["c.eth", "alice.eth", "0.eth"]
+    assert registry.looked_up == ["c.eth", "alice.eth", "0.eth"]
 
 
 def test_profiles_leave_memory_when_they_are_too_long_together(
@@ -168,7 +168,7 @@ def test_profiles_leave_memory_when_they_are_too_long_together(
     ours = profiles(registry)
     for name in ("alice.eth", "b.eth", "alice.eth", "c.eth", "alice.eth", "b.eth"):
         ours.user(name)
-    assert registry.asked == ["alice.eth", "b.eth", "c.eth", "b.eth"]
+    assert registry.looked_up == ["alice.eth", "b.eth", "c.eth", "b.eth"]
 
 
 def test_a_fresh_profile_is_one_of_now_or_of_two_seconds_ago(registry: Counted) -> None:

@@ -672,10 +672,10 @@ def test_a_look_up_that_nobody_answers_is_indeterminate(judge, server, resolvers
 
 def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
     """An unsigned answer at a deep name: each name above it may be that of an unsigned zone, and none says so."""
-    asked = []
+    questions = []
 
     def count(question):
-        asked.append(question)
+        questions.append(question)
         message = message_of(ask(question))
         if len(question.name) > 3:
             text = ["TXT", "unsigned"] if question.rdtype == TXT else ["CNAME", "."]
@@ -683,16 +683,16 @@ def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
         return answer_of(message)
 
     def look_up(labels):
-        asked.clear()
+        questions.clear()
         name = dns.name.from_text(".".join(["a"] * labels + ["sender.example"]))
         return drive(walk(name, TXT, anchors, time.time()), count)
 
     # Of the root, example and sender.example: their keys, and DS of two of them; and the TXT itself.
     most = MAX_QUESTIONS - 6
     assert isinstance(look_up(most), Bogus)
-    assert len(asked) == MAX_QUESTIONS
+    assert len(questions) == MAX_QUESTIONS
     assert look_up(most + 1) == Indeterminate(DNSSEC_TOO_COSTLY, f"more than {MAX_QUESTIONS} questions would be needed")
-    assert len(asked) == MAX_QUESTIONS
+    assert len(questions) == MAX_QUESTIONS
 
 
 def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchors):
@@ -709,11 +709,11 @@ def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchor
 
 def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, forge):
     """Each may be that of a zone, and is looked into once."""
-    asked = []
+    questions = []
 
     def name_them_all(message):
         [question] = message.question
-        asked.append(question)
+        questions.append(question)
         if len(question.name) <= 3:
             return
         records, [signature] = forge(f"{question.name} 60 TXT x")
@@ -728,7 +728,7 @@ def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, for
 
     name = ".".join(["a"] * 40 + ["sender.example"])
     assert isinstance(judge(name, ask=meddle(name_them_all)), Bogus)
-    assert len(asked) <= 2 * MAX_QUESTIONS
+    assert len(questions) <= 2 * MAX_QUESTIONS
 
 
 def test_so_many_steps_are_taken_and_no_more():

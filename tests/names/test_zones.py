@@ -134,30 +134,30 @@ def test_denials_are_remembered_as_long_as_they_are_not_too_large_together():
 
 
 @pytest.fixture
-def asked():
+def questions():
     return []
 
 
 @pytest.fixture
-def judge_knowing(ask, anchors, asked):
+def judge_knowing(ask, anchors, questions):
     known, now = KnownZones(), time.time()
 
     def asking(question):
-        asked.append(str(question))
+        questions.append(str(question))
         return ask(question)
 
     def judge(name, rdtype=TXT, anchors=anchors, seconds=0):
-        del asked[:]
+        del questions[:]
         return validate(dns.name.from_text(name), rdtype, anchors, asking, now + seconds, known=known)
 
     return judge
 
 
-def test_a_remembered_denial_has_the_evidence_and_the_end_of_the_first(judge_knowing, asked):
+def test_a_remembered_denial_has_the_evidence_and_the_end_of_the_first(judge_knowing, questions):
     first = judge_knowing("none.sender.example")
     assert isinstance(first, Absent)
     second = judge_knowing("noon.sender.example", seconds=9)
-    assert asked == []
+    assert questions == []
     assert (second.kind, second.ttl, second.evidence.deniers) == (first.kind, first.ttl - 9, first.evidence.deniers)
     assert second.evidence.owner == "noon.sender.example."
 
@@ -178,11 +178,11 @@ def test_other_types_at_a_name_are_found_among_remembered_denials(judge_knowing,
     assert isinstance(judge_knowing("k.sender.example"), Secure)
 
 
-def test_a_denial_is_not_remembered_of_other_types(judge_knowing, asked):
+def test_a_denial_is_not_remembered_of_other_types(judge_knowing, questions):
     """Servers that sign each answer anew may list fewer types than there are."""
     assert isinstance(judge_knowing("sender.example"), Absent)
     assert isinstance(judge_knowing("sender.example", MX), Absent)
-    assert asked == ["sender.example. MX"]
+    assert questions == ["sender.example. MX"]
 
 
 def test_of_an_answer_only_those_records_are_remembered_that_deny_something(anchors, tree, ask):
@@ -219,12 +219,12 @@ def test_what_is_remembered_leaves_enough_hashes_to_prove_what_is_not_there(anch
     assert isinstance(verdict, Absent)
 
 
-def test_below_a_delegation_without_ds_nothing_is_asked(judge_knowing, tree, asked):
+def test_below_a_delegation_without_ds_nothing_is_asked(judge_knowing, tree, questions):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     first = judge_knowing("pk1._domainkey.plain.example")
     assert isinstance(first, Insecure)
     assert judge_knowing("anything.plain.example") == first
-    assert asked == []
+    assert questions == []
     assert isinstance(judge_knowing("example"), Absent)
     assert isinstance(judge_knowing("plain.example", DS), Absent), "which the zone above knows"
 

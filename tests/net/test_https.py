@@ -227,38 +227,38 @@ def test_nothing_is_connected_to_where_the_address_is_private(serve, ca_file) ->
         assert server.connections == 0
 
 
-def connecting_elsewhere(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+def connecting_elsewhere(monkeypatch: pytest.MonkeyPatch, connected: list[str]) -> None:
     """Stand in for the network: whatever address is asked for, the connection ends on this machine."""
     connect = httpcore.SyncBackend.connect_tcp
 
     def connect_tcp(self: httpcore.SyncBackend, host: str, *rest: object) -> httpcore.NetworkStream:
-        asked.append(host)
+        connected.append(host)
         return connect(self, "127.0.0.1", *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect_tcp)
 
 
 def test_only_the_public_ones_of_several_addresses_are_tried(ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    asked: list[str] = []
+    connected: list[str] = []
 
     def connect_tcp(self: httpcore.SyncBackend, host: str, *rest: object) -> httpcore.NetworkStream:
-        asked.append(host)
+        connected.append(host)
         raise httpcore.ConnectError
 
     monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect_tcp)
     answers = ["10.0.0.1", "8.8.8.8", "nonsense", "::ffff:127.0.0.1", "2606:4700::1111"]
     ours = client(443, ca_file, allow_private=False, resolve=lambda _: answers)
     failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
-    assert asked == ["8.8.8.8", "2606:4700::1111"]
+    assert connected == ["8.8.8.8", "2606:4700::1111"]
 
 
 def test_the_address_connected_to_is_what_counts(serve, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    asked: list[str] = []
-    connecting_elsewhere(monkeypatch, asked)
+    connected: list[str] = []
+    connecting_elsewhere(monkeypatch, connected)
     with serve(answering(ok(b"secret"))) as server:
         ours = client(server.port, ca_file, allow_private=False, resolve=lambda _: ["8.8.8.8"])
         failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
-    assert asked == ["8.8.8.8"]
+    assert connected == ["8.8.8.8"]
     assert server.requests == []
 
 

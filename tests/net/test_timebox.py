@@ -1,4 +1,4 @@
-"""Look-ups at the dm3 door take no longer than their time (decision "Acceptance")."""
+"""The time limit of look-ups in the dm3 inbox (decision "Acceptance")."""
 
 import json
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ class Slow(MemoryRegistry):
     def __init__(self) -> None:
         super().__init__()
         self.let_go = Event()
-        self.asked: list[str] = []
+        self.looked_up: list[str] = []
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        self.asked.append(name)
+        self.looked_up.append(name)
         assert self.let_go.wait(LONG)
         return super().text(name, key)
 
@@ -109,7 +109,7 @@ def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecu
     for _ in range(2):
         with pytest.raises(TheirError, match="ProfileUnknown"):
             TimeBox(pool, LONG).call(lambda: profiles.user(ALICE))
-    assert slow.asked == [ALICE]
+    assert slow.looked_up == [ALICE]
 
 
 def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
@@ -130,5 +130,5 @@ def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
     assert stack.deployed.dump() == before
     slow.let_go.set()
     assert submitted(LONG)["result"] == "accepted"
-    assert slow.asked == [BOB, ALICE]
+    assert slow.looked_up == [BOB, ALICE]
     assert ALICE not in json.dumps(refused)

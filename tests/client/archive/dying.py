@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.protocols.dm3.stored_mail import ALICE, deletion, letter
+from tests.protocols.dm3.stored_mail import ALICE, deletion, stored_message
 
 from postroom.client.archive import FolderHome
 from postroom.client.archive.filing import ArchiveFiling, run
@@ -21,13 +21,17 @@ from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope
 
 DIED = 77
-SIZE = len(letter("a").encode())
-BEFORE = [letter(text, at) for at, text in enumerate("bcdef", 20)]
+SIZE = len(stored_message("a").encode())
+BEFORE = [stored_message(text, at) for at, text in enumerate("bcdef", 20)]
 """What is there: a full chunk, and one that is not."""
-BROUGHT = [letter("a", 1), deletion(BEFORE[0], 60), *(letter(text, at) for at, text in enumerate("ghi", 30))]
+BROUGHT = [
+    stored_message("a", 1),
+    deletion(BEFORE[0], 60),
+    *(stored_message(text, at) for at, text in enumerate("ghi", 30)),
+]
 """It moves the last chunk, has the full one written again, and begins another."""
 CAROL = "carol.eth"
-FROM_CAROL = [letter("from carol", sender=CAROL)]
+FROM_CAROL = [stored_message("from carol", sender=CAROL)]
 
 filing = ArchiveFiling(
     root_key(b"bob's signature"), StorageKey(bytes(32)), partial(os.urandom, 12), 4 * SIZE + 200, True

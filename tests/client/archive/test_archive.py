@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, delivered
 from tests.protocols.dm3.known import refused
-from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_message, texts_of
 
 from postroom.client.archive import ConflictError, HomeObject, MemoryHome
 from postroom.client.archive.filing import MAX_ROUNDS
@@ -23,8 +23,8 @@ def test_stored_messages_are_found_by_partner_and_by_time() -> None:
     mine.store([delivered("second", 2), delivered("from carol", 1, "carol.eth"), delivered("first", 1)])
     mine.store([delivered("mine", 3, BOB, ALICE)])
     assert mine.conversations() == (ALICE, "carol.eth")
-    assert told(mine.open("Alice.eth")) == ["first", "second", "mine"]
-    assert told(mine.open("carol.eth")) == ["from carol"]
+    assert texts_of(mine.open("Alice.eth")) == ["first", "second", "mine"]
+    assert texts_of(mine.open("carol.eth")) == ["from carol"]
 
 
 def test_storing_nothing_writes_nothing() -> None:
@@ -54,8 +54,8 @@ def test_an_edit_replaces_the_old_version_if_history_is_off() -> None:
     keeping, replacing = archive(), archive(keep_history=False)
     for mine in (keeping, replacing):
         mine.store([HELLO, last])
-    assert told(keeping.open(ALICE)) == ["hello", "hello!"]
-    assert told(replacing.open(ALICE)) == ["† EDIT", "hello!"]
+    assert texts_of(keeping.open(ALICE)) == ["hello", "hello!"]
+    assert texts_of(replacing.open(ALICE)) == ["† EDIT", "hello!"]
 
 
 def test_no_container_holds_deleted_messages() -> None:
@@ -64,25 +64,32 @@ def test_no_container_holds_deleted_messages() -> None:
     [entry] = mine.open(ALICE)
     mine.store([delivered("", 1, kind=MessageType.DELETE_REQUEST, about=entry.message_hash)])
     opened = [STORAGE_KEY.open(sealed, key) for key, sealed in home.containers().items()]
-    assert told(mine.open(ALICE)) == ["† DELETE_REQUEST", ""]
+    assert texts_of(mine.open(ALICE)) == ["† DELETE_REQUEST", ""]
     assert not any(b"a secret" in text for text in opened)
 
 
 def test_a_deletion_dated_before_its_message_takes_effect_when_read() -> None:
     mine = archive(chunk_bytes=500_000)
-    late = letter("late", 9)
-    for entry in (deletion(late, 1), letter("x" * 500_000, 2), letter("y" * 500_000, 3), late):
+    late = stored_message("late", 9)
+    for entry in (deletion(late, 1), stored_message("x" * 500_000, 2), stored_message("y" * 500_000, 3), late):
         mine.store([entry])
-    assert told(mine.open(ALICE))[-1] == "† DELETE_REQUEST"
+    assert texts_of(mine.open(ALICE))[-1] == "† DELETE_REQUEST"
 
 
 def test_old_versions_in_other_chunks_are_replaced() -> None:
     mine = archive(chunk_bytes=500_000, keep_history=False)
-    first = letter("first", 1)
-    filler = [letter(text * 500_000, 20 + at) for at, text in enumerate("xyz")]
+    first = stored_message("first", 1)
+    filler = [stored_message(text * 500_000, 20 + at) for at, text in enumerate("xyz")]
     for entry in (edit(first, "second", 2), filler[0], first, filler[1], edit(first, "third", 30), filler[2]):
         mine.store([entry])
-    assert [text[:6] for text in told(mine.open(ALICE))] == ["† EDIT", "† EDIT", "xxxxxx", "yyyyyy", "zzzzzz", "third"]
+    assert [text[:6] for text in texts_of(mine.open(ALICE))] == [
+        "† EDIT",
+        "† EDIT",
+        "xxxxxx",
+        "yyyyyy",
+        "zzzzzz",
+        "third",
+    ]
     assert isinstance(mine.home, MemoryHome)
     texts = [STORAGE_KEY.open(sealed, key) for key, sealed in mine.home.containers().items()]
     assert not any(b'"second"' in text for text in texts)
@@ -91,7 +98,7 @@ def test_old_versions_in_other_chunks_are_replaced() -> None:
 def test_a_message_with_an_invalid_sender_is_refused_before_anything_is_stored() -> None:
     mine = archive(home := MemoryHome())
     with pytest.raises(TheirError) as caught:
-        mine.store([HELLO, letter("hello", sender="a..b", unverified=True)])
+        mine.store([HELLO, stored_message("hello", sender="a..b", unverified=True)])
     refused(caught, NAME_INVALID)
     assert home.containers() == {}
 
@@ -103,9 +110,9 @@ def test_the_size_of_a_chunk_is_that_of_the_specification() -> None:
 
 def test_storing_new_messages_reads_the_last_chunk_only() -> None:
     mine = archive(home := Counting(), chunk_bytes=500_000)
-    mine.store([letter(text * 400_000, at) for at, text in enumerate("abcdef")])
+    mine.store([stored_message(text * 400_000, at) for at, text in enumerate("abcdef")])
     home.got.clear()
-    mine.store([letter("new", 10)])
+    mine.store([stored_message("new", 10)])
     assert len(home.got) == 3  # the conversation, its last chunk, the root
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.client.archive.mail import SENT_AT, STORAGE_KEY, archive, delivered, filled
-from tests.protocols.dm3.stored_mail import ALICE, told
+from tests.protocols.dm3.stored_mail import ALICE, texts_of
 
 from postroom.client.archive import FolderHome, MemoryHome, RecordError, copy, export_record, import_record
 from postroom.protocols.dm3.containers import ChunkIdentifier, chunk_key, conversation_key
@@ -29,7 +29,7 @@ def test_messages_already_in_the_other_home_stay() -> None:
     target.store([delivered("only there", 5)])
     for _ in range(2):
         copy(source, target)
-    assert told(target.open(ALICE)) == ["hello", "† DELETE_REQUEST", "", "only there"]
+    assert texts_of(target.open(ALICE)) == ["hello", "† DELETE_REQUEST", "", "only there"]
 
 
 def test_an_archive_is_exported_as_one_file_and_imported_again() -> None:

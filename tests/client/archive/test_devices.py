@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_message, texts_of
 
 from postroom.client.archive import ConflictError, Home, MemoryHome
 from postroom.client.archive.filing import ArchiveFiling, Call, Put, Steps, run
@@ -22,7 +22,7 @@ from postroom.protocols.dm3.stored import Entry, StoredEnvelope, conversation_pa
 
 STORAGE_KEY = StorageKey(bytes(range(32)))
 CAROL = "carol.eth"
-SIZE = len(letter("a").encode())
+SIZE = len(stored_message("a").encode())
 _NONCES = (number.to_bytes(12, "big") for number in count())
 
 
@@ -72,13 +72,13 @@ def check_chunks(chunks: dict[ChunkIdentifier, Chunk]) -> None:
 def expected(envelopes: Iterable[StoredEnvelope], *, keep_history: bool) -> dict[str, list[str]]:
     """What is to be read of all that was written, by partner."""
     return {
-        partner: told(sorted(settle(entries, keep_history=keep_history).values(), key=place))
+        partner: texts_of(sorted(settle(entries, keep_history=keep_history).values(), key=place))
         for partner, entries in by_partner(envelopes).items()
     }
 
 
 def opened(home: OpenHome, reading: ArchiveFiling) -> dict[str, list[str]]:
-    return {partner: told(run(reading.open(partner), home)) for partner in run(reading.conversations(), home)}
+    return {partner: texts_of(run(reading.open(partner), home)) for partner in run(reading.conversations(), home)}
 
 
 def check_archive(home: OpenHome, devices: Iterable["Device"], written: Iterable[StoredEnvelope]) -> None:
@@ -101,10 +101,10 @@ def check_end(home: OpenHome, written: list[StoredEnvelope], *, keep_history: bo
     reading = filing(1, keep_history=keep_history)
     named = {reading.root}
     for partner, texts in expected(written, keep_history=keep_history).items():
-        assert told(run(reading.open(partner), home)) == texts
+        assert texts_of(run(reading.open(partner), home)) == texts
         chunks = chunks_of(home, partner)
         check_chunks(chunks)
-        assert told(sorted((entry for chunk in chunks.values() for entry in chunk.entries), key=place)) == texts
+        assert texts_of(sorted((entry for chunk in chunks.values() for entry in chunk.entries), key=place)) == texts
         at = conversation_key(reading.root, partner)
         conversation, _ = run(reading.read_conversation(at), home)
         assert not set(conversation.discarded) & set(chunks)
@@ -215,13 +215,13 @@ class TwoDevices(RuleBasedStateMachine):
     )
     def a_message_comes(self, at: int, to: tuple[bool, bool], sender: str, longer: int) -> None:
         receiver = ALICE if sender == BOB else BOB
-        self.deliver(letter(f"{next(self.number)}" + "x" * longer, at, sender=sender, to=receiver), to)
+        self.deliver(stored_message(f"{next(self.number)}" + "x" * longer, at, sender=sender, to=receiver), to)
 
     @precondition(lambda self: self.written)
     @rule(data=st.data(), later=st.integers(0, 4), to=st.tuples(st.booleans(), st.booleans()), deletes=st.booleans())
     def a_request_comes(self, data: st.DataObject, later: int, to: tuple[bool, bool], deletes: bool) -> None:
         about = data.draw(st.sampled_from(self.written))
-        at = about.timestamp_ms - letter("").timestamp_ms + later
+        at = about.timestamp_ms - stored_message("").timestamp_ms + later
         who = {"sender": about.author, "to": about.message.metadata.to}
         number = next(self.number)
         self.deliver(
@@ -279,20 +279,55 @@ TestTwoDevicesWithoutHistory.settings = TestTwoDevices.settings
 
 # --- each stopped at every call -------------------------------------------------------------------------------------
 
-THERE = [letter("b", 20), letter("c", 30)]
+THERE = [stored_message("b", 20), stored_message("c", 30)]
 SCENES: dict[str, tuple[int, list[StoredEnvelope], list[StoredEnvelope], list[StoredEnvelope]]] = {
-    "both begin a conversation": (1, [], [letter("x", 5), letter("y", 5)], [letter("y", 5)]),
-    "both begin the same chunk": (2, THERE, [letter("x", 40), letter("y", 50)], [letter("z", 40)]),
-    "both bring the same late message": (4, THERE, [letter("a", 10)], [letter("a", 10), letter("d", 40)]),
-    "both bring a late message": (4, THERE, [letter("a", 10)], [letter("A", 10, to="BOB.eth")]),
-    "one moves what the other fills": (3, THERE, [letter("a", 10)], [letter("d", 40), letter("e", 50)]),
-    "one moves and fills": (3, THERE, [letter("a", 10), letter("d", 40)], [letter("d", 40), letter("e", 9)]),
-    "both move and fill": (3, THERE, [letter("a", 9), letter("d", 40)], [letter("a", 9), letter("e", 8)]),
-    "one deletes what the other brings": (2, THERE, [deletion(letter("d", 40))], [letter("d", 40), letter("e", 50)]),
-    "one deletes what the other moves": (4, THERE, [deletion(letter("b", 20), 60)], [letter("a", 10)]),
+    "both begin a conversation": (1, [], [stored_message("x", 5), stored_message("y", 5)], [stored_message("y", 5)]),
+    "both begin the same chunk": (
+        2,
+        THERE,
+        [stored_message("x", 40), stored_message("y", 50)],
+        [stored_message("z", 40)],
+    ),
+    "both bring the same late message": (
+        4,
+        THERE,
+        [stored_message("a", 10)],
+        [stored_message("a", 10), stored_message("d", 40)],
+    ),
+    "both bring a late message": (4, THERE, [stored_message("a", 10)], [stored_message("A", 10, to="BOB.eth")]),
+    "one moves what the other fills": (
+        3,
+        THERE,
+        [stored_message("a", 10)],
+        [stored_message("d", 40), stored_message("e", 50)],
+    ),
+    "one moves and fills": (
+        3,
+        THERE,
+        [stored_message("a", 10), stored_message("d", 40)],
+        [stored_message("d", 40), stored_message("e", 9)],
+    ),
+    "both move and fill": (
+        3,
+        THERE,
+        [stored_message("a", 9), stored_message("d", 40)],
+        [stored_message("a", 9), stored_message("e", 8)],
+    ),
+    "one deletes what the other brings": (
+        2,
+        THERE,
+        [deletion(stored_message("d", 40))],
+        [stored_message("d", 40), stored_message("e", 50)],
+    ),
+    "one deletes what the other moves": (4, THERE, [deletion(stored_message("b", 20), 60)], [stored_message("a", 10)]),
     "one edits what the other deletes": (2, THERE, [edit(THERE[0], "B", 50)], [deletion(THERE[0], 60)]),
-    "both bring new partners": (2, [], [letter("a"), letter("c", sender=CAROL)], [letter("d", sender="dave.eth")]),
-}  # fmt: skip
+    "both bring new partners": (
+        2,
+        [],
+        [stored_message("a"), stored_message("c", sender=CAROL)],
+        [stored_message("d", sender="dave.eth")],
+    ),
+}
 
 
 @pytest.mark.parametrize("first_dies", [False, True])
@@ -300,7 +335,7 @@ SCENES: dict[str, tuple[int, list[StoredEnvelope], list[StoredEnvelope], list[St
 def test_two_devices_may_stop_at_any_steps_and_lose_nothing(scene: str, first_dies: bool) -> None:
     """The first stops before any of its calls, the second before any of its own; each then goes on to its end."""
     size, there, *brought = SCENES[scene]
-    written, last = [*there, *brought[0], *brought[1]], letter("last", 70)
+    written, last = [*there, *brought[0], *brought[1]], stored_message("last", 70)
     longest = [0, 0]
     for calls in product(range(40), repeat=2):
         if calls[0] > longest[0] + 1 or calls[1] > longest[1] + 1:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.client.archive.dying import ALICE, BEFORE, BROUGHT, CAROL, FROM_CAROL, filing, store_all
-from tests.protocols.dm3.stored_mail import told
+from tests.protocols.dm3.stored_mail import texts_of
 
 from postroom.client.archive import FolderHome
 from postroom.client.archive.filing import run
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def messages(home: FolderHome, partner: str) -> list[str]:
-    return told(run(filing.open(partner), home))
+    return texts_of(run(filing.open(partner), home))
 
 
 def unnamed(home: FolderHome, folder: Path) -> set[str]:
@@ -32,7 +32,7 @@ def unnamed(home: FolderHome, folder: Path) -> set[str]:
 
 def test_after_a_crash_at_any_point_nothing_is_lost_and_the_next_process_completes_the_work(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "tests.client.archive.dying", tmp_path], cwd=ROOT, check=True, timeout=1200)
-    whole = told(sorted(settle([*BEFORE, *BROUGHT], keep_history=True).values(), key=place))
+    whole = texts_of(sorted(settle([*BEFORE, *BROUGHT], keep_history=True).values(), key=place))
     folders = list(tmp_path.iterdir())
     assert len(folders) > 100
     for folder in folders:
@@ -43,7 +43,7 @@ def test_after_a_crash_at_any_point_nothing_is_lost_and_the_next_process_complet
         assert len(unnamed(home, folder)) <= 1
         store_all(home)
         assert messages(home, ALICE) == whole
-        assert messages(home, CAROL) == told(FROM_CAROL)
+        assert messages(home, CAROL) == texts_of(FROM_CAROL)
         assert run(filing.conversations(), home) == (ALICE, CAROL)
         assert unnamed(home, folder) == set()
         assert not (folder / ".unfinished").exists()

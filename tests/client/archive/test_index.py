@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.client.archive.mail import archive
 from tests.client.archive.pulling import Points, Watched
-from tests.protocols.dm3.stored_mail import ALICE, deletion, edit, letter
+from tests.protocols.dm3.stored_mail import ALICE, deletion, edit, stored_message
 from tests.tiers import examples
 
 import postroom.client.archive.index as index_module
@@ -32,9 +32,10 @@ def texts(hits: list[Hit]) -> list[str]:
 def mine() -> Archive:
     made = archive()
     made.store([
-        letter("Good morning, Bob", 1), letter("Guten Morgen", 2), letter("GRÜẞE aus Zürich", 3),
-        letter("Zu\u0308rich again", 4), letter('say "hi" OR NOT', 5), letter("早上好", 6), letter("🤝 deal", 7),
-        letter("from carol in the morning", 8, sender="carol.eth"), NLWEB, ASIDE,
+        stored_message("Good morning, Bob", 1), stored_message("Guten Morgen", 2),
+        stored_message("GRÜẞE aus Zürich", 3), stored_message("Zu\u0308rich again", 4),
+        stored_message('say "hi" OR NOT', 5), stored_message("早上好", 6), stored_message("🤝 deal", 7),
+        stored_message("from carol in the morning", 8, sender="carol.eth"), NLWEB, ASIDE,
     ])  # fmt: skip
     return made
 
@@ -84,7 +85,7 @@ def test_results_are_newest_first_and_limited(index: Index, mine: Archive) -> No
 
 
 def test_new_messages_are_found_and_deleted_ones_are_not(index: Index, mine: Archive) -> None:
-    mine.store([first := letter("a secret", 20), letter("another morning", 21)])
+    mine.store([first := stored_message("a secret", 20), stored_message("another morning", 21)])
     index.update()
     assert texts(index.search("secret", 10)) == ["a secret"]
     mine.store([deletion(first)])
@@ -96,7 +97,7 @@ def test_new_messages_are_found_and_deleted_ones_are_not(index: Index, mine: Arc
 
 
 def test_the_index_file_holds_no_trigram_of_deleted_messages(index: Index, mine: Archive) -> None:
-    mine.store([first := letter("жщъы", 20)])
+    mine.store([first := stored_message("жщъы", 20)])
     index.update()
     assert "жщъ".encode() in index.path.read_bytes()
     mine.store([deletion(first)])
@@ -107,7 +108,7 @@ def test_the_index_file_holds_no_trigram_of_deleted_messages(index: Index, mine:
 def test_replaced_versions_leave_the_index_if_history_is_off(tmp_path: Path) -> None:
     mine = archive(keep_history=False)
     index = Index(mine, tmp_path)
-    mine.store([first := letter("first version", 1)])
+    mine.store([first := stored_message("first version", 1)])
     index.update()
     mine.store([edit(first, "second version")])
     index.update()
@@ -127,7 +128,7 @@ def test_no_chunk_of_an_unchanged_conversation_is_read(index: Index, mine: Archi
     watched.update()
     lists = {mine.filing.root, *(conversation_key(mine.filing.root, each) for each in mine.conversations())}
     assert (set(home.read), len(home.read)) == (lists, len(lists))
-    mine.store([letter("new", 30)])
+    mine.store([stored_message("new", 30)])
     home.read.clear()
     watched.update()
     carol = conversation_key(mine.filing.root, "carol.eth")
@@ -179,7 +180,7 @@ def test_an_interrupted_update_is_continued(mine: Archive, tmp_path: Path) -> No
 
 
 def test_two_processes_may_update_the_index_at_once(index: Index, mine: Archive) -> None:
-    mine.store([letter("new", 30)])
+    mine.store([stored_message("new", 30)])
     other = Index(mine, index.path.parent)
 
     class Meanwhile(MemoryHome):
@@ -206,7 +207,7 @@ def test_a_conversation_is_indexed_by_one_process_at_a_time(
 
     monkeypatch.setattr(index_module, "_WAIT_SECONDS", 0)
     monkeypatch.setattr(index_module, "_hits", hits)
-    mine.store([letter("new", 30)])
+    mine.store([stored_message("new", 30)])
     index.update()
     assert len(locked) == 1
 

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from tests.client.archive.mail import HELLO, KEYS, archive, delivered, filled
 from tests.client.archive.pulling import DiedError, Points, Watched
-from tests.protocols.dm3.stored_mail import ALICE, told
+from tests.protocols.dm3.stored_mail import ALICE, texts_of
 
 from postroom.client.archive import Archive, Home, MemoryHome, export_record, import_record, verify
 from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, put_deed, read_deed, take_home
@@ -30,7 +30,7 @@ def there(target: Archive) -> Callable[[str], Home]:
 
 
 def everything(archive: Archive) -> dict[str, list[str]]:
-    return {partner: told(archive.open(partner)) for partner in archive.conversations()}
+    return {partner: texts_of(archive.open(partner)) for partner in archive.conversations()}
 
 
 def test_a_move_copies_everything_and_the_old_home_names_the_new_one() -> None:
@@ -117,13 +117,13 @@ def test_an_import_into_a_home_during_its_move_is_an_error() -> None:
         points = Points(point, lambda old=old, new=new: move(old, new, THERE, there(new)))  # type: ignore[misc]
         try:
             import_record(file.getvalue(), replace(old, home=Watched(old.home, points)))
-            outcomes.add("went through")
+            outcomes.add("succeeded")
             assert points.passed <= point or everything(new) == everything(filled())
         except NotThisHomeError:
-            outcomes.add("was told")
+            outcomes.add("failed")
         if points.passed <= point:
             break
-    assert outcomes == {"went through", "was told"}
+    assert outcomes == {"succeeded", "failed"}
 
 
 def test_only_copied_containers_are_removed() -> None:
@@ -198,7 +198,7 @@ def two_move(first: tuple[str, str], second: tuple[str, str], names: str) -> set
         source, _, _ = moving()
         archives = {name: source if name == "a" else replace(source, home=MemoryHome()) for name in names}
         homes = {name: archive.home for name, archive in archives.items()}.__getitem__
-        told: dict[str, str] = {}
+        results: dict[str, str] = {}
 
         def run(
             who: str,
@@ -206,29 +206,29 @@ def two_move(first: tuple[str, str], second: tuple[str, str], names: str) -> set
             points: Points | None = None,
             archives: dict[str, Archive] = archives,
             homes: Callable[[str], Home] = homes,
-            told: dict[str, str] = told,
+            results: dict[str, str] = results,
         ) -> None:
             old, new = (
                 replace(archives[name], home=Watched(homes(name), points)) if points else archives[name] for name in way
             )
             try:
                 move(old, new, way[1], homes)
-                told[who] = "done"
+                results[who] = "done"
             except NotThisHomeError:
-                told[who] = "told"
+                results[who] = "refused"
 
         points = Points(point, lambda run=run: run("second", second))  # type: ignore[misc]
         run("first", first, points)
         if points.passed <= point:
             break
-        outcomes.add((told["first"], told["second"]))
+        outcomes.add((results["first"], results["second"]))
         [live] = [archive for archive in archives.values() if is_here(archive)]
         assert everything(live) == everything(filled())
     return outcomes
 
 
 def test_of_two_concurrent_moves_to_two_homes_one_succeeds_and_the_other_fails() -> None:
-    assert two_move(("a", "b"), ("a", "c"), "abc") == {("told", "done"), ("done", "told")}
+    assert two_move(("a", "b"), ("a", "c"), "abc") == {("refused", "done"), ("done", "refused")}
 
 
 def test_two_concurrent_moves_to_the_same_home_both_succeed() -> None:
@@ -355,13 +355,13 @@ def test_a_copy_into_a_home_during_its_move_is_an_error() -> None:
                 THERE,
                 homes,
             )
-            outcomes.add("went through")
+            outcomes.add("succeeded")
             assert points.passed <= point or "late" in everything(third)[ALICE]
         except NotThisHomeError:
-            outcomes.add("was told")
+            outcomes.add("failed")
         if points.passed <= point:
             break
-    assert outcomes == {"went through", "was told"}
+    assert outcomes == {"succeeded", "failed"}
 
 
 def test_nothing_is_removed_from_the_current_home() -> None:

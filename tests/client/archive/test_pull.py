@@ -55,10 +55,10 @@ def owner(api: ApiStack) -> Owner:
 # ---- what is kept ----------------------------------------------------------------------------------------------------
 def test_dm3_messages_are_opened_stored_and_acknowledged(owner: Owner) -> None:
     for number in range(3):
-        owner.file(sealed(f"letter {number}", number, to=owner.name))
+        owner.file(sealed(f"message {number}", number, to=owner.name))
     owner.file(sealed("from carol", sender="carol.eth", to=owner.name))
     assert owner.pull().kept == 4
-    assert owner.texts() == ["letter 0", "letter 1", "letter 2"]
+    assert owner.texts() == ["message 0", "message 1", "message 2"]
     assert owner.texts("carol.eth") == ["from carol"]
     owner.check_all_home()
 
@@ -76,18 +76,18 @@ def test_pulling_again_stores_nothing_twice(owner: Owner) -> None:
 
 
 def test_a_message_that_waits_twice_is_stored_once(owner: Owner) -> None:
-    letter = sealed("once", to=owner.name)
+    message = sealed("once", to=owner.name)
     for _ in range(2):
-        owner.file(letter)
-        owner.file(letter)
+        owner.file(message)
+        owner.file(message)
         assert owner.pull().kept == 2
     assert owner.texts() == ["once"]
     assert owner.left() == []
 
 
 def test_a_deletion_by_the_author_takes_effect(owner: Owner) -> None:
-    owner.file(letter := sealed("gone", to=owner.name))
-    owner.file(sealed("", 1, to=owner.name, kind=MessageType.DELETE_REQUEST, about=hash_of(letter)))
+    owner.file(message := sealed("gone", to=owner.name))
+    owner.file(sealed("", 1, to=owner.name, kind=MessageType.DELETE_REQUEST, about=hash_of(message)))
     owner.pull()
     assert owner.texts() == ["† DELETE_REQUEST", ""]
 
@@ -103,7 +103,7 @@ def without(member: str, envelope: str) -> str:
 
 
 def forged(to: str) -> str:
-    """A letter in Alice's name that she has not signed."""
+    """A message in Alice's name that she has not signed."""
     alice, USERS[ALICE] = USERS[ALICE], STRANGER
     try:
         return sealed("forged", to=to)
@@ -209,7 +209,7 @@ def test_with_wrong_keys_or_profiles_nothing_is_set_aside(owner: Owner) -> None:
 
 @dataclass
 class Changed:
-    """An owner who changes keys: `old` is what letters that wait are sealed to, `new` what the profile has since."""
+    """An owner who changes keys: waiting messages are sealed to `old`, and the profile has `new`."""
 
     owner: Owner
     old: UserKeys
@@ -257,10 +257,10 @@ def test_messages_sealed_to_an_old_key_are_opened_with_it(changed: Changed) -> N
 
 def test_a_message_sealed_to_the_old_key_with_a_postmark_for_the_new_one_is_opened(changed: Changed) -> None:
     """Its sender had looked up the profile before the change, its delivery service did after it."""
-    letter = read_envelope(json.loads(sealed("between", to=changed.owner.name)))
+    envelope = read_envelope(json.loads(sealed("between", to=changed.owner.name)))
     delivery = DeliveryInformation(changed.owner.name, ALICE)
-    stamp = make_postmark(letter.message, delivery, SENT_AT, SERVICE, changed.new.encryption.public)
-    changed.owner.file(replace(letter, postmark=stamp).encode())
+    stamp = make_postmark(envelope.message, delivery, SENT_AT, SERVICE, changed.new.encryption.public)
+    changed.owner.file(replace(envelope, postmark=stamp).encode())
     assert changed.pull(changed.old).kept == 1
     assert changed.owner.texts() == ["between"]
     changed.owner.check_all_home()
@@ -338,7 +338,7 @@ def hash_of(envelope: str) -> str:
 
 
 def fill(owner: Owner) -> None:
-    """Letters of several batches: two partners, one whom nobody knows, one that does not open."""
+    """Messages of several batches: two partners, one unknown, one that does not open."""
     owner.file(sealed("one", 1, to=owner.name))
     owner.file(sealed("two", 2, sender="carol.eth", to=owner.name))
     owner.file("{", kept=False)
@@ -477,10 +477,10 @@ def test_a_large_message_acknowledged_by_another_device_is_skipped(api: ApiStack
 def test_many_messages_are_pulled(owner: Owner) -> None:
     many = amount(quick=200, all=2000, proof=2000)
     for start in range(0, many, 100):
-        letters = [sealed(f"letter {number}", number, to=owner.name) for number in range(start, start + 100)]
-        owner.api.file(*letters, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000)
-        owner.waiting |= {f"{start} {text}": hash_of(text) for text in letters}
+        messages = [sealed(f"message {number}", number, to=owner.name) for number in range(start, start + 100)]
+        owner.api.file(*messages, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000)
+        owner.waiting |= {f"{start} {text}": hash_of(text) for text in messages}
     owner.checks = False
     assert owner.pull().kept == many
-    assert owner.texts() == [f"letter {number}" for number in range(many)]
+    assert owner.texts() == [f"message {number}" for number in range(many)]
     owner.check_all_home()

@@ -233,7 +233,7 @@ TestTwoDevicesAtAService.settings = settings(max_examples=examples(8), stateful_
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 200, 256])
 def test_a_container_of_any_size_is_written_and_read_in_parts(host: Host, service: ServiceHome, size: int) -> None:
     etag = service.put(KEY, LARGE[:size], etag=None)
-    brought = [request for request in host.asked if request.url.path.endswith(f"{SHOP}/parts")]
+    brought = [request for request in host.requests if request.url.path.endswith(f"{SHOP}/parts")]
     assert len(brought) == (0 if size <= 100 else -(-size // 100))
     assert service.get(KEY) == (LARGE[:size], etag)
     etag = service.put(KEY, LARGE[size:], etag=etag)
@@ -331,10 +331,10 @@ def test_an_unavailable_service_is_a_temporary_error(host: Host, service: Servic
 def test_full_storage_is_reported_once_and_nothing_is_lost(host: Host, api: ApiStack, service: ServiceHome) -> None:
     api.containers._storing = api.storing(api.deployed.clients, Use(1, 10))
     etag = service.put(KEY, b"sealed", etag=None)
-    asked = len(host.asked)
+    requests = len(host.requests)
     with pytest.raises(StorageFullError, match="ask the operator"):
         service.put(OTHER, b"more", etag=None)
-    assert len(host.asked) == asked + 1, "who is full is full at the next try, too"
+    assert len(host.requests) == requests + 1, "who is full is full at the next try, too"
     assert service.get(KEY) == (b"sealed", etag)
 
 
@@ -407,7 +407,7 @@ def test_an_invalid_key_is_refused_before_a_request(host: Host, opened: Open, ke
     ):
         with pytest.raises(RefusedError, match="no key of a container"):
             call()
-    assert host.asked == []
+    assert host.requests == []
 
 
 def test_a_folder_moves_to_the_service(tmp_path_factory: pytest.TempPathFactory, service: ServiceHome) -> None:

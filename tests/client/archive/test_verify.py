@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.client.archive.mail import HELLO, KEYS, SENT_AT, STORAGE_KEY, USERS, archive, delivered, filled
-from tests.protocols.dm3.stored_mail import ALICE, BOB, letter
+from tests.protocols.dm3.stored_mail import ALICE, BOB, stored_message
 
 from postroom.client.archive import Archive, Flaw, KnownSigningKeys, MemoryHome, verify
 from postroom.core.errors import TheirError
@@ -37,7 +37,7 @@ def test_any_of_a_senders_keys_may_prove_a_message() -> None:
 
 def test_messages_stored_as_unverified_are_not_flaws() -> None:
     mine = archive()
-    mine.store([letter("hello", unverified=True)])
+    mine.store([stored_message("hello", unverified=True)])
     verified = verify(mine, KEYS)
     assert (verified.unproven, verified.flaws) == (1, [])
 

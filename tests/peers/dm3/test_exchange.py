@@ -1,4 +1,4 @@
-"""Real clients send to us and read from us: dm3's reference libraries at our door, and our envelopes at theirs.
+"""Real clients send to us and read from us: dm3's reference libraries at our inbox, and our envelopes at theirs.
 
 All keys are of Ed25519: the reference knows no others. What the two make of each other's is in docs/evidence/peers.md.
 """
@@ -121,7 +121,7 @@ class Dm3Exchange:
         )
 
     def filed(self, envelope: Any) -> Any:
-        """Submit it to our door, let our worker work, and take the envelope that Bob is given."""
+        """Submit it to our inbox, run our worker, and return the envelope that Bob gets."""
         said = self.service.call("dm3_submitMessage", json.dumps(envelope), TOKEN)
         assert said.get("result") == "accepted", said
         record = self.service.stack.record(self.service.stack.deployed.bodies("ClaimsQueue")[-1])
@@ -148,7 +148,7 @@ def refused(check: Callable[[], object]) -> Reason:
     return caught.value.reason
 
 
-# --- 1. their client → our door → our worker → their client -----------------------------------------------------
+# --- 1. their client → our inbox → our worker → their client ----------------------------------------------------
 
 
 def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(exchange: Dm3Exchange) -> None:

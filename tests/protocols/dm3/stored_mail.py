@@ -18,7 +18,7 @@ KEYS = {
 AT = 1_795_253_400_000
 
 
-def letter(
+def stored_message(
     text: str,
     at: int = 0,
     *,
@@ -39,15 +39,15 @@ def letter(
 def deletion(of: Entry | str, at: int = 1000, *, sender: str = ALICE, **further: Any) -> StoredEnvelope:
     """A DELETE_REQUEST of its author."""
     about = of if isinstance(of, str) else of.message_hash
-    return letter("", at, sender=sender, kind=MessageType.DELETE_REQUEST, about=about, **further)
+    return stored_message("", at, sender=sender, kind=MessageType.DELETE_REQUEST, about=about, **further)
 
 
 def edit(of: Entry | str, text: str, at: int = 500, *, sender: str = ALICE, **further: Any) -> StoredEnvelope:
     """An EDIT of its author."""
     about = of if isinstance(of, str) else of.message_hash
-    return letter(text, at, sender=sender, kind=MessageType.EDIT, about=about, **further)
+    return stored_message(text, at, sender=sender, kind=MessageType.EDIT, about=about, **further)
 
 
-def told(entries: Iterable[Entry]) -> list[str]:
+def texts_of(entries: Iterable[Entry]) -> list[str]:
     """The texts of these entries; of tombstones why they are there."""
     return [f"† {entry.cause}" if isinstance(entry, Tombstone) else entry.message.message or "" for entry in entries]

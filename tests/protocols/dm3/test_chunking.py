@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocols.dm3.stored_mail import AT, deletion, edit, letter, told
+from tests.protocols.dm3.stored_mail import AT, deletion, edit, stored_message, texts_of
 
 from postroom.core.errors import SettingsError
 from postroom.protocols.dm3.chunking import (
@@ -20,13 +20,13 @@ from postroom.protocols.dm3.chunking import (
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, place
 
-SIZE = len(letter("a").encode())
+SIZE = len(stored_message("a").encode())
 THREE = 3 * SIZE + 100
 """A limit of three messages."""
 
 
-LETTERS = st.builds(
-    lambda number, at, longer: letter(f"{number}" + "x" * longer, at),
+MESSAGES = st.builds(
+    lambda number, at, longer: stored_message(f"{number}" + "x" * longer, at),
     st.integers(0, 30),
     st.integers(0, 30),
     st.sampled_from([0, 0, 0, SIZE, THREE]),
@@ -34,7 +34,7 @@ LETTERS = st.builds(
 
 
 @dataclass
-class Shelves:
+class ConversationStore:
     """A conversation and its chunks."""
 
     limit: int = THREE
@@ -51,127 +51,127 @@ class Shelves:
         self.chunks = {identifier: self.chunks[identifier] for identifier in self.conversation.chunks}
         return update
 
-    def told(self) -> list[list[str]]:
-        return [told(chunk.entries) for chunk in self.chunks.values()]
+    def texts_of(self) -> list[list[str]]:
+        return [texts_of(chunk.entries) for chunk in self.chunks.values()]
 
     def identifiers(self) -> list[tuple[int, int]]:
         return [(identifier.id, identifier.timestamp_ms - AT) for identifier in self.conversation.chunks]
 
 
 def test_the_first_chunk_is_0_and_named_by_its_first_message() -> None:
-    shelves = Shelves()
-    shelves.bring(letter("b", 7), letter("a", 5))
-    assert shelves.identifiers() == [(0, 5)]
-    assert shelves.told() == [["a", "b"]]
+    store = ConversationStore()
+    store.bring(stored_message("b", 7), stored_message("a", 5))
+    assert store.identifiers() == [(0, 5)]
+    assert store.texts_of() == [["a", "b"]]
 
 
 def test_the_last_chunk_is_appended_to_until_it_would_pass_the_limit() -> None:
-    shelves = Shelves()
+    store = ConversationStore()
     for number, text in enumerate("abcd"):
-        shelves.bring(letter(text, number), read_all=False)
-    assert shelves.told() == [["a", "b", "c"], ["d"]]
-    assert shelves.identifiers() == [(0, 0), (1, 3)]
-    assert [chunk.is_full for chunk in shelves.chunks.values()] == [True, False]
+        store.bring(stored_message(text, number), read_all=False)
+    assert store.texts_of() == [["a", "b", "c"], ["d"]]
+    assert store.identifiers() == [(0, 0), (1, 3)]
+    assert [chunk.is_full for chunk in store.chunks.values()] == [True, False]
 
 
 def test_a_chunk_is_measured_in_the_bytes_of_its_text() -> None:
-    limit = len(Chunk((letter("a"), letter("b", 1)), is_full=True).encode())
-    shelves = Shelves(limit)
-    shelves.bring(letter("a"), letter("b", 1))
-    assert shelves.told() == [["a", "b"]]
-    shelves = Shelves(limit - 1)
-    shelves.bring(letter("a"), letter("b", 1))
-    assert shelves.told() == [["a"], ["b"]]
+    limit = len(Chunk((stored_message("a"), stored_message("b", 1)), is_full=True).encode())
+    store = ConversationStore(limit)
+    store.bring(stored_message("a"), stored_message("b", 1))
+    assert store.texts_of() == [["a", "b"]]
+    store = ConversationStore(limit - 1)
+    store.bring(stored_message("a"), stored_message("b", 1))
+    assert store.texts_of() == [["a"], ["b"]]
 
 
 def test_a_message_larger_than_the_limit_has_a_chunk_of_its_own() -> None:
-    shelves = Shelves()
-    shelves.bring(letter("a"), letter("x" * THREE, 1), letter("c", 2))
-    assert [[text[0] for text in texts] for texts in shelves.told()] == [["a"], ["x"], ["c"]]
+    store = ConversationStore()
+    store.bring(stored_message("a"), stored_message("x" * THREE, 1), stored_message("c", 2))
+    assert [[text[0] for text in texts] for texts in store.texts_of()] == [["a"], ["x"], ["c"]]
 
 
 def test_many_at_once_are_cut_by_time() -> None:
-    shelves = Shelves()
-    shelves.bring(*(letter(text, number) for number, text in enumerate("abcdefgh")))
-    assert shelves.told() == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
-    assert shelves.conversation.ends_ms == (AT + 2, AT + 5)
+    store = ConversationStore()
+    store.bring(*(stored_message(text, number) for number, text in enumerate("abcdefgh")))
+    assert store.texts_of() == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
+    assert store.conversation.ends_ms == (AT + 2, AT + 5)
 
 
 def test_a_full_chunk_is_not_written_again() -> None:
-    shelves = Shelves()
-    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
-    assert [identifier.id for identifier in shelves.bring(letter("e", 4)).chunks] == [1]
+    store = ConversationStore()
+    store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
+    assert [identifier.id for identifier in store.bring(stored_message("e", 4)).chunks] == [1]
 
 
 def test_a_late_message_goes_into_the_last_chunk_which_moves_where_it_stands_first() -> None:
-    shelves = Shelves()
-    shelves.bring(*(letter(text, 10 + number) for number, text in enumerate("abcd")))
-    update = shelves.bring(letter("late", 1))
-    assert shelves.told() == [["a", "b", "c"], ["late", "d"]]
-    assert shelves.identifiers() == [(0, 10), (1, 1)]
+    store = ConversationStore()
+    store.bring(*(stored_message(text, 10 + number) for number, text in enumerate("abcd")))
+    update = store.bring(stored_message("late", 1))
+    assert store.texts_of() == [["a", "b", "c"], ["late", "d"]]
+    assert store.identifiers() == [(0, 10), (1, 1)]
     assert update.conversation.discarded == (ChunkIdentifier(1, AT + 13),)
 
 
 def test_a_late_message_that_stands_in_between_moves_nothing() -> None:
-    shelves = Shelves()
-    shelves.bring(letter("a", 1), letter("c", 3))
-    assert shelves.bring(letter("b", 2)).conversation.discarded == ()
-    assert shelves.told() == [["a", "b", "c"]]
+    store = ConversationStore()
+    store.bring(stored_message("a", 1), stored_message("c", 3))
+    assert store.bring(stored_message("b", 2)).conversation.discarded == ()
+    assert store.texts_of() == [["a", "b", "c"]]
 
 
 def test_what_moved_before_is_told_once() -> None:
-    shelves = Shelves()
-    shelves.bring(letter("b", 2))
-    assert shelves.bring(letter("a", 1)).conversation.discarded
-    assert shelves.bring(letter("c", 3)).conversation.discarded == ()
+    store = ConversationStore()
+    store.bring(stored_message("b", 2))
+    assert store.bring(stored_message("a", 1)).conversation.discarded
+    assert store.bring(stored_message("c", 3)).conversation.discarded == ()
 
 
 def test_the_same_message_twice_is_one() -> None:
-    shelves = Shelves()
-    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
-    before = shelves.told()
-    assert not shelves.bring(letter("a", 0), letter("d", 3), letter("d", 3)).chunks
-    assert shelves.told() == before
+    store = ConversationStore()
+    store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
+    before = store.texts_of()
+    assert not store.bring(stored_message("a", 0), stored_message("d", 3), stored_message("d", 3)).chunks
+    assert store.texts_of() == before
 
 
 def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
     identifier = ChunkIdentifier(4, AT + 1)
-    chunk = Chunk((letter("a", 1), letter("b", 2)), is_full=True)
-    shelves = Shelves(conversation=ConversationChunks((identifier,)), chunks={identifier: chunk})
-    shelves.bring(letter("late", 0))
-    assert shelves.told() == [["a", "b"], ["late"]]
-    assert shelves.identifiers() == [(4, 1), (5, 0)]
-    assert shelves.conversation.ends_ms == (AT + 2,)
+    chunk = Chunk((stored_message("a", 1), stored_message("b", 2)), is_full=True)
+    store = ConversationStore(conversation=ConversationChunks((identifier,)), chunks={identifier: chunk})
+    store.bring(stored_message("late", 0))
+    assert store.texts_of() == [["a", "b"], ["late"]]
+    assert store.identifiers() == [(4, 1), (5, 0)]
+    assert store.conversation.ends_ms == (AT + 2,)
 
 
 def test_a_delete_request_has_a_full_chunk_written_again_with_a_tombstone() -> None:
-    shelves = Shelves()
-    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
-    update = shelves.bring(deletion(letter("b", 1), 9))
-    assert shelves.told() == [["a", "† DELETE_REQUEST", "c"], ["d", ""]]
+    store = ConversationStore()
+    store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
+    update = store.bring(deletion(stored_message("b", 1), 9))
+    assert store.texts_of() == [["a", "† DELETE_REQUEST", "c"], ["d", ""]]
     assert sorted(identifier.id for identifier in update.chunks) == [0, 1]
-    assert shelves.identifiers() == [(0, 0), (1, 3)]
+    assert store.identifiers() == [(0, 0), (1, 3)]
 
 
 @pytest.mark.parametrize(("keep_history", "kept"), [(True, "b"), (False, "† EDIT")])
 def test_an_edit_keeps_history_by_setting(keep_history: bool, kept: str) -> None:
-    shelves = Shelves(keep_history=keep_history)
-    shelves.bring(*(letter(text, number) for number, text in enumerate("abcd")))
-    shelves.bring(edit(letter("b", 1), "B", 9))
-    assert shelves.told() == [["a", kept, "c"], ["d", "B"]]
+    store = ConversationStore(keep_history=keep_history)
+    store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
+    store.bring(edit(stored_message("b", 1), "B", 9))
+    assert store.texts_of() == [["a", kept, "c"], ["d", "B"]]
 
 
 def test_nothing_that_was_brought_is_forgotten_where_it_is_the_request_that_was_there() -> None:
-    shelves = Shelves()
-    shelves.bring(deletion(letter("a", 1), 9))
-    shelves.bring(letter("a", 1))
-    assert shelves.told() == [["† DELETE_REQUEST", ""]]
+    store = ConversationStore()
+    store.bring(deletion(stored_message("a", 1), 9))
+    store.bring(stored_message("a", 1))
+    assert store.texts_of() == [["† DELETE_REQUEST", ""]]
 
 
 def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
     others = {ChunkIdentifier(0, AT + 5), ChunkIdentifier(1, AT + 5)}
     update = choose_chunks(
-        ConversationChunks(), {}, [letter("a", 5)], taken=others, limit_bytes=THREE, keep_history=True
+        ConversationChunks(), {}, [stored_message("a", 5)], taken=others, limit_bytes=THREE, keep_history=True
     )
     assert update.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
 
@@ -179,24 +179,24 @@ def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
 def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
     last = ChunkIdentifier(0, AT + 5)
     moved = ChunkIdentifier(0, AT + 1)
-    chunk = Chunk((letter("b", 5),))
-    brought = [letter("late", 1), letter("c", 6)]
+    chunk = Chunk((stored_message("b", 5),))
+    brought = [stored_message("late", 1), stored_message("c", 6)]
     update = choose_chunks(
         ConversationChunks((last,)), {last: chunk}, brought, taken={moved}, limit_bytes=THREE, keep_history=True
     )
     assert update.conversation == ConversationChunks((last, ChunkIdentifier(1, AT + 1)), (AT + 6,))
-    assert [(told(chunk.entries), chunk.is_full) for chunk in update.chunks.values()] == [
+    assert [(texts_of(chunk.entries), chunk.is_full) for chunk in update.chunks.values()] == [
         (["b", "c"], True),
         (["late"], False),
     ]
 
 
 def test_a_chunk_is_moved_or_filled_but_not_both_at_once() -> None:
-    shelves = Shelves()
-    shelves.bring(letter("b", 5), letter("c", 6))
-    shelves.bring(letter("late", 1), letter("d", 7), letter("e", 8))
-    assert shelves.told() == [["b", "c", "d"], ["late", "e"]]
-    assert shelves.identifiers() == [(0, 5), (1, 1)]
+    store = ConversationStore()
+    store.bring(stored_message("b", 5), stored_message("c", 6))
+    store.bring(stored_message("late", 1), stored_message("d", 7), stored_message("e", 8))
+    assert store.texts_of() == [["b", "c", "d"], ["late", "e"]]
+    assert store.identifiers() == [(0, 5), (1, 1)]
 
 
 @pytest.mark.parametrize(
@@ -216,16 +216,16 @@ def test_a_chunk_is_dead_if_it_can_never_be_listed_again(identifier: tuple[int, 
     assert is_dead(ChunkIdentifier(*identifier), conversation) is dead
 
 
-@given(st.lists(LETTERS, max_size=20))
+@given(st.lists(MESSAGES, max_size=20))
 def test_a_batch_begins_one_chunk_at_most(entries: list[StoredEnvelope]) -> None:
     parts = list(batches(entries, THREE))
     assert [entry for part in parts for entry in part] == sorted(entries, key=place)
     for part in parts:
         assert len(Chunk(tuple(part)).encode()) <= THREE or len(part) == 1
-        shelves = Shelves()
-        shelves.bring(letter("there"))
-        shelves.bring(*part)
-        assert len(shelves.chunks) <= 2
+        store = ConversationStore()
+        store.bring(stored_message("there"))
+        store.bring(*part)
+        assert len(store.chunks) <= 2
 
 
 @pytest.mark.parametrize("limit", [500_000, DEFAULT_LIMIT_BYTES, 10_000_000])
@@ -239,27 +239,27 @@ def test_a_chunk_of_another_size_is_refused(limit: int) -> None:
         check_limit(limit)
 
 
-@given(st.lists(st.lists(LETTERS, min_size=1, max_size=6), min_size=1, max_size=8))
+@given(st.lists(st.lists(MESSAGES, min_size=1, max_size=6), min_size=1, max_size=8))
 def test_whatever_comes_in_whichever_order(batches: list[list[StoredEnvelope]]) -> None:
-    shelves = Shelves()
+    store = ConversationStore()
     for batch in batches:
-        before, full = shelves.conversation, {i: c for i, c in shelves.chunks.items() if c.is_full}
-        shelves.bring(*batch)
-        conversation = shelves.conversation
+        before, full = store.conversation, {i: c for i, c in store.chunks.items() if c.is_full}
+        store.bring(*batch)
+        conversation = store.conversation
         # What is full stays; of one id a chunk only ever begins earlier; ids are never used again.
-        assert all(shelves.chunks[identifier] == chunk for identifier, chunk in full.items())
+        assert all(store.chunks[identifier] == chunk for identifier, chunk in full.items())
         for earlier, later in zip(before.chunks, conversation.chunks, strict=False):
             assert earlier.id == later.id
             assert later.timestamp_ms <= earlier.timestamp_ms
         assert set(conversation.discarded) == set(before.chunks) - set(conversation.chunks)
         assert [identifier.id for identifier in conversation.chunks] == list(range(len(conversation.chunks)))
-    for identifier, chunk in shelves.chunks.items():
+    for identifier, chunk in store.chunks.items():
         assert chunk.entries[0].timestamp_ms == identifier.timestamp_ms
         assert all(place(one) < place(other) for one, other in pairwise(chunk.entries))
         assert len(chunk.encode()) <= THREE or len(chunk.entries) == 1
-    *full_ones, last = shelves.chunks.values()
+    *full_ones, last = store.chunks.values()
     assert all(chunk.is_full for chunk in full_ones)
     assert not last.is_full
-    assert shelves.conversation.ends_ms == tuple(chunk.entries[-1].timestamp_ms for chunk in full_ones)
-    stored = [entry.message_hash for chunk in shelves.chunks.values() for entry in chunk.entries]
+    assert store.conversation.ends_ms == tuple(chunk.entries[-1].timestamp_ms for chunk in full_ones)
+    stored = [entry.message_hash for chunk in store.chunks.values() for entry in chunk.entries]
     assert sorted(stored) == sorted({entry.message_hash for batch in batches for entry in batch})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.known import each_build, private_signing_key
-from tests.protocols.dm3.stored_mail import AT, letter
+from tests.protocols.dm3.stored_mail import AT, stored_message
 
 from postroom.core.canonical import stringify
 from postroom.protocols.dm3.containers import (
@@ -123,7 +123,7 @@ def test_of_a_conversation_that_another_program_wrote_any_chunk_may_end_late() -
 
 
 def test_a_chunk_holds_envelopes_with_what_was_sealed_in_them_opened() -> None:
-    entry = letter("hello")
+    entry = stored_message("hello")
     chunk = Chunk((entry,))
     [stored] = json.loads(chunk.encode())["messages"]
     assert stored["message"] == entry.message.as_json()
@@ -133,14 +133,14 @@ def test_a_chunk_holds_envelopes_with_what_was_sealed_in_them_opened() -> None:
 
 
 def test_a_full_chunk_says_so() -> None:
-    chunk = Chunk((letter("hello"),), is_full=True)
+    chunk = Chunk((stored_message("hello"),), is_full=True)
     assert json.loads(chunk.encode())["full"] is True
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
 @pytest.mark.parametrize("number", [1e20, 1.0, -0.0, 5e-324, 1.7976931348623157e308, 2**53 - 1])
 def test_whatever_number_somebody_writes_a_chunk_with_it_can_be_read_again(number: float) -> None:
-    chunk = Chunk((letter("hello", extra={"further": number}),))
+    chunk = Chunk((stored_message("hello", extra={"further": number}),))
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
@@ -148,12 +148,12 @@ def test_however_deeply_a_message_nests_a_chunk_with_it_can_be_read_again() -> N
     nested: Any = []
     for _ in range(62):
         nested = [nested]
-    chunk = Chunk((letter("hello", extra={"further": nested}),))
+    chunk = Chunk((stored_message("hello", extra={"further": nested}),))
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
 def test_however_many_values_messages_hold_a_chunk_with_them_can_be_read_again() -> None:
-    chunk = Chunk(tuple(letter(str(n), extra={"further": [0] * 90_000}) for n in range(2)))
+    chunk = Chunk(tuple(stored_message(str(n), extra={"further": [0] * 90_000}) for n in range(2)))
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
@@ -195,7 +195,7 @@ def test_what_is_no_chunk_is_refused(messages: object) -> None:
 
 @pytest.mark.parametrize("member", ["message", "metadata", "messageHash"])
 def test_no_member_of_an_envelope_may_be_missing(member: str) -> None:
-    stored: Any = letter("hello").as_json()
+    stored: Any = stored_message("hello").as_json()
     del stored[member]
     assert "cannot be read" in refusal(read_chunk, {"messages": [stored]})
 

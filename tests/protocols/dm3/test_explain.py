@@ -96,7 +96,7 @@ def postmarked(envelope: Dm3Envelope, delivery: DeliveryInformation, service: Se
     return replace(envelope, postmark=stamp)
 
 
-def told(envelope: Dm3Envelope | bytes, *, keys: UserKeys = BOB, registry: MemoryRegistry | None = None) -> Opened:
+def explained(envelope: Dm3Envelope | bytes, *, keys: UserKeys = BOB, registry: MemoryRegistry | None = None) -> Opened:
     data = envelope if isinstance(envelope, bytes) else envelope.encode().encode()
     return explain(data, keys, Profiles(registry or Registry(), lambda: 0.0))
 
@@ -112,7 +112,7 @@ def saw(opened: Opened, name: str) -> str:
 
 def test_a_good_message_passes_every_check_and_is_shown() -> None:
     envelope = sealed()
-    opened = told(envelope)
+    opened = explained(envelope)
     assert [check.name for check in opened.checks] == ALL
     assert (failed(opened), opened.verdict, opened.reason) == ([], "accepted", None)
     assert opened.message is not None
@@ -122,7 +122,7 @@ def test_a_good_message_passes_every_check_and_is_shown() -> None:
 
 
 def test_each_check_says_what_it_expected_and_where_that_stands() -> None:
-    checks = {check.name: check for check in told(sealed()).checks}
+    checks = {check.name: check for check in explained(sealed()).checks}
     assert all(check.expected and check.saw for check in checks.values())
     assert all(check.section.startswith(("dm3 §2.", 'decision "', "RFC ")) for check in checks.values())
     assert checks["message signature"].expected == f"a signature by secp256k1 {ALICE.signing.public.fingerprint}"
@@ -167,23 +167,23 @@ BY_MALLORY: dict[str, tuple[Callable[[], Dm3Envelope], list[str], Reason]] = {
 def test_what_is_forged_fails_its_own_check_and_no_other(
     make: Callable[[], Dm3Envelope], bad: list[str], reason: Reason
 ) -> None:
-    opened = told(make())
+    opened = explained(make())
     assert (failed(opened), opened.reason, opened.verdict) == (bad, reason, "refused")
     assert [check.name for check in opened.checks] == ALL
 
 
 def test_any_delivery_service_of_the_receiver_may_have_set_the_postmark() -> None:
-    assert saw(told(sealed(service=OTHER_SERVICE)), "postmark signature").startswith("by other.eth, ")
+    assert saw(explained(sealed(service=OTHER_SERVICE)), "postmark signature").startswith("by other.eth, ")
 
 
 def test_names_are_compared_as_they_are_normalised() -> None:
-    opened = told(sealed(sender="Alice.ETH", stamped=DeliveryInformation("BOB.eth", "alice.eth")))
+    opened = explained(sealed(sender="Alice.ETH", stamped=DeliveryInformation("BOB.eth", "alice.eth")))
     assert failed(opened) == []
 
 
 def test_what_cannot_be_opened_is_said_and_the_rest_is_checked() -> None:
     whole = sealed()
-    opened = told(replace(whole, message=whole.message.replace("A", "B", 1)))
+    opened = explained(replace(whole, message=whole.message.replace("A", "B", 1)))
     assert failed(opened) == ["message", "postmark hash"]
     assert opened.message is None
     assert [check.name for check in opened.checks if check.ok][-3:] == [
@@ -192,13 +192,13 @@ def test_what_cannot_be_opened_is_said_and_the_rest_is_checked() -> None:
 
 
 def test_with_anothers_key_nothing_can_be_opened() -> None:
-    opened = told(sealed(), keys=MALLORY)
+    opened = explained(sealed(), keys=MALLORY)
     assert failed(opened) == ["message", "postmark"]
     assert opened.reason is SEALED_VALUE_INVALID
 
 
 def test_without_a_postmark_the_sender_is_checked_all_the_same() -> None:
-    opened = told(replace(sealed(), postmark=None))
+    opened = explained(replace(sealed(), postmark=None))
     assert (failed(opened), opened.reason) == (["postmark"], POSTMARK_INVALID)
     assert saw(opened, "postmark") == "absent (no delivery service has set one)"
     assert [check.name for check in opened.checks][-3:] == SIGNED
@@ -217,20 +217,20 @@ def test_without_a_postmark_the_sender_is_checked_all_the_same() -> None:
 def test_what_cannot_be_looked_up_is_not_found_out_rather_than_bad(away: set[str], bad: list[str]) -> None:
     registry = Registry()
     registry.away = away
-    opened = told(sealed(), registry=registry)
+    opened = explained(sealed(), registry=registry)
     assert (failed(opened), opened.verdict) == (bad, "retry" if bad else "accepted")
 
 
 def test_what_is_known_to_be_bad_is_bad_whatever_could_not_be_found_out() -> None:
     registry = Registry()
     registry.away = {"alice.eth"}
-    opened = told(sealed(stamped=DeliveryInformation("bob.eth", "carol.eth")), registry=registry)
+    opened = explained(sealed(stamped=DeliveryInformation("bob.eth", "carol.eth")), registry=registry)
     assert failed(opened) == ["sender's profile", "delivery information"]
     assert (opened.reason, opened.verdict) == (POSTMARK_INVALID, "refused")
 
 
 def test_a_sender_without_a_profile_is_nobody() -> None:
-    opened = told(sealed(), registry=MemoryRegistry())
+    opened = explained(sealed(), registry=MemoryRegistry())
     assert failed(opened) == ["sender's profile", "postmark signature"]
     assert opened.reason is PROFILE_UNKNOWN
 
@@ -252,7 +252,7 @@ def reference(build: dict[str, Any]) -> tuple[Dm3Envelope, UserKeys, MemoryRegis
 @each_build
 def test_what_the_reference_sends_passes_too(build: dict[str, Any]) -> None:
     envelope, keys, registry = reference(build)
-    opened = told(envelope, keys=keys, registry=registry)
+    opened = explained(envelope, keys=keys, registry=registry)
     assert failed(opened) == []
     assert [check.name for check in opened.checks][-3:] == ["postmark hash", "postmark signature", "receiver"]
     assert saw(opened, "hashes in the metadata") == build["envelope"]["hashField"]
@@ -262,7 +262,7 @@ def test_the_references_postmark_names_nobody_so_the_receivers_profile_must_be_m
     envelope, keys, registry = reference(BUILDS["npm-1.7.1"])
     other = UserProfile(EncryptionKey.generate().public, PrivateSigningKey.generate().public, ("ds.eth",))
     registry.put("bob.eth", PROFILE_KEY, data_uri(other.as_json()))
-    opened = told(envelope, keys=keys, registry=registry)
+    opened = explained(envelope, keys=keys, registry=registry)
     assert (failed(opened), opened.reason) == (["receiver"], POSTMARK_INVALID)
 
 
@@ -277,7 +277,7 @@ def test_the_references_postmark_names_nobody_so_the_receivers_profile_must_be_m
     ],
 )
 def test_what_is_no_envelope_ends_there(data: bytes, name: str, reason: Reason) -> None:
-    opened = told(data)
+    opened = explained(data)
     assert (opened.checks[-1].name, opened.reason, opened.message) == (name, reason, None)
 
 
@@ -285,12 +285,12 @@ def test_what_is_no_envelope_ends_there(data: bytes, name: str, reason: Reason) 
 def test_no_sealed_text_makes_it_fall(member: str, text: str) -> None:
     value = sealed().as_json()
     value[member] = text
-    opened = told(json.dumps(value).encode(errors="replace"))
+    opened = explained(json.dumps(value).encode(errors="replace"))
     assert opened.reason in (ENVELOPE_INVALID, SEALED_VALUE_INVALID, NOT_I_JSON)
 
 
 def test_what_is_long_is_shown_short() -> None:
     long_key = base64.b64encode(bytes(3000)).decode()
     envelope = sealed()
-    shown = told(replace(envelope, metadata=replace(envelope.metadata, signature=long_key)))
+    shown = explained(replace(envelope, metadata=replace(envelope.metadata, signature=long_key)))
     assert saw(shown, "envelope signature").startswith("A" * 120 + "… (4000 characters) (")

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, letter, told
+from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_message, texts_of
 
 from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, settle
 from postroom.protocols.dm3.stored import Entry, Removal, StoredEnvelope, Tombstone, place
 
 BOTH = pytest.mark.parametrize("keep_history", [True, False])
-HELLO = letter("hello")
+HELLO = stored_message("hello")
 HELLO_AGAIN = edit(HELLO, "hello again", 1)
 HELLO_AT_LAST = edit(HELLO, "hello at last", 2)
 
 
 def settled(*entries: Entry, keep_history: bool = True) -> list[str]:
-    return told(sorted(settle(entries, keep_history=keep_history).values(), key=place))
+    return texts_of(sorted(settle(entries, keep_history=keep_history).values(), key=place))
 
 
 # --- copies -----------------------------------------------------------------------------------------------------
@@ -83,14 +83,14 @@ def test_the_hash_that_the_reference_writes_into_the_metadata_names_a_message() 
 
 def test_a_hash_that_another_message_claims_means_the_one_that_has_it() -> None:
     claims = {"encryptedMessageHash": "0x" + HELLO.message_hash}
-    liar = letter("liar", -1)
+    liar = stored_message("liar", -1)
     liar = replace(liar, metadata=replace(liar.metadata, extra=claims))
     assert settled(liar, HELLO, deletion(HELLO)) == ["liar", "† DELETE_REQUEST", ""]
 
 
 def test_a_hash_that_many_messages_claim_means_the_first() -> None:
     claims = {"encryptedMessageHash": "0x" + "ab" * 32}
-    liars = [letter(f"{number}", number) for number in range(3)]
+    liars = [stored_message(f"{number}", number) for number in range(3)]
     liars = [replace(liar, metadata=replace(liar.metadata, extra=claims)) for liar in liars]
     assert settled(*liars, deletion("ab" * 32)) == ["† DELETE_REQUEST", "1", "2", ""]
 
@@ -108,7 +108,10 @@ def test_whose_request_is_not_proven_deletes_nothing() -> None:
 
 
 def test_what_is_not_proven_to_be_the_authors_is_deleted_as_well() -> None:
-    assert settled(letter("hello", unverified=True), deletion(letter("hello"))) == ["† DELETE_REQUEST", ""]
+    assert settled(stored_message("hello", unverified=True), deletion(stored_message("hello"))) == [
+        "† DELETE_REQUEST",
+        "",
+    ]
 
 
 @pytest.mark.parametrize("unverified", [True, False])
@@ -185,7 +188,7 @@ def test_what_is_asked_for_is_what_proven_requests_name_and_is_not_there() -> No
 
 def test_what_is_asked_for_is_by_the_same_author() -> None:
     assert names_of(HELLO) == {(ALICE, reference) for reference in HELLO.hashes()}
-    of_bob = letter("hello", sender=BOB)
+    of_bob = stored_message("hello", sender=BOB)
     assert asked_for([of_bob, deletion(of_bob)]) == {(ALICE, of_bob.message_hash)}
 
 
@@ -201,7 +204,7 @@ def conversations(draw: st.DrawFn) -> list[StoredEnvelope]:
         sender, at = draw(st.sampled_from([ALICE, BOB])), draw(st.integers(0, 3))
         further: dict[str, Any] = {"sender": sender, "unverified": draw(st.integers(0, 5)) == 0}
         if about is None:
-            entries.append(letter(f"{number}", at, **further))
+            entries.append(stored_message(f"{number}", at, **further))
         elif draw(st.booleans()):
             entries.append(deletion(about, at, extra={"number": number}, **further))
         else:
@@ -218,5 +221,5 @@ def test_it_makes_no_difference_in_which_order_entries_come_and_whether_they_are
     together: dict[str, Entry] = {}
     for entry in data.draw(st.permutations(entries + entries)):
         together = settle([*together.values(), entry], keep_history=keep_history)
-    assert told(sorted(together.values(), key=place)) == at_once
+    assert texts_of(sorted(together.values(), key=place)) == at_once
     assert settle(together.values(), keep_history=keep_history) == together

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS, changed, each_build, encryption_key, public_signing_key, refused
-from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, deletion, letter
+from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, deletion, stored_message
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import verify_struct
@@ -82,19 +82,20 @@ def test_others_may_refer_to_it_by_the_hash_of_the_text_and_by_those_of_the_refe
 
 
 @pytest.mark.parametrize(
-    "entry", [letter("hello"), letter("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE]
+    "entry",
+    [stored_message("hello"), stored_message("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE],
 )
 def test_what_is_stored_is_read_again(entry: Entry) -> None:
     assert reread(entry) == entry
 
 
 def test_that_its_sender_could_not_be_proven_stays_with_the_message() -> None:
-    assert letter("hello").unverified == ""
-    assert letter("hello", unverified=True).unverified == "SenderSignatureInvalid"
+    assert stored_message("hello").unverified == ""
+    assert stored_message("hello", unverified=True).unverified == "SenderSignatureInvalid"
 
 
 def test_messages_stand_by_time_and_of_one_moment_by_hash() -> None:
-    early, late = letter("hello", 1), letter("hello", 2)
+    early, late = stored_message("hello", 1), stored_message("hello", 2)
     one, two = replace(early, message_hash="0" * 64), replace(early, message_hash="1" * 64)
     assert sorted([late, two, one], key=place) == [one, two, late]
 
@@ -111,20 +112,20 @@ def test_messages_stand_by_time_and_of_one_moment_by_hash() -> None:
     ],
 )
 def test_a_conversation_is_with_who_is_not_the_owner(sender: str, to: str, partner: str) -> None:
-    assert conversation_partner(letter("hello", sender=sender, to=to), "Bob.eth") == partner
+    assert conversation_partner(stored_message("hello", sender=sender, to=to), "Bob.eth") == partner
 
 
 def test_who_has_no_name_has_no_conversation() -> None:
     with pytest.raises(TheirError) as caught:
-        conversation_partner(letter("hello", sender="a..b"), BOB)
+        conversation_partner(stored_message("hello", sender="a..b"), BOB)
     refused(caught, NAME_INVALID)
-    assert letter("hello", sender="a..b").author == "a..b"
+    assert stored_message("hello", sender="a..b").author == "a..b"
 
 
 @pytest.mark.parametrize("hash_", ["", "ab", "AB" * 32, "0x" + "ab" * 31, "ab" * 32 + "\n", None, 1])
 def test_a_hash_is_lower_case_hex(hash_: Any) -> None:
     with pytest.raises(TheirError):
-        replace(letter("hello"), message_hash=hash_)
+        replace(stored_message("hello"), message_hash=hash_)
     with pytest.raises(TheirError):
         replace(TOMBSTONE, removed_by=hash_)
 
@@ -189,6 +190,6 @@ def test_a_member_of_another_form_is_refused(member: str) -> None:
 
 
 def test_a_changed_message_is_another_entry() -> None:
-    entry = letter("hello")
+    entry = stored_message("hello")
     members: Any = entry.as_json()
     assert read_entry({**members, "message": {**members["message"], "message": changed("hello")}}) != entry

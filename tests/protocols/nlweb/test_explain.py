@@ -63,7 +63,7 @@ def raising(error: Exception) -> FindKey:
     return find_key
 
 
-def told(
+def explained(
     envelope: "JsonValue | bytes",
     find_key: FindKey = found,
     ours: Sequence[str] = OURS,
@@ -100,34 +100,36 @@ def check_of(explanation: Explanation, name: str) -> Check:
 
 
 def test_a_good_message_passes_every_check_in_order() -> None:
-    explanation = told(GOOD)
+    explanation = explained(GOOD)
     assert names(explanation) == ALL
     assert failed(explanation) == {}
     assert (explanation.verdict, explanation.reason) == ("accepted", None)
 
 
 def test_every_check_tells_what_it_saw_what_it_expected_and_the_section() -> None:
-    for check in told(GOOD).checks:
+    for check in explained(GOOD).checks:
         assert check.saw, check.name
         assert check.expected, check.name
         assert check.section, check.name
-    assert check_of(told(GOOD), "hash").expected == GOOD["Hash"]
-    assert check_of(told(GOOD), "dnssec").saw == "root → com → any-sender.com"
-    assert KEY.public.fingerprint in check_of(told(GOOD), "key").saw
+    assert check_of(explained(GOOD), "hash").expected == GOOD["Hash"]
+    assert check_of(explained(GOOD), "dnssec").saw == "root → com → any-sender.com"
+    assert KEY.public.fingerprint in check_of(explained(GOOD), "key").saw
 
 
 def test_the_key_is_looked_for_where_the_dialect_says() -> None:
-    asked: list[str] = []
+    looked_up: list[str] = []
 
     def find_key(name: str) -> tuple[PublicKey, str]:
-        asked.append(name)
+        looked_up.append(name)
         return found(name)
 
-    told(GOOD, find_key)
-    told(sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, selector="pw1", dialect=POLLYWEB), KEY), find_key)
-    told(sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, dialect=NLWEB), KEY), find_key)
-    told(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS, dialect=POLLYWEB), KEY), find_key)
-    assert asked == [
+    explained(GOOD, find_key)
+    explained(
+        sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, selector="pw1", dialect=POLLYWEB), KEY), find_key
+    )
+    explained(sign(Draft("any-sender.com", OURS[0], "X", UUID, NOW_MS, dialect=NLWEB), KEY), find_key)
+    explained(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS, dialect=POLLYWEB), KEY), find_key)
+    assert looked_up == [
         "pk1._domainkey.any-sender.com",
         "pw1._domainkey.pw.any-sender.com",
         "nlweb._domainkey.any-sender.com",
@@ -136,14 +138,14 @@ def test_the_key_is_looked_for_where_the_dialect_says() -> None:
 
 
 def test_no_dns_stands_behind_a_wallets_key() -> None:
-    explanation = told(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY))
+    explanation = explained(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY))
     assert explanation.verdict == "accepted"
     assert "dnssec" not in names(explanation)
 
 
 @pytest.mark.parametrize("ours", [(), ("any-receiver.com",), ("ANY-receiver.com",)])
 def test_any_receiver_is_taken_for_ours_where_none_is_given(ours: Sequence[str]) -> None:
-    assert check_of(told(GOOD, ours=ours), "receiver").ok
+    assert check_of(explained(GOOD, ours=ours), "receiver").ok
 
 
 # --- one fault each ----------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ FAULTS = [
 def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
     envelope: dict[str, JsonValue], name: str, reason: Reason
 ) -> None:
-    explanation = told(envelope)
+    explanation = explained(envelope)
     assert failed(explanation) == {name: reason}
     assert explanation.reason is reason
     assert explanation.verdict == ("discarded" if reason is SIGNATURE_INVALID else "refused")
@@ -192,7 +194,7 @@ def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
 
 def test_the_verdict_is_that_of_the_first_fault() -> None:
     envelope = {**with_header(To="any-other.com", Timestamp="2018-12-10T13:45:00Z"), "Hash": "0" * 64}
-    explanation = told(envelope, raising(TheirError(KEY_NOT_FOUND, "none")))
+    explanation = explained(envelope, raising(TheirError(KEY_NOT_FOUND, "none")))
     assert failed(explanation) == {
         "receiver": NOT_OURS,
         "time": TIMESTAMP_TOO_OLD,
@@ -212,13 +214,13 @@ def test_the_verdict_is_that_of_the_first_fault() -> None:
     ],
 )
 def test_where_nothing_can_be_read_nothing_more_is_checked(data: bytes, names_told: list[str], reason: Reason) -> None:
-    explanation = told(data)
+    explanation = explained(data)
     assert names(explanation) == names_told
     assert explanation.reason is reason
 
 
 def test_a_message_too_large_is_not_read() -> None:
-    assert told(GOOD, max_bytes=10).reason is TOO_LARGE
+    assert explained(GOOD, max_bytes=10).reason is TOO_LARGE
 
 
 # --- the key -----------------------------------------------------------------------------------------------------
@@ -239,7 +241,7 @@ def test_a_message_too_large_is_not_read() -> None:
 def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
     error: TheirError | NotNowError, name: str, verdict: str
 ) -> None:
-    explanation = told(GOOD, raising(error))
+    explanation = explained(GOOD, raising(error))
     assert failed(explanation) == {name: error.reason}
     assert check_of(explanation, name).saw == (error.detail or error.reason.sentence)
     assert explanation.verdict == verdict
@@ -249,7 +251,7 @@ def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
 @pytest.mark.parametrize("error", [TheirError(WALLET_UNKNOWN), NotNowError(KEY_LOOKUP_FAILED, "the directory is away")])
 def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: TheirError | NotNowError) -> None:
     envelope = sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY)
-    explanation = told(envelope, raising(error))
+    explanation = explained(envelope, raising(error))
     assert failed(explanation) == {"key": error.reason}
     assert "dnssec" not in names(explanation)
 
@@ -258,7 +260,7 @@ def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: Th
 
 
 def test_the_json_form() -> None:
-    form = told({**GOOD, "Hash": "0" * 64}).as_json()
+    form = explained({**GOOD, "Hash": "0" * 64}).as_json()
     assert list(form) == ["verdict", "reason", "checks"]
     assert (form["verdict"], form["reason"]) == ("refused", "HashMismatch")
     checks = form["checks"]
@@ -272,21 +274,21 @@ def test_the_json_form() -> None:
 
 
 def test_an_accepted_message_has_no_reason() -> None:
-    form = told(GOOD).as_json()
+    form = explained(GOOD).as_json()
     assert (form["verdict"], form["reason"]) == ("accepted", None)
 
 
 def test_null_is_shown_as_null_and_absent_as_absent() -> None:
-    assert check_of(told(with_header(Subject=None)), "Subject").saw.startswith("null")
-    assert check_of(told({**GOOD, "Hash": None}), "Hash form").saw.startswith("null")
-    assert check_of(told(with_header(DKIM=None)), "DKIM").saw.startswith("null")
-    assert check_of(told(without(GOOD, "Hash")), "Hash form").saw.startswith("absent")
-    assert "🤝 null" in check_of(told({**GOOD, "🤝": None}), "schema").saw
-    assert "🤝 absent" in check_of(told(without(GOOD, "🤝")), "schema").saw
+    assert check_of(explained(with_header(Subject=None)), "Subject").saw.startswith("null")
+    assert check_of(explained({**GOOD, "Hash": None}), "Hash form").saw.startswith("null")
+    assert check_of(explained(with_header(DKIM=None)), "DKIM").saw.startswith("null")
+    assert check_of(explained(without(GOOD, "Hash")), "Hash form").saw.startswith("absent")
+    assert "🤝 null" in check_of(explained({**GOOD, "🤝": None}), "schema").saw
+    assert "🤝 absent" in check_of(explained(without(GOOD, "🤝")), "schema").saw
 
 
 def test_what_is_long_is_shown_in_part() -> None:
-    saw = check_of(told({**GOOD, "Hash": "x" * 100_000}), "hash").saw
+    saw = check_of(explained({**GOOD, "Hash": "x" * 100_000}), "hash").saw
     assert saw.startswith('"xxx')
     assert "100002 characters" in saw
     assert len(saw) < 400
@@ -297,16 +299,16 @@ def test_what_is_long_is_shown_in_part() -> None:
 )
 def test_nothing_shown_can_move_a_terminal(control: str) -> None:
     """It is shown to people: what is not printable is escaped."""
-    for explanation in (told(with_header(Subject=f"a{control}b")), told({**GOOD, "Hash": control})):
+    for explanation in (explained(with_header(Subject=f"a{control}b")), explained({**GOOD, "Hash": control})):
         assert all(check.saw.isprintable() for check in explanation.checks)
-    assert "Grüße" in check_of(told(with_header(Subject="Grüße")), "Subject").saw
+    assert "Grüße" in check_of(explained(with_header(Subject="Grüße")), "Subject").saw
 
 
 # --- the same verdict as the flow --------------------------------------------------------------------------------
 
 
 def flow(data: bytes, find_key: FindKey) -> Reason | None:
-    """What the door and the worker would say."""
+    """What the inbox and the worker would say."""
     try:
         envelope = check_at_door(
             data,
@@ -377,11 +379,11 @@ def mutated(header: dict[str, JsonValue], top: dict[str, JsonValue], gone: set[s
 @example(json.dumps(GOOD).encode(), found)
 @example(json.dumps(without(GOOD, "Body")).encode(), found)
 def test_the_verdict_is_that_of_the_flow(data: bytes, find_key: FindKey) -> None:
-    explanation = told(data, find_key)
+    explanation = explained(data, find_key)
     assert explanation.reason is flow(data, find_key)
     assert json.loads(json.dumps(explanation.as_json())) == explanation.as_json()
 
 
 @given(st.binary(max_size=60) | st.recursive(ODD, st.lists, max_leaves=4).map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_are_explained_as_the_flow_judges_them(data: bytes) -> None:
-    assert told(data).reason is flow(data, found)
+    assert explained(data).reason is flow(data, found)

@@ -26,7 +26,7 @@ UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
 HOUR_MS = 3_600_000
 
 
-# --- who is told -------------------------------------------------------------------------------------------------
+# --- who is notified -----------------------------------------------------------------------------------------------
 
 
 def test_a_domain_is_told_of_its_discarded_message() -> None:
@@ -104,15 +104,15 @@ def test_what_is_no_text_says_nothing(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "code_and_text"),
     [
         ({"reason": "HashMismatch", "title": "No", "detail": "It is wrong."}, ("HashMismatch", "It is wrong.")),
         ({"title": "No", "detail": "\x1b"}, ("", "No")),
         ({"type": "about:blank"}, ("", "")),
     ],
 )
-def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, told: tuple[str, str]) -> None:
-    assert read_refusal(problem) == told
+def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, code_and_text: tuple[str, str]) -> None:
+    assert read_refusal(problem) == code_and_text
 
 
 def test_a_summary_is_about_no_single_message() -> None:

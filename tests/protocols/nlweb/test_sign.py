@@ -51,7 +51,7 @@ DRAFTS = st.builds(
 
 
 def travelled(envelope: JsonValue) -> JsonValue:
-    """What is left of an envelope after it was written as JSON and read at a door."""
+    """What is left of an envelope after it was written as JSON and read by an inbox."""
     return parse(json.dumps(envelope).encode(), max_bytes=1 << 20)
 
 

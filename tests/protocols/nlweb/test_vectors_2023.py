@@ -48,7 +48,7 @@ def rebuilt(vector: Vector, claimed: str | None = None) -> bytes:
     return json.dumps({**content, "Hash": claimed or vector["Hash"], "Signature": vector["Signature"]}).encode()
 
 
-def at_door(data: bytes, now_ms: int) -> NlwebEnvelope:
+def checked(data: bytes, now_ms: int) -> NlwebEnvelope:
     return check_at_door(
         data, is_ours=lambda _: True, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=1 << 20
     )
@@ -67,14 +67,14 @@ def test_there_are_four_and_three_have_a_published_key() -> None:
 def test_at_its_own_time_the_hash_is_of_another_text(vector: Vector) -> None:
     assert hashlib.sha256(vector["signed_text"].encode()).hexdigest() == vector["Hash"]
     with pytest.raises(TheirError) as caught:
-        at_door(rebuilt(vector), own_time(vector))
+        checked(rebuilt(vector), own_time(vector))
     assert caught.value.reason is HASH_MISMATCH
 
 
 @EACH
 def test_now_it_is_too_old(vector: Vector) -> None:
     with pytest.raises(TheirError) as caught:
-        at_door(rebuilt(vector), int(time.time() * 1000))
+        checked(rebuilt(vector), int(time.time() * 1000))
     assert caught.value.reason is TIMESTAMP_TOO_OLD
 
 
@@ -82,19 +82,19 @@ def test_now_it_is_too_old(vector: Vector) -> None:
 def test_with_its_handshake_of_2023_it_is_of_no_supported_authority(vector: Vector) -> None:
     envelope = {"🤝": "dtfw.org/msg:1", **json.loads(rebuilt(vector))}
     with pytest.raises(TheirError) as caught:
-        at_door(json.dumps(envelope).encode(), own_time(vector))
+        checked(json.dumps(envelope).encode(), own_time(vector))
     assert caught.value.reason is UNSUPPORTED_VERSION
 
 
 @EACH
 def test_the_canonical_text_is_what_the_vector_says(vector: Vector) -> None:
-    envelope = at_door(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
+    envelope = checked(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
     assert envelope.signed_text == vector["jcs_text"].encode()
 
 
 @WITH_KEY
 def test_even_with_the_right_hash_and_the_published_key_the_signature_does_not_verify(vector: Vector) -> None:
-    envelope = at_door(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
+    envelope = checked(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
     key = public_key_from_spki(b64decode(vector["public_key_spki_b64"] or ""))
     with pytest.raises(TheirError) as caught:
         check_signature(envelope, key)

@@ -1,4 +1,4 @@
-"""The door's verdict from values alone: decisions "Signed text", "Two dialects", "Time window" and "Answers"; what is
+"""The inbox's verdict from values alone: decisions "Signed text", "Two dialects", "Time window" and "Answers"; what is
 signed cannot be changed."""
 
 import base64
@@ -51,13 +51,13 @@ def is_ours(name: str) -> bool:
     return name == "any-receiver.com"
 
 
-def at_door(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> NlwebEnvelope:
+def checked(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> NlwebEnvelope:
     return check_at_door(data, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes)
 
 
 def reason_for(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> Reason:
     with pytest.raises(TheirError) as caught:
-        at_door(data, now_ms, max_bytes)
+        checked(data, now_ms, max_bytes)
     return caught.value.reason
 
 
@@ -77,7 +77,7 @@ def with_header(**members: JsonValue) -> dict[str, JsonValue]:
 
 
 def test_a_good_message_comes_in_and_its_signature_holds() -> None:
-    check_signature(at_door(written(SIGNED)), KEY.public)
+    check_signature(checked(written(SIGNED)), KEY.public)
 
 
 def test_the_bytes_may_be_written_otherwise() -> None:
@@ -86,7 +86,7 @@ def test_the_bytes_may_be_written_otherwise() -> None:
         json.dumps(dict(reversed(SIGNED.items()))).encode(),
         b"\r\n\t " + written(SIGNED) + b"\n",
     ):
-        check_signature(at_door(data), KEY.public)
+        check_signature(checked(data), KEY.public)
 
 
 # --- the order of decision "Answers" ---------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_version_before_shape_before_receiver_before_time_before_hash(data: byte
 
 def test_a_message_is_no_longer_than_the_setting_says() -> None:
     data = written(SIGNED)
-    at_door(data, max_bytes=len(data))
+    checked(data, max_bytes=len(data))
     assert reason_for(data, max_bytes=len(data) - 1) is TOO_LARGE
 
 
@@ -140,7 +140,7 @@ def test_a_message_is_no_longer_than_the_setting_says() -> None:
 )
 def test_the_window_counts_from_the_doors_clock_and_includes_both_ends(now_ms: int, inside: bool) -> None:
     if inside:
-        at_door(written(SIGNED), now_ms)
+        checked(written(SIGNED), now_ms)
     else:
         assert reason_for(written(SIGNED), now_ms) in (TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW)
 
@@ -150,7 +150,7 @@ def test_the_window_counts_from_the_doors_clock_and_includes_both_ends(now_ms: i
 
 @pytest.mark.parametrize("key", [OTHER, RSA], ids=["another key", "a key of another kind"])
 def test_another_key_does_not_verify(key: PrivateKey) -> None:
-    envelope = at_door(written(SIGNED))
+    envelope = checked(written(SIGNED))
     with pytest.raises(TheirError) as caught:
         check_signature(envelope, key.public)
     assert caught.value.reason is SIGNATURE_INVALID
@@ -178,7 +178,7 @@ def test_a_change_is_a_hash_mismatch_and_with_a_new_hash_a_bad_signature(change:
     change(content)
     assert reason_for(changed_content(content, str(SIGNED["Hash"]))) is HASH_MISMATCH
     rehashed = changed_content(content, hash_of(signed_text_of(content, content["Header"])))
-    envelope = at_door(rehashed)
+    envelope = checked(rehashed)
     assert not KEY.public.verify(envelope.signature, envelope.signed_text)
 
 
@@ -211,7 +211,7 @@ def _hash_of(content: bytes) -> str:
 
 def _passes(data: bytes) -> bool:
     try:
-        check_signature(at_door(data), KEY.public)
+        check_signature(checked(data), KEY.public)
     except TheirError:
         return False
     return True
@@ -225,7 +225,7 @@ def test_the_forgery_test_above_would_see_a_signature_that_is_not_checked() -> N
 
 @given(st.integers(0, 63), st.integers(1, 255))
 def test_a_changed_byte_of_the_signature_fails(place: int, mask: int) -> None:
-    envelope = at_door(written(SIGNED))
+    envelope = checked(written(SIGNED))
     forged = bytearray(envelope.signature)
     forged[place] ^= mask
     assert not KEY.public.verify(bytes(forged), envelope.signed_text)
@@ -261,7 +261,7 @@ def of_pollyweb(body: dict[str, Any]) -> tuple[bytes, PublicKey]:
 )
 def test_an_unmodified_pollyweb_client_can_send_to_us(body: dict[str, Any]) -> None:
     data, key = of_pollyweb(body)
-    envelope = at_door(data)
+    envelope = checked(data)
     assert envelope.dialect is POLLYWEB
     assert envelope.key_name == "pw1._domainkey.pw.any-sender.com"
     check_signature(envelope, key)
@@ -271,7 +271,7 @@ def test_a_pollyweb_wallet_can_send_to_us() -> None:
     keys = KeyPair()
     wallet = Wallet(keys, ID=UUID)
     message = wallet.sign(Msg("any-receiver.com", "Hello@Host", Body="Hi", Timestamp=write_timestamp(NOW_MS)))
-    envelope = at_door(json.dumps(message.to_dict()).encode())
+    envelope = checked(json.dumps(message.to_dict()).encode())
     assert envelope.from_wallet
     check_signature(envelope, ed25519_from_raw(keys.PublicKey.public_bytes_raw()))
 
