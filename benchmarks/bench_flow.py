@@ -54,7 +54,7 @@ PARTS: Final = (
     "threads, outcomes",
     "logs, metrics",
 )
-DOOR_PARTS: Final = (
+INBOX_PARTS: Final = (
     "the checks: JSON, form, canonical text, Hash",
     "the claim, packed and sent",
     "its line in the log",
@@ -100,7 +100,7 @@ def measure(effort: Effort) -> Sequence[Table]:
             ("key", "with client : bare", "ours : bare"),
             tuple((key, times(client), times(ours)) for (key, _), (ours, client) in zip(_KEYS, doors, strict=True)),
         ),
-        _shares(f"Where the door's time goes: {_KEYS[0][0]}", DOOR_PARTS, door_parts),
+        _shares(f"Where the door's time goes: {_KEYS[0][0]}", INBOX_PARTS, door_parts),
     ]
 
 
@@ -198,7 +198,7 @@ class Batch:
         ]  # fmt: skip
 
     def door_parts(self, function: ModuleType, effort: Effort) -> list[float]:
-        """What each of DOOR_PARTS takes, to bare."""
+        """What each of INBOX_PARTS takes, to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
         at_ms, window, door = claim.received_at_ms, TimestampWindow(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}

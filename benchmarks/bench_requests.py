@@ -24,7 +24,7 @@ message; Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or h
 
 The bill is what `postroom cost` says: US dollars for a million messages of 2,000 bytes, from the inbox until they are
 filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It reckons with the requests
-and units above, and with {counted.DOOR_CPU_MS} ms of a processor at the inbox and {counted.WORKER_CPU_MS} at the
+and units above, and with {counted.INBOX_CPU_MS} ms of a processor at the inbox and {counted.WORKER_CPU_MS} at the
 worker: the least that any run has shown, for this machine shares its processors, and takes up to twice as long when
 others are at work. What others take stands in [cost.md](../operate/cost.md).
 
@@ -42,7 +42,7 @@ _LINES: Final = {
     "SQS": ("SQS",),
     "DynamoDB": ("DynamoDB",),
     "S3": ("S3",),
-    "logs": ("logs", "what Lambda logs"),
+    "logs": ("logs",),
 }
 """The columns of the bill, and how the names of its items begin."""
 _PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")

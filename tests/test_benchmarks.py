@@ -7,7 +7,7 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import bench_verify
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
-from benchmarks.bench_flow import DOOR_PARTS, PARTS
+from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
 
 ROWS = {
@@ -37,7 +37,7 @@ ROWS = {
     "flow": [
         *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)),
         *PARTS,
-        *DOOR_PARTS,
+        *INBOX_PARTS,
     ],
     "throughput": ["batch 100", "batch 10"],
     "ijson": ["ijson.parse", "orjson", "jiter", "json"],

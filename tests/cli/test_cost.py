@@ -105,7 +105,7 @@ def test_a_discarded_message_costs_a_row_a_notification_and_the_courier(bill: An
     costs = bill("--discarded", "0.5")
     assert usd(costs, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
     assert usd(costs, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
-    assert {"DynamoDB: telling of discards", "Lambda: courier"} <= names(costs)
+    assert {"DynamoDB: Feedback", "Lambda: courier"} <= names(costs)
     assert usd(costs, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
 
 
@@ -130,7 +130,7 @@ def test_compaction_costs_a_read_for_each_line_and_a_write_for_each_that_moves(
 
 
 def test_objects_deleted_by_compaction_are_not_stored_for_the_whole_month(bill: Any) -> None:
-    kept, gone = "S3: a month's mail kept for a month", "compaction: S3, segments that are gone"
+    kept, gone = "S3: a month's mail kept for a month", "compaction: S3, deleted segments"
     for runs, hours in (("1", 24.5 + 12), ("24", 24.5 + 0.5)):
         costs = bill("--runs-a-day", runs)
         assert usd(costs, gone) == pytest.approx(-usd(costs, kept) * (1 - hours / 24 / 30))
@@ -163,7 +163,7 @@ def test_without_messages_nothing_is_compacted(bill: Any) -> None:
 
 SENT_PARTS = {
     "HTTP API": ("outbox: HTTP API",),
-    "Lambda: counter": ("Lambda: counter, sending", "Lambda: counter, sending, running"),
+    "Lambda: mailbox API": ("Lambda: mailbox API, sending", "Lambda: mailbox API, sending, running"),
     "SQS": ("outbox: SQS",),
     "Lambda: courier": ("Lambda: courier, sending", "Lambda: courier, sending, running"),
     "going out": ("outbox: going out",),
@@ -222,14 +222,14 @@ def test_a_lambda_response_holds_6_mb(bill: Any) -> None:
 
 
 def test_measured_milliseconds_replace_our_defaults(bill: Any) -> None:
-    costs = bill("--door-ms", "20", "--worker-ms", "5", "--batch", "100")
+    costs = bill("--inbox-ms", "20", "--worker-ms", "5", "--batch", "100")
     per_gb_second = 0.0000166667
     # Lambda rounds each invocation up: half a millisecond more.
-    assert usd(costs, "Lambda: door, running") == pytest.approx(1e6 * 0.0205 * 0.5 * per_gb_second)
+    assert usd(costs, "Lambda: inbox, running") == pytest.approx(1e6 * 0.0205 * 0.5 * per_gb_second)
     assert usd(costs, "Lambda: worker, running") == pytest.approx(1e6 * (0.005 + 0.000005) * per_gb_second)
 
 
-@pytest.mark.parametrize("function", ["Lambda: door, running", "Lambda: worker, running"])
+@pytest.mark.parametrize("function", ["Lambda: inbox, running", "Lambda: worker, running"])
 def test_larger_messages_run_for_longer(bill: Any, function: str) -> None:
     one, two, four = (usd(bill("--size", str(size)), function) for size in (1_002_000, 2_002_000, 4_002_000))
     assert usd(bill(), function) < one
@@ -251,15 +251,15 @@ def test_a_price_file_replaces_our_prices(bill: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("noted = ", "noted"), "is no TOML"),
-        (("noted = ", "written = "), "must say when the prices were `noted`"),
-        (("sqs_per_million = 0.40", ""), "under each known name: sqs_per_million"),
-        (("sqs_per_million = 0.40", "sqs_per_million = -1"), "under each known name: sqs_per_million"),
-        (("sqs_per_million = 0.40", 'sqs_per_million = "0.40"'), "under each known name: sqs_per_million"),
-        (("sqs_per_million", "sqs_price = 1\nsqs_per_million"), "under each known name: sqs_price"),
-        (("regions.us-east-1", "regions.elsewhere"), "has no prices of 'us-east-1'; it has those of elsewhere"),
+        (("noted = ", "noted"), "is not TOML"),
+        (("noted = ", "written = "), "must have `noted` (the date of the prices)"),
+        (("sqs_per_million = 0.40", ""), "for each known name, and no other: sqs_per_million"),
+        (("sqs_per_million = 0.40", "sqs_per_million = -1"), "for each known name, and no other: sqs_per_million"),
+        (("sqs_per_million = 0.40", 'sqs_per_million = "0.40"'), "for each known name, and no other: sqs_per_million"),
+        (("sqs_per_million", "sqs_price = 1\nsqs_per_million"), "for each known name, and no other: sqs_price"),
+        (("regions.us-east-1", "regions.elsewhere"), "has no prices for 'us-east-1'; it has prices for elsewhere"),
         (("[regions.us-east-1]", "[regions]\nus-east-1 = 3\n[other]"), "[regions.us-east-1] must be a table"),
-        (("[regions.", "[other."), "and hold tables [regions.…]"),
+        (("[regions.", "[other."), "and tables [regions.…]"),
     ],
 )
 def test_an_invalid_price_file_is_reported(
@@ -275,7 +275,7 @@ def test_an_invalid_price_file_is_reported(
 
 def test_a_price_file_without_a_region_is_reported(postroom: Postroom, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("noted = 2026-11-21\n[regions]\n")
-    assert "and hold tables [regions.…]" in postroom("cost", "--prices", str(tmp_path / "prices.toml")).stderr
+    assert "and tables [regions.…]" in postroom("cost", "--prices", str(tmp_path / "prices.toml")).stderr
 
 
 def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
@@ -287,14 +287,14 @@ def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
     ("options", "sentence"),
     [
         (("--front", "alb"), "http-api, function-url, cloudfront"),
-        (("--discarded", "0.6", "--duplicates", "0.6"), "together at most 1"),
+        (("--discarded", "0.6", "--duplicates", "0.6"), "their sum must be at most 1"),
         (("--batch", "101"), "'--batch': Input should be less than or equal to 100"),
-        (("--batch", "10", "--window", "5"), "give one of them"),
-        (("--door-ms", "inf"), "'--door-ms': Input should be less than or equal to 900000"),
+        (("--batch", "10", "--window", "5"), "--window and --batch exclude each other"),
+        (("--inbox-ms", "inf"), "'--inbox-ms': Input should be less than or equal to 900000"),
         (("--worker-ms", "inf"), "'--worker-ms': Input should be less than or equal to 900000"),
         (
             ("--acknowledged", "0.5", "--left", "0.4"),
-            "what is never fetched (--acknowledged) is left, too: at least 0.5",
+            "it must be at least 0.5, the share that is never acknowledged (--acknowledged)",
         ),
         (("--workers", "1"), "'--workers': Input should be greater than or equal to 2"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
@@ -317,7 +317,7 @@ def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
 
 
 def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
-    sentences = {"http-api": "From door to filed that is **${}**", "function-url": "it would be **${}**"}
+    sentences = {"http-api": "From the inbox to filed, that is **${}**", "function-url": "it would be **${}**"}
     for front, sentence in sentences.items():
         costs = bill("--batch", "100", "--front", front)
         until_filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
@@ -327,16 +327,16 @@ def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
 def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
     protocol = (DOCS / "design" / "store-protocol.md").read_text(encoding="utf-8")
     costs = bill("--batch", "100")
-    door, worker, logs = (
+    inbox, worker, logs = (
         sum(item["usd"] for item in costs["items"] if not item["standing"] and re.match(name, item["name"]))
-        for name in ("Lambda: door", "Lambda: worker", "(what Lambda )?logs")
+        for name in ("Lambda: inbox", "Lambda: worker", "logs")
     )
-    on_the_way = sum(usd(costs, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + door + worker
+    on_the_way = sum(usd(costs, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + inbox + worker
     filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
-    assert f"door Lambda {door:.2f}, SQS send 0.40, receive and delete 0.08, worker {worker:.2f} |" in protocol
+    assert f"inbox Lambda {inbox:.2f}, SQS send 0.40, receive and delete 0.08, worker {worker:.2f} |" in protocol
     assert f" | ${on_the_way:.2f} |" in protocol
     assert f"| logs {logs:.2f}," in protocol
-    assert f"| **door to filed** | **{filed:.2f}** ({filed - 1:.2f} behind a Function URL" in protocol
+    assert f"| **inbox to filed** | **{filed:.2f}** ({filed - 1:.2f} behind a Function URL" in protocol
 
 
 def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
@@ -351,8 +351,8 @@ def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     a_month = template()["Parameters"]["ThrottlingRate"]["Default"] * 30 * 86_400
     forged = bill("--messages-per-month", str(a_month), "--discarded", "1")
     assert f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PAGE
-    by_the_door = ("HTTP API", "answers going out", "Lambda: door", "Lambda: door, running", "logs of the door")
-    refused = sum(usd(forged, name) for name in by_the_door)
+    by_the_inbox = ("HTTP API", "answers going out", "Lambda: inbox", "Lambda: inbox, running", "logs of the inbox")
+    refused = sum(usd(forged, name) for name in by_the_inbox)
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
 
 
@@ -362,8 +362,8 @@ def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:
     assert f": **${costs['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
     assert f"they are ${starting:.2f} a month," in PAGE
     assert f"Of it ${usd(costs, 'compaction: running'):.2f} is for workers" in PAGE
-    assert f"and a slot is good for some {counted.JOB_LINES_A_SECOND:,}." in PAGE
-    assert f"What it deletes saves ${-usd(costs, 'compaction: S3, segments that are gone'):.3f} a million" in PAGE
+    assert f"and a slot is good for some {counted.JOB_LINES_PER_SECOND:,}." in PAGE
+    assert f"What it deletes saves ${-usd(costs, 'compaction: S3, deleted segments'):.3f} a million" in PAGE
 
 
 def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:

@@ -65,7 +65,7 @@ def by_share() -> str:
         return f"| {' | '.join((what, *cells))} |"
 
     runs = [run(nights) for nights in HOURLY]
-    money = ("running", "looking up", "moving", "requests", "chunks kept", "gone")
+    money = ("running", "looking up", "moving", "requests", "chunks kept", "deleted")
     sums = [
         [sum(dollars(nights, name) for name in ((part,) if part != "requests" else ("S3, get", "S3, put")))
          for part in money] for nights in HOURLY
@@ -97,7 +97,7 @@ def by_share() -> str:
         row("$ a day: moving", *(f"{money[2]:,.0f}" for money in sums)),
         row("$ a day: requests of S3", *(f"{money[3]:,.0f}" for money in sums)),
         row("$ a day: a day's chunks, kept for a month", *(f"{money[4]:,.0f}" for money in sums)),
-        row("$ a day: segments that are gone", *(f"{money[5]:,.0f}".replace("-", "−") for money in sums)),
+        row("$ a day: deleted segments", *(f"{money[5]:,.0f}".replace("-", "−") for money in sums)),
         row("**$ a day**",
             *(f"**{sum(money) + starting(nights):,.0f}**" for money, nights in zip(sums, HOURLY, strict=True))),
         row("$ a million",
@@ -162,7 +162,7 @@ def test_the_page_says_how_far_one_run_a_night_goes() -> None:
 
 
 def test_the_page_says_what_is_estimated() -> None:
-    lines, repoints = counted.JOB_LINES_A_SECOND, counted.JOB_REPOINTS_A_SECOND
+    lines, repoints = counted.JOB_LINES_PER_SECOND, counted.JOB_REPOINTS_PER_SECOND
     assert f"a slot looks at {lines:,} lines a second, moves {repoints:,}, and a run begins after a minute" in PROSE
     assert counted.JOB_START_SECONDS == 60
 

@@ -28,7 +28,7 @@ def test_the_template_has_what_is_paid_by_the_month() -> None:
 def test_the_functions_have_the_memory_that_is_reckoned_with() -> None:
     default = template()["Globals"]["Function"]["MemorySize"]
     memory = {name: said.get("MemorySize", default) for name, said in resources("AWS::Serverless::Function").items()}
-    others = dict.fromkeys(memory.keys() - {"WorkerFunction"}, counted.DOOR_MEMORY_MB)
+    others = dict.fromkeys(memory.keys() - {"WorkerFunction"}, counted.MEMORY_MB)
     assert memory == {"WorkerFunction": counted.WORKER_MEMORY_MB, **others}
 
 
@@ -42,7 +42,7 @@ def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
     [window] = [s["MaximumBatchingWindowInSeconds"] for s in sources if s["Queue"]["Fn::GetAtt"] == "ClaimsQueue.Arn"]
     assert template()["Parameters"][window["Ref"]]["Default"] == counted.WINDOW_SECONDS
     [schedule] = [event["Properties"]["ScheduleExpression"] for event in events if event["Type"] == "ScheduleV2"]
-    assert re.findall(r"\d+", schedule) == [str(counted.KEEPER_ROUND_MINUTES)]
+    assert re.findall(r"\d+", schedule) == [str(counted.DEAD_LETTER_ROUND_MINUTES)]
 
 
 def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
@@ -75,6 +75,6 @@ def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> Non
     finally:
         events.unregister("before-call.dynamodb.*", note)
     # Each of an item well under 1 kB.
-    assert called.count("UpdateItem") == counted.TELL_WRITES
-    assert called.count("GetItem") == counted.TELL_READS
-    assert len(called) == counted.TELL_WRITES + counted.TELL_READS
+    assert called.count("UpdateItem") == counted.FEEDBACK_WRITES
+    assert called.count("GetItem") == counted.FEEDBACK_READS
+    assert len(called) == counted.FEEDBACK_WRITES + counted.FEEDBACK_READS

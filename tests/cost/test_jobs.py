@@ -102,8 +102,8 @@ def test_the_jobs_are_as_is_reckoned_with() -> None:
     default = {name: said["Default"] for name, said in template()["Parameters"].items() if "Default" in said}
     assert default["JobsMaxWorkers"] == counted.JOB_WORKERS
     assert default["CompactLagHours"] == counted.JOB_LAG_HOURS
-    assert default["JobsReadUnitsPerSecond"] == counted.JOB_READS_A_SECOND
-    assert default["JobsWriteUnitsPerSecond"] == counted.JOB_WRITES_A_SECOND
+    assert default["JobsReadUnitsPerSecond"] == counted.JOB_READS_PER_SECOND
+    assert default["JobsWriteUnitsPerSecond"] == counted.JOB_WRITES_PER_SECOND
     minute, hour, day, _, weekday, _ = default["CompactSchedule"].removeprefix("cron(").removesuffix(")").split()
     assert (minute.isdigit(), hour.isdigit(), day, weekday, counted.COMPACT_RUNS_A_DAY) == (True, True, "*", "?", 1)
     assert (default["ExpireSchedule"].split()[-2], counted.EXPIRE_RUNS_A_WEEK) == ("SUN", 1)
@@ -117,8 +117,8 @@ def test_the_ceilings_of_a_job_are_those_that_are_reckoned_with() -> None:
     told = CompactSettings(
         job_name="", bucket="", post_table="", directory_table="", retain_seconds=DeploymentSettings().retain_seconds
     )
-    assert told.read_units_per_second == counted.JOB_READS_A_SECOND
-    assert told.write_units_per_second == counted.JOB_WRITES_A_SECOND
+    assert told.read_units_per_second == counted.JOB_READS_PER_SECOND
+    assert told.write_units_per_second == counted.JOB_WRITES_PER_SECOND
 
 
 # --- the model --------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_a_chunk_of_which_half_is_garbage_at_each_look_is_copied_at_each() -> No
     assert run.looked == pytest.approx(2_000_000, rel=0.001)
 
 
-@pytest.mark.parametrize(("reads", "a_second"), [(2000, 2000 / 4), (1_000_000, counted.JOB_LINES_A_SECOND)])
+@pytest.mark.parametrize(("reads", "a_second"), [(2000, 2000 / 4), (1_000_000, counted.JOB_LINES_PER_SECOND)])
 def test_a_slot_is_as_fast_as_its_share_of_the_ceiling_lets_it_or_its_processor(reads: float, a_second: float) -> None:
     survey = run_of(2_400_000, 2_000, 0.01, Nights(left=0, runs_a_day=1, workers=2, reads=reads)).survey
     assert (survey.busy, survey.workers) == (4, 2)

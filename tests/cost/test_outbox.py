@@ -58,8 +58,8 @@ def test_the_bytes_of_what_is_queued_answered_and_kept(sent: tuple[Counted, list
 
 def test_the_lines_and_bytes_of_logs_and_the_metrics(sent: tuple[Counted, list[str], Counted]) -> None:
     counter, _, courier = sent
-    assert len(counter.log_lines) == MANY * counted.SENT_COUNTER_LOG_LINES
-    assert len(counter.log) == pytest.approx(MANY * counted.SENT_COUNTER_LOG_BYTES, rel=0.02)
+    assert len(counter.log_lines) == MANY * counted.SENT_MAILBOX_API_LOG_LINES
+    assert len(counter.log) == pytest.approx(MANY * counted.SENT_MAILBOX_API_LOG_BYTES, rel=0.02)
     assert len(courier.log_lines) == MANY + counted.SENT_BATCH_LOG_LINES
     assert len(courier.log) == pytest.approx(MANY * counted.SENT_LOG_BYTES + counted.SENT_BATCH_LOG_BYTES, rel=0.02)
     written = (counter.metrics() | courier.metrics()) - set(counted.STEADY_METRICS)

@@ -134,8 +134,8 @@ def test_the_bytes_of_claims_answers_rows_and_lines(stack: CountedStack, numbers
 
 def test_the_lines_and_bytes_of_logs(stack: CountedStack, numbers: Numbers) -> None:
     door, alone = filed(stack, "nlweb", numbers(1))
-    assert len(door.log_lines) == counted.DOOR_LOG_LINES
-    assert len(door.log) == pytest.approx(counted.DOOR_LOG_BYTES, rel=A_LITTLE)
+    assert len(door.log_lines) == counted.INBOX_LOG_LINES
+    assert len(door.log) == pytest.approx(counted.INBOX_LOG_BYTES, rel=A_LITTLE)
     assert len(alone.log_lines) == counted.BATCH_LOG_LINES
     assert len(alone.log) == pytest.approx(counted.BATCH_LOG_BYTES + counted.FILED_LOG_BYTES, rel=A_LITTLE)
     _, many = filed(stack, "nlweb", numbers(counted.LARGEST_BATCH))

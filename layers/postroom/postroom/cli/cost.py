@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from postroom.cost.prices import Prices
 
 _LONGEST_MS: Final = 900_000
-"""No function of Lambda runs for longer."""
+"""The longest time-out of a Lambda function."""
 
 
 def cost(
@@ -25,61 +25,69 @@ def cost(
     size: Annotated[int, typer.Option(min=1, max=5_000_000, help="Bytes of a message.")] = 2_000,
     batch: Annotated[
         float | None,
-        typer.Option(min=1, max=100, help="Messages in one batch of the worker's [default: what the window gathers]."),
+        typer.Option(min=1, max=100, help="Messages in one batch of the worker [default: by --window]."),
     ] = None,
     window: Annotated[
         float | None,
         typer.Option(
             min=1,
             max=10,
-            help=f"Seconds for which a batch is gathered: BatchingWindowSeconds [default: {counted.WINDOW_SECONDS}].",
+            help=f"Seconds for which a batch is collected: BatchingWindowSeconds [default: {counted.WINDOW_SECONDS}].",
         ),
     ] = None,
-    discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of them that is discarded.")] = 0,
-    duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of them that was sent before.")] = 0,
-    acknowledged: Annotated[float, typer.Option(min=0, max=1, help="Share of what is filed that is fetched.")] = 1,
+    discarded: Annotated[float, typer.Option(min=0, max=1, help="Share of these messages that is discarded.")] = 0,
+    duplicates: Annotated[float, typer.Option(min=0, max=1, help="Share of these messages that are duplicates.")] = 0,
+    acknowledged: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of stored messages that is acknowledged.")
+    ] = 1,
     sent: Annotated[
-        int, typer.Option(min=0, help="Messages that owners send through the outbox, of as many bytes.")
+        int, typer.Option(min=0, help="Messages that owners send through the outbox, of the same size.")
     ] = 0,
     left: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=1,
-            help="Share of what is filed that nobody acknowledged when compaction comes [default: what is never "
-            "fetched, and 0.05 at least].",
+            help="Share of stored messages that is not acknowledged when compaction reads them [default: 0.05, or "
+            "1 minus --acknowledged if that is more].",
         ),
     ] = None,
     later: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Share of that which is acknowledged from one look of compaction at a chunk to the next."
+            min=0,
+            max=1,
+            help="Share of messages in a chunk that is acknowledged between two looks of compaction at it.",
         ),
     ] = 0.2,
-    runs: Annotated[int, typer.Option("--runs-a-day", min=1, max=24, help="Of compaction: CompactSchedule.")] = (
-        counted.COMPACT_RUNS_A_DAY
-    ),
+    runs: Annotated[
+        int, typer.Option("--runs-a-day", min=1, max=24, help="Runs of compaction a day: CompactSchedule.")
+    ] = (counted.COMPACT_RUNS_A_DAY),
     workers: Annotated[int, typer.Option(min=2, max=1000, help="JobsMaxWorkers.")] = counted.JOB_WORKERS,
     reads: Annotated[int, typer.Option("--job-reads", min=1, help="JobsReadUnitsPerSecond.")] = (
-        counted.JOB_READS_A_SECOND
+        counted.JOB_READS_PER_SECOND
     ),
     writes: Annotated[int, typer.Option("--job-writes", min=1, help="JobsWriteUnitsPerSecond.")] = (
-        counted.JOB_WRITES_A_SECOND
+        counted.JOB_WRITES_PER_SECOND
     ),
     front: Annotated[
-        str, typer.Option(metavar="FRONT", help="http-api, function-url, or cloudfront (before a Function URL).")
+        str, typer.Option(metavar="FRONT", help="http-api, function-url, or cloudfront (with a Function URL).")
     ] = "http-api",
-    region: Annotated[str, typer.Option(help="Where it is deployed.")] = "us-east-1",
-    prices: Annotated[Path | None, typer.Option(help="A file of prices instead of ours.")] = None,
-    door_ms: Annotated[
+    region: Annotated[str, typer.Option(help="The AWS region.")] = "us-east-1",
+    prices: Annotated[
+        Path | None, typer.Option(help="A file of prices [default: prices.toml of this release].")
+    ] = None,
+    inbox_ms: Annotated[
         float | None,
         typer.Option(
-            min=0, max=_LONGEST_MS, help="Milliseconds of the inbox function for a message, by your CloudWatch."
+            min=0, max=_LONGEST_MS, help="Duration of the inbox for a message in milliseconds, from CloudWatch."
         ),
     ] = None,
     worker_ms: Annotated[
         float | None,
-        typer.Option(min=0, max=_LONGEST_MS, help="The worker's, for a batch, divided by its messages."),
+        typer.Option(
+            min=0, max=_LONGEST_MS, help="Duration of the worker for a batch in milliseconds, divided by its messages."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,12 +99,14 @@ def cost(
     if front not in set(Front):
         raise UsageFault(f"--front is {front!r}; it must be one of {', '.join(Front)}")
     if discarded + duplicates > 1:
-        raise UsageFault("--discarded and --duplicates are shares of the same messages: together at most 1")
+        raise UsageFault("--discarded and --duplicates are shares of the same messages: their sum must be at most 1")
     if batch is not None and window is not None:
-        raise UsageFault("--window is for what gathers a batch, --batch says how large it is: give one of them")
+        raise UsageFault("--window and --batch exclude each other: both determine the size of a batch")
     never = 1 - acknowledged
     if left is not None and left < never:
-        raise UsageFault(f"--left is {left}; what is never fetched (--acknowledged) is left, too: at least {never:g}")
+        raise UsageFault(
+            f"--left is {left}; it must be at least {never:g}, the share that is never acknowledged (--acknowledged)"
+        )
     come = batch or gathered(messages, window or counted.WINDOW_SECONDS)
     mail = MailLoad(
         messages=messages,
@@ -106,7 +116,7 @@ def cost(
         duplicates=duplicates,
         acknowledged=acknowledged,
         front=Front(front),
-        door_ms=door_ms,
+        inbox_ms=inbox_ms,
         worker_ms=worker_ms,
         sent=sent,
         nights=Nights(
@@ -157,12 +167,12 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
     sent = [item for item in items if item.sent]
     standing = [item for item in items if item.standing]
     rows = [
-        *_rows_by_message(mail, by_message, "all that"),
+        *_rows_by_message(mail, by_message, "receiving and storing"),
         *_rows_by_message(mail, jobs, "compaction"),
         *_rows_of_sent(mail, sent),
         *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
-        ("whether or not there is mail", "", f"{_sum(standing):.2f}", ""),
-        ("together", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
+        ("fixed costs", "", f"{_sum(standing):.2f}", ""),
+        ("total", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
     ]
     print_table(("", "a month", "$ a month", "$ a million messages"), rows)
 

@@ -1,41 +1,43 @@
 """The AWS requests of one message, counted. tests/cost compares them with the code and the template.
 
-Bytes are those of a message of NLWeb with a text as body; what depends on its size is said by `…_BESIDE`.
+Sizes are those of an NLWeb message with a text as its body. `…_BESIDE`: bytes in addition to those of the message.
 """
 
 from typing import Final
 
-# --- the door, of each message --------------------------------------------------------------------------------------
-DOOR_MEMORY_MB: Final = 512
-CLAIM_BYTES_BESIDE: Final = 355
-"""Of the queue message, beside the envelope in it."""
-DOOR_LOG_LINES: Final = 2
-DOOR_LOG_BYTES: Final = 548
-ANSWER_BYTES: Final = 72
-"""The body of the answer."""
+MEMORY_MB: Final = 512
+"""Of each function except the worker."""
 
-# --- the worker, of each batch and of each message in it ------------------------------------------------------------
+# --- the inbox, for each message ------------------------------------------------------------------------------------
+CLAIM_BYTES_BESIDE: Final = 355
+"""Of the queue message, in addition to the envelope in it."""
+INBOX_LOG_LINES: Final = 2
+INBOX_LOG_BYTES: Final = 548
+ANSWER_BYTES: Final = 72
+"""The body of the response."""
+
+# --- the worker, for each batch and for each message in it ----------------------------------------------------------
 WORKER_MEMORY_MB: Final = 1024
 LARGEST_BATCH: Final = 100
 BATCH_PUTS: Final = 1
-"""Of S3: the segment of a batch, or of a part of it:"""
+"""Of S3: the segment of a batch, or of a part of it."""
 PART_BYTES: Final = 8 * 1024 * 1024
-"""A batch of large messages is worked off in parts, by the memory that Python holds their text in."""
+"""A batch of large messages is processed in parts, each of so much memory for the text of its messages."""
 CHARACTER_BYTES: Final = 4
-"""Of that memory, for each character: an envelope of NLWeb has one from beyond the Basic Multilingual Plane."""
+"""Of memory for each character: an NLWeb envelope has one beyond the Basic Multilingual Plane, so Python uses four."""
 FILE_WRITES: Final = 2
-"""Write units: `seen` and the row."""
+"""Write units: `seen`, and the row of the message."""
 LINE_BYTES_BESIDE: Final = 1_280
-"""Of a line in a segment, beside the envelope: the receipt, most of it the evidence under DNSSEC."""
+"""Of a line in a segment, in addition to the envelope: the receipt, which is mostly the DNSSEC proof."""
 BATCH_LOG_LINES: Final = 2
 BATCH_LOG_BYTES: Final = 370
 FILED_LOG_BYTES: Final = 45
-"""Beyond that, of each message that is filed."""
+"""In addition, for each filed message."""
 OVERSIZE_PUTS: Final = 1
 OVERSIZE_GETS: Final = 1
-"""Of a claim that no queue message holds."""
+"""Of a claim that is too large for a queue message."""
 
-# --- what happens to some -------------------------------------------------------------------------------------------
+# --- duplicates, discards and acknowledgements -----------------------------------------------------------------------
 DUPLICATE_WRITES: Final = 1
 DUPLICATE_READS: Final = 1
 DUPLICATE_LOG_BYTES: Final = 226
@@ -43,55 +45,55 @@ DISCARD_WRITES: Final = 1
 DISCARD_SENDS: Final = 1
 """Of SQS: the notice for the courier."""
 DISCARD_LOG_BYTES: Final = 266
-TELL_WRITES: Final = 4
-TELL_READS: Final = 2
-"""The courier's, where a sender's buffer takes the Feedback."""
+FEEDBACK_WRITES: Final = 4
+FEEDBACK_READS: Final = 2
+"""Of the courier, if the sender's buffer accepts the Feedback."""
 ACKNOWLEDGE_WRITES: Final = 1
 
-# --- what owners send through the outbox, of each message -----------------------------------------------------------
+# --- the outbox, for each message that an owner sends ---------------------------------------------------------------
 SENT_SENDS: Final = 1
 SENT_WRITES: Final = 7
-"""Write units: four of the table, and of the index, in which the message is listed by time, three."""
+"""Write units: four of the table, and three of the index that lists messages by time."""
 SENT_READS: Final = 1
 SENT_BYTES_BESIDE: Final = 306
-"""Of the queue message, beside what is sent."""
+"""Of the queue message, in addition to the message itself."""
 SENT_ANSWER_BYTES: Final = 71
 SENT_ROWS: Final = 3
 SENT_ROW_BYTES: Final = 682
-"""Of the token's row and the message's, and of that once more in the index."""
-SENT_COUNTER_LOG_LINES: Final = 1
-SENT_COUNTER_LOG_BYTES: Final = 209
+"""Of the rows of the token and the message, and of the copy in the index."""
+SENT_MAILBOX_API_LOG_LINES: Final = 1
+SENT_MAILBOX_API_LOG_BYTES: Final = 209
 SENT_LOG_BYTES: Final = 223
-"""The courier's, one line."""
+"""Of the courier, one line."""
 SENT_BATCH_LOG_LINES: Final = 1
 SENT_BATCH_LOG_BYTES: Final = 205
-"""And of each batch."""
+"""In addition, for each batch."""
 SENT_METRICS: Final = 2
 
 # --- the jobs ------------------------------------------------------------------------------------------------------
 JOB_LAG_HOURS: Final = 24
 JOB_WORKERS: Final = 2
-"""As many as a run may grow to; of G.1X, a DPU each."""
+"""The maximum of a run; G.1X workers have one DPU each."""
 JOB_SLOTS: Final = 4
-"""Tasks at a time of each worker but one, which is Spark's driver."""
-JOB_READS_A_SECOND: Final = 2000
-JOB_WRITES_A_SECOND: Final = 500
-"""Units, shared among the slots of all workers but the driver."""
+"""Concurrent tasks of each worker except one, which is the Spark driver."""
+JOB_READS_PER_SECOND: Final = 2000
+JOB_WRITES_PER_SECOND: Final = 500
+"""Units per second, shared among the slots of all workers except the driver."""
 JOB_LEAST_WORKERS: Final = 2
 JOB_LEAST_SECONDS: Final = 60
-"""Glue bills no less."""
+"""The minimum that Glue bills."""
 COMPACT_RUNS_A_DAY: Final = 1
 EXPIRE_RUNS_A_WEEK: Final = 1
 JOB_METRICS: Final = 9
-"""Of each job; CloudWatch bills them by the hour in which they come."""
+"""Of each job; CloudWatch bills them for each hour in which they are written."""
 JOB_SHARES: Final = 16
-"""Of an hour that has more than one page of segments: a task each."""
+"""Tasks for an hour that has more than one page of segments."""
 JOB_TASK_BYTES: Final = 64 * 1024 * 1024
-"""What one task sorts, and cuts into chunks:"""
+"""The bytes that one task sorts and divides into chunks."""
 CHUNK_BYTES: Final = 8_400_000
-"""Of a chunk, about: 8 to 10 MB, and what is left over at the end of each task."""
+"""The average size of a chunk: 8 to 10 MB, and a smaller one at the end of each task."""
 JOB_WALKS: Final = 40
-"""Of S3: lists in which a run finds the hours: one for each day that has segments, or chunks of a month; about."""
+"""S3 list requests by which a run finds the hours: about one for each day that has segments, or chunks of a month."""
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 SEEN_BYTES: Final = 224
@@ -99,36 +101,36 @@ ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
 ALARMS: Final = 31
-"""Metrics that alarms look at: each is paid for."""
+"""Metrics that alarms watch: each is billed."""
 SECRETS: Final = 4
 QUEUES_POLLED: Final = 4
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1
-"""For which Lambda gathers a batch of the worker's, unless BatchingWindowSeconds says more."""
-KEEPER_ROUND_MINUTES: Final = 15
-KEEPER_SECONDS: Final = 2.1
-"""A round over no letters: one long poll. An estimate."""
+"""The default of BatchingWindowSeconds, for which Lambda collects a batch for the worker."""
+DEAD_LETTER_ROUND_MINUTES: Final = 15
+DEAD_LETTER_ROUND_SECONDS: Final = 2.1
+"""A round without dead letters: one long poll. An estimate."""
 RETAIN_DAYS: Final = 22
 OUTBOX_KEEP_DAYS: Final = 30
 MAX_AGE_DAYS: Final = 1
 STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters", "Undeliverable")
-"""Written wherever there is mail, and none of it strange."""
+"""Written whenever mail is stored, without discards and duplicates."""
 DUPLICATE_METRICS: Final = 1
 DISCARD_METRICS: Final = 3
 
-# --- time: measured by `python -m benchmarks requests`, and held by no test ---------------------------------------
-DOOR_CPU_MS: Final = 1.7
+# --- times: measured by `python -m benchmarks requests`, not compared by a test -------------------------------------
+INBOX_CPU_MS: Final = 1.7
 WORKER_CPU_MS: Final = 3.2
-"""Of a message of 2,000 bytes in a batch of 100, 2026-11-21: the least of many runs; a busy machine takes longer."""
+"""For a message of 2,000 bytes in a batch of 100, 2026-11-21: the minimum of many runs."""
 SENT_CPU_MS: Final = 4.5
-"""The counter's, of a message that an owner sends, 2026-11-22: of `PostOffice.send` in tests/cost, by no benchmark."""
-JOB_LINES_A_SECOND: Final = 3_000
-"""Of 2,000 bytes, for each slot of a worker: read, looked up, and told of or handed on. An estimate, 2026-11-23."""
-JOB_REPOINTS_A_SECOND: Final = 600
-"""Of rows, for each slot: an UpdateItem takes boto3 as long as half of WORKER_CPU_MS. An estimate."""
+"""Of the mailbox API, for a message that an owner sends, 2026-11-22: measured by tests/cost, not by a benchmark."""
+JOB_LINES_PER_SECOND: Final = 3_000
+"""Lines of 2,000 bytes for each slot of a worker: read, looked up and passed on. An estimate, 2026-11-23."""
+JOB_REPOINTS_PER_SECOND: Final = 600
+"""Rows for each slot: an UpdateItem takes boto3 half of WORKER_CPU_MS. An estimate."""
 JOB_START_SECONDS: Final = 60
-"""Until Spark is up and the library is installed. An estimate."""
-DOOR_CPU_MS_PER_MB: Final = 20.0
+"""Until Spark has started and the library is installed. An estimate."""
+INBOX_CPU_MS_PER_MB: Final = 20.0
 WORKER_CPU_MS_PER_MB: Final = 19.0
-"""Of each further million bytes: the large messages of the same benchmark."""
+"""For each further million bytes: the large messages of the same benchmark."""
 SMALL_BYTES: Final = 2_000

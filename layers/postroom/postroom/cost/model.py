@@ -1,4 +1,4 @@
-"""The cost model: the counted requests of one message, times the mail of a month, times prices. Pure."""
+"""The cost model: the counted requests of one message, multiplied by the mail of a month and by prices. Pure."""
 
 import math
 from collections.abc import Iterator
@@ -18,52 +18,53 @@ _MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
 _MONTH_HOURS: Final = _MONTH_DAYS * 24
 _SQS_REQUEST_BYTES: Final = 65_536
 _RECEIVED_AT_ONCE: Final = 10
-"""Messages that one request of SQS receives, or deletes."""
+"""Messages that one SQS request receives or deletes."""
 _EVENT_BYTES: Final = 6 * 1024 * 1024
-"""What Lambda hands to a function at once, at most."""
+"""The largest event of a Lambda invocation."""
 _HTTP_API_REQUEST_BYTES: Final = 512 * 1024
 _HTTP_API_FIRST: Final = 300 * MILLION
 _HEADER_BYTES: Final = 500
-"""Of a request to the door and of its answer, each about so much."""
+"""Of a request and of its response, about so much each."""
 _LOG_EVENT_BYTES: Final = 26
-"""What CloudWatch counts with every line."""
+"""What CloudWatch adds to each line."""
 _PLATFORM_LINES: Final = 3
 _PLATFORM_BYTES: Final = 268
-"""START, END and REPORT, which Lambda writes of every invocation."""
+"""START, END and REPORT, which Lambda writes for each invocation."""
 _ROW_BYTES_BESIDE: Final = 100
-"""What DynamoDB counts as stored with every item."""
+"""What DynamoDB adds to the size of each item."""
 _PROCESSOR_MEMORY_MB: Final = 1769
-"""A function of so much memory has one whole processor, and others their share of it."""
+"""A function with so much memory has one whole processor; others have a share in proportion."""
 _POLLERS: Final = 5
 _POLL_SECONDS: Final = 20
-"""Lambda asks a queue in which there is nothing by so many long polls at once."""
-_DOOR_WAIT_MS: Final = 10.0
+"""Lambda polls an empty queue with so many concurrent long polls."""
+_INBOX_WAIT_MS: Final = 10.0
 _BATCH_WAIT_MS: Final = 50.0
-"""For AWS to answer: SendMessage; two rounds of PutItem, and PutObject between them. Estimates."""
+"""Time waiting for AWS: SendMessage; PutItem twice, with PutObject in between. Estimates."""
 _ROUNDED_UP_MS: Final = 0.5
-"""Lambda bills whole milliseconds: half of one more, on average, for each invocation."""
-_TELL_MS: Final = 500.0
-"""For the courier to look a buffer, or a receiver, up and to post to it. An estimate."""
+"""Lambda rounds up to whole milliseconds: half a millisecond for each invocation, on average."""
+_DELIVER_MS: Final = 500.0
+"""The time of the courier to look up a buffer or a receiver and to post to it. An estimate."""
 _SEND_WAIT_MS: Final = 50.0
-"""For AWS to answer the counter: three writes and a SendMessage, one after the other. An estimate."""
+"""Time of the mailbox API waiting for AWS: three writes and a SendMessage, one after the other. An estimate."""
 
 
 class Front(StrEnum):
-    """What stands before the door."""
+    """What is in front of the inbox."""
 
     HTTP_API = "http-api"
     FUNCTION_URL = "function-url"
     CLOUDFRONT = "cloudfront"
-    """And a Function URL behind it."""
+    """With a Function URL behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailLoad:
-    """The mail of a month, and how it comes. `sent`: messages of owners that go out, of `size` bytes, too.
+    """The mail of a month, and how it arrives.
 
-    `messages`: that the door takes in. `size`: bytes of an envelope. `batch`: messages in one batch of the worker's.
-    `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of those that are filed.
-    `door_ms`, `worker_ms`: what Lambda bills for a message; None: worked out from what was measured.
+    `messages`: messages that the inbox accepts. `size`: bytes of an envelope. `batch`: messages in one batch of the
+    worker. `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of the filed messages. `inbox_ms`,
+    `worker_ms`: what Lambda bills for a message; None: calculated from the measured times. `sent`: messages that owners
+    send, also of `size` bytes.
     """
 
     messages: int
@@ -73,7 +74,7 @@ class MailLoad:
     duplicates: float = 0.0
     acknowledged: float = 1.0
     front: Front = Front.HTTP_API
-    door_ms: float | None = None
+    inbox_ms: float | None = None
     worker_ms: float | None = None
     sent: int = 0
     nights: Nights = field(default_factory=Nights)
@@ -81,8 +82,8 @@ class MailLoad:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of the bill. `amount`, in `unit`s, and `usd` are of a month. `standing`: not by the message; `sent`: by
-    the message that goes out; `jobs`: by the message, after it was filed."""
+    """A line of the bill. `amount`, in `unit`s, and `usd` are for a month. `standing`: independent of mail; `sent`: for
+    messages that owners send; `jobs`: for compaction."""
 
     name: str
     amount: float
@@ -94,29 +95,29 @@ class Item:
 
 
 def gathered(messages: int, window_seconds: float) -> float:
-    """The batch that `window_seconds` gather of a month's mail that comes evenly: the first message, and the next."""
+    """The average batch that is collected in `window_seconds`, if a month's mail arrives evenly."""
     return 1 + messages / _MONTH_SECONDS * window_seconds
 
 
 def largest_batch(size: int) -> float:
-    """How many messages of so many bytes Lambda hands out at once."""
+    """How many messages of `size` bytes Lambda passes to one invocation."""
     return max(1.0, min(float(counted.LARGEST_BATCH), _EVENT_BYTES / max(1, _claim_bytes(size))))
 
 
 def parts(batch: float, size: int) -> float:
-    """In how many parts a batch of messages of so many bytes is worked off: what goes beyond PART_BYTES ends one."""
+    """In how many parts a batch of messages of `size` bytes is processed: a part ends when it exceeds PART_BYTES."""
     in_a_part = 1 + counted.PART_BYTES // (size * counted.CHARACTER_BYTES)
     return min(batch, math.ceil(batch / in_a_part))
 
 
 def bill(mail: MailLoad, prices: Prices) -> list[Item]:
-    """Every line of a month's bill, without what was not counted or is under a cent a month (docs/operate/cost.md)."""
-    return [*_door(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
-            *_told(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
+    """All lines of a month's bill, except those that docs/operate/cost.md lists as not in the model."""
+    return [*_inbox(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
+            *_feedback(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
             *_standing(mail, prices)]  # fmt: skip
 
 
-def _door(mail: MailLoad, prices: Prices) -> Iterator[Item]:
+def _inbox(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     posted = mail.messages * (mail.size + _HEADER_BYTES) / GB
     answered = mail.messages * (counted.ANSWER_BYTES + _HEADER_BYTES) / GB
     out = prices.out_per_gb
@@ -132,11 +133,11 @@ def _door(mail: MailLoad, prices: Prices) -> Iterator[Item]:
             yield Item("CloudFront", mail.messages, "requests", usd)
             yield Item("CloudFront to the function", posted, "GB", posted * prices.cloudfront_to_origin_per_gb)
     yield Item("answers going out", answered, "GB", answered * out)
-    milliseconds = mail.door_ms
+    milliseconds = mail.inbox_ms
     if milliseconds is None:
-        processor = _processor_ms(mail.size, counted.DOOR_CPU_MS, counted.DOOR_CPU_MS_PER_MB)
-        milliseconds = _DOOR_WAIT_MS + _billed(processor, counted.DOOR_MEMORY_MB)
-    yield from _function("door", mail.messages, milliseconds, counted.DOOR_MEMORY_MB, prices)
+        processor = _processor_ms(mail.size, counted.INBOX_CPU_MS, counted.INBOX_CPU_MS_PER_MB)
+        milliseconds = _INBOX_WAIT_MS + _billed(processor, counted.MEMORY_MB)
+    yield from _function("inbox", mail.messages, milliseconds, counted.MEMORY_MB, prices)
 
 
 def _queue(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -171,7 +172,7 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
         yield Item(name, writes, "write units", writes * write)
     reads = repeated * counted.DUPLICATE_READS
     yield Item("DynamoDB: duplicates, read", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million)
-    # A batch of duplicates and discards alone writes no segment; there are hardly any.
+    # A batch with duplicates and discards only writes no segment; such batches are rare.
     puts = (filed > 0) * mail.messages / mail.batch * parts(mail.batch, mail.size) * counted.BATCH_PUTS
     gets = 0.0
     if _is_oversize(mail.size):
@@ -180,7 +181,7 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     yield Item("S3: put", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand)
     yield Item("S3: get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand)
     seen = filed * (counted.SEEN_BYTES + _ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
-    # A row that is not acknowledged stays: in the month, and in each that follows.
+    # A row that is not acknowledged is kept for this month, and for each following one.
     fetched = filed * mail.acknowledged
     days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * _MONTH_DAYS
     rows = days * (counted.ROW_BYTES + _ROW_BYTES_BESIDE)
@@ -191,16 +192,16 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     yield Item("S3: a month's mail kept for a month", lines, "GB", lines * prices.s3_per_gb_month)
 
 
-def _told(mail: MailLoad, prices: Prices) -> Iterator[Item]:
-    """The courier's, if every sender of what is discarded has a buffer."""
+def _feedback(mail: MailLoad, prices: Prices) -> Iterator[Item]:
+    """The Feedback of the courier, if every sender of a discarded message has a buffer."""
     notices = mail.messages * mail.discarded
     requests = notices * (counted.DISCARD_SENDS + 2 / counted.COURIER_BATCH)
     yield Item("SQS: notices of discards", requests, "requests", requests / MILLION * prices.sqs_per_million)
-    writes, reads = notices * counted.TELL_WRITES, notices * counted.TELL_READS
+    writes, reads = notices * counted.FEEDBACK_WRITES, notices * counted.FEEDBACK_READS
     usd = (writes * prices.dynamodb_writes_per_million + reads * prices.dynamodb_reads_per_million) / MILLION
-    yield Item("DynamoDB: telling of discards", writes + reads, "units", usd)
+    yield Item("DynamoDB: Feedback", writes + reads, "units", usd)
     batches = notices / counted.COURIER_BATCH
-    yield from _function("courier", batches, counted.COURIER_BATCH * _TELL_MS, counted.DOOR_MEMORY_MB, prices)
+    yield from _function("courier", batches, counted.COURIER_BATCH * _DELIVER_MS, counted.MEMORY_MB, prices)
 
 
 def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -210,17 +211,17 @@ def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     own += mail.messages * mail.duplicates * (counted.DUPLICATE_LOG_BYTES + _LOG_EVENT_BYTES)
     own += refused * (counted.DISCARD_LOG_BYTES + _LOG_EVENT_BYTES)
     for name, size in (
-        ("logs of the door", mail.messages * _lines(counted.DOOR_LOG_LINES, counted.DOOR_LOG_BYTES)),
+        ("logs of the inbox", mail.messages * _lines(counted.INBOX_LOG_LINES, counted.INBOX_LOG_BYTES)),
         ("logs of the worker", batches * _lines(counted.BATCH_LOG_LINES, counted.BATCH_LOG_BYTES) + own),
-        ("what Lambda logs of each invocation",
+        ("logs of Lambda for each invocation",
          (mail.messages + batches + refused / counted.COURIER_BATCH) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)),
     ):  # fmt: skip
-        # Kept for a month, and at most as large as they came: CloudWatch compresses them.
+        # Kept for a month. The size is an upper limit: CloudWatch compresses them.
         yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
 def _compacted(mail: MailLoad, prices: Prices) -> Iterator[Item]:
-    """What compaction costs beyond that it runs, and what it saves. Of chunks, what their first month asks for."""
+    """What compaction costs in addition to its start, and what it saves; for chunks, in their first month."""
     filed, runs = _filed(mail), mail.nights.runs_a_day * _MONTH_DAYS
     if not filed:
         return
@@ -237,23 +238,23 @@ def _compacted(mail: MailLoad, prices: Prices) -> Iterator[Item]:
         ("S3, get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand),
         ("S3, put and list", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand),
         ("S3, chunks kept for a month", chunks, "GB", chunks * prices.s3_per_gb_month),
-        ("S3, segments that are gone", -gone, "GB", -gone * prices.s3_per_gb_month),
+        ("S3, deleted segments", -gone, "GB", -gone * prices.s3_per_gb_month),
     ):
         yield Item(f"compaction: {name}", amount, unit, usd, jobs=True)
 
 
 def _sent(mail: MailLoad, prices: Prices) -> Iterator[Item]:
-    """What owners send: taken in by the counter, carried by the courier, taken by its receiver at the first try."""
-    of_each = (*_sent_through_counter(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
+    """Messages that owners send: accepted by the mailbox API, and delivered by the courier at the first attempt."""
+    of_each = (*_sent_through_mailbox_api(mail, prices), *_sent_by_courier(mail, prices), *_sent_kept(mail, prices))
     for item in of_each:
         yield replace(item, sent=True)
 
 
-def _sent_through_counter(mail: MailLoad, prices: Prices) -> Iterator[Item]:
+def _sent_through_mailbox_api(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     requests = mail.sent * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
     yield Item("outbox: HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
-    milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.DOOR_MEMORY_MB)
-    yield from _function("counter, sending", mail.sent, milliseconds, counted.DOOR_MEMORY_MB, prices)
+    milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.MEMORY_MB)
+    yield from _function("mailbox API, sending", mail.sent, milliseconds, counted.MEMORY_MB, prices)
 
 
 def _sent_by_courier(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -262,8 +263,8 @@ def _sent_by_courier(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     requests: float = mail.sent * counted.SENT_SENDS * _sqs_requests(queued)
     requests += mail.sent / at_once * (_sqs_requests(queued * at_once) + 1)
     yield Item("outbox: SQS", requests, "requests", requests / MILLION * prices.sqs_per_million)
-    milliseconds = at_once * _TELL_MS
-    yield from _function("courier, sending", mail.sent / at_once, milliseconds, counted.DOOR_MEMORY_MB, prices)
+    milliseconds = at_once * _DELIVER_MS
+    yield from _function("courier, sending", mail.sent / at_once, milliseconds, counted.MEMORY_MB, prices)
     out = mail.sent * (mail.size + counted.SENT_ANSWER_BYTES + 2 * _HEADER_BYTES) / GB
     yield Item("outbox: going out", out, "GB", out * prices.out_per_gb)
 
@@ -278,7 +279,7 @@ def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
     yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * per_gb)
     batches = mail.sent / counted.COURIER_BATCH
-    logs: float = mail.sent * _lines(counted.SENT_COUNTER_LOG_LINES, counted.SENT_COUNTER_LOG_BYTES)
+    logs: float = mail.sent * _lines(counted.SENT_MAILBOX_API_LOG_LINES, counted.SENT_MAILBOX_API_LOG_BYTES)
     logs += mail.sent * _lines(1, counted.SENT_LOG_BYTES)
     logs += batches * _lines(counted.SENT_BATCH_LOG_LINES, counted.SENT_BATCH_LOG_BYTES)
     logs += (mail.sent + batches) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)
@@ -288,8 +289,10 @@ def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
 def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
     yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
-    rounds = _MONTH_DAYS * 24 * 60 / counted.KEEPER_ROUND_MINUTES
-    for item in _function("keeper", rounds, counted.KEEPER_SECONDS * 1000, counted.DOOR_MEMORY_MB, prices):
+    rounds = _MONTH_DAYS * 24 * 60 / counted.DEAD_LETTER_ROUND_MINUTES
+    for item in _function(
+        "dead-letter handler", rounds, counted.DEAD_LETTER_ROUND_SECONDS * 1000, counted.MEMORY_MB, prices
+    ):
         yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
     compactions, expiries = mail.nights.runs_a_day * _MONTH_DAYS, _MONTH_DAYS / 7 * counted.EXPIRE_RUNS_A_WEEK
     least = counted.JOB_LEAST_WORKERS * max(counted.JOB_START_SECONDS, counted.JOB_LEAST_SECONDS) / 3600
@@ -320,7 +323,7 @@ def _is_oversize(size: int) -> bool:
 
 
 def _claim_bytes(size: int) -> int:
-    """Of the queue message; one that is oversize holds next to nothing."""
+    """Of the queue message; that of an oversize claim is almost empty."""
     return 0 if _is_oversize(size) else size + counted.CLAIM_BYTES_BESIDE
 
 
@@ -329,7 +332,7 @@ def _sqs_requests(size: float) -> int:
 
 
 def _processor_ms(size: int, small: float, per_mb: float) -> float:
-    """Of a message of so many bytes: `small` was measured of one of SMALL_BYTES, `per_mb` of what is beyond."""
+    """For a message of `size` bytes. `small`: measured for SMALL_BYTES; `per_mb`: for each million bytes beyond."""
     return small + max(0, size - counted.SMALL_BYTES) / MILLION * per_mb
 
 

@@ -10,30 +10,30 @@ from postroom.storage.mail.chunks import FULL_BYTES
 from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS, is_chunk_due, moves
 
 LEFT: Final = 0.05
-"""Share of mail that nobody has acknowledged when compaction comes to it, unless one knows better."""
+"""The default share of mail that is not acknowledged when compaction reads it."""
 _LISTED_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """How compaction goes, and what it finds.
+    """The settings of compaction, and the mail that it finds.
 
-    `left`: share of what is filed that is not acknowledged when compaction comes to it. `later`: share of what is left
-    then, and after each look at a chunk, that is acknowledged until the next. `reads`, `writes`: units a second that a
-    run takes at most, shared among the slots of all `workers`, of which one is Spark's driver.
+    `left`: share of the filed mail that is not acknowledged when compaction reads it. `later`: share of the mail in a
+    chunk that is acknowledged between two looks at it. `reads`, `writes`: the maximum units per second of a run, shared
+    among the slots of all `workers`, one of which is the Spark driver.
     """
 
     left: float = LEFT
     later: float = 0.2
     runs_a_day: int = 1
     workers: int = counted.JOB_WORKERS
-    reads: float = counted.JOB_READS_A_SECOND
-    writes: float = counted.JOB_WRITES_A_SECOND
+    reads: float = counted.JOB_READS_PER_SECOND
+    writes: float = counted.JOB_WRITES_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One way of Spark through all there is. `busy`: slots that work at a time. `workers`: paid for, the driver too."""
+    """One pass of Spark over the data. `busy`: concurrent slots. `workers`: billed workers, including the driver."""
 
     seconds: float
     busy: int
@@ -47,10 +47,10 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run among many, when there are chunks of each age up to a month. Chunks older than that are not in it.
+    """One run in regular operation, with chunks of each age up to a month. Older chunks are not included.
 
-    `survivors`: lines of segments that move. `chunks`: that they become. `looked`, `moved`: lines of earlier chunks
-    that are looked at, and of these copied once more. `shuffled`: bytes that cross Spark.
+    `survivors`: lines of segments that are moved, into so many `chunks`. `looked`: lines of earlier chunks that are
+    looked up; `moved`: those of them that are copied again. `shuffled`: bytes that pass through Spark.
     """
 
     lines: float
@@ -68,22 +68,22 @@ class Run:
 
     @property
     def reads(self) -> float:
-        """Read units: one for each line that is looked at."""
+        """Read units: one for each line that is looked up."""
         return self.lines + self.looked
 
     @property
     def writes(self) -> float:
-        """Write units: one for each line that moves."""
+        """Write units: one for each line that is moved."""
         return self.survivors + self.moved
 
     @property
     def seconds(self) -> float:
-        """How long it takes, with what it takes before it begins."""
+        """The duration of the run, with its start."""
         return counted.JOB_START_SECONDS + self.survey.seconds + self.move.seconds
 
 
 def run_of(lines_a_day: float, size: int, segments_a_line: float, nights: Nights) -> Run:
-    """One of the runs of a day on which so many lines of `size` bytes are filed; evenly, by hour and by mailbox."""
+    """One run of a day with `lines_a_day` lines of `size` bytes, which are spread evenly over hours and mailboxes."""
     line_bytes = size + counted.LINE_BYTES_BESIDE
     lines = lines_a_day / nights.runs_a_day
     survivors = lines * nights.left
@@ -111,14 +111,14 @@ def run_of(lines_a_day: float, size: int, segments_a_line: float, nights: Nights
         survey=_phase(
             lines + survivors * looked,
             tasks=hours * in_an_hour.tasks + looks * in_a_look.tasks,
-            a_second=counted.JOB_LINES_A_SECOND / slowdown,
+            a_second=counted.JOB_LINES_PER_SECOND / slowdown,
             units=nights.reads,
             workers=nights.workers,
         ),
         move=_phase(
             survivors * (1 + moved),
             tasks=shuffled / counted.JOB_TASK_BYTES,
-            a_second=counted.JOB_REPOINTS_A_SECOND,
+            a_second=counted.JOB_REPOINTS_PER_SECOND,
             units=nights.writes,
             workers=nights.workers,
         ),
@@ -127,7 +127,7 @@ def run_of(lines_a_day: float, size: int, segments_a_line: float, nights: Nights
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """In how many tasks an hour is worked off, and by how many lists its objects are found."""
+    """The tasks that process an hour, and the list requests that find its objects."""
 
     tasks: int
     lists: int
@@ -139,7 +139,7 @@ def _shares_of(objects: float) -> _Shares:
 
 
 def _phase(lines: float, *, tasks: float, a_second: float, units: float, workers: int) -> Phase:
-    """`a_second`: lines for which the processor of one slot is good; its share of the `units` may be less."""
+    """`a_second`: lines per second that the processor of one slot can do; its share of the `units` may be less."""
     slots = counted.JOB_SLOTS
     busy = min(max(1, math.ceil(tasks)), slots * (workers - 1))
     of_a_slot = min(a_second, units / (slots * (workers - 1)))
@@ -147,9 +147,9 @@ def _phase(lines: float, *, tasks: float, a_second: float, units: float, workers
 
 
 def _looks(later: float) -> Iterator[tuple[float, float]]:
-    """Of each look at the chunks of a run, until they are a month old: what is read and what is copied, in shares.
+    """For each look at the chunks of a run, until they are a month old: the shares that are read and copied.
 
-    What is copied is in chunks that are young again.
+    Copied lines are in new chunks.
     """
     there, live, written = 1.0, 1.0, 0
     for now in range(DAY_MS, MONTH_MS + DAY_MS, DAY_MS):
@@ -162,5 +162,5 @@ def _looks(later: float) -> Iterator[tuple[float, float]]:
 
 
 def segments_kept_days(nights: Nights) -> float:
-    """How long a segment lies there: the lag, to the end of its hour, and until the next run."""
+    """How long a segment is kept: the lag, the rest of its hour, and the time until the next run."""
     return (counted.JOB_LAG_HOURS + 0.5 + 24 / nights.runs_a_day / 2) / 24

@@ -1,4 +1,4 @@
-"""Prices of AWS: prices.toml, or an operator's file of the same form."""
+"""Prices of AWS, from prices.toml or from an operator's file in the same format."""
 
 import tomllib
 from dataclasses import dataclass, fields
@@ -13,7 +13,7 @@ OURS: Final = Path(__file__).parent / "prices.toml"
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of one region, in US dollars. `noted`: the day on which somebody looked."""
+    """The prices of one region, in US dollars. `noted`: the day on which they were noted."""
 
     noted: date
     http_api_per_million: float
@@ -44,23 +44,23 @@ NAMES: Final = tuple(field.name for field in fields(Prices) if field.name != "no
 
 
 def read_prices(file: Path, region: str) -> Prices:
-    """The prices of a region. Raises SettingsError, which names the file and what is wrong in it; OSError."""
+    """Read the prices of a region. Raises SettingsError, which names the file and what is wrong in it; OSError."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise SettingsError(f"{file} is no TOML: {error}") from None
+        raise SettingsError(f"{file} is not TOML: {error}") from None
     noted, regions = document.get("noted"), document.get("regions")
     if not isinstance(noted, date) or not isinstance(regions, dict) or not regions:
-        raise SettingsError(f"{file} must say when the prices were `noted` (a date), and hold tables [regions.…]")
+        raise SettingsError(f"{file} must have `noted` (the date of the prices), and tables [regions.…]")
     if region not in regions:
-        raise SettingsError(f"{file} has no prices of {region!r}; it has those of {', '.join(regions)}")
+        raise SettingsError(f"{file} has no prices for {region!r}; it has prices for {', '.join(regions)}")
     table = regions[region]
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: [regions.{region}] must be a table of prices")
     wrong = [name for name in NAMES if not _is_price(table.get(name))] + [name for name in table if name not in NAMES]
     if wrong:
         raise SettingsError(
-            f"{file}: [regions.{region}] must hold a price, 0 or more, under each known name: {wrong[0]}"
+            f"{file}: [regions.{region}] must have a price, 0 or more, for each known name, and no other: {wrong[0]}"
         )
     return Prices(noted, **{name: float(table[name]) for name in NAMES})
 
