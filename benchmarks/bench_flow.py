@@ -36,7 +36,7 @@ from postroom.pipeline.verdicts import Accepted
 from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 from postroom.storage.mail.segments import Line, lay_out
 
 MOST_TO_BARE: Final = 3.0
@@ -211,7 +211,7 @@ class Batch:
             (
                 self.bare_door,
                 partial(invoke, function, event),
-                lambda: check_at_door(
+                lambda: check_before_lookup(
                     data, is_ours=bool, received_at_ms=at_ms, window=window, max_bytes=len(data)
                 ),
                 lambda: door._intake.take(

@@ -19,7 +19,7 @@ from nacl.signing import VerifyKey
 from postroom.crypto.rsa_ed25519 import Algorithm, PublicKey
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 MOST_TO_BARE: Final[dict[Algorithm, float]] = {"rsa": 1.6, "ed25519": 1.4}
 LEAST_TO_DKIMPY: Final = 4.0
@@ -80,7 +80,7 @@ def measure_here(effort: Effort) -> list[list[float]]:
 
 
 def _at_door(data: bytes) -> NlwebEnvelope:
-    return check_at_door(
+    return check_before_lookup(
         data, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=TimestampWindow(), max_bytes=1 << 20
     )
 
@@ -90,7 +90,7 @@ def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
     window, is_ours = TimestampWindow(), frozenset({RECEIVER}).__contains__
 
     def verify() -> None:
-        read = check_at_door(data, is_ours=is_ours, received_at_ms=NOW_MS, window=window, max_bytes=1 << 20)
+        read = check_before_lookup(data, is_ours=is_ours, received_at_ms=NOW_MS, window=window, max_bytes=1 << 20)
         check_signature(read, public)
 
     return verify

@@ -676,8 +676,8 @@ def _dead_letters() -> Iterator[Bound]:
         "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory",
     )  # fmt: skip
     yield Bound(
-        "dead letters in memory at once", _n(dead_letters.LETTERS_AT_ONCE), "each may be of any size", "the next ten",
-        "SQS: 10 in a receive",
+        "dead letters in memory at once", _n(dead_letters.DEAD_LETTERS_AT_ONCE), "each may be of any size",
+        "the next ten", "SQS: 10 in a receive",
         "functions/test_dead_letters.py::test_a_round_receives_ten_dead_letters_at_once_until_none_is_left",
     )  # fmt: skip
     yield Bound(

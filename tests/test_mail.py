@@ -31,7 +31,7 @@ from tests.aws import deployed as deployed
 from postroom.core.errors import NotNowError
 from postroom.core.reason import Kind
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door
+from postroom.protocols.nlweb.verify import check_before_lookup
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.past import Copy, Stand, stand_of
@@ -153,7 +153,7 @@ def test_every_live_row_points_to_its_line_and_the_line_is_a_message_as_the_door
         data = line_at(row, made)
         line = decode_line(data)
         assert line.row == row.key
-        envelope = check_at_door(
+        envelope = check_before_lookup(
             line.envelope.encode(),
             is_ours=lambda domain, mailbox=row.key.mailbox: domain == mailbox,
             received_at_ms=row.key.received_at_ms,

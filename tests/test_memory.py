@@ -38,7 +38,7 @@ from postroom.outbound.graph import MAX_REPLY_BYTES, Buffers, Graph
 from postroom.pipeline import dm3_inbox
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, pack
-from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, DeadLetter
+from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, DeadLetter
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
 from postroom.storage.layout import row_key
@@ -149,7 +149,7 @@ def test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory(
     else:
         envelope = "\U0001f91d".ljust(at.dm3_size_limit_bytes - 3)
     dead = []
-    for number in range(LETTERS_AT_ONCE):
+    for number in range(DEAD_LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
         dead.append(DeadLetter(f"dead letter {number}", pack(claim, stack.objects.put)))
@@ -157,7 +157,7 @@ def test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory(
     handler = stack.dead_letter_handler()
     with traced() as memory:
         kept = handler.keep(dead)
-    assert len(kept.outcomes) == len(deployed.objects()) == LETTERS_AT_ONCE
+    assert len(kept.outcomes) == len(deployed.objects()) == DEAD_LETTERS_AT_ONCE
     assert memory.peak < memory_bytes("DeadLetterFunction") / 2
 
 

@@ -543,11 +543,11 @@ def test_a_job_has_the_same_settings_as_the_functions(job: str) -> None:
 @EACH_JOB
 def test_a_job_has_the_same_settings_on_glue_as_from_postroom_jobs(job: str) -> None:
     said = resources("AWS::Glue::Job")[job]["DefaultArguments"]
-    for argument, output in job_runs._TOLD.items():
+    for argument, output in job_runs._ARGUMENTS.items():
         if f"--{argument}" in said:
             assert said[f"--{argument}"] == template()["Outputs"][output]["Value"]
     told_elsewhere = {"--WORKERS", "--LOG_GROUP", "--REGION", "--NAMESPACE"}
-    assert {name for name in said if name.isupper()} - told_elsewhere <= {f"--{name}" for name in job_runs._TOLD}
+    assert {name for name in said if name.isupper()} - told_elsewhere <= {f"--{name}" for name in job_runs._ARGUMENTS}
 
 
 @pytest.mark.parametrize(("job", "kind"), [("CompactJob", CompactSettings), ("ExpireJob", ExpireSettings)])

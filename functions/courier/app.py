@@ -18,7 +18,7 @@ from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
-from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.own_faults import reporting_own_faults
 
 logger = json_logger()
 metrics = Metrics()
@@ -30,9 +30,9 @@ feedback, outbox, notifications = outbound.feedback, outbound.outbox, outbound.n
 
 
 @metrics.log_metrics
-@telling_own_faults(own_faults, logger, metrics)
+@reporting_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Process one batch of notices of discards, messages of the outbox, and notifications."""
+    """Process one batch of discard notifications, messages of the outbox, and notifications."""
     failed: list[str] = []
     for record in event["Records"]:
         try:
@@ -42,7 +42,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
                 case MailWaiting() | Notification() as carried:
                     _notify(carried)
                 case DiscardNotification() | DiscardSummaryDue() as notification:
-                    _tell(notification)
+                    _send_feedback(notification)
                 case unknown:
                     assert_never(unknown)
         except Exception as error:
@@ -53,7 +53,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     return hand_out_again(failed)
 
 
-def _tell(notification: DiscardNotification | DiscardSummaryDue) -> None:
+def _send_feedback(notification: DiscardNotification | DiscardSummaryDue) -> None:
     delivery = feedback.deliver(notification)
     about = {"sender": notification.sender, "receiver": notification.receiver, "tries": notification.tries}
     if isinstance(notification, DiscardNotification):
@@ -75,6 +75,6 @@ def _notify(carried: MailWaiting | Notification) -> None:
     if isinstance(carried, MailWaiting):
         became, about = notifications.call(carried), {}
     else:
-        became, about = notifications.tell(carried), {"target": carried.target, "notification": carried.id}
+        became, about = notifications.notify(carried), {"target": carried.target, "notification": carried.id}
     logger.info(str(became), extra={"mailbox": carried.mailbox, "tries": carried.tries, **about})
     metrics.add_metric(f"Notify{became.name.title().replace('_', '')}", MetricUnit.Count, 1)

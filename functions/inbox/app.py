@@ -13,7 +13,7 @@ from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
-from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.own_faults import reporting_own_faults
 from postroom.storage.mail.ledger import QUEUED
 
 logger = json_logger()
@@ -25,17 +25,17 @@ router = deployment.pipeline.inbox_router
 
 
 @metrics.log_metrics
-@telling_own_faults(own_faults, logger, metrics)
+@reporting_own_faults(own_faults, logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Respond to one request."""
     request = read_request(event)
     response = router.respond(request)
     for part in response.parts or (response,):
-        _tell(part, context.aws_request_id)
+        _log_response(part, context.aws_request_id)
     return write_response(response, request)
 
 
-def _tell(response: HttpResponse, request: str) -> None:
+def _log_response(response: HttpResponse, request: str) -> None:
     metrics.add_metric("Refused" if response.reason else "Answered", MetricUnit.Count, 1)
     if response.reason:
         metrics.add_metric(f"Refused{response.reason}", MetricUnit.Count, 1)

@@ -12,7 +12,7 @@ from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
-from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.own_faults import reporting_own_faults
 
 logger = json_logger()
 metrics = Metrics()
@@ -22,7 +22,7 @@ router = Deployment(read_settings(os.environ), clients, own_faults).mailbox_api.
 
 
 @metrics.log_metrics
-@telling_own_faults(own_faults, logger, metrics)
+@reporting_own_faults(own_faults, logger, metrics)
 def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Respond to one request."""
     request = read_request(event)

@@ -17,7 +17,7 @@ from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
-from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.own_faults import reporting_own_faults
 
 logger = json_logger()
 metrics = Metrics()
@@ -28,7 +28,7 @@ suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 
 
 @metrics.log_metrics
-@telling_own_faults(own_faults, logger, metrics)
+@reporting_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Process one batch."""
     records = [
@@ -42,7 +42,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     ]
     source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
     report = worker.work(records, suspects=source == suspects_queue)
-    tell(report.outcomes)
+    log_outcomes(report.outcomes)
     if report.suspected:
         metrics.add_metric("Suspected", MetricUnit.Count, report.suspected)
     if report.postponed:
@@ -53,7 +53,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     return hand_out_again(report.failed)
 
 
-def tell(outcomes: Sequence[Outcome]) -> None:
+def log_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Write the log lines and metrics of claims, without their bodies.
 
     All accepted claims share one line: the inbox has already logged the mailbox and the Correlation of each.

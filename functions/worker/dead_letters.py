@@ -13,11 +13,11 @@ from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.net.aws import passing_faults
-from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, DeadLetter
+from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, DeadLetter
 from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.logs import json_logger
-from postroom.runtime.own_faults import telling_own_faults
+from postroom.runtime.own_faults import reporting_own_faults
 
 logger = json_logger()
 metrics = Metrics()
@@ -29,7 +29,7 @@ sqs = deployment.storage.sqs
 
 
 @metrics.log_metrics
-@telling_own_faults(own_faults, logger, metrics)
+@reporting_own_faults(own_faults, logger, metrics)
 def handler(_event: dict[str, object], _context: LambdaContext) -> dict[str, int]:
     """Process dead letters, alternating between both queues, until both are empty or the time is up."""
     rounds: deque[_Claims | _Outbox] = deque([_Claims(), _Outbox()])
@@ -105,7 +105,7 @@ def receive(queue: str) -> list[DeadLetter]:
         with passing_faults():
             messages = sqs.receive_message(
                 QueueUrl=queue,
-                MaxNumberOfMessages=LETTERS_AT_ONCE,
+                MaxNumberOfMessages=DEAD_LETTERS_AT_ONCE,
                 VisibilityTimeout=LOOKED_AT_SECONDS,
                 # Long polling: a short poll asks only some of the servers, and can miss messages.
                 WaitTimeSeconds=2,

@@ -104,7 +104,7 @@ def test_a_repeated_message_costs_a_read_instead_of_a_row(bill: Any) -> None:
 def test_a_discarded_message_costs_a_row_a_notification_and_the_courier(bill: Any) -> None:
     costs = bill("--discarded", "0.5")
     assert usd(costs, "DynamoDB: discards") == pytest.approx(0.5 * 0.625)
-    assert usd(costs, "SQS: notices of discards") == pytest.approx(0.5 * 1.4 * 0.40)
+    assert usd(costs, "SQS: discard notifications") == pytest.approx(0.5 * 1.4 * 0.40)
     assert {"DynamoDB: Feedback", "Lambda: courier"} <= names(costs)
     assert usd(costs, "CloudWatch metrics") > usd(bill(), "CloudWatch metrics")
 

@@ -200,9 +200,9 @@ def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
 
 
 def test_no_key_and_no_delegation_is_looked_up_twice(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
-    fake_domain.dns.asked.clear()
+    fake_domain.dns.queries.clear()
     visit(web.port, "--selector", "nlweb", "--selector", "pk1")
-    asked = {question: times for question, times in fake_domain.dns.asked.items() if question[1] in ("DS", "DNSKEY")}
+    asked = {question: times for question, times in fake_domain.dns.queries.items() if question[1] in ("DS", "DNSKEY")}
     assert set(asked.values()) == {1}
 
 

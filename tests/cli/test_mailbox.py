@@ -78,14 +78,14 @@ def test_a_mailbox_opened_by_its_owner_can_be_listed_closed_and_removed_for_good
     operate: Operate, postroom: Postroom, storage_stack: StorageStack
 ) -> None:
     mailboxes = storage_stack.storage.mailboxes
-    assert mailboxes.open_letters("own.eth")
+    assert mailboxes.open_dm3("own.eth")
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("own.eth")]
     assert line.split("  ")[-1].strip() == "open, its owner opened it"
     assert operate("show", "own.eth").stdout.startswith("own.eth: dm3, open, its owner opened it\n")
     operate("close", "own.eth")
     assert json.loads(operate("show", "own.eth", "--json").stdout)["closed"] is True
     assert postroom("dm3", "mailbox", "remove", "own.eth", *storage_stack.options).exit_code == 0
-    assert not mailboxes.open_letters("own.eth")
+    assert not mailboxes.open_dm3("own.eth")
     assert operate("open", "own.eth", "--dm3").exit_code == 0
     assert json.loads(operate("show", "own.eth", "--json").stdout)["by_owner"] is False
 

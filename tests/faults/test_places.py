@@ -42,7 +42,7 @@ SPARED = {
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
     "outbound/notifier.py Notifier.call: self._queue.send": "where another call failed, which was struck",
     "outbound/notifier.py Notifier.tell: self._queue.send": "the same",
-    "outbound/notifier.py Notifier._tell: self._keys.code": "codes: their owners wait for them, and ask for others",
+    "outbound/notifier.py Notifier._notify: self._keys.code": "codes: their owners wait for them, and ask for others",
     "outbound/notifier.py Notifier._end: self._targets.failed": "the same",
     "pipeline/nlweb_inbox.py NlwebInbox.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
     "pipeline/nlweb_inbox.py NlwebInbox._take_in: self._directory.domain": "from memory: it was asked for just before",

@@ -15,7 +15,7 @@ from tests.functions.stack import FunctionsStack, Json
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.outgoing import Outgoing
-from postroom.pipeline.dead_letters import LETTERS_AT_ONCE, ROUND_SECONDS
+from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
 from postroom.storage.mail.outbox import OutboxMessage
@@ -62,10 +62,10 @@ def test_a_round_receives_ten_dead_letters_at_once_until_none_is_left(running: F
             asked.append(params["MaxNumberOfMessages"])
 
     calls.register(name, note)
-    write_dead_letters(running, *range(6, 6 + LETTERS_AT_ONCE + 2))
-    assert running.invoke("DeadLetterFunction", {})["decided"] == LETTERS_AT_ONCE + 2
+    write_dead_letters(running, *range(6, 6 + DEAD_LETTERS_AT_ONCE + 2))
+    assert running.invoke("DeadLetterFunction", {})["decided"] == DEAD_LETTERS_AT_ONCE + 2
     calls.unregister(name, note)
-    assert asked == [LETTERS_AT_ONCE] * 3
+    assert asked == [DEAD_LETTERS_AT_ONCE] * 3
 
 
 @pytest.mark.parametrize(("passing", "receives"), [(ROUND_SECONDS - 0.001, 2), (ROUND_SECONDS, 1)])
@@ -80,9 +80,9 @@ def test_dead_letters_are_received_until_the_round_is_over_and_the_rest_waits_fo
         now += passing if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"] else 0
 
     handler.sqs.meta.events.register("provide-client-params.sqs.ReceiveMessage", pass_by)
-    write_dead_letters(running, *range(6, 6 + 2 * LETTERS_AT_ONCE + 1))
-    assert running.invoke("DeadLetterFunction", {})["decided"] == receives * LETTERS_AT_ONCE
-    assert len(running.deployed.bodies("DeadLetterQueue")) == (2 - receives) * LETTERS_AT_ONCE + 1
+    write_dead_letters(running, *range(6, 6 + 2 * DEAD_LETTERS_AT_ONCE + 1))
+    assert running.invoke("DeadLetterFunction", {})["decided"] == receives * DEAD_LETTERS_AT_ONCE
+    assert len(running.deployed.bodies("DeadLetterQueue")) == (2 - receives) * DEAD_LETTERS_AT_ONCE + 1
     handler.sqs.meta.events.unregister("provide-client-params.sqs.ReceiveMessage", pass_by)
 
 

@@ -41,7 +41,7 @@ from postroom.protocols.nlweb.schema import DIALECTS, choose_dialect, read_code
 from postroom.protocols.nlweb.sign import seal
 from postroom.protocols.nlweb.subjects import BUILT_IN, SubjectRule, Treatment, find_rule, is_pattern, patterns_for
 from postroom.protocols.nlweb.timestamp import TimestampWindow, read_timestamp
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 REFUSALS = (
     TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE, UNSUPPORTED_VERSION, NOT_OURS, TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW,
@@ -54,7 +54,7 @@ MAX_BYTES = 1 << 20
 
 def at_door(data: bytes) -> NlwebEnvelope | TheirError | NotNowError:
     return asked(
-        lambda: check_at_door(
+        lambda: check_before_lookup(
             data, is_ours=OURS.__contains__, received_at_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES
         ),
         *REFUSALS,

@@ -137,7 +137,7 @@ def test_an_owner_cannot_reopen_a_mailbox_that_the_operator_closed(api: ApiStack
 def test_a_mailbox_removed_concurrently_stays_removed(api: ApiStack) -> None:
     said(open_it(api))
     api.operators.remove_dm3_mailbox(EVE)
-    assert not api.mailboxes.open_letters(EVE), "whatever was read before"
+    assert not api.mailboxes.open_dm3(EVE), "whatever was read before"
     assert api.operators.dm3_mailboxes() == [Dm3Mailbox(BOB)]
 
 

@@ -317,7 +317,7 @@ def test_questions_are_counted():
         ask(server, "x.example")
         ask(server, "x.example", transport=dns.query.tcp)
         ask(server, "x.example", SOA)
-        assert server.asked == {("x.example.", "TXT"): 2, ("x.example.", "SOA"): 1}
+        assert server.queries == {("x.example.", "TXT"): 2, ("x.example.", "SOA"): 1}
 
 
 @pytest.mark.parametrize("transport", [dns.query.udp, dns.query.tcp])
@@ -326,7 +326,7 @@ def test_a_paused_server_is_silent_and_counts(transport):
         server.pause()
         with pytest.raises(dns.exception.Timeout):
             transport(query("x.example"), server.host, port=server.port, timeout=0.2)
-        assert server.asked["x.example.", "TXT"] == 1
+        assert server.queries["x.example.", "TXT"] == 1
         server.resume()
         assert ask(server, "x.example", transport=transport).rcode() == dns.rcode.NXDOMAIN
 

@@ -40,7 +40,7 @@ def come_to_rest(stack: PipelineStack, *, for_seconds: float = 3 * INTERVAL) -> 
             if isinstance(each, MailWaiting):
                 stack.notifier().call(each)
             else:
-                stack.notifier().tell(each)
+                stack.notifier().notify(each)
         if not stack.deployed.bodies("CourierQueue"):
             return
         stack.clock.now += 15
@@ -66,7 +66,7 @@ def one_follower(stack: PipelineStack) -> MailWaiting:
     queued = stack.take_notifications()
     for each in queued:
         if isinstance(each, Notification):
-            stack.notifier().tell(each)
+            stack.notifier().notify(each)
     stack.carrier.carried.clear()
     stack.clock.now += INTERVAL
     [follower] = [each for each in queued if isinstance(each, MailWaiting)]
@@ -202,7 +202,7 @@ def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_int
     assert became == [NotificationOutcome.SPREAD, NotificationOutcome.LATER, *[NotificationOutcome.COVERED] * 18]
     first, follow = stack.take_notifications()
     assert isinstance(first, Notification)
-    stack.notifier().tell(first)
+    stack.notifier().notify(first)
     assert isinstance(follow, MailWaiting)
     assert follow == MailWaiting(SHOP, int(NOW * 1000), follow.mark)
     stack.clock.now = NOW + INTERVAL
@@ -264,7 +264,7 @@ def test_without_a_target_nobody_is_told(stack: PipelineStack) -> None:
     target = stack.target(URL)
     notification = one_notification(stack)
     stack.targets.remove(SHOP, target.id)
-    assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
+    assert stack.notifier().notify(notification) is NotificationOutcome.SILENT
     stack.clock.now += INTERVAL
     assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     assert stack.carrier.carried == []
@@ -281,7 +281,7 @@ def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, mon
         patch.setattr(notifier._debounce, "take", away)
         patch.setattr(notifier._targets, "find", away)
         assert notifier.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
-        assert notifier.tell(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
+        assert notifier.notify(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
     assert stack.deployed.delays("CourierQueue") == [7, 7]
     assert stack.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
 
@@ -300,7 +300,7 @@ def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(sta
         stack.notifier().call(MailWaiting(SHOP))
         for each in stack.take_notifications():
             assert isinstance(each, Notification)
-            stack.notifier().tell(each)
+            stack.notifier().notify(each)
     finally:
         for client in (clients.dynamodb, clients.sqs):
             client.meta.events.unregister("before-call.*.*", count)
@@ -358,7 +358,7 @@ def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_messa
         stack.carrier.carried.clear()
         for _ in range(4):
             for each in queued:
-                stack.notifier().call(each) if isinstance(each, MailWaiting) else stack.notifier().tell(each)
+                stack.notifier().call(each) if isinstance(each, MailWaiting) else stack.notifier().notify(each)
             queued = stack.take_notifications()
             stack.clock.now += INTERVAL + 1
         assert queued == []
@@ -458,7 +458,7 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: P
     notification = one_notification(stack)
     delays = []
     for _ in range(9):
-        assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+        assert stack.notifier().notify(notification) is NotificationOutcome.WAITING
         delays += stack.deployed.delays("CourierQueue")
         [again] = stack.take_notifications()
         assert isinstance(again, Notification)
@@ -467,7 +467,7 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: P
     failing = stack.target_now(target)
     assert (failing.detail, failing.failing_since_ms) == ("it answered 503", int(NOW * 1000))
     del stack.carrier.failures[URL]
-    assert stack.notifier().tell(notification) is NotificationOutcome.DELIVERED
+    assert stack.notifier().notify(notification) is NotificationOutcome.DELIVERED
     assert stack.target_now(target) == target
 
 
@@ -475,22 +475,22 @@ def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     first = one_notification(stack)
-    stack.notifier().tell(first)
+    stack.notifier().notify(first)
     [retry] = stack.take_notifications()
     for _ in range(3):
         stack.clock.now += INTERVAL
-        assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.COVERED
+        assert stack.notifier().notify(one_notification(stack)) is NotificationOutcome.COVERED
     assert stack.take_notifications() == []
     assert len(told(stack)) == 1
     assert isinstance(retry, Notification)
-    stack.notifier().tell(retry)
+    stack.notifier().notify(retry)
     assert len(told(stack)) == 2
 
 
 def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
-    stack.notifier().tell(one_notification(stack))
+    stack.notifier().notify(one_notification(stack))
     [retry] = stack.take_notifications()
     assert isinstance(retry, Notification)
     stack.clock.now += INTERVAL
@@ -500,38 +500,38 @@ def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStac
 
     def meanwhile(*arguments: Any) -> bool:
         stack.carrier.carry = carry  # type: ignore[method-assign]
-        became.append(stack.notifier().tell(late))
+        became.append(stack.notifier().notify(late))
         return True
 
     stack.carrier.failures.clear()
     stack.carrier.carry = meanwhile  # type: ignore[method-assign]
-    stack.notifier().tell(retry)
+    stack.notifier().notify(retry)
     assert became == [NotificationOutcome.DELIVERED]
 
 
 def test_a_retry_that_got_lost_keeps_no_target_silent(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
-    stack.notifier().tell(one_notification(stack))
+    stack.notifier().notify(one_notification(stack))
     stack.deployed.empty("CourierQueue")
     stack.carrier.failures.clear()
     stack.clock.now += 7 + RETRY_LATE_SECONDS + 1
-    assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.DELIVERED
+    assert stack.notifier().notify(one_notification(stack)) is NotificationOutcome.DELIVERED
 
 
 def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(stack: PipelineStack) -> None:
     target = stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     notification = one_notification(stack)
-    stack.notifier().tell(notification)
+    stack.notifier().notify(notification)
     stack.clock.now += PAUSE
-    assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+    assert stack.notifier().notify(notification) is NotificationOutcome.WAITING
     stack.clock.now += 0.001
-    assert stack.notifier().tell(notification) is NotificationOutcome.PAUSED
+    assert stack.notifier().notify(notification) is NotificationOutcome.PAUSED
     paused = stack.target_now(target)
     assert (paused.state, paused.detail) == (TargetState.PAUSED, "it answered 503")
     stack.carrier.carried.clear()
-    assert stack.notifier().tell(notification) is NotificationOutcome.SILENT
+    assert stack.notifier().notify(notification) is NotificationOutcome.SILENT
     assert stack.carrier.carried == []
 
 
@@ -540,7 +540,7 @@ def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) ->
     for trouble in ("it answered 503", True, "it answered 503"):
         stack.carrier.failures[URL] = trouble
         stack.clock.now += PAUSE - 1
-        stack.notifier().tell(one_notification(stack))
+        stack.notifier().notify(one_notification(stack))
         stack.take_notifications()
     assert stack.target_now(target).state is TargetState.ACTIVE
 
@@ -548,7 +548,7 @@ def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) ->
 def test_a_target_that_says_it_is_gone_is_told_nothing_more(stack: PipelineStack) -> None:
     target = stack.target(URL)
     stack.carrier.failures[URL] = False
-    assert stack.notifier().tell(one_notification(stack)) is NotificationOutcome.PAUSED
+    assert stack.notifier().notify(one_notification(stack)) is NotificationOutcome.PAUSED
     assert stack.target_now(target).detail == "it answered 410 Gone"
     assert stack.take_notifications() == []
 
@@ -564,7 +564,7 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notifier._targets, "failed", away)
-    assert notifier.tell(notification) is NotificationOutcome.WAITING
+    assert notifier.notify(notification) is NotificationOutcome.WAITING
     assert stack.take_notifications() == [notification.again()]
 
 
@@ -577,7 +577,7 @@ def test_what_we_are_at_fault_for_pauses_nobody(stack: PipelineStack, monkeypatc
 
     monkeypatch.setattr(stack.carrier, "carry", keyless)
     for _ in range(2):
-        assert stack.notifier().tell(notification) is NotificationOutcome.WAITING
+        assert stack.notifier().notify(notification) is NotificationOutcome.WAITING
         stack.clock.now += PAUSE + 1
     assert stack.target_now(target) == target
     assert stack.take_notifications() == [notification.again()] * 2
@@ -593,7 +593,7 @@ def challenged(stack: PipelineStack, number: int = 1) -> tuple[NotificationTarge
 
 def test_a_target_that_is_not_verified_is_told_its_code(stack: PipelineStack) -> None:
     target, challenge = challenged(stack)
-    assert stack.notifier().tell(challenge) is NotificationOutcome.DELIVERED
+    assert stack.notifier().notify(challenge) is NotificationOutcome.DELIVERED
     data = {"mailbox": SHOP, "target": target.id, "code": stack.webhook_keys.code(target)}
     assert told(stack) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
 
@@ -601,16 +601,16 @@ def test_a_target_that_is_not_verified_is_told_its_code(stack: PipelineStack) ->
 def test_a_target_that_is_not_verified_is_told_nothing_else(stack: PipelineStack) -> None:
     target, challenge = challenged(stack)
     for other in (0, 2):
-        assert stack.notifier().tell(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
+        assert stack.notifier().notify(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
     assert stack.notifier().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     stack.targets.challenge(target)
-    assert stack.notifier().tell(challenge) is NotificationOutcome.SILENT, "another code counts by now"
+    assert stack.notifier().notify(challenge) is NotificationOutcome.SILENT, "another code counts by now"
     assert stack.carrier.carried == []
 
 
 def test_a_target_that_is_verified_is_sent_no_code(stack: PipelineStack) -> None:
     target = stack.target(URL)
-    assert stack.notifier().tell(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
+    assert stack.notifier().notify(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
 
 
 @pytest.mark.parametrize("trouble", ["it answered 503", False])
@@ -620,11 +620,11 @@ def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(
     target, challenge = challenged(stack)
     stack.carrier.failures[URL] = trouble
     stack.clock.now += CODE_SECONDS
-    assert stack.notifier().tell(challenge) is (
+    assert stack.notifier().notify(challenge) is (
         NotificationOutcome.WAITING if trouble else NotificationOutcome.GIVEN_UP
     )
     stack.clock.now += 1
-    assert stack.notifier().tell(challenge) is NotificationOutcome.GIVEN_UP
+    assert stack.notifier().notify(challenge) is NotificationOutcome.GIVEN_UP
     failed = stack.target_now(target)
     assert (failed.state, failed.detail) == (TargetState.UNVERIFIED, trouble or "it answered 410 Gone")
 

@@ -54,7 +54,7 @@ def queue(
     draft = Draft(SHOP, TO, "Hello@Host", correlation, at_ms, body, dialect=dialect)
     outgoing = Outgoing(draft, carrier)
     stack.deployed.storage.courier_queue.send(outgoing.encode())
-    stack.outbox.told(message, carrier)
+    stack.outbox.note_carrier(message, carrier)
     return outgoing
 
 
@@ -246,8 +246,8 @@ def test_before_one_is_noted_any_may_go_out_and_all_are_the_same(stack: Pipeline
     stack.outbound.answers = [None, None]
     for carrier in ("a", "b"):
         assert stack.dispatch().send(Outgoing(outgoing.draft, carrier)) is Delivery.WAITING
-    stack.outbox.told(message_of(stack, outgoing), "b")
-    stack.outbox.told(message_of(stack, outgoing), "a")
+    stack.outbox.note_carrier(message_of(stack, outgoing), "b")
+    stack.outbox.note_carrier(message_of(stack, outgoing), "a")
     assert stack.dispatch().send(Outgoing(outgoing.draft, "a", 1)) is Delivery.SILENT
     assert stack.dispatch().send(Outgoing(outgoing.draft, "b", 1)) is Delivery.DELIVERED
     assert len({envelope for _, envelope in stack.outbound.posts}) == 1

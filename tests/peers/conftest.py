@@ -23,7 +23,7 @@ from postroom.names.keys import KeyDirectory
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.key_record import parse_key_record, record_text, zone_line
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 RECEIVER = "receiver.example"
 # Not loopback: only the guest's own DNS and connections lead to the server.
@@ -93,7 +93,7 @@ class FakeNetwork:
 
     def check_at_inbox(self, data: bytes) -> NlwebEnvelope:
         """What our inbox says of a request. Raises TheirError."""
-        return check_at_door(
+        return check_before_lookup(
             data,
             is_ours=lambda domain: domain == RECEIVER,
             received_at_ms=int(time.time() * 1000),

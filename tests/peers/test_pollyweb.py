@@ -270,9 +270,9 @@ def test_what_we_sign_passes_its_verification_with_its_own_look_up(fake_network)
         "string": sign(draft(body="hello"), KEY),
         "Feedback": sign(draft(subject=FEEDBACK, body=feedback), KEY),
     }
-    before = fake_network.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"]
+    before = fake_network.dns.queries[f"pw1._domainkey.pw.{SENDER}.", "TXT"]
     assert fake_network.run(VERIFY, envelopes) == dict.fromkeys(envelopes, True)
-    assert fake_network.dns.asked[f"pw1._domainkey.pw.{SENDER}.", "TXT"] == before + 3
+    assert fake_network.dns.queries[f"pw1._domainkey.pw.{SENDER}.", "TXT"] == before + 3
 
 
 def test_what_somebody_else_signed_or_changed_does_not(fake_network):

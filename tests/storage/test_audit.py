@@ -178,7 +178,7 @@ def test_every_200_of_a_busy_day_has_one_end(audited: AuditedStack) -> None:
         AuditOutcome.DISCARDED: 3,
     }
     assert findings.discarded == {"UnexpectedSubject": 1, "SignatureInvalid": 1, "CorrelationReused": 1}
-    assert (findings.answered, findings.unanswered, findings.told, findings.telling) == (1, 0, 2, 0)
+    assert (findings.answered, findings.unanswered, findings.feedback_settled, findings.feedback_begun) == (1, 0, 2, 0)
 
 
 def test_a_sealed_letter_and_its_copies_have_one_end_each(audited: AuditedStack) -> None:
@@ -441,17 +441,19 @@ def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audit
     audited.log = [audited.log[0], audited.log[4]]
     findings = audited.audit()
     assert findings.clean
-    assert (findings.untold, findings.wrong, found(findings)) == (3, 0, {AuditProblem.NOT_IN_LEDGER: 3})
+    assert (findings.not_in_ledger, findings.wrong, found(findings)) == (3, 0, {AuditProblem.NOT_IN_LEDGER: 3})
     assert where(findings) == {named(key) for key in keys[1:4]}
     # What is older or newer than the ledger is counted; so is what a run of the door may have logged before or after.
     audited.log.pop()
     findings = audited.audit()
-    assert (findings.untold, findings.problems) == (4, ())
+    assert (findings.not_in_ledger, findings.problems) == (4, ())
 
 
 def test_without_a_ledger_no_row_is_missed_in_it(audited: AuditedStack) -> None:
     audited.filed()
-    assert audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN)).untold == 0
+    assert (
+        audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN)).not_in_ledger == 0
+    )
 
 
 def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None:

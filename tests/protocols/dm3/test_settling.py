@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_message, texts_of
 
-from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, settle
+from postroom.protocols.dm3.settling import merge_copies, names_of, removals_requested, settle
 from postroom.protocols.dm3.stored import Entry, Removal, StoredEnvelope, Tombstone, place
 
 BOTH = pytest.mark.parametrize("keep_history", [True, False])
@@ -181,15 +181,15 @@ def test_what_is_asked_for_is_what_proven_requests_name_and_is_not_there() -> No
     request = deletion("0x" + "AB" * 32)
     grave = settle([HELLO, HELLO_AGAIN, HELLO_AT_LAST], keep_history=False)[HELLO_AGAIN.message_hash]
     entries = [HELLO_AT_LAST, request, grave, deletion("cd" * 32, unverified=True)]
-    assert asked_for(entries) == {(ALICE, "ab" * 32), (ALICE, HELLO.message_hash)}
-    assert asked_for([*entries, HELLO]) == {(ALICE, "ab" * 32)}
-    assert asked_for([HELLO]) == set()
+    assert removals_requested(entries) == {(ALICE, "ab" * 32), (ALICE, HELLO.message_hash)}
+    assert removals_requested([*entries, HELLO]) == {(ALICE, "ab" * 32)}
+    assert removals_requested([HELLO]) == set()
 
 
 def test_what_is_asked_for_is_by_the_same_author() -> None:
     assert names_of(HELLO) == {(ALICE, reference) for reference in HELLO.hashes()}
     of_bob = stored_message("hello", sender=BOB)
-    assert asked_for([of_bob, deletion(of_bob)]) == {(ALICE, of_bob.message_hash)}
+    assert removals_requested([of_bob, deletion(of_bob)]) == {(ALICE, of_bob.message_hash)}
 
 
 # --- in whichever order --------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from postroom.protocols.nlweb.reasons import (
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 KEY, OTHER = PrivateKey.generate("ed25519"), PrivateKey.generate("ed25519")
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
@@ -310,7 +310,7 @@ def test_nothing_shown_can_move_a_terminal(control: str) -> None:
 def flow(data: bytes, find_key: FindKey) -> Reason | None:
     """What the inbox and the worker would say."""
     try:
-        envelope = check_at_door(
+        envelope = check_before_lookup(
             data,
             is_ours=lambda name: name in OURS,
             received_at_ms=NOW_MS,

@@ -22,7 +22,7 @@ from postroom.crypto.rsa_ed25519 import public_key_from_spki
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD, UNSUPPORTED_VERSION
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 
 class Vector(TypedDict):
@@ -49,7 +49,7 @@ def rebuilt(vector: Vector, claimed: str | None = None) -> bytes:
 
 
 def checked(data: bytes, now_ms: int) -> NlwebEnvelope:
-    return check_at_door(
+    return check_before_lookup(
         data, is_ours=lambda _: True, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=1 << 20
     )
 

@@ -35,7 +35,7 @@ from postroom.protocols.nlweb.reasons import (
 from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.sign import Draft, seal, sign
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door, check_signature
+from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 KEY, OTHER, RSA = (PrivateKey.generate(kind) for kind in ("ed25519", "ed25519", "rsa"))
 UUID = "125a5c75-cb72-43d2-9695-37026dfcaa48"
@@ -52,7 +52,9 @@ def is_ours(name: str) -> bool:
 
 
 def checked(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> NlwebEnvelope:
-    return check_at_door(data, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes)
+    return check_before_lookup(
+        data, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes
+    )
 
 
 def reason_for(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> Reason:

@@ -66,7 +66,7 @@ def document() -> bytes:
 
 
 def _described(operation: Operation) -> Json:
-    told: Json = {
+    described: Json = {
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [operation.tag],
@@ -76,8 +76,8 @@ def _described(operation: Operation) -> Json:
     }
     if operation.body:
         content = {operation.body_type: {"schema": _schema(operation.body)}}
-        told["requestBody"] = {"required": True, "content": content}
-    return told
+        described["requestBody"] = {"required": True, "content": content}
+    return described
 
 
 def _of_path(operation: Operation) -> list[Json]:

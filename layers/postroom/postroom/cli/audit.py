@@ -85,10 +85,10 @@ def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None,
     )
     findings = judge(evidence, None if lines is None else read_ledger(lines))
     if (since or ledger) and not any((findings.accepted or {}).values()):
-        told = "the inbox's log has no message in that time; LogLevel must be INFO"
+        hint = "the inbox's log has no message in that time; LogLevel must be INFO"
         if ledger:
-            told = "the ledger has no message: is it the inbox's log, line by line, with nothing before the JSON?"
-        note(told)
+            hint = "the ledger has no message: is it the inbox's log, line by line, with nothing before the JSON?"
+        note(hint)
     return findings
 
 
@@ -110,9 +110,9 @@ def _described(findings: "Findings") -> JsonValue:
         "rows": _by_end(findings.rows),
         "discarded": dict(findings.discarded),
         "synchronous": {"answered": findings.answered, "unanswered": findings.unanswered},
-        "feedback": {"settled": findings.told, "begun": findings.telling},
+        "feedback": {"settled": findings.feedback_settled, "begun": findings.feedback_begun},
         "queued": {"claims": evidence.claims_waiting, "notices": evidence.courier_waiting},
-        "untold": findings.untold,
+        "untold": findings.not_in_ledger,
         "orphans": {"objects": evidence.orphans, "bytes": evidence.orphan_bytes},
         "problems": {str(problem): findings.count(problem) for problem in AuditProblem},
         "findings": [
@@ -148,12 +148,13 @@ def _print(findings: "Findings") -> None:
     for reason, count in sorted(findings.discarded.items()):
         print(f"discarded, {safe(reason)}: {count}")
     print(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
-    print(f"Feedback: {findings.told} settled, {findings.telling} begun; {evidence.courier_waiting} notices queued")
+    settled, begun = findings.feedback_settled, findings.feedback_begun
+    print(f"Feedback: {settled} settled, {begun} begun; {evidence.courier_waiting} notifications queued")
     print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:
         noted = findings.count(AuditProblem.NOT_IN_LEDGER)
-        print(f"rows that the ledger does not tell of: {findings.untold}, {noted} of them of its time")
+        print(f"rows that the ledger does not tell of: {findings.not_in_ledger}, {noted} of them of its time")
     print()
     _print_problems(findings)
     if accepted is None:

@@ -92,7 +92,7 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """Estimate what a month's mail costs on AWS, line by line."""
-    from postroom.cost.model import Front, MailLoad, bill, gathered, largest_batch
+    from postroom.cost.model import Front, MailLoad, bill, expected_batch, largest_batch
     from postroom.cost.nights import LEFT, Nights
     from postroom.cost.prices import OURS, read_prices
 
@@ -107,7 +107,7 @@ def cost(
         raise UsageFault(
             f"--left is {left}; it must be at least {never:g}, the share that is never acknowledged (--acknowledged)"
         )
-    come = batch or gathered(messages, window or counted.WINDOW_SECONDS)
+    come = batch or expected_batch(messages, window or counted.WINDOW_SECONDS)
     mail = MailLoad(
         messages=messages,
         size=size,

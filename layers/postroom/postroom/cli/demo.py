@@ -17,7 +17,7 @@ def demo(template: Path) -> None:
     """Play the story, and end with a table of what happened."""
     console = Console(highlight=False, soft_wrap=True)
     begun = time.monotonic()
-    told: list[DemoRow] = []
+    rows: list[DemoRow] = []
     with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template) as stack:
         console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
         town = DemoStack(stack, Path(folder))
@@ -25,10 +25,10 @@ def demo(template: Path) -> None:
         story = Story(town, lambda line: console.print(f"   {line}", markup=False))
         for number, (title, play) in enumerate(story.scenes(), 1):
             console.print(f"[bold]{number}. {title}[/bold]")
-            told += play()
+            rows += play()
             console.print()
     print_table(
         ("", "what", "the inbox's answer", "what became of it"),
-        [(line.scene, line.what, line.answer, line.outcome) for line in told],
+        [(line.scene, line.what, line.answer, line.outcome) for line in rows],
     )
-    console.print(f"{len(told)} things happened as they should, in {time.monotonic() - begun:.0f} s.")
+    console.print(f"{len(rows)} things happened as they should, in {time.monotonic() - begun:.0f} s.")

@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 _EXITS: Final = {"accepted": Exit.GOOD, "refused": Exit.REFUSED, "discarded": Exit.REFUSED}
 
 
-def exit_of(told: "Explanation") -> Exit:
+def exit_of(explanation: "Explanation") -> Exit:
     """The exit code of a verdict."""
-    return _EXITS.get(told.verdict, Exit.UNAVAILABLE)
+    return _EXITS.get(explanation.verdict, Exit.UNAVAILABLE)
 
 
-def print_explanation(told: "Explanation") -> None:
+def print_explanation(explanation: "Explanation") -> None:
     """The checks, then the verdict."""
     if is_terminal():
-        _print_blocks(told)
+        _print_blocks(explanation)
     else:
-        for check in told.checks:
+        for check in explanation.checks:
             print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
                        f"{check.section}"))  # fmt: skip
-    reason = told.reason
+    reason = explanation.reason
     if reason is None:
         console().print(styled("accepted", "bold green"))
     else:
-        console().print(styled(f"{told.verdict}: {reason}. {reason.sentence}", "bold red"))
+        console().print(styled(f"{explanation.verdict}: {reason}. {reason.sentence}", "bold red"))
 
 
-def _print_blocks(told: "Explanation") -> None:
+def _print_blocks(explanation: "Explanation") -> None:
     """What was seen, expected, and where that stands: below each other, for they are long and terminals are not."""
     from rich.table import Table
     from rich.text import Text
@@ -40,7 +40,7 @@ def _print_blocks(told: "Explanation") -> None:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for check in told.checks:
+    for check in explanation.checks:
         table.add_row(
             styled("ok", "green") if check.ok else styled("FAILED", "bold red"),
             styled(check.name, "bold"),

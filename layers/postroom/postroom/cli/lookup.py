@@ -69,23 +69,23 @@ def lookup(
     network = lookups.network()
     anchors = anchors_of(network, negative_trust_anchor)
     with open_resolvers(network) as resolvers:
-        asked = _Asked(resolvers.asking())
+        counted = _CountedLookups(resolvers.asking())
         verdict = validate(
-            owner, wanted, anchors, asked, time.time() if now is None else now, policy=Policy(accept_sha1)
+            owner, wanted, anchors, counted, time.time() if now is None else now, policy=Policy(accept_sha1)
         )
-        if asked.first is None and isinstance(verdict, Insecure):
+        if counted.first is None and isinstance(verdict, Insecure):
             # Where no anchor reaches nothing need be asked to know that; what is there is shown all the same.
-            asked(Question(owner, wanted))
-    told = _told(owner, wanted, verdict, asked)
+            counted(Question(owner, wanted))
+    shown = _shown(owner, wanted, verdict, counted)
     if as_json:
-        print_json(told.as_json())
+        print_json(shown.as_json())
     else:
-        for line in told.lines(explain=explain):
+        for line in shown.lines(explain=explain):
             print(safe(line))
-    raise typer.Exit(told.exit)
+    raise typer.Exit(shown.exit)
 
 
-class _Asked:
+class _CountedLookups:
     """Asks, counts the questions, and keeps the first answer."""
 
     def __init__(self, ask: "Ask") -> None:
@@ -152,13 +152,13 @@ class _ShownVerdict(NamedTuple):
                 yield from proof_lines(self.proof)
 
 
-def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked: _Asked) -> _ShownVerdict:
+def _shown(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", lookups: _CountedLookups) -> _ShownVerdict:
     import dns.rcode
 
     from postroom.names.dnssec import Absent, EndlessAlias, Indeterminate, Insecure, Secure
 
-    rcode = dns.rcode.to_text(asked.first.rcode) if asked.first else None
-    queries = asked.questions
+    rcode = dns.rcode.to_text(lookups.first.rcode) if lookups.first else None
+    queries = lookups.questions
     match verdict:
         case Secure(records, ttl, evidence):
             owner = evidence.aliases[-1].target if evidence.aliases else name
@@ -171,19 +171,19 @@ def _told(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", asked:
         case EndlessAlias(why):
             return _ShownVerdict("secure", why, [], rcode, None, queries, None)
         case Insecure(why, ttl, insecure_evidence):
-            return _ShownVerdict("insecure", why, _unproven(rdtype, asked), rcode, ttl, queries, insecure_evidence)
+            return _ShownVerdict("insecure", why, _unproven(rdtype, lookups), rcode, ttl, queries, insecure_evidence)
         case Indeterminate(reason, why):
             return _ShownVerdict("indeterminate", f"{reason}: {why}", [], rcode, None, queries, None)
     return _ShownVerdict("bogus", verdict.why, [], rcode, None, queries, verdict)
 
 
-def _unproven(rdtype: "RdataType", asked: _Asked) -> list[str]:
+def _unproven(rdtype: "RdataType", lookups: _CountedLookups) -> list[str]:
     """What the resolver said of a name that is not signed: nobody can know better."""
     from postroom.names.dns import Malformed
 
-    if asked.first is None:
+    if lookups.first is None:
         return []
-    section, lines = asked.first.answer, []
+    section, lines = lookups.first.answer, []
     for owner in section.of_type(rdtype):
         if found := section.find(owner, rdtype):
             with suppress(Malformed):

@@ -150,7 +150,7 @@ def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> No
     if as_json:
         print_json(list(found))
         return
-    rows = [(str(it["name"]), str(it["protocol"]), _told(it), _state(it)) for it in found]
+    rows = [(str(it["name"]), str(it["protocol"]), _login_text(it), _state(it)) for it in found]
     print_table(("mailbox", "protocol", "owner's keys", ""), rows)
 
 
@@ -168,7 +168,7 @@ def show(
         print_json({**described, "waiting": waiting, "bytes": size})
         return
     print(f"{name}: {described['protocol']}, {_state(described)}")
-    print(f"    the owner signs in by {_told(described)}")
+    print(f"    the owner signs in by {_login_text(described)}")
     print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
     print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
     print(f"    {_kept(opened, name)}")
@@ -276,14 +276,14 @@ def _has_owner(opened: OpenDeployment, mailbox: "MailboxRecord") -> bool:
 
 def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
     """How many messages wait, of how many bytes; the stored count is corrected."""
-    counting = opened.deployment.mailbox_api.usage_tracker
-    begun = counting.begin(name)
+    usage_tracker = opened.deployment.mailbox_api.usage_tracker
+    begun = usage_tracker.begin(name)
     sizes = [
         row.place.length
         for row in opened.storage.reader.list(name, opened.storage.directory.shards(name), now=int(time.time()))
         if row.place
     ]
-    counting.end(name, begun, len(sizes), sum(sizes))
+    usage_tracker.end(name, begun, len(sizes), sum(sizes))
     return len(sizes), sum(sizes)
 
 
@@ -327,7 +327,7 @@ def _describe(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
 
 def _print_one(opened: OpenDeployment, name: str, *, as_json: bool) -> None:
     described = _describe(opened, name)
-    print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_told(described)}")
+    print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_login_text(described)}")
 
 
 def _state(described: dict[str, JsonValue]) -> str:
@@ -337,7 +337,7 @@ def _state(described: dict[str, JsonValue]) -> str:
     return f"{state}{opened}{', under legal hold' if described['held'] else ''}"
 
 
-def _told(described: dict[str, JsonValue]) -> str:
+def _login_text(described: dict[str, JsonValue]) -> str:
     """By which keys the owner signs in, in words."""
     keys = described["keys"]
     named = [str(key) for key in keys] if isinstance(keys, list) else []

@@ -34,7 +34,7 @@ def describe(mail: MailView, keys: "UserKeys | None" = None) -> dict[str, JsonVa
     return {
         "id": mail.id,
         "received_at": mail.received_at,
-        **(_sealed(mail, keys) if mail.receipt["protocol"] == "dm3" else _told(mail)),
+        **(_sealed(mail, keys) if mail.receipt["protocol"] == "dm3" else _nlweb(mail)),
         "conversation": mail.conversation,
         "receipt": json.loads(json.dumps(dict(mail.receipt))),
         "envelope": mail.envelope,
@@ -64,7 +64,7 @@ def _open(envelope: str, keys: "UserKeys") -> "Dm3Message":
     return open_message(read_envelope(parse(data, max_bytes=len(data))), [keys.encryption])
 
 
-def _told(mail: MailView) -> dict[str, JsonValue]:
+def _nlweb(mail: MailView) -> dict[str, JsonValue]:
     """What an NLWeb message says."""
     from postroom.core.ijson import parse
     from postroom.core.timestamps import write_timestamp

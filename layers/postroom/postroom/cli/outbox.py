@@ -76,12 +76,12 @@ def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json
         raise UnavailableFault(
             str(error), hint=f"repeat it with --token {token}, and it is sent once", reason=error.reason
         ) from None
-    told: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
+    shown: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
     if as_json:
-        print_json(told)
+        print_json(shown)
     else:
-        print(told.pop("state"))
-        for member, value in told.items():
+        print(shown.pop("state"))
+        for member, value in shown.items():
             print(safe(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"))
     return _exit_of((became or sent).state, waited=message.wait > 0)
 

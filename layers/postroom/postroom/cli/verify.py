@@ -64,7 +64,7 @@ def verify(
     preshared = load_public_key(public_key) if public_key else None
     network = lookups.network()
     with open_resolvers(network) as resolvers:
-        told = explain(
+        explanation = explain(
             data,
             ours=to or (),
             now_ms=int((time.time() if now is None else now) * 1000),
@@ -73,10 +73,10 @@ def verify(
             find_key=_finder(build_key_directory(network, resolvers), preshared, lookups.stack),
         )
     if as_json:
-        print_json(told.as_json())
+        print_json(explanation.as_json())
     else:
-        print_explanation(told)
-    raise typer.Exit(exit_of(told))
+        print_explanation(explanation)
+    raise typer.Exit(exit_of(explanation))
 
 
 def _finder(keys: "KeyDirectory[PublicKey]", preshared: "PublicKey | None", local: Path | None) -> "FindKey":

@@ -140,7 +140,7 @@ Answer = HttpsResponse | NotNowError
 Delivering = Generator[Post, Answer, Dm3Sent]
 
 
-def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: ExplainedProfiles, now_ms: int) -> Delivering:
+def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: ExplainedProfiles, now_ms: int) -> Delivering:
     """Deliver a message: yields requests, is sent the result of each, and returns the result of the delivery.
 
     The next delivery service is tried only if the one before is unavailable, never after a refusal (decision
@@ -150,9 +150,9 @@ def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: Explaine
     Raises TheirError: NAME_INVALID, MESSAGE_INVALID, and for the receiver PROFILE_UNKNOWN, PROFILE_INVALID,
     PROFILE_URI_UNSUPPORTED; NotNowError(PROFILE_LOOKUP_FAILED).
     """
-    delivery = DeliveryInformation(normalize(letter.to), normalize(sender), letter.delivery_instruction)
+    delivery = DeliveryInformation(normalize(draft.to), normalize(sender), draft.delivery_instruction)
     receiver = profiles.user(delivery.to)
-    message = _sign(letter, delivery, keys, now_ms)
+    message = _sign(draft, delivery, keys, now_ms)
     envelope: Dm3Envelope | None = None
     attempts: list[Attempt] = []
     for name in receiver.delivery_services:
@@ -187,17 +187,17 @@ def delivering(letter: Dm3Draft, sender: str, keys: UserKeys, profiles: Explaine
     return Dm3Sent(envelope, tuple(attempts))
 
 
-def _sign(letter: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Dm3Message:
+def _sign(draft: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Dm3Message:
     metadata = MessageMetadata(
         to=delivery.to,
         sender=delivery.sender,
         timestamp_ms=now_ms,
-        type_name=letter.type,
-        reference_message_hash=letter.reference,
-        reply_delivery_instruction=letter.reply_delivery_instruction,
+        type_name=draft.type,
+        reference_message_hash=draft.reference,
+        reply_delivery_instruction=draft.reply_delivery_instruction,
     )
-    attachments = (*map(Attachment, letter.encodings), *letter.attachments)
-    return sign_message(letter.text, metadata, keys.signing, attachments=attachments or None)
+    attachments = (*map(Attachment, draft.encodings), *draft.attachments)
+    return sign_message(draft.text, metadata, keys.signing, attachments=attachments or None)
 
 
 def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Generator[Post, Answer, int | None]:
@@ -205,10 +205,10 @@ def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Genera
 
     Raises the reason that forbids sending.
     """
-    extension_told = yield from _call(url, "dm3_getProfileExtension", delivery.to)
-    properties_told = yield from _call(url, "dm3_getDeliveryServiceProperties")
+    extension_known = yield from _call(url, "dm3_getProfileExtension", delivery.to)
+    properties_known = yield from _call(url, "dm3_getDeliveryServiceProperties")
     try:
-        extension, size_limit = read_extension(extension_told), read_size_limit(properties_told)
+        extension, size_limit = read_extension(extension_known), read_size_limit(properties_known)
     except TheirError as error:
         # Nobody refused the message: the delivery service's answer makes no sense.
         raise NoResultError(SendOutcome.NOT_NOW, error.detail, reason=str(error.reason)) from None
@@ -251,11 +251,11 @@ class Dm3Sender:
         self._https = https
         self._clock = clock
 
-    def send(self, letter: Dm3Draft) -> Dm3Sent:
+    def send(self, draft: Dm3Draft) -> Dm3Sent:
         """Deliver a message. Raises as `delivering` does."""
-        return drive(self._begin(letter), self._make)
+        return drive(self._begin(draft), self._make)
 
-    async def send_async(self, letter: Dm3Draft) -> Dm3Sent:
+    async def send_async(self, draft: Dm3Draft) -> Dm3Sent:
         """The same in a thread, because look-ups, encryption and requests take time.
 
         If cancelled, no further request is sent.
@@ -268,12 +268,12 @@ class Dm3Sender:
             return self._make(post)
 
         try:
-            return await asyncio.to_thread(drive, self._begin(letter), make)
+            return await asyncio.to_thread(drive, self._begin(draft), make)
         finally:
             ended = True
 
-    def _begin(self, letter: Dm3Draft) -> Delivering:
-        return delivering(letter, self._name, self._keys, self._profiles, int(self._clock() * 1000))
+    def _begin(self, draft: Dm3Draft) -> Delivering:
+        return delivering(draft, self._name, self._keys, self._profiles, int(self._clock() * 1000))
 
     def _make(self, post: Post) -> Answer:
         try:

@@ -20,11 +20,11 @@ def drive(steps: Generator[Q, A, R], answer: Callable[[Q], A]) -> R:
         question = next(steps)
         while True:
             try:
-                told = answer(question)
+                reply = answer(question)
             except Exception as error:
                 question = steps.throw(error)
             else:
-                question = steps.send(told)
+                question = steps.send(reply)
     except StopIteration as ended:
         result: R = ended.value
         return result
@@ -36,11 +36,11 @@ async def drive_async(steps: Generator[Q, A, R], answer: Callable[[Q], Awaitable
         question = next(steps)
         while True:
             try:
-                told = await answer(question)
+                reply = await answer(question)
             except Exception as error:
                 question = steps.throw(error)
             else:
-                question = steps.send(told)
+                question = steps.send(reply)
     except StopIteration as ended:
         result: R = ended.value
         return result

@@ -94,7 +94,7 @@ class Item:
     jobs: bool = False
 
 
-def gathered(messages: int, window_seconds: float) -> float:
+def expected_batch(messages: int, window_seconds: float) -> float:
     """The average batch that is collected in `window_seconds`, if a month's mail arrives evenly."""
     return 1 + messages / _MONTH_SECONDS * window_seconds
 
@@ -194,13 +194,13 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
 
 def _feedback(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     """The Feedback of the courier, if every sender of a discarded message has a buffer."""
-    notices = mail.messages * mail.discarded
-    requests = notices * (counted.DISCARD_SENDS + 2 / counted.COURIER_BATCH)
-    yield Item("SQS: notices of discards", requests, "requests", requests / MILLION * prices.sqs_per_million)
-    writes, reads = notices * counted.FEEDBACK_WRITES, notices * counted.FEEDBACK_READS
+    discards = mail.messages * mail.discarded
+    requests = discards * (counted.DISCARD_SENDS + 2 / counted.COURIER_BATCH)
+    yield Item("SQS: discard notifications", requests, "requests", requests / MILLION * prices.sqs_per_million)
+    writes, reads = discards * counted.FEEDBACK_WRITES, discards * counted.FEEDBACK_READS
     usd = (writes * prices.dynamodb_writes_per_million + reads * prices.dynamodb_reads_per_million) / MILLION
     yield Item("DynamoDB: Feedback", writes + reads, "units", usd)
-    batches = notices / counted.COURIER_BATCH
+    batches = discards / counted.COURIER_BATCH
     yield from _function("courier", batches, counted.COURIER_BATCH * _DELIVER_MS, counted.MEMORY_MB, prices)
 
 

@@ -19,9 +19,9 @@ def compacted(office: DemoDeployment, conversation: str, write: Callable[[], Non
     while len({filed.row.place for filed in office.filed(office.domain, conversation)}) < _OBJECTS:
         write()
     before, (segments, size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
-    asked = _requests(before)
-    say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} lie in {asked} of them")
-    say(f"to read the conversation takes {asked} requests to S3; the job of the night runs, without its lag …")
+    read_before = _requests(before)
+    say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} lie in {read_before} of them")
+    say(f"to read the conversation takes {read_before} requests to S3; the job of the night runs, without its lag …")
     local = LocalAccount(office.deployment.client.endpoint, office.deployment.account)
     report = run(office.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
     after, (left, left_size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
@@ -30,14 +30,17 @@ def compacted(office: DemoDeployment, conversation: str, write: Callable[[], Non
     chunks = {filed.row.place.object for filed in after if filed.row.place}
     expect(all(name.startswith(CHUNKS) for name in chunks), "it lies in chunks", chunks)
     expect(left < segments, "segments that nobody needs are gone", left)
-    asks = _requests(after)
-    expect(asks < asked, "fewer requests", asks)
+    read_after = _requests(after)
+    expect(read_after < read_before, "fewer requests", read_after)
     say(f"  Spark took {report['seconds']} s: lines {report['lines']}, dropped {report.get('dropped', {})}")
     say(f"now: {left} segments ({left_size:,} bytes), {written} chunk ({written_size:,} bytes)")
-    say(f"the same messages in the same order; requests to S3 to read the conversation: {asks}")
+    say(f"the same messages in the same order; requests to S3 to read the conversation: {read_after}")
     return [
         DemoRow(
-            "13", "the job of the night", f"{segments} segments, {left} left", f"requests to read: {asked} → {asks}"
+            "13",
+            "the job of the night",
+            f"{segments} segments, {left} left",
+            f"requests to read: {read_before} → {read_after}",
         )
     ]
 

@@ -305,7 +305,7 @@ class Story:
             self.post(sent)
             return sent
 
-        return webhooks.told_of_an_order(self.town, order, self._say)
+        return webhooks.notified_of_an_order(self.town, order, self._say)
 
     def compacted(self) -> list[DemoRow]:
         """Scene 13."""
@@ -389,7 +389,7 @@ class Story:
     def _asked(self, name: str) -> int:
         return sum(
             count
-            for (asked, rdtype), count in self.town.stack.dns.asked.items()
+            for (asked, rdtype), count in self.town.stack.dns.queries.items()
             if str(asked).rstrip(".") == name and str(rdtype) == "TXT"
         )
 

@@ -40,7 +40,7 @@ class WebhookReceiver:
         return next((each for each in self.told if each["type"] == kind), None)
 
 
-def told_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
+def notified_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
     """A webhook is verified, and told once an order came in. `order`: sends one."""
     key, receiver = PrivateKey.generate("ed25519"), WebhookReceiver()
     town.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])

@@ -17,15 +17,15 @@ SUBJECT = IDENTITY[0]
 
 def judge_inbox(host: str, answer: HttpsResponse) -> DoctorCheck:
     """The check `inbox`, from the answer to GET /inbox (decision "Answers")."""
-    name, told = "inbox", f"{host} answered {answer.status} to GET /inbox"
+    name, detail = "inbox", f"{host} answered {answer.status} to GET /inbox"
     match fate_of(answer.status):
         case SendOutcome.TAKEN:
-            return good(name, told)
+            return good(name, detail)
         case SendOutcome.NOT_NOW if answer.status >= 400:
-            return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
+            return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))
     if answer.status == 405:
-        return warning(name, f"{told}; it may take messages all the same", "let a message show that: --sign-with KEY")
-    return bad(name, OUTBOUND_FAILED, told, f"have {host} hand /inbox to the post office, without a redirect")
+        return warning(name, f"{detail}; it may take messages all the same", "let a message show that: --sign-with KEY")
+    return bad(name, OUTBOUND_FAILED, detail, f"have {host} hand /inbox to the post office, without a redirect")
 
 
 def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
@@ -43,20 +43,20 @@ def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
 def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
     """The check `round trip`, from the answer of `domain` to its own `Identity@Graph`."""
     name = "round trip"
-    told = f"a message from {domain} to itself, signed with the key of {selector}, was {sent.fate}: {sent.status}"
+    detail = f"a message from {domain} to itself, signed with the key of {selector}, was {sent.fate}: {sent.status}"
     if sent.fate is SendOutcome.TAKEN:
         if isinstance(sent.reply, dict) and "Domain" in sent.reply:
-            return good(name, f"{told}, and answered")
+            return good(name, f"{detail}, and answered")
         return warning(
-            name, f"{told}, but not answered; whether its signature was believed is not known",
+            name, f"{detail}, but not answered; whether its signature was believed is not known",
             f"look into the mailbox of {domain} for a message of the subject {SUBJECT}",
         )  # fmt: skip
     said = ", ".join(quoted(text) for text in (sent.reason, sent.detail) if text)
-    told = f"{told} {said}".rstrip()
+    detail = f"{detail} {said}".rstrip()
     if sent.fate is SendOutcome.NOT_NOW:
-        return not_found_out(name, NotNowError(OUTBOUND_FAILED, told))
+        return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))
     return bad(
-        name, _known(sent.reason), told, "do as the post office says; docs/reference/reasons.md lists its reasons"
+        name, _known(sent.reason), detail, "do as the post office says; docs/reference/reasons.md lists its reasons"
     )
 
 

@@ -87,8 +87,8 @@ def _round_trip(
         return skipped(name, "no key of the domain is known to be good")
     selector = next((it.selector for it in keys if it.key == signing.public), None)
     if selector is None:
-        told = f"the key that is to sign, {signing.public.fingerprint}, is published under none of these selectors"
-        return bad(name, SIGNATURE_INVALID, told, "name its selector (--selector), or sign with another key")
+        detail = f"the key that is to sign, {signing.public.fingerprint}, is published under none of these selectors"
+        return bad(name, SIGNATURE_INVALID, detail, "name its selector (--selector), or sign with another key")
     sender = Sender(signing, patient.domain, selector, patient.dialect, outside.https, clock=outside.clock)
     return attempt(
         name,

@@ -67,12 +67,12 @@ def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[D
     name = "addresses"
     private = [] if allow_private else [text for text in addresses if not is_public(ip_address(text))]
     used = [text for text in addresses if text not in private]
-    told, todo = quoted(", ".join(private)), "point its records to public addresses only"
+    detail, todo = quoted(", ".join(private)), "point its records to public addresses only"
     if not private:
         return good(name, "they need not be public here" if allow_private else "all are public"), used
     if used:
-        return warning(name, f"senders pass over those that are not public: {told}", todo), used
-    return bad(name, OUTBOUND_FAILED, f"none is public: {told}", todo), used
+        return warning(name, f"senders pass over those that are not public: {detail}", todo), used
+    return bad(name, OUTBOUND_FAILED, f"none is public: {detail}", todo), used
 
 
 def judge_certificate(host: str, found: Certificate, now: float) -> DoctorCheck:
@@ -82,13 +82,13 @@ def judge_certificate(host: str, found: Certificate, now: float) -> DoctorCheck:
         case NoTls(why):
             return bad(name, OUTBOUND_FAILED, why, f"have an HTTPS server listen there for {host}")
         case NotBelieved(code, why, shown):
-            told = f"senders do not believe it: {why}" + (f" (it is {_said(shown)})" if shown else "")
-            return bad(name, OUTBOUND_FAILED, told, _todo(code, host))
+            detail = f"senders do not believe it: {why}" + (f" (it is {_said(shown)})" if shown else "")
+            return bad(name, OUTBOUND_FAILED, detail, _todo(code, host))
         case Believed(term):
-            told = f"it names {host}, and ends in {time_left(term, now)}"
+            detail = f"it names {host}, and ends in {time_left(term, now)}"
             if runs_out(term, now, FEW_DAYS):
-                return warning(name, told, "renew it; find out why that has not happened by itself")
-            return good(name, told)
+                return warning(name, detail, "renew it; find out why that has not happened by itself")
+            return good(name, detail)
 
 
 def _said(shown: CertificateFacts) -> str:

@@ -48,10 +48,10 @@ def look_at_certificate(host: str, addresses: Sequence[str], port: int, ca_file:
 def _look(believing: ssl.SSLContext, host: str, address: str, port: int) -> Believed | NotBelieved:
     try:
         with _connect(believing, host, address, port) as tls:
-            told = tls.getpeercert() or {}
+            certificate = tls.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
         return NotBelieved(error.verify_code, error.verify_message, _shown(host, address, port))
-    begins, ends = (ssl.cert_time_to_seconds(str(told[name])) for name in ("notBefore", "notAfter"))
+    begins, ends = (ssl.cert_time_to_seconds(str(certificate[name])) for name in ("notBefore", "notAfter"))
     return Believed(Term(begins, ends))
 
 

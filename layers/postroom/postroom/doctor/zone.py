@@ -104,10 +104,10 @@ def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> Doct
     lasting = [one for verdict in (found.soa, *others) for one in _lasting(verdict, now)]
     ending = [one for one in lasting if runs_out(one.term, now, FEW_DAYS)]
     first = min(ending or lasting, key=lambda one: one.term.ends)
-    told = f"the first to end is that of {first.what}, in {time_left(first.term, now)}"
+    detail = f"the first to end is that of {first.what}, in {time_left(first.term, now)}"
     if ending:
-        return warning(name, told, "find out whether the zone's signer will renew it in time, or sign the zone anew")
-    return good(name, told)
+        return warning(name, detail, "find out whether the zone's signer will renew it in time, or sign the zone anew")
+    return good(name, detail)
 
 
 def _lasting(verdict: Verdict, now: float) -> Iterator[_Lasting]:

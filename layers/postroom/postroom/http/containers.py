@@ -66,7 +66,7 @@ class Storing:
         if after and not is_hex(after, 32):
             raise TheirError(CURSOR_INVALID)
         found, more = self._storage.page(mailbox, after, limit)
-        return Containers([_told(each) for each in found], found[-1].key if found else after, more)
+        return Containers([_as_schema(each) for each in found], found[-1].key if found else after, more)
 
     def container(self, mailbox: str, key: str, request: HttpRequest) -> HttpResponse:
         """A container, or a part of it, all of one version.
@@ -95,8 +95,8 @@ class Storing:
         WRONG_CONTENT_TYPE.
         """
         old, data = self._writable(mailbox, key, request.headers), _sealed(request)
-        new = self._with_room(mailbox, lambda: self._storage.put(mailbox, key, old, data))
-        return _told(new), _etag(new)
+        new = self._within_quota(mailbox, lambda: self._storage.put(mailbox, key, old, data))
+        return _as_schema(new), _etag(new)
 
     def join(self, mailbox: str, key: str, headers: Mapping[str, str], wanted: Parts) -> tuple[Container, str]:
         """Join parts into a container under a key. If the condition does not hold, the parts are deleted.
@@ -114,7 +114,7 @@ class Storing:
             if error.reason == CHANGED_MEANWHILE:
                 self._storage.drop(parts)
             raise
-        return _told(new), _etag(new)
+        return _as_schema(new), _etag(new)
 
     def add_part(self, mailbox: str, request: HttpRequest) -> NewPart:
         """Store the body of a request as a part.
@@ -123,7 +123,7 @@ class Storing:
         """
         data = _sealed(request)
         now = int(self._clock())
-        part = self._with_room(mailbox, lambda: self._storage.add_part(mailbox, data, now))
+        part = self._within_quota(mailbox, lambda: self._storage.add_part(mailbox, data, now))
         return NewPart(part.id, part.piece.size)
 
     def delete(self, mailbox: str, key: str, headers: Mapping[str, str]) -> None:
@@ -143,11 +143,11 @@ class Storing:
             raise TheirError(CONTAINER_UNKNOWN)
         return found
 
-    def _read(self, found: StoredContainer, asked_range: str, headers: Mapping[str, str]) -> HttpResponse:
+    def _read(self, found: StoredContainer, range_header: str, headers: Mapping[str, str]) -> HttpResponse:
         def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
             return respond_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
 
-        return whole_or_part(asked_range, found.size, MAX_PART_BYTES, part)
+        return whole_or_part(range_header, found.size, MAX_PART_BYTES, part)
 
     def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> StoredContainer | None:
         """The container under a key, if the request's condition allows to overwrite it."""
@@ -161,7 +161,7 @@ class Storing:
         if sum(part.piece.size for part in found) > MAX_CONTAINER_BYTES:
             raise TheirError(CONTAINER_TOO_LARGE, f"a container has at most {MAX_CONTAINER_BYTES} bytes")
 
-    def _with_room(self, mailbox: str, keep: Callable[[], T]) -> T:
+    def _within_quota(self, mailbox: str, keep: Callable[[], T]) -> T:
         """Call `keep`; if there is no room, delete parts that can no longer be joined, and call it again."""
         try:
             return keep()
@@ -194,5 +194,5 @@ def _etag(container: StoredContainer) -> str:
     return f'"{container.version}"'
 
 
-def _told(container: StoredContainer) -> Container:
+def _as_schema(container: StoredContainer) -> Container:
     return Container(container.key, container.size, _etag(container))

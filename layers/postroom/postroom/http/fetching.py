@@ -51,7 +51,7 @@ class Fetching:
             raise NotNowError(STORE_UNAVAILABLE, "the messages could not be read in time")
         for each in done:
             if isinstance(each, Unreadable):
-                tell(each)
+                log_unreadable(each)
         return done
 
     def _begin(self, run: Sequence[Row], until: float) -> Sequence[Found]:
@@ -60,7 +60,7 @@ class Fetching:
         return self._reader.fetch_run(run)
 
 
-def tell(unreadable: Unreadable) -> None:
+def log_unreadable(unreadable: Unreadable) -> None:
     """Log messages that cannot be read: an operator must look into it, because their owner waits for them."""
     row = unreadable.row
     _log.error(

@@ -13,7 +13,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
-from postroom.http.fetching import Fetching, tell
+from postroom.http.fetching import Fetching, log_unreadable
 from postroom.storage.directory.domains import Directory
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of, row_of
@@ -140,7 +140,7 @@ class MessageListing:
         if found is None:
             raise TheirError(MESSAGE_UNKNOWN)
         if isinstance(found, Unreadable):
-            tell(found)
+            log_unreadable(found)
             raise NotNowError(MESSAGE_UNREADABLE)
         return found
 

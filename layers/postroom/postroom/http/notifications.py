@@ -105,7 +105,7 @@ class NotificationTargetSettings:
 
     def all(self, mailbox: str) -> Notifications:
         """The targets of a mailbox, without their secrets."""
-        return Notifications([_told(target) for target in self._targets.of(mailbox)])
+        return Notifications([_as_schema(target) for target in self._targets.of(mailbox)])
 
     def add(self, mailbox: str, wanted: NewTarget) -> Target:
         """Add a target, and send it a code. Only this answer shows its secret, if it is a webhook.
@@ -124,9 +124,9 @@ class NotificationTargetSettings:
         target = self._targets.add(mailbox, kind, wanted.to, random_id=self._new_id(), now_ms=self._now_ms())
         if target is None:
             raise TheirError(TOO_MANY_TARGETS)
-        told = _told(target, self._secret(target))
+        notification = _as_schema(target, self._secret(target))
         self._send_code(target)
-        return told
+        return notification
 
     def remove(self, mailbox: str, target_id: str) -> None:
         """Remove a target."""
@@ -140,7 +140,7 @@ class NotificationTargetSettings:
         """
         target = self._find(mailbox, target_id)
         if target.state is not TargetState.UNVERIFIED:
-            return _told(target)
+            return _as_schema(target)
         if code:
             self._check_code(target, code)
             self._targets.verify(target)
@@ -148,7 +148,7 @@ class NotificationTargetSettings:
             self._take_code(mailbox)
             if self._targets.challenge(target):
                 self._send_code(replace(target, challenge=target.challenge + 1))
-        return _told(self._find(mailbox, target_id))
+        return _as_schema(self._find(mailbox, target_id))
 
     def rotate(self, mailbox: str, target_id: str) -> Target:
         """Give a webhook a new secret, which only this answer shows. Raises TheirError(NOT_A_REQUEST) for a topic."""
@@ -159,12 +159,12 @@ class NotificationTargetSettings:
         self._targets.rotate(target, self._now_ms())
         # If two callers do this at the same time, both get the same secret.
         rotated = self._find(mailbox, target_id)
-        return _told(rotated, self._secret(rotated))
+        return _as_schema(rotated, self._secret(rotated))
 
     def resume(self, mailbox: str, target_id: str) -> Target:
         """Resume a paused target; one that is not paused is not changed."""
         self._targets.resume(self._find(mailbox, target_id))
-        return _told(self._find(mailbox, target_id))
+        return _as_schema(self._find(mailbox, target_id))
 
     def _find(self, mailbox: str, target_id: str) -> stored.NotificationTarget:
         target = self._targets.find(mailbox, target_id)
@@ -186,14 +186,14 @@ class NotificationTargetSettings:
             raise NotNowError(TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
 
     def _send_code(self, target: stored.NotificationTarget) -> None:
-        told = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)
-        self._courier.send(told.encode(), group=told.group)
+        notification = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)
+        self._courier.send(notification.encode(), group=notification.group)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
 
-def _told(target: stored.NotificationTarget, secret: str = "") -> Target:
+def _as_schema(target: stored.NotificationTarget, secret: str = "") -> Target:
     return Target(
         id=target.id,
         kind=target.kind.value,

@@ -71,7 +71,7 @@ class Sending:
         if message.state is State.QUEUED and not message.carrier:
             draft = replace(outgoing.draft, correlation=message.correlation, timestamp_ms=message.at_ms)
             self._courier.send(replace(outgoing, draft=draft).encode(), group=outgoing.group)
-            self._outbox.told(message, outgoing.carrier)
+            self._outbox.note_carrier(message, outgoing.carrier)
         return Queued(message.correlation, message.state)
 
     def page(self, mailbox: str, after: str, limit: int) -> SentMessages:
@@ -79,7 +79,7 @@ class Sending:
         whose = f"out#{mailbox}"
         found, more = self._outbox.newest(mailbox, read_cursor(whose, after).removeprefix(ROW_PREFIX), limit)
         cursor = write_cursor(whose, found[-1].place) if found else after
-        return SentMessages([_told(message) for message in found], cursor, more)
+        return SentMessages([_sent_message(message) for message in found], cursor, more)
 
     def one(self, mailbox: str, correlation: str) -> SentMessage:
         """One message, by its Correlation. Raises TheirError(NOT_SENT), NotNowError(STORE_UNAVAILABLE)."""
@@ -87,7 +87,7 @@ class Sending:
         message = self._outbox.find(mailbox, known) if known else None
         if message is None:
             raise TheirError(NOT_SENT)
-        return _told(message)
+        return _sent_message(message)
 
     def _outgoing(self, mailbox: str, wanted: NewMessage) -> Outgoing:
         """The message to send, which passes all checks of a receiver's inbox and of the courier's queue."""
@@ -127,21 +127,21 @@ class Sending:
 
 def _digest(draft: Draft, wanted: NewMessage) -> str:
     """A digest of what the client asked for, without what was added here."""
-    asked = replace(draft, correlation=wanted.correlation.lower(), timestamp_ms=0)
-    return hash_of(signed_text_of(content_of(asked), header_of(asked)))
+    normalized = replace(draft, correlation=wanted.correlation.lower(), timestamp_ms=0)
+    return hash_of(signed_text_of(content_of(normalized), header_of(normalized)))
 
 
-def _told(message: OutboxMessage) -> SentMessage:
+def _sent_message(message: OutboxMessage) -> SentMessage:
     end, reported = message.end, message.reported
-    told = SentMessage(
+    response = SentMessage(
         message.correlation, message.state, message.receiver, message.subject, write_timestamp(message.at_ms)
     )
     if end:
-        told = structs.replace(
-            told, ended_at=write_timestamp(end.at_ms), reason=end.reason, detail=end.detail,
+        response = structs.replace(
+            response, ended_at=write_timestamp(end.at_ms), reason=end.reason, detail=end.detail,
             reply=Raw(end.reply.encode()) if end.reply else UNSET,
         )  # fmt: skip
     if reported:
         feedback = Feedback(reported.code, reported.reason, write_timestamp(reported.at_ms))
-        told = structs.replace(told, feedback=feedback)
-    return told
+        response = structs.replace(response, feedback=feedback)
+    return response

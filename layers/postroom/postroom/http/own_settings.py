@@ -49,7 +49,7 @@ class MessageSettings:
 
     def get(self, mailbox: str) -> tuple[Settings, str]:
         """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._told(mailbox, self._mailboxes.own_settings(mailbox))
+        return self._with_etag(mailbox, self._mailboxes.own_settings(mailbox))
 
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
         """Apply `change` if `if_match` is the ETag of the current settings. Returns the new settings and their ETag.
@@ -71,7 +71,7 @@ class MessageSettings:
             raise TheirError(SETTING_INVALID, f"the settings have {length} bytes; at most {MAX_OWN_BYTES} are kept")
         if not self._mailboxes.change_own_settings(mailbox, stored, changed):
             raise TheirError(CHANGED_MEANWHILE)
-        return self._told(mailbox, changed.encode())
+        return self._with_etag(mailbox, changed.encode())
 
     def _merged(self, name: str, old: Mapping[str, str], change: Mapping[str, str | None]) -> dict[str, str]:
         domain = self._directory.domain(name)
@@ -109,7 +109,7 @@ class MessageSettings:
         mailbox = self._directory.mailbox(name)
         return bool(mailbox.keys) and not mailbox.closed
 
-    def _told(self, mailbox: str, stored: str) -> tuple[Settings, str]:
+    def _with_etag(self, mailbox: str, stored: str) -> tuple[Settings, str]:
         own, domain = read_own_settings(stored), self._directory.domain(mailbox)
         settings = Settings(blocks=list(own.blocks))
         if domain is not None:

@@ -28,7 +28,7 @@ class Preferences:
     def get(self, mailbox: str) -> tuple[Settings, str]:
         """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
         stored = self._mailboxes.settings(mailbox)
-        return self._messages.get(mailbox) if stored is None else _told(stored)
+        return self._messages.get(mailbox) if stored is None else _with_etag(stored)
 
     def change(self, mailbox: str, change: SettingsChange, if_match: str) -> tuple[Settings, str]:
         """Apply `change` if `if_match` is the ETag of the current settings. Returns the new settings and their ETag.
@@ -60,7 +60,7 @@ class Preferences:
         changed = StoredSettings(extension, unverified)
         if not self._mailboxes.change_settings(mailbox, stored, changed):
             raise TheirError(CHANGED_MEANWHILE)
-        return _told(changed)
+        return _with_etag(changed)
 
 
 def _read(value: JsonValue) -> ProfileExtension:
@@ -84,7 +84,7 @@ def _merged(value: JsonValue, change: JsonValue) -> JsonValue:
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _told(stored: StoredSettings) -> tuple[Settings, str]:
+def _with_etag(stored: StoredSettings) -> tuple[Settings, str]:
     return Settings(json.loads(stored.extension), stored.unverified), _etag(stored)
 
 

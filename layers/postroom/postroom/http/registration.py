@@ -70,7 +70,7 @@ class Opening:
         CHALLENGE_INVALID, NOT_THE_OWNER, OPENING_REFUSED) or NotNowError: then nothing has changed.
         """
         self._check_offered()
-        asked = self._tokens.read_challenge(challenge, name, audience, Purpose.OPEN)
+        issued = self._tokens.read_challenge(challenge, name, audience, Purpose.OPEN)
         profile = self._published(name)
         key = profile.signing_key if profile else NOBODYS
         signed = key.verify(decoded(signature), challenge.encode())
@@ -80,7 +80,7 @@ class Opening:
         # As for signing in: a sign-out that happens meanwhile applies.
         sign_outs = self._mailboxes.sign_outs(name)
         # Only now: a caller who cannot sign must not make us write.
-        if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
+        if not self._answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
         self._put(name)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
@@ -128,7 +128,7 @@ class Opening:
             raise TheirError(OPENING_REFUSED, "its operator opened it for messages of NLWeb")
 
     def _put(self, name: str) -> None:
-        if not self._mailboxes.open_letters(name):
+        if not self._mailboxes.open_dm3(name):
             raise TheirError(OPENING_REFUSED, "its operator closed it")
         self._directory.forget(name)
 

@@ -74,7 +74,7 @@ class SignIn:
 
         `signature`: base64. Raises TheirError (CHALLENGE_INVALID, NOT_THE_OWNER) or NotNowError.
         """
-        asked = self._tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
+        issued = self._tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
         raw = decoded(signature)
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
@@ -82,7 +82,7 @@ class SignIn:
         # Read before the challenge is checked: a sign-out that happens meanwhile applies.
         sign_outs = self._mailboxes.sign_outs(name)
         # Only now: a caller who cannot sign in must not make us write.
-        if not self._answered.answer(asked.id, asked.expires_at + CLOCKS_DIFFER_SECONDS):
+        if not self._answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
         return self._tokens.token(name, audience, key.fingerprint, sign_outs)
 

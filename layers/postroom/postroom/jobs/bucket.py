@@ -111,15 +111,15 @@ class Bucket:
 
     def unfinished(self, than: int) -> Iterator[Upload]:
         """Multipart uploads that were begun before a time (epoch milliseconds)."""
-        asked: ListMultipartUploadsRequestTypeDef = {"Bucket": self._bucket}
+        request: ListMultipartUploadsRequestTypeDef = {"Bucket": self._bucket}
         while True:
-            page = self._ask("list", lambda: self._s3.list_multipart_uploads(**asked))
+            page = self._ask("list", lambda: self._s3.list_multipart_uploads(**request))
             for entry in page.get("Uploads", []):
                 if entry["Initiated"].timestamp() * 1000 < than:
                     yield Upload(entry["Key"], entry["UploadId"])
             if not page["IsTruncated"]:
                 return
-            asked["KeyMarker"], asked["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
+            request["KeyMarker"], request["UploadIdMarker"] = page["NextKeyMarker"], page["NextUploadIdMarker"]
 
     def abort(self, upload: Upload) -> None:
         """Abort an upload."""
@@ -187,13 +187,13 @@ class Bucket:
                     return
                 yield entry
 
-    def _pages(self, asked: "ListObjectsV2RequestTypeDef") -> "Iterator[ListObjectsV2OutputTypeDef]":
+    def _pages(self, request: "ListObjectsV2RequestTypeDef") -> "Iterator[ListObjectsV2OutputTypeDef]":
         while True:
-            page = self._ask("list", lambda: self._s3.list_objects_v2(**asked))
+            page = self._ask("list", lambda: self._s3.list_objects_v2(**request))
             yield page
             if not page["IsTruncated"]:
                 return
-            asked["ContinuationToken"] = page["NextContinuationToken"]
+            request["ContinuationToken"] = page["NextContinuationToken"]
 
     def _ask(self, what: str, request: Callable[[], R]) -> R:
         def counted() -> R:

@@ -40,5 +40,5 @@ class Quarantine:
             }
             for line in damaged[:MOST_SHOWN]
         ]
-        told = orjson.dumps({"object": name, "count": len(damaged), "lines": shown})
-        self._bucket.put_new(quarantine_name(name), told, "application/json")
+        data = orjson.dumps({"object": name, "count": len(damaged), "lines": shown})
+        self._bucket.put_new(quarantine_name(name), data, "application/json")

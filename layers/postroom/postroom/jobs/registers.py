@@ -69,17 +69,17 @@ class Registers:
         # DynamoDB refuses a request that has a key twice.
         wanted = list(dict.fromkeys(keys))
         found: dict[RowKey, Row | OurError | None] = dict.fromkeys(wanted)
-        asked: list[Item] = [primary_key(key.pk, key.sk) for key in wanted]
+        left: list[Item] = [primary_key(key.pk, key.sk) for key in wanted]
 
         def read() -> None:
-            nonlocal asked
-            rows, asked = self._read(asked)
+            nonlocal left
+            rows, left = self._read(left)
             for item in rows:
                 found[read_key(item)] = _row(item)
-            if asked:
+            if left:
                 raise NotNowError(STORE_UNAVAILABLE)
 
-        self._reading.keep_asking(read, lambda: len(asked))
+        self._reading.keep_asking(read, lambda: len(left))
         return found
 
     def repoint(self, key: RowKey, source: str, place: Place) -> bool:

@@ -43,13 +43,13 @@ class MetricLog:
 
 def publish(report: JobReport, documents: Objects, metric_log: MetricLog | None) -> None:
     """Print a report, store it, and send it to CloudWatch. Raises NotNowError(STORE_UNAVAILABLE)."""
-    told = orjson.dumps(report.as_json())
-    sys.stdout.write(told.decode() + "\n")
+    data = orjson.dumps(report.as_json())
+    sys.stdout.write(data.decode() + "\n")
     sys.stdout.flush()
     if report.dry_run:
         return
-    documents.replace(report.name, told, _JSON)
-    documents.replace(latest_name(report.job), told, _JSON)
+    documents.replace(report.name, data, _JSON)
+    documents.replace(latest_name(report.job), data, _JSON)
     if metric_log:
         metric_log.send(report)
 
@@ -67,8 +67,8 @@ def last_run(job: str, objects: Objects, now: int) -> Before:
 def last_reported(job: str, objects: Objects) -> Before:
     """The run in the last report, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
     try:
-        told = orjson.loads(objects.get(latest_name(job)))
-        return Before(int(told["began_ms"]), int(told.get("settled_ms", 0)))
+        data = orjson.loads(objects.get(latest_name(job)))
+        return Before(int(data["began_ms"]), int(data.get("settled_ms", 0)))
     except (KeyError, ValueError, TypeError, AttributeError):
         return Before()
 

@@ -97,7 +97,7 @@ class Survey:
             if looked.lines:
                 seen.append(looked)
         self._judge(waiting)
-        return [each for looked in seen for each in self._told(looked)]
+        return [each for looked in seen for each in self._lines_of(looked)]
 
     def _raw(self, found: BucketObject) -> Iterator[tuple[int, bytes | int]]:
         with self._tally.timed("read"):
@@ -139,7 +139,7 @@ class Survey:
         held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self._terms.held
         return Stand.HELD if held else stand
 
-    def _told(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
+    def _lines_of(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
         found = looked.found
         if looked.damaged:
             self._quarantine.put(found.name, looked.damaged)

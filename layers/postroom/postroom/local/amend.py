@@ -73,22 +73,22 @@ def lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
     Raises OurError for an unknown member.
     """
     said = dict(rule)
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "ID": said.pop("Id", ""),
         "Status": said.pop("Status"),
         "Filter": {"Prefix": said.pop("Prefix", "")},
     }
     if "ExpirationInDays" in said:
-        asked["Expiration"] = {"Days": int(said.pop("ExpirationInDays"))}
+        arguments["Expiration"] = {"Days": int(said.pop("ExpirationInDays"))}
     for member, days in (
         ("AbortIncompleteMultipartUpload", "DaysAfterInitiation"),
         ("NoncurrentVersionExpiration", "NoncurrentDays"),
     ):
         if member in said:
-            asked[member] = {days: int(said.pop(member)[days])}
+            arguments[member] = {days: int(said.pop(member)[days])}
     if said:
         raise OurError(f"the local stack does not know these members of a lifecycle rule: {sorted(said)}")
-    return asked
+    return arguments
 
 
 def truth(value: object) -> bool:

@@ -42,20 +42,20 @@ def _judge(zones: Zones, anchors: TrustAnchors, said: ZoneAnswer) -> list[Verdic
         return names_dns.Answer.read(message.to_wire(max_size=_TCP_PAYLOAD))
 
     # An NSEC may have the name of the zone below its own; it always comes with its zone's SOA, or an answer.
-    told = [rrset for rrset in said.answer + said.authority if rrset.rdtype not in (RRSIG, NSEC)]
-    origins = {zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in told}
+    rrsets = [rrset for rrset in said.answer + said.authority if rrset.rdtype not in (RRSIG, NSEC)]
+    origins = {zone_of(zones, rrset.name, rrset.rdtype)[1] for rrset in rrsets}
     return [validate(origin, SOA, anchors, ask, time.time()) for origin in origins]
 
 
 class DnsServer:
-    """Serves a tree; a context manager. `asked` counts questions received, by (name, type) in text form."""
+    """Serves a tree; a context manager. `queries` counts questions received, by (name, type) in text form."""
 
     def __init__(self, tree: ZoneTree, host: str = "127.0.0.1", port: int = 0) -> None:
         self._tree = tree
         self._anchors = TrustAnchors.parse(tree.anchor_text)
         self.host = host
         self.port = port
-        self.asked: Counter[tuple[str, str]] = Counter()
+        self.queries: Counter[tuple[str, str]] = Counter()
         self._paused = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
@@ -131,7 +131,7 @@ class DnsServer:
             response.set_rcode(dns.rcode.NOTIMP)
             return response.to_wire()
         name, rdtype = query.question[0].name, query.question[0].rdtype
-        self.asked[str(name), rdtype.name] += 1
+        self.queries[str(name), rdtype.name] += 1
         if self._paused:
             return None
         response.flags |= query.flags & dns.flags.CD

@@ -96,7 +96,7 @@ def enter(town: GuestNetwork, ca: Path) -> None:
 
 
 def _redirect_sockets(town: GuestNetwork) -> None:
-    asked: WeakKeyDictionary[socket.socket, Any] = WeakKeyDictionary()
+    asked_address: WeakKeyDictionary[socket.socket, Any] = WeakKeyDictionary()
 
     def turned(sock: socket.socket, address: Any) -> Any:
         if sock.family not in (socket.AF_INET, socket.AF_INET6):
@@ -123,13 +123,13 @@ def _redirect_sockets(town: GuestNetwork) -> None:
         *flags, address = flags_and_address
         target = turned(sock, address)
         if target[1] == town.dns_port:
-            asked[sock] = address
+            asked_address[sock] = address
         return _plain.sendto(sock, data, flags[0] if flags else 0, target)
 
     def recvfrom(sock: socket.socket, *size_and_flags: int) -> tuple[bytes, Any]:
         data, sender = _plain.recvfrom(sock, *size_and_flags)
         # A program that asked 1.1.1.1 accepts no answer from another address.
-        return data, asked[sock] if sock in asked and sender[1] == town.dns_port else sender
+        return data, asked_address[sock] if sock in asked_address and sender[1] == town.dns_port else sender
 
     # On the class itself: ssl.SSLSocket and others derive from it, perhaps already.
     for method in (connect, connect_ex, sendto, recvfrom):

@@ -12,7 +12,7 @@ from postroom.local.checkout import job_path
 from postroom.local.clients import REGION
 from postroom.local.spark import environment_of, run_job
 
-_TOLD: Final = {
+_ARGUMENTS: Final = {
     "BUCKET": "Bucket",
     "POST_TABLE": "PostTable",
     "DIRECTORY_TABLE": "DirectoryTable",
@@ -40,16 +40,16 @@ def run(
 
     Raises SettingsError if the job or Spark is missing, OurError if there is no Java, or the job failed.
     """
-    said: dict[str, object] = {name: outputs[output] for name, output in _TOLD.items() if output in outputs}
+    said: dict[str, object] = {name: outputs[output] for name, output in _ARGUMENTS.items() if output in outputs}
     said |= {"JOB_NAME": f"postroom {job}", "DRY_RUN": str(dry_run).lower(), **(more or {})}
     environment = dict(os.environ)
     if local:
         said["ENDPOINT_URL"] = local.endpoint_url
         environment = environment_of(local.digits, REGION)
     arguments = [str(word) for name, value in said.items() for word in (f"--{name}", value)]
-    told = run_job(job_path(job), arguments, environment)
+    output = run_job(job_path(job), arguments, environment)
     try:
-        report: dict[str, JsonValue] = json.loads(told)
+        report: dict[str, JsonValue] = json.loads(output)
     except ValueError:
-        raise OurError(f"the job {job} ended without a report; the last that it said: {told[:200]!r}") from None
+        raise OurError(f"the job {job} ended without a report; the last that it said: {output[:200]!r}") from None
     return report

@@ -99,47 +99,47 @@ def _mappings_to(key: Key) -> Iterator[dict[str, Any]]:
             yield mapping
 
 
-def bound_processes(turns: InvocationSlots) -> None:
+def bound_processes(slots: InvocationSlots) -> None:
     """Use the slots where MiniStack counts invocations, and where it decides whether to receive a batch."""
     numbers = itertools.count(1)
     served: Counter[str] = Counter()
     acquire, release = lambda_svc._acquire_execution_slot, lambda_svc._release_execution_slot
     concurrency, dispatch = lambda_svc._sqs_esm_concurrency, lambda_svc._dispatch_esm_batch
 
-    def acquire_in_turn(function: Any, config: dict[str, Any]) -> Any:
+    def acquire_slot(function: Any, config: dict[str, Any]) -> Any:
         key = lambda_svc._inflight_key(config)
-        if not turns.take(key):
+        if not slots.take(key):
             return None, "account"
         slot = None
         try:
             slot, limit = acquire(function, config)
         finally:
             if slot is None:
-                turns.give_back(key)
+                slots.give_back(key)
         return slot, limit
 
-    def release_turn(slot: Key) -> None:
+    def release_slot(slot: Key) -> None:
         release(slot)
-        turns.give_back(slot)
+        slots.give_back(slot)
 
-    def concurrency_in_turn(mapping: dict[str, Any], function: Any, config: dict[str, Any], queue: Any = None) -> int:
+    def concurrency_of_slots(mapping: dict[str, Any], function: Any, config: dict[str, Any], queue: Any = None) -> int:
         taken: int = lambda_svc._esm_inflight.get(mapping["UUID"], 0)
         allowed: int = concurrency(mapping, function, config, queue)
-        return min(allowed, taken + turns.free(lambda_svc._inflight_key(config)))
+        return min(allowed, taken + slots.free(lambda_svc._inflight_key(config)))
 
     def dispatch_numbered(mapping_id: str, *batch: Any) -> None:
         served[mapping_id] = next(numbers)
         dispatch(mapping_id, *batch)
 
-    def mappings_in_turn() -> Iterator[Mapping]:
+    def mappings_by_last_batch() -> Iterator[Mapping]:
         # The first mapping takes what is free: a long queue must not keep its function from the other queues.
         return iter(sorted(_mappings(), key=lambda found: served[found[2]["UUID"]]))
 
-    lambda_svc._acquire_execution_slot = acquire_in_turn
-    lambda_svc._release_execution_slot = release_turn
-    lambda_svc._sqs_esm_concurrency = concurrency_in_turn
+    lambda_svc._acquire_execution_slot = acquire_slot
+    lambda_svc._release_execution_slot = release_slot
+    lambda_svc._sqs_esm_concurrency = concurrency_of_slots
     lambda_svc._dispatch_esm_batch = dispatch_numbered
-    lambda_svc._iter_all_esms = mappings_in_turn
+    lambda_svc._iter_all_esms = mappings_by_last_batch
 
 
 def fail_alone() -> None:
@@ -158,16 +158,16 @@ def fail_alone() -> None:
     lambda_runtime.Worker.invoke = invoke_alone
 
 
-def stop_at_once(turns: InvocationSlots) -> None:
+def stop_at_once(slots: InvocationSlots) -> None:
     """Let no invocation keep MiniStack from writing its state, for which it has little time when it is stopped."""
 
     async def stopped() -> None:
-        told = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
-        await told.wait()
-        turns.close()
+        stopping = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+        await stopping.wait()
+        slots.close()
         # Again and again: a process may be about to start.
-        while turns.any_taken:
+        while slots.any_taken:
             pools = list(lambda_runtime._workers.values())
             lambda_runtime.kill_workers([worker for pool in pools for worker in pool])
             await asyncio.sleep(_LOOK_SECONDS)
@@ -176,9 +176,9 @@ def stop_at_once(turns: InvocationSlots) -> None:
 
 
 if __name__ == "__main__":
-    turns = InvocationSlots(*map(int, sys.argv[1:]))
-    bound_processes(turns)
+    slots = InvocationSlots(*map(int, sys.argv[1:]))
+    bound_processes(slots)
     fail_alone()
-    stop_at_once(turns)
+    stop_at_once(slots)
     del sys.argv[1:]  # MiniStack reads arguments, too
     ministack.app.main()

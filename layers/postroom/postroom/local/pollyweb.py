@@ -51,8 +51,8 @@ def send(
     selectors pw1, pw2, … itself). `body`: a JSON object or a string. `dns_address`, `https_port`, `ca`: of a running
     stack. Raises OurError with the client's own message if it gets no answer.
     """
-    asked = {"sender": sender, "key": key_pem.decode(), "receiver": receiver, "subject": subject, "body": body}
-    ran = run_guest(_PROGRAM, dns_address=dns_address, https_port=https_port, ca=ca, stdin=json.dumps(asked))
+    request = {"sender": sender, "key": key_pem.decode(), "receiver": receiver, "subject": subject, "body": body}
+    ran = run_guest(_PROGRAM, dns_address=dns_address, https_port=https_port, ca=ca, stdin=json.dumps(request))
     if ran.returncode != 0:
         raise OurError(f"pollyweb did not send: {ran.stderr.strip().rpartition(chr(10))[2]}")
     return PollywebExchange(**json.loads(ran.stdout))

@@ -100,7 +100,7 @@ class LocalStack:
         self.deployments: dict[str, LocalDeployment] = {}
         self._state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
-        self._asked = {"dns": dns_port, "edge": edge_port, "aws": aws_port}
+        self._requested_ports = {"dns": dns_port, "edge": edge_port, "aws": aws_port}
         self._zones_dir = zones_dir
         self._processes = processes
         self._undo = ExitStack()
@@ -160,7 +160,7 @@ class LocalStack:
         }
 
     def _wanted(self, what: str) -> int | None:
-        return self._asked[what] or self._memory.recall("ports").get(what)
+        return self._requested_ports[what] or self._memory.recall("ports").get(what)
 
     def _port(self, what: str, who: str, *, with_udp: bool = False) -> int:
         port = self._wanted(what)

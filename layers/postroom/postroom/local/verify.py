@@ -41,7 +41,7 @@ from postroom.local.intrinsics import Resource
 KNOWN: dict[tuple[str, str], str] = {}
 """(type, property) → why this difference cannot be corrected and does no harm here. None is needed today."""
 
-NOT_ASKED = {
+NOT_CHECKED = {
     "AWS::Lambda::Permission": "never asked by the emulator; `sam validate` and a real deployment prove it",
     "AWS::Lambda::LayerVersion": "seen through the functions that name it",
     "AWS::ApiGatewayV2::Integration": "seen through the routes that lead to it",
@@ -78,7 +78,7 @@ def verify(resources: Iterable[Resource], clients: Clients) -> list[Difference]:
     """Return every difference between the template and the created resources, except the known ones."""
     found: list[Difference] = []
     for resource in resources:
-        if resource.type in NOT_ASKED:
+        if resource.type in NOT_CHECKED:
             continue
         ask = _QUESTIONS.get(resource.type)
         if ask is None:

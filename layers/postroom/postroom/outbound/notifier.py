@@ -131,59 +131,63 @@ class Notifier:
         for target in active:
             # The notifications of one interval have the same id: they may be sent twice. Later mail gets another
             # notification.
-            told = Notification(mailbox, target.id, f"{target.id}-{interval.at_ms}", interval.at_ms)
-            self._queue.send(told.encode(), group=told.group)
+            notification = Notification(mailbox, target.id, f"{target.id}-{interval.at_ms}", interval.at_ms)
+            self._queue.send(notification.encode(), group=notification.group)
         return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 
-    def tell(self, told: Notification) -> NotificationOutcome:
+    def notify(self, notification: Notification) -> NotificationOutcome:
         """Notify a target, or requeue the notification. Raises NotNowError if that failed, too."""
         try:
-            return self._tell(told)
+            return self._notify(notification)
         except NotNowError as error:
-            _log.warning("a notification of %s waits: %s", told.mailbox, error)
-            self._queue.send(told.again().encode(), backoff(told.tries, self._jitter()), group=told.group)
+            _log.warning("a notification of %s waits: %s", notification.mailbox, error)
+            self._queue.send(
+                notification.again().encode(), backoff(notification.tries, self._jitter()), group=notification.group
+            )
             return NotificationOutcome.WAITING
 
-    def _tell(self, told: Notification) -> NotificationOutcome:
-        target = self._targets.find(told.mailbox, told.target)
-        if target is None or not _is_for(told, target):
+    def _notify(self, notification: Notification) -> NotificationOutcome:
+        target = self._targets.find(notification.mailbox, notification.target)
+        if target is None or not _is_for(notification, target):
             return NotificationOutcome.SILENT
-        if target.retry and target.retry.notification != told.id and self._clock() < target.retry.until:
+        if target.retry and target.retry.notification != notification.id and self._clock() < target.retry.until:
             return NotificationOutcome.COVERED
         if target.retry:
             self._targets.begin_retry(target, target.retry.notification)
         try:
             taken = self._carriers[target.kind].carry(
-                target, told.id, told.content(self._keys.code(target) if told.challenge else "")
+                target, notification.id, notification.content(self._keys.code(target) if notification.challenge else "")
             )
         except NotNowError as error:
             # Our own faults never pause a target.
             if error.reason != OUTBOUND_FAILED:
                 raise
-            return self._failed(told, target, error.detail or error.reason.sentence)
+            return self._failed(notification, target, error.detail or error.reason.sentence)
         if not taken:
-            return self._end(told, target, "it answered 410 Gone")
+            return self._end(notification, target, "it answered 410 Gone")
         if target.failing_since_ms:
             self._targets.went_well(target)
         return NotificationOutcome.DELIVERED
 
-    def _failed(self, told: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
+    def _failed(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         since_ms = target.failing_since_ms or self._now_ms()
-        begun_ms, limit = (told.at_ms, CODE_SECONDS) if told.challenge else (since_ms, self._rules.pause_seconds)
+        begun_ms, limit = (
+            (notification.at_ms, CODE_SECONDS) if notification.challenge else (since_ms, self._rules.pause_seconds)
+        )
         if self._now_ms() - begun_ms > limit * 1000:
-            return self._end(told, target, detail)
-        delay = backoff(told.tries, self._jitter())
+            return self._end(notification, target, detail)
+        delay = backoff(notification.tries, self._jitter())
         # The order matters: another message that reads that this one is queued may be dropped.
-        self._queue.send(told.again().encode(), delay, group=told.group)
+        self._queue.send(notification.again().encode(), delay, group=notification.group)
         until = int(self._clock()) + delay + RETRY_LATE_SECONDS
-        retry = None if told.challenge else NotificationRetry(told.id, until)
+        retry = None if notification.challenge else NotificationRetry(notification.id, until)
         with suppress(NotNowError):  # if it were requeued again for that, there would be two
             self._targets.failed(target, detail, since_ms, retry)
         return NotificationOutcome.WAITING
 
-    def _end(self, told: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
+    def _end(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         """Stop retrying, and show the reason to the owner."""
-        if told.challenge:
+        if notification.challenge:
             self._targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
             return NotificationOutcome.GIVEN_UP
         self._targets.pause(target, detail)
@@ -193,8 +197,8 @@ class Notifier:
         return int(self._clock() * 1000)
 
 
-def _is_for(told: Notification, target: NotificationTarget) -> bool:
+def _is_for(notification: Notification, target: NotificationTarget) -> bool:
     """Whether a target may be sent this now: before it is verified, only its newest code."""
     if target.state is TargetState.UNVERIFIED:
-        return told.challenge == target.challenge
-    return target.state is TargetState.ACTIVE and not told.challenge
+        return notification.challenge == target.challenge
+    return target.state is TargetState.ACTIVE and not notification.challenge

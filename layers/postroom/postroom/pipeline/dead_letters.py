@@ -21,7 +21,7 @@ from postroom.storage.mail.segments import Objects
 
 ROUND_SECONDS: Final = 40
 """A round ends before the function's time-out. The next round reads what is left."""
-LETTERS_AT_ONCE: Final = 10
+DEAD_LETTERS_AT_ONCE: Final = 10
 LOOKED_AT_SECONDS: Final = 300
 """A dead letter that stays is not received again in the same round, and is visible again before the next one."""
 _log: Final = logging.getLogger(__name__)
@@ -65,12 +65,12 @@ class DeadLetterHandler:
         self._clock = clock
         self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
 
-    def keep(self, letters: Sequence[DeadLetter]) -> DecidedDeadLetters:
+    def keep(self, dead_letters: Sequence[DeadLetter]) -> DecidedDeadLetters:
         """Discard the dead letters that are near the horizon, and keep the others."""
         decided, outcomes, waiting, unreadable = [], [], [], 0
-        for letter in letters:
+        for dead_letter in dead_letters:
             try:
-                claim = unpack(letter.body, self._objects).claim
+                claim = unpack(dead_letter.body, self._objects).claim
             except NotNowError:
                 continue
             except Exception as error:
@@ -88,5 +88,5 @@ class DeadLetterHandler:
                 waiting.append(claim)
                 continue
             outcomes.append(outcome)
-            decided.append(letter.receipt_handle)
+            decided.append(dead_letter.receipt_handle)
         return DecidedDeadLetters(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)

@@ -118,7 +118,7 @@ class Dm3Inbox:
             if call.method == "dm3_submitMessage":
                 about = self._submit(jsonrpc.first_param(call), source)
                 return jsonrpc.result(call, "accepted"), replace(done, about=about)
-            return jsonrpc.result(call, self._tell(call)), done
+            return jsonrpc.result(call, self._describe(call)), done
         except (TheirError, NotNowError) as error:
             status = error.reason.status if error.reason in _OURS else done.status
             return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
@@ -128,7 +128,7 @@ class Dm3Inbox:
                 _log.exception("a call failed")
             return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
 
-    def _tell(self, call: RpcRequest) -> JsonValue:
+    def _describe(self, call: RpcRequest) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
             return self._properties.as_json()
         if call.method == "dm3_getProfileExtension":

@@ -18,7 +18,7 @@ from postroom.protocols.nlweb.manifest import CONTENT_TYPE, domain_of_host, mani
 from postroom.protocols.nlweb.reasons import NOT_OURS, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
 from postroom.protocols.nlweb.timestamp import TimestampWindow
-from postroom.protocols.nlweb.verify import check_at_door
+from postroom.protocols.nlweb.verify import check_before_lookup
 from postroom.storage.directory.domains import Domain
 from postroom.storage.layout import seen_key_nlweb
 
@@ -98,7 +98,7 @@ class NlwebInbox:
     def _take_in(self, posted: Posted) -> HttpResponse:
         received_at_ms = int(self._clock() * 1000)
         _check_media(posted)
-        envelope = check_at_door(
+        envelope = check_before_lookup(
             posted.body,
             is_ours=self._is_ours,
             received_at_ms=received_at_ms,

@@ -42,12 +42,12 @@ class OutboxDeadLetterHandler:
         self._clock = clock
         self._give_up_ms = give_up_seconds * 1000
 
-    def keep(self, letters: Sequence[DeadLetter]) -> DecidedOutboxDeadLetters:
+    def keep(self, dead_letters: Sequence[DeadLetter]) -> DecidedOutboxDeadLetters:
         """Give up the messages that the courier no longer tries, and keep the others."""
         decided, given_up = [], []
-        for letter in letters:
+        for dead_letter in dead_letters:
             try:
-                carried = read_queue_message(letter.body)
+                carried = read_queue_message(dead_letter.body)
                 if not isinstance(carried, Outgoing) or not self._is_over(carried):
                     continue
                 if self._give_up(carried):
@@ -57,7 +57,7 @@ class OutboxDeadLetterHandler:
             except Exception as error:
                 _log.error("a dead letter of the courier's stays undecided", exc_info=stack_of(error))
                 continue
-            decided.append(letter.receipt_handle)
+            decided.append(dead_letter.receipt_handle)
         return DecidedOutboxDeadLetters(tuple(decided), tuple(given_up))
 
     def _is_over(self, outgoing: Outgoing) -> bool:

@@ -10,7 +10,7 @@ from postroom.core.own_faults import OwnFaults
 
 
 @contextmanager
-def telling_own_faults(own_faults: OwnFaults, logger: Logger, metrics: Metrics) -> Iterator[None]:
+def reporting_own_faults(own_faults: OwnFaults, logger: Logger, metrics: Metrics) -> Iterator[None]:
     """Around a handler: one log line at level ERROR for each fault, however many messages it affected, and a metric."""
     try:
         yield

@@ -41,10 +41,10 @@ def status(
         checks = shown(look(opened, place, look_from(network, resolvers)), quietly=as_json)
     came_to = overall(checks)
     if as_json:
-        told: list[JsonValue] = [
+        listed: list[JsonValue] = [
             {name: value for name, value in check.as_json().items() if name != "reason"} for check in checks
         ]
-        print_json({"stack": opened.name, "status": str(came_to), "checks": told})
+        print_json({"stack": opened.name, "status": str(came_to), "checks": listed})
     else:
         print(f"{opened.name}: {came_to}")
     raise typer.Exit(exit_of(came_to))

@@ -79,7 +79,7 @@ class _Look:
         yield from self._alarms(known)
         for queue in running.DEAD_LETTERS:
             judge = partial(running.judge_dead_letters, self._place, queue)
-            yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._letters, queue), judge)
+            yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._dead_letters, queue), judge)
 
     def _check(
         self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], DoctorCheck]
@@ -92,11 +92,11 @@ class _Look:
 
     def _stack(self) -> Stack:
         client: CloudFormationClient = self._opened.clients("cloudformation")
-        [told] = client.describe_stacks(StackName=self._opened.name)["Stacks"]
-        created = told["CreationTime"].timestamp()
-        changed = told["LastUpdatedTime"].timestamp() if "LastUpdatedTime" in told else created
-        parameters = {it["ParameterKey"]: it.get("ParameterValue", "") for it in told.get("Parameters", [])}
-        return Stack(told["StackStatus"], created, changed, parameters)
+        [stack] = client.describe_stacks(StackName=self._opened.name)["Stacks"]
+        created = stack["CreationTime"].timestamp()
+        changed = stack["LastUpdatedTime"].timestamp() if "LastUpdatedTime" in stack else created
+        parameters = {it["ParameterKey"]: it.get("ParameterValue", "") for it in stack.get("Parameters", [])}
+        return Stack(stack["StackStatus"], created, changed, parameters)
 
     def _domain_names(self) -> list[str]:
         return self._opened.storage.operators.domains()
@@ -207,15 +207,15 @@ class _Look:
     def _function(self, logical: str) -> Function:
         client: LambdaClient = self._opened.clients("lambda")
         name = self._opened.output(logical)
-        told = client.get_function_configuration(FunctionName=name)
+        stack = client.get_function_configuration(FunctionName=name)
         return Function(
             name,
-            told.get("State", "Active"),
-            told.get("StateReason", ""),
-            told.get("LastUpdateStatus", "Successful"),
-            told.get("LastUpdateStatusReason", ""),
+            stack.get("State", "Active"),
+            stack.get("StateReason", ""),
+            stack.get("LastUpdateStatus", "Successful"),
+            stack.get("LastUpdateStatusReason", ""),
             client.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
-            told.get("Environment", {}).get("Variables"),
+            stack.get("Environment", {}).get("Variables"),
         )
 
     def _source(self, queue: str, function: str) -> EventSource | None:
@@ -299,10 +299,10 @@ class _Look:
             if topic in it["AlarmActions"]
         ]
 
-    def _letters(self, queue: str) -> int:
+    def _dead_letters(self, queue: str) -> int:
         """How many are in the queue, including those that the dead-letter handler has made invisible for now."""
-        told = self._opened.storage.sqs.get_queue_attributes(
+        stack = self._opened.storage.sqs.get_queue_attributes(
             QueueUrl=self._opened.output(f"{queue}Url"),
             AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
         )
-        return sum(map(int, told["Attributes"].values()))
+        return sum(map(int, stack["Attributes"].values()))

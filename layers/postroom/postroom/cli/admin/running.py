@@ -35,11 +35,11 @@ def judge_function(place: NamedDeployment, logical: str, stack: Stack, found: Fu
             name, None, "its reserved concurrency is 0, so that it never runs", _let_it_run(logical, found, stack)
         )
     if found.state == "Failed" or found.update == "Failed":
-        told = (
+        detail = (
             f"its state is {found.state}, and its last update is {found.update}: "
             f"{found.why or found.why_update or 'no reason given'}"
         )
-        return bad(name, None, told, place.deploy)
+        return bad(name, None, detail, place.deploy)
     if found.state == "Pending" or found.update == "InProgress":
         return DoctorCheck(name, CheckStatus.NOT_CHECKED, "it is being updated", "try again in a minute")
     if found.state == "Inactive":
@@ -95,12 +95,12 @@ def judge_library(place: NamedDeployment, wanted: str, there: Libraries) -> Doct
     if there.is_ours:
         return good(name, f"{wanted} is published")
     if wanted in there.names:
-        told = f"{wanted} is published, but differs from the library here: it is from before or after an upgrade"
-        return warning(name, told, f"{publish}, if this version is the deployed one")
-    told = f"{wanted} is not published" + (f", but {', '.join(sorted(there.names))}" if there.names else "")
+        detail = f"{wanted} is published, but differs from the library here: it is from before or after an upgrade"
+        return warning(name, detail, f"{publish}, if this version is the deployed one")
+    detail = f"{wanted} is not published" + (f", but {', '.join(sorted(there.names))}" if there.names else "")
     if place.is_local:
-        return warning(name, f"{told}; `postroom jobs` does not need it, but Glue would", publish)
-    return bad(name, None, f"{told}: no job can start", publish)
+        return warning(name, f"{detail}; `postroom jobs` does not need it, but Glue would", publish)
+    return bad(name, None, f"{detail}: no job can start", publish)
 
 
 def judge_job(
@@ -110,8 +110,8 @@ def judge_job(
     name, days = f"job {job}", JOBS[job] + _GRACE_DAYS
     why = f"`aws glue get-job-runs --job-name {aws_name}` shows its runs"
     if place.is_local:
-        told = "no run has completed yet" if began is None else f"its last run began {ago(now - began)}"
-        return good(name, f"{told}; here, only `postroom jobs {job} {place.option}` runs it")
+        detail = "no run has completed yet" if began is None else f"its last run began {ago(now - began)}"
+        return good(name, f"{detail}; here, only `postroom jobs {job} {place.option}` runs it")
     if began is not None and now - began <= days * DAY_SECONDS:
         return good(name, f"its last completed run began {ago(now - began)}")
     if began is not None:

@@ -71,17 +71,19 @@ _SHOWN: Final = 5
 
 def judge_stack(place: NamedDeployment, stack: Stack) -> DoctorCheck:
     """The check `stack`: was the last deployment done?"""
-    name, told = "stack", f"{place.name} is {stack.status}"
+    name, detail = "stack", f"{place.name} is {stack.status}"
     if len(place.name) > LONGEST_NAME:
         found = f"its name has {len(place.name)} characters: functions may not write logs, nor metrics"
         return bad(name, None, found, f"deploy a stack whose name has at most {LONGEST_NAME}")
     if stack.status in _DEPLOYED:
-        return good(name, f"{told}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
+        return good(name, f"{detail}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
     if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
-        return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"{told}: it changes just now", "ask again when that is over")
+        return DoctorCheck(
+            name, CheckStatus.NOT_CHECKED, f"{detail}: it changes just now", "ask again when that is over"
+        )
     what, todo = _ENDED_BADLY.get(stack.status, ("postroom does not know what that means", "do as AWS says"))
     why = f"`aws cloudformation describe-stack-events --stack-name {place.name}` says why"
-    return bad(name, None, f"{told}: {what}", f"{why}; {todo.format(place.name)}")
+    return bad(name, None, f"{detail}: {what}", f"{why}; {todo.format(place.name)}")
 
 
 def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack | None) -> DoctorCheck:
@@ -92,8 +94,8 @@ def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack
     if not outputs and stack and stack.status not in _DEPLOYED:
         return skipped("outputs", "there are none, and the stack is not deployed")
     if OF_OURS not in outputs:
-        told = f"{place.name} is no deployment of postroom: what its commands need is not among them"
-        return bad("outputs", None, told, "name the stack that is one: --stack-name")
+        detail = f"{place.name} is no deployment of postroom: what its commands need is not among them"
+        return bad("outputs", None, detail, "name the stack that is one: --stack-name")
     return bad("outputs", None, f"missing: {_some(missing)}; it is an older deployment", place.deploy)
 
 
@@ -111,15 +113,15 @@ def judge_hosts(
     if place.is_local:
         return good(name, "a local stack serves those of every domain that is added")
     none = "the stack itself has none (DomainName is empty)"
-    told = f"the stack serves {' and '.join(records)}" if records else none
+    detail = f"the stack serves {' and '.join(records)}" if records else none
     if domains is None:
-        return good(name, told) if records else skipped(name, f"{told}, and which domains it serves is not known")
+        return good(name, detail) if records else skipped(name, f"{detail}, and which domains it serves is not known")
     if len(domains) > looked_up:
-        told += f"; those of {looked_up} domains are looked up, `postroom doctor DOMAIN` does it for another"
+        detail += f"; those of {looked_up} domains are looked up, `postroom doctor DOMAIN` does it for another"
     elif not records:
-        told += "; those of its domains are looked up"
+        detail += "; those of its domains are looked up"
     if records or domains:
-        return good(name, told)
+        return good(name, detail)
     return bad(
         name, None, f"{none}: nobody finds it before nlweb.<domain> and pw.<domain> lead here", _with_host(place)
     )
@@ -221,8 +223,8 @@ def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, 
         return bad(name, None, "what is stored is no key and selector", make)
     selector = stored.selector
     if domain.inbox and not domain.signs:
-        told = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
-        return warning(name, told, _add_key(place, its, selector))
+        detail = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
+        return warning(name, detail, _add_key(place, its, selector))
     # A domain's zone and hosts are the local stack's, whichever deployment serves it.
     network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
     doctor = f"`postroom doctor {its} --selector {selector}{network}`"
@@ -251,12 +253,12 @@ def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound |
     spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
     publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
     if found is None:
-        told = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
-        return bad("", None, told, "sign under a shorter selector")
+        detail = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
+        return bad("", None, detail, "sign under a shorter selector")
     wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
     if wrong is None and found.key != stored.public:
-        told = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
-        return bad("", None, told, f"{publish}, or store the key that is published")
+        detail = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
+        return bad("", None, detail, f"{publish}, or store the key that is published")
     if wrong and wrong.reason in (KEY_NOT_FOUND, KEY_RECORD_INVALID):
         # What the doctor says would make another key.
         return replace(wrong, next=f"{publish}, and no other key record there")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.archive.homes import FORMS, open_home
-from postroom.cli.archive.inputs import ArchiveOptions, open_archive, telling
+from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_archive
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, mailbox_name
 from postroom.cli.output import print_either, write_private
@@ -65,8 +65,8 @@ def import_file(
 
     with options.open(name) as archive:
         import_record(file.read_bytes(), archive)
-    told = f"{file}: all that it has is in the archive of {archive.owner}"
-    print_either(as_json, {"file": str(file), "owner": archive.owner}, told)
+    text = f"{file}: all that it has is in the archive of {archive.owner}"
+    print_either(as_json, {"file": str(file), "owner": archive.owner}, text)
 
 
 def move(
@@ -83,21 +83,21 @@ def move(
     from postroom.client.archive.moving import move as carry
     from postroom.client.archive.moving import vacate
 
-    with telling(), options.place() as old:
+    with archive_errors(), options.place() as old:
         source = open_archive(old.home, options.key, moved=True)
         service = (at, source.owner) if at else None
         with open_home(to, options, service=service) as new, ExitStack() as others:
-            if old.told == new.told:
-                raise UsageFault(f"--home and --to are the same: {new.told}")
+            if old.address == new.address:
+                raise UsageFault(f"--home and --to are the same: {new.address}")
             target = replace(source, home=new.home)
 
-            def open_told(told: str) -> "Home":
-                return others.enter_context(open_home(told, options)).home
+            def open_address(text: str) -> "Home":
+                return others.enter_context(open_home(text, options)).home
 
             with progress("copying", lambda: len(source.conversations())) as met:
-                carry(source, target, new.told, open_told, lambda _: met(1))
+                carry(source, target, new.address, open_address, lambda _: met(1))
             if remove:
                 vacate(source, target)
     stays = "is empty" if remove else "stays as it is until you say --remove"
-    told = f"the archive of {source.owner} is at {new.told} now; the old home {stays}"
-    print_either(as_json, {"owner": source.owner, "home": new.told, "removed": remove}, told)
+    text = f"the archive of {source.owner} is at {new.address} now; the old home {stays}"
+    print_either(as_json, {"owner": source.owner, "home": new.address, "removed": remove}, text)

@@ -33,7 +33,7 @@ class NamedHome:
     """A home, and how it is told from whatever folder: absolute."""
 
     home: "Home"
-    told: str
+    address: str
 
 
 @contextmanager

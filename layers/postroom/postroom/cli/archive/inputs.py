@@ -40,7 +40,7 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def archive_errors() -> Iterator[None]:
     """What goes wrong with an archive, as the end of a command."""
     from postroom.client.archive import RecordError
     from postroom.client.archive.deed import NotThisHomeError
@@ -79,5 +79,5 @@ class ArchiveOptions(OwnersKeyOptions):
 
         What goes wrong with it there becomes the end of a command.
         """
-        with telling(), self.place() as place:
+        with archive_errors(), self.place() as place:
             yield open_archive(place.home, self.key, owner)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.archive.inputs import ArchiveOptions, open_archive, telling
+from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_archive
 from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson, MailboxName
@@ -42,7 +42,7 @@ def pull(
     from postroom.protocols.dm3.keys import UserKeys
 
     keys = load_owners_key(options.key)
-    with telling(), options.place(service=(at, name)) as place:
+    with archive_errors(), options.place(service=(at, name)) as place:
         archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
         profiles = registry.profiles() if users else None

@@ -152,9 +152,9 @@ def _make_service(
     profile = _service_profile(keys, url)
     if rotate or not stored:
         secret.put(keys.as_json())
-    told: dict[str, JsonValue] = {"url": url, "rpc_url": rpc_url(url), "encryption_keys": len(keys.encryption)}
+    summary: dict[str, JsonValue] = {"url": url, "rpc_url": rpc_url(url), "encryption_keys": len(keys.encryption)}
     line = f"private keys  in the deployment's secret; {len(keys.encryption)} encryption keys are live"
-    _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), told, as_json)
+    _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), summary, as_json)
 
 
 def _service_profile(keys: "ServiceKeys", url: str) -> "ServiceProfile":

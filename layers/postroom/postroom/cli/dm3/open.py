@@ -33,17 +33,17 @@ def open_envelope(
     from postroom.protocols.dm3.explain import explain
 
     profiles = registry.profiles() or profiles_of(_NoRegistry())
-    told = explain(read_input(file), load_user_keys(key), profiles)
+    opened = explain(read_input(file), load_user_keys(key), profiles)
     if as_json:
         print_json({
-            **told.as_json(),
-            "message_hash": told.message_hash or None,
-            "message": told.message.as_json() if told.message else None,
-            "postmark": told.postmark.as_json() if told.postmark else None,
+            **opened.as_json(),
+            "message_hash": opened.message_hash or None,
+            "message": opened.message.as_json() if opened.message else None,
+            "postmark": opened.postmark.as_json() if opened.postmark else None,
         })  # fmt: skip
     else:
-        _print(told)
-    raise typer.Exit(exit_of(told))
+        _print(opened)
+    raise typer.Exit(exit_of(opened))
 
 
 class _NoRegistry:
@@ -57,10 +57,10 @@ class _NoRegistry:
         raise NotNowError(PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
 
 
-def _print(told: "Opened") -> None:
-    if told.message:
-        _print_message(told.message, told.message_hash)
-    print_explanation(told)
+def _print(opened: "Opened") -> None:
+    if opened.message:
+        _print_message(opened.message, opened.message_hash)
+    print_explanation(opened)
 
 
 def _print_message(message: "Dm3Message", digest: str) -> None:

@@ -39,7 +39,7 @@ from postroom.protocols.dm3.containers import (
     read_conversation,
     read_root,
 )
-from postroom.protocols.dm3.settling import asked_for, merge_copies, names_of, settle
+from postroom.protocols.dm3.settling import merge_copies, names_of, removals_requested, settle
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, place
 
@@ -198,17 +198,17 @@ class ArchiveFiling:
     ) -> Steps[tuple[dict[ChunkIdentifier, Chunk], dict[ChunkIdentifier, str]]]:
         """The chunks that `choose_chunks` asks for, with their etags, from the newest on."""
         earliest = min(entry.timestamp_ms for entry in brought)
-        asked = asked_for(brought)
+        requested = removals_requested(brought)
         chunks: dict[ChunkIdentifier, Chunk] = {}
         etags: dict[ChunkIdentifier, str] = {}
         ends: tuple[float, ...] = (*conversation.ends_ms, float("inf"))
         for identifier, end in reversed([*zip(conversation.chunks, ends, strict=False)]):
-            if asked or end >= earliest:
+            if requested or end >= earliest:
                 chunk, etags[identifier] = yield from self.read_chunk_of(at, identifier, etag)
                 chunks[identifier] = chunk
-                for entry in chunk.entries if asked else ():
-                    if not asked.isdisjoint(names := names_of(entry)):
-                        asked -= names
+                for entry in chunk.entries if requested else ():
+                    if not requested.isdisjoint(names := names_of(entry)):
+                        requested -= names
                         # Its other versions may be in any chunk that does not end before it.
                         earliest = min(earliest, entry.timestamp_ms)
         return chunks, etags

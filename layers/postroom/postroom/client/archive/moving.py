@@ -50,13 +50,13 @@ def move(
         with suppress(ConflictError):
             put_deed(source, Deed(source.owner, moved_to=to), etag)
         deed, etag = read_deed(source)
-    told, live = _follow(source, open_home)
-    if told != to:
+    moved_to, live = _follow(source, open_home)
+    if moved_to != to:
         if made:
-            _give_up(target, made, told, live)
+            _give_up(target, made, moved_to, live)
         raise NotThisHomeError(
-            f"the archive of {deed.owner} moved to {told} already: say --home {told}, "
-            f"or --to {told} for what is left in the old home"
+            f"the archive of {deed.owner} moved to {moved_to} already: say --home {moved_to}, "
+            f"or --to {moved_to} for what is left in the old home"
         )
     if not deed.vacated:
         _copy(source, target, lambda _: None)
@@ -104,10 +104,10 @@ def _claim(target: Archive, made: str | None) -> str | None:
         return mine if deed.moved_to or etag in (None, made) else None
 
 
-def _give_up(target: Archive, made: str, told: str, live: Archive) -> None:
+def _give_up(target: Archive, made: str, moved_to: str, live: Archive) -> None:
     """Take back the deed that we wrote; what was stored in the home meanwhile goes to where the archive is."""
     with suppress(ConflictError):
-        put_deed(target, Deed(target.owner, moved_to=told), made)
+        put_deed(target, Deed(target.owner, moved_to=moved_to), made)
         _copy(target, live, lambda _: None)
 
 

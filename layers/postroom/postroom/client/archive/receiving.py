@@ -117,8 +117,8 @@ class MailReceiver:
         if not self._fits:
             self._check_owner(self._keys, self._profiles)
             self._fits = True
-        told = explain(envelope.encode(), self._keys, self._profiles, older=self._older)
-        failed = {check.name: check.reason for check in told.checks if check.reason is not None}
+        opened = explain(envelope.encode(), self._keys, self._profiles, older=self._older)
+        failed = {check.name: check.reason for check in opened.checks if check.reason is not None}
         # The owner's own delivery service encrypted the postmark, to the key in the profile at that time. If this key
         # opens the postmark, the message is not older than the key, whatever a stranger encrypted in it.
         if not self._older and failed.get(POSTMARK) == SEALED_VALUE_INVALID:
@@ -130,12 +130,12 @@ class MailReceiver:
         doubts = [*failed.values(), *([unknown] if unknown is not None and unknown.kind is Kind.RETRY else [])]
         if doubts:
             raise NotNowError(doubts[0])
-        if told.message is None:
+        if opened.message is None:
             raise TheirError(MESSAGE_INVALID)
-        if normalize(told.message.metadata.to) != self._owner:
+        if normalize(opened.message.metadata.to) != self._owner:
             raise TheirError(RECEIVER_UNKNOWN)
         sealed = read_envelope(_parsed(envelope))
-        kept = store_envelope(sealed, told.message, told.postmark, unverified=unknown)
+        kept = store_envelope(sealed, opened.message, opened.postmark, unverified=unknown)
         # A sender without a valid name has no conversation.
         conversation_partner(kept, self._owner)
         return kept

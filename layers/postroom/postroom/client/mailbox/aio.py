@@ -98,7 +98,7 @@ class AsyncMailbox:
         `wait`: wait for more messages, until none came for so many seconds; True: for ever. Raises ValueError.
         """
         passes = Passes(self._core, wait, conversation, self._clock)
-        return AsyncListed(lambda: self._make(passes.next_page()), lambda told: AsyncMailboxMessage(self, told))
+        return AsyncListed(lambda: self._make(passes.next_page()), lambda message: AsyncMailboxMessage(self, message))
 
     async def message(self, message_id: str) -> "AsyncMailboxMessage":
         """One message by its id. Raises MessageGoneError if it is not in the mailbox any more."""
@@ -166,7 +166,7 @@ class AsyncMailbox:
     def sent(self) -> AsyncIterator[schemas.SentMessage]:
         """The messages that were sent, with their states, newest first."""
         pages = SentPages(self._core)
-        return AsyncListed(lambda: self._make(pages.next_page()), lambda told: told)
+        return AsyncListed(lambda: self._make(pages.next_page()), lambda message: message)
 
     async def sent_one(self, correlation: str) -> schemas.SentMessage:
         """One message that was sent, with its state, by its Correlation. Raises NotSentError."""
@@ -256,8 +256,8 @@ class AsyncMailbox:
 class AsyncMailboxMessage(ShownMessage):
     """A message as it was fetched."""
 
-    def __init__(self, mailbox: AsyncMailbox, told: schemas.Message) -> None:
-        super().__init__(told)
+    def __init__(self, mailbox: AsyncMailbox, message: schemas.Message) -> None:
+        super().__init__(message)
         self._mailbox = mailbox
 
     @property

@@ -177,6 +177,6 @@ def change_of(**members: Any) -> schemas.SettingsChange:
 
 
 def _settings(answer: MailboxResponse) -> OwnerSettings:
-    told = msgspec.structs.asdict(decode(schemas.Settings, answer))
-    given = {name: value for name, value in told.items() if value is not UNSET}
+    settings = msgspec.structs.asdict(decode(schemas.Settings, answer))
+    given = {name: value for name, value in settings.items() if value is not UNSET}
     return OwnerSettings(**given, etag=answer.headers.get("etag", ""))

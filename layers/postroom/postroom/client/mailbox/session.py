@@ -111,8 +111,8 @@ class Session:
         """A token, for a signed challenge that is posted there."""
         # Retried as a whole: a challenge is valid once, and if an answer got lost, it may have been used.
         query = {} if purpose is Purpose.PICK_UP else {"purpose": str(purpose)}
-        asked = MailboxRequest("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
-        challenge = decode(str, check((yield asked)))
+        request = MailboxRequest("GET", f"/auth/{quote(self.name, safe='')}", query, pause=pause)
+        challenge = decode(str, check((yield request)))
         try:
             check_challenge(challenge, self.host, self.name, purpose)
         except ChallengeError as error:

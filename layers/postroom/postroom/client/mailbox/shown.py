@@ -17,29 +17,29 @@ _LONGEST_EXCERPT: Final = 200
 class ShownMessage:
     """What is known of a message without another request."""
 
-    def __init__(self, told: schemas.Message) -> None:
-        self._told = told
-        self._envelope = None if told.envelope is UNSET else told.envelope
+    def __init__(self, message: schemas.Message) -> None:
+        self._message = message
+        self._envelope = None if message.envelope is UNSET else message.envelope
 
     @property
     def id(self) -> str:
         """The id of the message, which never changes."""
-        return self._told.id
+        return self._message.id
 
     @property
     def partner(self) -> str:
         """The sender, or `feedback:` and the Correlation of the message that a Feedback is about."""
-        return self._told.conversation
+        return self._message.conversation
 
     @property
     def received_at(self) -> datetime:
         """When the message was received, in UTC."""
-        return datetime.fromisoformat(self._told.received_at)
+        return datetime.fromisoformat(self._message.received_at)
 
     @property
     def receipt(self) -> dict[str, Any]:
         """How the post office verified the message."""
-        return self._told.receipt
+        return self._message.receipt
 
     @property
     def unverified(self) -> str | None:
@@ -47,7 +47,7 @@ class ShownMessage:
 
         Only dm3 messages can be unverified.
         """
-        reason = self._told.receipt.get("unverified")
+        reason = self._message.receipt.get("unverified")
         return None if reason is None else str(reason)
 
     def __repr__(self) -> str:

@@ -98,7 +98,7 @@ class Mailbox:
         `wait`: wait for more messages, until none came for so many seconds; True: for ever. Raises ValueError.
         """
         passes = Passes(self._core, wait, conversation, self._clock)
-        return Listed(lambda: self._make(passes.next_page()), lambda told: MailboxMessage(self, told))
+        return Listed(lambda: self._make(passes.next_page()), lambda message: MailboxMessage(self, message))
 
     def message(self, message_id: str) -> "MailboxMessage":
         """One message by its id. Raises MessageGoneError if it is not in the mailbox any more."""
@@ -166,7 +166,7 @@ class Mailbox:
     def sent(self) -> Iterator[schemas.SentMessage]:
         """The messages that were sent, with their states, newest first."""
         pages = SentPages(self._core)
-        return Listed(lambda: self._make(pages.next_page()), lambda told: told)
+        return Listed(lambda: self._make(pages.next_page()), lambda message: message)
 
     def sent_one(self, correlation: str) -> schemas.SentMessage:
         """One message that was sent, with its state, by its Correlation. Raises NotSentError."""
@@ -256,8 +256,8 @@ class Mailbox:
 class MailboxMessage(ShownMessage):
     """A message as it was fetched."""
 
-    def __init__(self, mailbox: Mailbox, told: schemas.Message) -> None:
-        super().__init__(told)
+    def __init__(self, mailbox: Mailbox, message: schemas.Message) -> None:
+        super().__init__(message)
         self._mailbox = mailbox
 
     @property

@@ -72,11 +72,11 @@ class _TimedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        stream = httpcore.SyncBackend().connect_tcp(host, port, _asked_for(), local_address, socket_options)
-        return TimedStream(stream, _asked_for)
+        stream = httpcore.SyncBackend().connect_tcp(host, port, _question_param(), local_address, socket_options)
+        return TimedStream(stream, _question_param)
 
 
-def _asked_for() -> float:
+def _question_param() -> float:
     """Seconds left for this thread's question."""
     return seconds_left(_DEADLINE.get())
 

@@ -72,7 +72,7 @@ class Resolvers:
         """Ask the servers. `answered`: the servers whose answers are to be confirmed by another one."""
         failures: list[str] = []
         reason = KEY_LOOKUP_FAILED
-        for server in self._in_turn(last=answered if isinstance(question, Elsewhere) else set()):
+        for server in self._in_order(last=answered if isinstance(question, Elsewhere) else set()):
             left = deadline - self._clock()
             if left <= 0:
                 failures.append("out of time")
@@ -95,7 +95,7 @@ class Resolvers:
         # The names of our resolvers are private; what went wrong with them is not.
         raise NotNowError(reason, f"no resolver answered {question}: {'; '.join(failures)}")
 
-    def _in_turn(self, last: set[Server]) -> list[Server]:
+    def _in_order(self, last: set[Server]) -> list[Server]:
         now = self._clock()
         with self._lock:
             return sorted(self._servers, key=lambda it: (it in last, self._last_until.get(it, now) > now))

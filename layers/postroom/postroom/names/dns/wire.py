@@ -42,10 +42,10 @@ class Query(NamedTuple):
 
     def to_wire(self) -> bytes:
         """The message (RFC 1035 §4.1, RFC 6891 §6.1.2). `dns.message` would take a fourth of a look-up for it."""
-        return struct.pack("!6H", self.id, dns.flags.RD | dns.flags.CD, 1, 0, 0, 1) + self.asked + _EDNS
+        return struct.pack("!6H", self.id, dns.flags.RD | dns.flags.CD, 1, 0, 0, 1) + self.encoded_question + _EDNS
 
     @property
-    def asked(self) -> bytes:
+    def encoded_question(self) -> bytes:
         """The question as in a message, in lower case (RFC 1035 §4.1.2)."""
         name, rdtype = self.question
         return name.to_digestable() + struct.pack("!HH", rdtype, IN)
@@ -63,7 +63,7 @@ def read_answer(query: Query, wire: bytes) -> Answer | None:
     except Malformed:
         return None
     # A server that could not read the query need not repeat the question.
-    repeats = answer.question == query.asked or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
+    repeats = answer.question == query.encoded_question or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
     is_response = answer.flags & dns.flags.QR and dns.opcode.from_flags(answer.flags) == dns.opcode.QUERY
     return answer if is_response and answer.id == query.id and repeats else None
 

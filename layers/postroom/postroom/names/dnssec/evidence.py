@@ -117,15 +117,15 @@ class Evidence:
     @classmethod
     def from_json(cls, value: object) -> Self:
         """The evidence from the result of `as_json`, except what that left out. Raises ValueError."""
-        told = cast("Any", value)
+        members = cast("Any", value)
         try:
             return cls(
-                told["owner"],
-                told["type"],
-                tuple(Alias(owner, target) for owner, target in told["aliases"]),
-                tuple(_read_link(link) for link in told["chain"]),
-                _read_window(told["signed"]),
-                tuple(Denier(*denier) for denier in told.get("denied by", ())),
+                members["owner"],
+                members["type"],
+                tuple(Alias(owner, target) for owner, target in members["aliases"]),
+                tuple(_read_link(link) for link in members["chain"]),
+                _read_window(members["signed"]),
+                tuple(Denier(*denier) for denier in members.get("denied by", ())),
             )
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise ValueError("no evidence of a look-up in the form that this release writes") from error

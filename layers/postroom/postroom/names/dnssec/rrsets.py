@@ -79,22 +79,22 @@ class Signed:
 class Section:
     """The RRsets of one section of a message, found by name and type."""
 
-    def __init__(self, told: answer.AnswerSection) -> None:
-        self._told = told
+    def __init__(self, section: answer.AnswerSection) -> None:
+        self._section = section
 
     def find(self, name: dns.name.Name, rdtype: RdataType) -> Signed | None:
         """The RRset, if it is there."""
-        found = self._told.find(name, rdtype)
+        found = self._section.find(name, rdtype)
         if found is None:
             return None
-        signatures = self._told.signatures(name, rdtype)
+        signatures = self._section.signatures(name, rdtype)
         ttl = min(found.ttl, signatures.ttl) if signatures else found.ttl
         return Signed(name, rdtype, ttl, found, signatures)
 
     def count(self, rdtype: RdataType) -> int:
         """The number of RRsets of this type."""
-        return self._told.count(rdtype)
+        return self._section.count(rdtype)
 
     def of_type(self, rdtype: RdataType) -> Iterator[dns.name.Name]:
         """The owners of RRsets of this type."""
-        return self._told.of_type(rdtype)
+        return self._section.of_type(rdtype)

@@ -47,7 +47,7 @@ class BrokenZone(NamedTuple):
     chain: tuple[Link, ...]
 
 
-class _Told(NamedTuple):
+class _KnownDenial(NamedTuple):
     denials: ProvenDenials
     rdtype: RdataType
     weight: int
@@ -60,7 +60,7 @@ class KnownZones:
         self._lock = threading.Lock()
         self._zones: Cache[Zone] = Cache(most, most_bytes)
         self._ends: Cache[Cut | BrokenZone] = Cache(most, most_bytes)
-        self._denials: Cache[tuple[_Told, ...]] = Cache(most, most_bytes)
+        self._denials: Cache[tuple[_KnownDenial, ...]] = Cache(most, most_bytes)
 
     def get(self, name: dns.name.Name, now: float) -> Zone | None:
         """The zone, if it is remembered and still valid."""
@@ -106,25 +106,25 @@ class KnownZones:
         with self._lock:
             kept = self._denials.get(_key(name), now)
         # Not other types: a server that signs each answer separately may list fewer types than there are.
-        told = kept.value if kept else ()
-        return [it.denials for it in told if it.rdtype == rdtype and it.denials.until > now]
+        known = kept.value if kept else ()
+        return [it.denials for it in known if it.rdtype == rdtype and it.denials.until > now]
 
     def put_denials(self, denials: ProvenDenials, rdtype: RdataType, now: float) -> None:
         """Remember how a zone denied this type at a name."""
         until = min(denials.until, int(now) + MAX_ABSENT_SECONDS)
         if until <= now:
             return
-        latest, key = _Told(replace(denials, until=until), rdtype, _weight(denials)), _key(denials.signer)
+        latest, key = _KnownDenial(replace(denials, until=until), rdtype, _weight(denials)), _key(denials.signer)
         with self._lock:
             kept = self._denials.get(key, now)
             others = [it for it in kept.value if it.denials.until > now and not _is_same(it, latest)] if kept else []
-            told = (latest, *others)[:MOST_DENIALS]
-            ends = max(it.denials.until for it in told)
-            self._denials.put(key, CacheEntry(told, now, ends), sum(it.weight for it in told))
+            known = (latest, *others)[:MOST_DENIALS]
+            ends = max(it.denials.until for it in known)
+            self._denials.put(key, CacheEntry(known, now, ends), sum(it.weight for it in known))
 
 
-def _is_same(told: _Told, other: _Told) -> bool:
-    return (told.rdtype, told.denials.owners) == (other.rdtype, other.denials.owners)
+def _is_same(known: _KnownDenial, other: _KnownDenial) -> bool:
+    return (known.rdtype, known.denials.owners) == (other.rdtype, other.denials.owners)
 
 
 def _weight(denials: ProvenDenials) -> int:

@@ -27,14 +27,14 @@ def merge_copies(entries: Iterable[Entry]) -> dict[str, Entry]:
     return merged
 
 
-def asked_for(entries: Iterable[Entry]) -> set[tuple[str, str]]:
+def removals_requested(entries: Iterable[Entry]) -> set[tuple[str, str]]:
     """The messages that these entries ask to delete or edit and that are not among them, by author and one of their
     hashes."""
     entries = list(entries)
-    asked = {
+    requested = {
         (entry.author, reference) for entry in entries for reference in (_removes(entry), _edits(entry)) if reference
     }
-    return asked.difference(*map(names_of, entries)) if asked else asked
+    return requested.difference(*map(names_of, entries)) if requested else requested
 
 
 def names_of(entry: Entry) -> set[tuple[str, str]]:

@@ -10,7 +10,7 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 
 
-def check_at_door(
+def check_before_lookup(
     data: bytes,
     *,
     is_ours: Callable[[str], bool],

@@ -54,8 +54,8 @@ def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None
     ends = None if accepted is None else auditor.ends(accepted)
     known = {(finding.problem, finding.where) for finding in problems}
     problems += [finding for finding in auditor.differing if (finding.problem, finding.where) not in known]
-    untold = [] if accepted is None else auditor.untold()
-    problems += auditor.notes(untold)
+    not_in_ledger = [] if accepted is None else auditor.not_in_ledger()
+    problems += auditor.notes(not_in_ledger)
     lost = auditor.lost()
     if ends is not None:
         in_ledger = sum(finding.where in auditor.waiting for finding in lost)
@@ -71,9 +71,9 @@ def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None
         Counter(why.removeprefix(DISCARDED) for why in whys if why.startswith(DISCARDED)),
         answered=answers[True],
         unanswered=answers[False],
-        told=sum(standing.sent for standing in standings),
-        telling=sum(standing.begun and not standing.sent for standing in standings),
-        untold=len(untold),
+        feedback_settled=sum(standing.sent for standing in standings),
+        feedback_begun=sum(standing.begun and not standing.sent for standing in standings),
+        not_in_ledger=len(not_in_ledger),
         problems=(*problems, *lost),
     )
 
@@ -93,7 +93,7 @@ class _Auditor:
                 self.further.setdefault(key.claim_id, [first]).append(key)
         # Claims without an end: when each was received, and what is known of it.
         self._open: dict[str, tuple[int, str]] = {}
-        self._told: set[str] = set()
+        self._in_ledger: set[str] = set()
         self._came: tuple[int, int] | None = None
         self.waiting: set[str] = set()
         self.differing: list[Finding] = []
@@ -112,9 +112,9 @@ class _Auditor:
         """The number of claims of the ledger by their end."""
         ends: Counter[AuditOutcome] = Counter()
         for claim in accepted:
-            if claim.claim in self._told:
+            if claim.claim in self._in_ledger:
                 continue  # a log may hold a line twice, and files of it may overlap
-            self._told.add(claim.claim)
+            self._in_ledger.add(claim.claim)
             at_ms = claim.received_at_ms
             first, last = self._came or (at_ms, at_ms)
             self._came = min(first, at_ms), max(last, at_ms)
@@ -126,16 +126,16 @@ class _Auditor:
                 self.waiting.add(called(claim.claim))
         return ends
 
-    def untold(self) -> list[RowKey]:
+    def not_in_ledger(self) -> list[RowKey]:
         """The rows of claims that are in no line of the ledger."""
-        return [key for key in self._found.rows if key.claim_id not in self._told]
+        return [key for key in self._found.rows if key.claim_id not in self._in_ledger]
 
-    def notes(self, untold: Iterable[RowKey]) -> list[Finding]:
+    def notes(self, not_in_ledger: Iterable[RowKey]) -> list[Finding]:
         """Those of these rows that are from the ledger's time."""
         first, last = self._came or (0, 0)
         return [
             Finding(AuditProblem.NOT_IN_LEDGER, named(key))
-            for key in untold
+            for key in not_in_ledger
             if first + RUN_MS <= key.received_at_ms <= last - RUN_MS
         ]
 

@@ -60,8 +60,8 @@ class Findings:
     `accepted`: the ends of the claims in the ledger; None: there was no ledger. `rows`: the ends of all rows;
     `discarded`: of the discarded ones, by reason. `answered`, `unanswered`: synchronous requests (which are in no
     ledger) whose reply is remembered, and those that failed or died, and are executed again if they are repeated.
-    `told`: discards that need no more Feedback; `telling`: those whose Feedback was begun and may not have arrived.
-    `untold`: rows without a line in the ledger, including those from before and after its time.
+    `feedback_settled`: discards that need no more Feedback; `feedback_begun`: whose Feedback may not have arrived.
+    `not_in_ledger`: rows without a line in the ledger, including those from before and after its time.
     """
 
     evidence: AuditEvidence
@@ -70,9 +70,9 @@ class Findings:
     discarded: Mapping[str, int]
     answered: int
     unanswered: int
-    told: int
-    telling: int
-    untold: int
+    feedback_settled: int
+    feedback_begun: int
+    not_in_ledger: int
     problems: tuple[Finding, ...]
 
     @property

@@ -198,10 +198,10 @@ class Storage:
             (BYTES, more.bytes, self.quota.bytes),
         ):
             if added > 0 and most:
-                room = f":room_{attribute.name}"
-                values[room] = attribute.encode(most - added)
+                placeholder = f":room_{attribute.name}"
+                values[placeholder] = attribute.encode(most - added)
                 first = f"{ABSENT} OR " if added <= most else ""
-                conditions.append(f"({first}{attribute} <= {room})")
+                conditions.append(f"({first}{attribute} <= {placeholder})")
         change = f"ADD {CONTAINERS} :containers, {BYTES} :bytes"
         return {"Update": self._table.to_update(use_key(mailbox), change, values, " AND ".join(conditions))}
 

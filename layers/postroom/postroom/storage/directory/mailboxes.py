@@ -168,7 +168,7 @@ class Mailboxes:
             f"{EXTENSION} = :old_extension AND {UNVERIFIED} = :old_unverified",
         )
 
-    def open_letters(self, name: str) -> bool:
+    def open_dm3(self, name: str) -> bool:
         """Open a mailbox of the dm3 delivery service for its owner, unless there is one; False: an operator removed it.
 
         Raises NotNowError(STORE_UNAVAILABLE).

@@ -88,15 +88,17 @@ class FeedbackLimits:
                 _TIMESTAMP.of(identity.timestamp_ms),
                 _CODES.of({name.removeprefix(_WITHHELD): row[name] for name in row if name.startswith(_WITHHELD)}),
             )
-            change, unless = f"SET {_SUMMARY} = :told", f"attribute_not_exists({_SUMMARY})"
-            values = {":told": _SUMMARY.encode(fresh)}
+            change, unless = f"SET {_SUMMARY} = :summary", f"attribute_not_exists({_SUMMARY})"
+            values = {":summary": _SUMMARY.encode(fresh)}
             try:
                 row = self._table.change(_key(sender, hour), change, values, unless, returned="ALL_NEW")
             except ConditionFailedError as refused:
                 row = refused.item
-        told = _SUMMARY.read(row)
-        codes = _CODES.read(told)
-        fixed = SummaryIdentity(_RECEIVER.read(told), _TO.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told))
+        stored = _SUMMARY.read(row)
+        codes = _CODES.read(stored)
+        fixed = SummaryIdentity(
+            _RECEIVER.read(stored), _TO.read(stored), _CORRELATION.read(stored), _TIMESTAMP.read(stored)
+        )
         return Summary({code: Number(code).read(codes) for code in codes}, fixed, _SENT.is_in(row))
 
     def sent(self, sender: str, hour: int, outcome: str) -> None:

@@ -55,25 +55,25 @@ class Ends:
         return CLOSED if received_at_ms < self.closed else None
 
 
-def days_kept(ttl_days: int | None, told: int | None) -> int:
+def days_kept(ttl_days: int | None, promised_days: int | None) -> int:
     """The number of days a mailbox keeps a message; 0: unlimited. `ttl_days`: the mailbox's setting.
 
-    `told`: what senders of dm3 messages are told; None: the mailbox is not one of the delivery service.
+    `promised_days`: what senders of dm3 messages are told; None: the mailbox is not one of the delivery service.
     """
-    days = (told or 0) if ttl_days is None else ttl_days
-    return 0 if days <= 0 or told == 0 else max(days, told or 0, FLOOR_DAYS)
+    days = (promised_days or 0) if ttl_days is None else ttl_days
+    return 0 if days <= 0 or promised_days == 0 else max(days, promised_days or 0, FLOOR_DAYS)
 
 
 def ends_of(mailbox: MailboxRecord, *, is_dm3: bool, periods: Periods, now: int) -> Ends:
     """Which messages of a mailbox expire. `is_dm3`: it is, or was, one of the delivery service."""
-    told = periods.dm3_message_ttl_days if is_dm3 else None
+    promised_days = periods.dm3_message_ttl_days if is_dm3 else None
     if mailbox.held:
         return Ends()
-    days = days_kept(mailbox.ttl_days, told)
+    days = days_kept(mailbox.ttl_days, promised_days)
     # The days that senders are told apply to a closed mailbox, too; "unlimited" applies until it is closed.
     return Ends(
         over=_ago(days, now) if days else 0,
-        closed=_ago(max(told or 0, FLOOR_DAYS), now) if _is_long_closed(mailbox, periods, now) else 0,
+        closed=_ago(max(promised_days or 0, FLOOR_DAYS), now) if _is_long_closed(mailbox, periods, now) else 0,
     )
 
 

@@ -33,7 +33,7 @@ NO_FEEDBACK: Final = FeedbackRecord("", "", 0, sent=True)
 
 
 class FeedbackLog:
-    """The `told` and `sent` attributes of discarded rows in table `post`."""
+    """The `record` and `sent` attributes of discarded rows in table `post`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
@@ -41,16 +41,16 @@ class FeedbackLog:
     def find(self, row: RowKey) -> FeedbackRecord | None:
         """What was recorded about the Feedback for this row, read consistently; None: nothing yet."""
         found = self._table.get(primary_key(row.pk, row.sk)) or {}
-        told, is_sent = FEEDBACK.find(found), SENT.is_in(found)
-        if told is not None:
-            return FeedbackRecord(_BUFFER.read(told), _CORRELATION.read(told), _TIMESTAMP.read(told), is_sent)
+        record, is_sent = FEEDBACK.find(found), SENT.is_in(found)
+        if record is not None:
+            return FeedbackRecord(_BUFFER.read(record), _CORRELATION.read(record), _TIMESTAMP.read(record), is_sent)
         return NO_FEEDBACK if is_sent else None
 
     def note(self, row: RowKey, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
         """Record the Feedback's identity, unless there is one or none is needed; return what is then recorded."""
-        told = item(_BUFFER.of(buffer), _CORRELATION.of(correlation), _TIMESTAMP.of(timestamp_ms))
+        record = item(_BUFFER.of(buffer), _CORRELATION.of(correlation), _TIMESTAMP.of(timestamp_ms))
         fresh = f"{PRESENT} AND attribute_not_exists({FEEDBACK}) AND attribute_not_exists({SENT})"
-        if self._update(row, f"SET {FEEDBACK} = :told", {":told": FEEDBACK.encode(told)}, fresh):
+        if self._update(row, f"SET {FEEDBACK} = :feedback", {":feedback": FEEDBACK.encode(record)}, fresh):
             return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
         # If the row was deleted, because it expired, there is nobody to tell.
         return self.find(row) or NO_FEEDBACK

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 BY_TIME: Final = "by-time"
-_CORRELATION, _TIME, _ASKED = Text("c"), Number("t"), Text("asked")
+_CORRELATION, _TIME, _REQUESTED = Text("c"), Number("t"), Text("asked")
 """Attributes of a token's row."""
 _PLACE, _STATE, _RECEIVER, _SUBJECT, _TOKEN = Text("at"), Text("st"), Text("to"), Text("subject"), Text("token")
 _CARRIER, _ENDED, _FEEDBACK = Text("carrier"), Map("ended"), Map("feedback")
@@ -80,7 +80,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """A message in the outbox of `mailbox`. `token`: sha256 of its client's. `carrier`: see `Outbox.told`."""
+    """A message in the outbox of `mailbox`. `token`: sha256 of its client's. `carrier`: see `Outbox.note_carrier`."""
 
     mailbox: str
     correlation: str
@@ -119,21 +119,23 @@ class Outbox:
         self._table = DynamoTable(dynamodb, table)
 
     def identify(
-        self, mailbox: str, token: str, asked: str, fresh: OutgoingIdentity, *, now: int, forget_at: int
+        self, mailbox: str, token: str, requested: str, fresh: OutgoingIdentity, *, now: int, forget_at: int
     ) -> OutgoingIdentity:
         """The identity of a token's message: `fresh`, unless the token was used before, for the same message.
 
-        `token`: its digest. `asked`: a digest of what the client wants sent; `now`, `forget_at`: epoch seconds. Raises
-        TheirError(TOKEN_REUSED) if the token was used for something else.
+        `token`: its digest. `requested`: a digest of what the client wants sent; `now`, `forget_at`: epoch seconds.
+        Raises TheirError(TOKEN_REUSED) if the token was used for something else.
         """
         standing = self._put(
             primary_key(mailbox, f"token#{token}")
-            | item(_CORRELATION.of(fresh.correlation), _TIME.of(fresh.at_ms), _ASKED.of(asked), TTL.of(forget_at)),
+            | item(
+                _CORRELATION.of(fresh.correlation), _TIME.of(fresh.at_ms), _REQUESTED.of(requested), TTL.of(forget_at)
+            ),
             now,
         )
         if standing is None:
             return fresh
-        if _ASKED.read(standing) != asked:
+        if _REQUESTED.read(standing) != requested:
             raise TheirError(TOKEN_REUSED)
         return OutgoingIdentity(_CORRELATION.read(standing), _TIME.read(standing))
 
@@ -160,7 +162,7 @@ class Outbox:
             raise TheirError(CORRELATION_REUSED)
         return found
 
-    def told(self, message: OutboxMessage, carrier: str) -> None:
+    def note_carrier(self, message: OutboxMessage, carrier: str) -> None:
         """Record which message of the courier's queue (`carrier`: its mark) delivers this one; the first one stays.
 
         So a single queue message delivers it, however often its client asks: the others stop when they see that.
