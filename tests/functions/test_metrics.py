@@ -39,8 +39,8 @@ CALLS = {
 
 def written(function: str) -> set[str]:
     code = (ROOT / "functions" / FUNCTIONS[function]).read_text(encoding="utf-8")
-    # Told in one place for all of them.
-    names = {"OwnFault", "QuotaExhausted"} if "@telling_own_faults(" in code else set()
+    # Written in one place for all of them.
+    names = {"OwnFault", "QuotaExhausted"} if "@reporting_own_faults(" in code else set()
     for call in re.findall(r"add_metric\((.*)", code):
         [(form, match)] = [(form, match) for form in CALLS if (match := re.match(form, call))]
         names |= CALLS[form](*match.groups())
