@@ -263,16 +263,16 @@ def _inbox() -> Iterator[Bound]:
 def _json() -> Iterator[Bound]:
     yield Bound(
         "depth", _n(ijson.MAX_DEPTH, "levels"), "later code may recurse", "`NotIJson`",
-        ".NET System.Text.Json: 64", "core/test_ijson.py::test_a_text_may_be_nested_so_deep_and_no_deeper",
+        ".NET System.Text.Json: 64", "core/test_ijson.py::test_the_depth_of_nesting_is_limited",
     )  # fmt: skip
     yield Bound(
         "members and elements", _n(ijson.MAX_VALUES), "each takes up to a hundred times its length in memory",
         "`NotIJson`", "PHP max_input_vars, Django DATA_UPLOAD_MAX_NUMBER_FIELDS: 1,000",
-        "core/test_ijson.py::test_so_many_values_are_read_and_more_are_refused_before_they_take_memory",
+        "core/test_ijson.py::test_the_number_of_values_is_limited_before_memory_is_allocated",
     )  # fmt: skip
     yield Bound(
         "integers", f"±{_n(ijson.MAX_EXACT_INTEGER)}", "others read them as doubles", "`NotIJson`", "RFC 7493 §2.2",
-        "core/test_ijson.py::test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger",
+        "core/test_ijson.py::test_integers_are_limited_to_the_exact_range_of_doubles",
     )  # fmt: skip
 
 
@@ -346,12 +346,12 @@ def _dm3() -> Iterator[Bound]:
         "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
         "`ProfileLookupFailed`",
         "Postfix postscreen_dnsbl_timeout: 10 s",
-        "net/test_timebox.py::test_what_takes_too_long_is_to_be_asked_for_again",
+        "net/test_timebox.py::test_a_look_up_that_takes_too_long_is_a_temporary_error",
     )  # fmt: skip
     yield Bound(
         "look-ups at once", _n(pipeline_parts.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
-        "net/test_timebox.py::test_so_many_look_ups_run_at_once_and_the_next_waits",
+        "net/test_timebox.py::test_the_number_of_parallel_look_ups_is_limited",
     )  # fmt: skip
     yield Bound(
         "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the inbox", "`ProfileInvalid`",
@@ -410,7 +410,7 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a try at one resolver", _n(AT.dns_try_seconds, "s"), "time is left for the next", "the next is asked",
-        "resolv.conf: 5 s", "names/test_resolvers.py::test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked",
+        "resolv.conf: 5 s", "names/test_resolvers.py::test_a_slow_resolver_is_left_after_the_time_of_a_try",
     )  # fmt: skip
     yield Bound(
         "look-ups for a message", "one, and a fresh one where a key in memory fails",
@@ -424,12 +424,12 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "questions for a look-up", _n(budget.MAX_QUESTIONS), "zones may be nested at will", "`DnssecTooCostly`",
-        "BIND max-recursion-queries: 50", "names/test_walk.py::test_so_many_questions_are_asked_and_no_more",
+        "BIND max-recursion-queries: 50", "names/test_walk.py::test_the_number_of_questions_is_limited",
     )  # fmt: skip
     yield Bound(
         "steps of a look-up", _n(budget.MAX_STEPS), "no way of going round in circles is free",
         "`DnssecTooCostly`", "unbound MAX_TARGET_COUNT: 64",
-        "names/test_walk.py::test_so_many_steps_are_taken_and_no_more",
+        "names/test_walk.py::test_the_number_of_steps_is_limited",
     )  # fmt: skip
     yield Bound(
         "aliases to a key", _n(MAX_ALIASES), "each needs a walk",
@@ -438,83 +438,83 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "CNAMEs to a host", _n(addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
-        "names/test_addresses.py::test_so_many_aliases_are_followed_and_no_more",
+        "names/test_addresses.py::test_the_number_of_aliases_is_limited",
     )  # fmt: skip
     yield Bound(
         "an answer by UDP", _n(wire.EDNS_PAYLOAD, "bytes"), "fragments get lost, and can be forged", "TCP is asked",
         "DNS flag day 2020; unbound: 1,232",
-        "names/test_resolvers.py::test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp",
+        "names/test_resolvers.py::test_an_answer_too_large_for_udp_is_fetched_over_tcp",
     )  # fmt: skip
     yield Bound(
         "an answer by TCP or HTTPS", _n(wire.MAX_ANSWER_BYTES, "bytes"), "what is in it costs time",
         "`DnssecTooCostly`", "RFC 8484 §6: 65,535",
-        "names/test_resolvers.py::test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked",
+        "names/test_resolvers.py::test_after_an_oversized_answer_the_next_resolver_is_tried",
     )  # fmt: skip
     yield Bound(
         "records in a set", _n(rrsets.MAX_RECORDS), "sorted and digested for every check", "`DnssecTooCostly`",
         "BIND max-records-per-type: 100",
-        "names/test_signatures.py::test_a_set_of_records_may_be_so_large_and_no_larger",
+        "names/test_signatures.py::test_the_size_of_a_record_set_is_limited",
     )  # fmt: skip
     yield Bound(
         "signatures tried of a set", _n(signatures.MAX_SIGNATURES), "KeyTrap (CVE-2023-50387)", "`DnssecTooCostly`",
-        "unbound: 8", "names/test_signatures.py::test_a_few_signatures_are_tried_and_no_more",
+        "unbound: 8", "names/test_signatures.py::test_the_number_of_tried_signatures_is_limited",
     )  # fmt: skip
     yield Bound(
         "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecTooCostly`",
         "RFC 4034 App. B: tags are no identifiers",
-        "names/test_signatures.py::test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more",
+        "names/test_signatures.py::test_the_number_of_tried_keys_with_the_same_tag_is_limited",
     )  # fmt: skip
     yield Bound(
         "checks for a look-up", _n(budget.MAX_CHECKS), "the same", "`DnssecTooCostly`",
         "BIND max-validations-per-fetch: 16",
-        "names/test_signatures.py::test_digests_that_match_no_key_are_given_up_on",
+        "names/test_signatures.py::test_too_many_digests_without_a_key_are_given_up",
     )  # fmt: skip
     yield Bound(
         "a zone's key", _n(signatures.MAX_KEY_BYTES, "bytes"), "RSA takes long with a longer one", "`DnssecTooCostly`",
-        "RFC 3110 §2: 4,096 bits", "names/test_signatures.py::test_a_key_may_be_so_long_and_a_longer_one_is_not_tried",
+        "RFC 3110 §2: 4,096 bits", "names/test_signatures.py::test_the_length_of_a_key_is_limited",
     )  # fmt: skip
     yield Bound(
         "zones that sign an answer", _n(MAX_SIGNERS), "each is looked up", "`DnssecTooCostly`", "unbound: the first",
-        "names/test_walk.py::test_so_many_zones_may_be_said_to_have_signed_and_no_more",
+        "names/test_walk.py::test_the_number_of_signers_is_limited",
     )  # fmt: skip
     yield Bound(
         "denials in an answer", _n(MAX_DENIERS), "each has a signature to check", "`DnssecTooCostly`",
         "unbound MAX_VALIDATE_AT_ONCE: 8",
-        "names/test_walk.py::test_so_many_denials_are_looked_at_and_no_more",
+        "names/test_walk.py::test_the_number_of_denials_is_limited",
     )  # fmt: skip
     yield Bound(
         "iterations of NSEC3", _n(nsec3.MAX_ITERATIONS), "each is a hash, for every name asked about",
         "`SenderNotSigned`", "BIND 9.18, unbound: 150",
-        "names/test_walk.py::test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure",
+        "names/test_walk.py::test_a_zone_with_too_many_nsec3_iterations_is_insecure",
     )  # fmt: skip
     yield Bound(
         "hashes for a look-up", _n(budget.MAX_HASHES), "the NSEC3 bomb (CVE-2023-50868)", "`DnssecTooCostly`",
-        "unbound: 8 names at once", "names/test_denial.py::test_so_many_hashes_are_made_and_no_more",
+        "unbound: 8 names at once", "names/test_denial.py::test_the_number_of_hashes_is_limited",
     )  # fmt: skip
     yield Bound(
         "zones whose keys are remembered", _n(MOST_ZONES), "some 2 kB each",
         "the one used longest ago is looked up again", "unbound key-cache-size: 4 MB",
-        "names/test_zones.py::test_so_many_zones_are_remembered_and_no_more",
+        "names/test_zones.py::test_the_number_of_remembered_zones_is_limited",
     )  # fmt: skip
     yield Bound(
         "keys, and denials, of all zones remembered", f"some {_n(MOST_BYTES, 'bytes')} each", "strangers choose them",
         "the same", "unbound neg-cache-size: 1 MB",
-        "names/test_zones.py::test_zones_are_remembered_as_long_as_their_keys_are_not_too_large_together",
+        "names/test_zones.py::test_the_total_size_of_remembered_keys_is_limited",
     )  # fmt: skip
     yield Bound(
         "a zone's denials remembered", _n(MOST_DENIALS), "looked through before each question",
         "the oldest is forgotten", "unbound neg-cache-size: 1 MB",
-        "names/test_zones.py::test_so_many_denials_of_a_zone_are_remembered_and_no_more",
+        "names/test_zones.py::test_the_number_of_remembered_denials_of_a_zone_is_limited",
     )  # fmt: skip
     yield Bound(
         "an absence remembered", _n(MAX_ABSENT_SECONDS, "s"), "it is often about to be mended",
         "it is asked for again", "unbound cache-max-negative-ttl: 3600",
-        "names/test_zones.py::test_denials_are_remembered_for_a_minute_at_most_each",
+        "names/test_zones.py::test_each_denial_is_remembered_for_a_minute_at_most",
     )  # fmt: skip
     yield Bound(
         "evidence in a receipt", _n(evidence.MAX_JSON_BYTES, "bytes"), "filed with each message",
         "its middle is left out", "Postfix header_size_limit: 102,400",
-        "names/test_evidence.py::test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle",
+        "names/test_evidence.py::test_evidence_over_the_limit_of_a_receipt_loses_its_middle",
     )  # fmt: skip
 
 
@@ -522,17 +522,17 @@ def _https() -> Iterator[Bound]:
     yield Bound(
         "an exchange", _n(AT.outbound_total_seconds, "s"), "answers may drip", "`OutboundFailed`",
         "RFC 8461 §3.3: a minute",
-        "net/test_https.py::test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed",
+        "net/test_https.py::test_a_slow_response_is_accepted_if_it_ends_before_the_deadline",
     )  # fmt: skip
     yield Bound(
         "connecting, TLS", _n(AT.outbound_connect_seconds, "s"), "the next address is tried", "`OutboundFailed`",
         "Postfix smtp_connect_timeout: 30 s",
-        "net/test_https.py::test_a_server_has_the_time_to_connect_to_shake_hands",
+        "net/test_https.py::test_the_tls_handshake_has_the_connect_timeout",
     )  # fmt: skip
     yield Bound(
         "addresses tried of a host", _n(https.MAX_ADDRESSES), "a zone must not make us try a thousand addresses",
         "`OutboundFailed`", "Postfix smtp_mx_address_limit: 5",
-        "net/test_https.py::test_so_many_addresses_of_a_host_are_tried_and_no_more",
+        "net/test_https.py::test_the_number_of_tried_addresses_is_limited",
     )  # fmt: skip
     yield Bound(
         "redirects", "none followed", "they lead elsewhere", "an answer like any other", "RFC 8461 §3.3: none",
@@ -540,16 +540,16 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a URL", _n(https.MAX_URL_CHARACTERS, "characters"), "parsed and logged", "`OutboundFailed`",
-        "sitemaps.org: 2,048", "net/test_https.py::test_a_url_may_be_so_long_and_no_longer",
+        "sitemaps.org: 2,048", "net/test_https.py::test_the_length_of_a_url_is_limited",
     )  # fmt: skip
     yield Bound(
         "an answer's head", _n(httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, "bytes, and one read more"),
         "kept whole", "`OutboundFailed`", "curl: 100 kB a header",
-        "net/test_https.py::test_an_answers_head_may_be_so_long_and_but_one_read_longer",
+        "net/test_https.py::test_the_length_of_a_response_head_is_limited",
     )  # fmt: skip
     yield Bound(
         "an answer", _n(https.MAX_RESPONSE_BYTES, "bytes"), "kept whole", "`OutboundFailed`",
-        "nginx client_max_body_size: 1 MB", "net/test_https.py::test_an_answer_may_be_so_long_and_no_longer",
+        "nginx client_max_body_size: 1 MB", "net/test_https.py::test_the_length_of_a_response_is_limited",
     )  # fmt: skip
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
@@ -591,7 +591,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
         "botocore max_pool_connections: 10",
-        "core/test_side_by_side.py::test_so_many_wait_at_once_and_the_next_wait_their_turn",
+        "core/test_side_by_side.py::test_the_number_of_parallel_items_is_limited",
     )  # fmt: skip
     yield Bound(
         "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
@@ -881,7 +881,7 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",
-        leaves, "the same", "core/test_loading_cache.py::test_strangers_cannot_make_it_grow",
+        leaves, "the same", "core/test_loading_cache.py::test_the_number_of_entries_is_limited",
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,

@@ -115,7 +115,7 @@ def test_every_code_point_is_written_as_the_reference_writes_it() -> None:
         {"a": {1, 2}},
     ],
 )
-def test_what_has_no_canonical_text_is_an_error_of_one_kind(value: object) -> None:
+def test_values_without_a_canonical_text_raise_one_kind_of_error(value: object) -> None:
     with pytest.raises(NotCanonicalError):
         jcs(value)  # type: ignore[arg-type]
 
@@ -144,7 +144,7 @@ class Count(int):
 
 
 @pytest.mark.parametrize("value", [(1, (2, "x")), {Text("b"): 1, "a": 2}, Text("x"), Count(7), {"a": (1.5,)}])
-def test_kin_of_the_plain_types_are_written_as_the_reference_writes_them(value: object) -> None:
+def test_subclasses_of_plain_types_are_written_as_the_reference_writes_them(value: object) -> None:
     assert jcs(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ def test_a_fraction_is_written_in_the_form_of_rfc_8785_section_3_2_2_3(value: fl
     assert jcs({"Price": value}) == jcs_of_parsed({"Price": value}) == b'{"Price":' + text + b"}"
 
 
-def test_what_was_parsed_is_written_as_the_reference_writes_it_whatever_its_exponent() -> None:
+def test_parsed_numbers_with_any_exponent_are_written_as_the_reference_writes_them() -> None:
     rng = random.Random(2)
     for exponent in range(-330, 309):
         for digits in ("1", "9", "1.5", "9.999999999999999", str(rng.uniform(1, 10))):
@@ -184,7 +184,7 @@ def test_what_was_parsed_is_written_as_the_reference_writes_it_whatever_its_expo
 
 
 @pytest.mark.parametrize("text", ["1+1", "1.0]", "-6,", "e-6}", "🤝", "\U00010000", "\U000e0001", "\U0010ffff"])
-def test_a_string_that_looks_like_what_needs_care_is_written_alike(text: str) -> None:
+def test_strings_that_look_like_special_numbers_are_written_as_the_reference_writes_them(text: str) -> None:
     value: ijson.JsonValue = {"\ue000": text, text: [text, 1e20, 2.0]}
     assert jcs_of_parsed(value) == rfc8785.dumps(value)
 
@@ -238,7 +238,7 @@ def random_value(rng: random.Random, depth: int) -> object:
             }
 
 
-def test_the_fast_way_and_the_reference_agree_on_100_000_random_values() -> None:
+def test_the_fast_implementation_and_the_reference_agree_on_100_000_random_values() -> None:
     rng = random.Random(8785)
     seen = {"written": 0, "refused": 0, "astral beside U+E000": 0}
     for _ in range(100_000):
@@ -310,7 +310,7 @@ def test_json_stringify_puts_indices_first_at_every_depth() -> None:
     [float("nan"), {"a": [float("inf")]}, 2**53, [-(2**53)], "\ud800", {"\udfff": 1}, {1: 2}, {"a": b"x"}],
 )
 @pytest.mark.parametrize("write", [stringify, json_stringify])
-def test_what_only_javascript_or_python_would_write_is_refused(write, value) -> None:
+def test_values_that_only_javascript_or_python_would_write_are_refused(write, value) -> None:
     with pytest.raises(NotCanonicalError):
         write(value)
 
@@ -342,7 +342,7 @@ def names_of(text: bytes) -> list[list[str]]:
 
 
 @given(VALUES)
-def test_what_both_write_reads_back_as_the_value_and_has_no_white_space(value: ijson.JsonValue) -> None:
+def test_both_texts_parse_to_the_value_and_have_no_white_space(value: ijson.JsonValue) -> None:
     for text in (stringify(value).decode(), json_stringify(value).decode()):
         assert json.loads(text, parse_int=float) == value
         assert not re.search(r"\s", re.sub(r'"(\\.|[^"\\])*"', "", text))

@@ -15,11 +15,11 @@ PASSING = [reason for reason in REASONS if reason.kind is Kind.RETRY]
 
 
 @pytest.mark.parametrize("kind", [TheirError, NotNowError, OurError, SettingsError])
-def test_there_is_one_root(kind: type[Exception]) -> None:
+def test_all_errors_have_one_base_class(kind: type[Exception]) -> None:
     assert issubclass(kind, PostroomError)
 
 
-def test_theirs_and_ours_and_nobodys_are_different_classes() -> None:
+def test_errors_of_senders_of_ours_and_temporary_ones_are_different_classes() -> None:
     classes = [TheirError, NotNowError, OurError]
     assert not any(a is not b and issubclass(a, b) for a in classes for b in classes)
 
@@ -38,20 +38,20 @@ def refused(kind: type[TheirError | NotNowError], reason: Reason) -> str:
     return ""
 
 
-def test_their_fault_hints_at_the_status_of_its_reason() -> None:
+def test_a_senders_error_has_the_status_of_its_reason() -> None:
     hints = {reason: TheirError(reason).status_hint for reason in FINAL}
     assert hints == {reason: reason.status for reason in FINAL}
 
 
-def test_what_passes_hints_that_it_may_be_tried_again() -> None:
+def test_a_temporary_error_says_that_it_may_be_retried() -> None:
     assert [reason for reason in PASSING if NotNowError(reason).status_hint not in (429, 503)] == []
 
 
-def test_what_passes_is_never_their_fault() -> None:
+def test_a_temporary_error_is_never_the_senders() -> None:
     assert [reason for reason in PASSING if str(reason) not in refused(TheirError, reason)] == []
 
 
-def test_what_is_final_never_waits() -> None:
+def test_a_final_error_is_never_temporary() -> None:
     assert [reason for reason in FINAL if str(reason) not in refused(NotNowError, reason)] == []
 
 
@@ -68,7 +68,7 @@ def test_an_error_without_a_detail_says_the_sentence_of_its_reason() -> None:
 
 
 @pytest.mark.parametrize("error", [TheirError(NOT_OURS, "x"), NotNowError(STORE_UNAVAILABLE)])
-def test_an_error_travels_between_processes(error: TheirError | NotNowError) -> None:
+def test_an_error_can_be_pickled(error: TheirError | NotNowError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (again.reason, again.detail, str(again)) == (error.reason, error.detail, str(error))

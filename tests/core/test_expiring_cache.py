@@ -1,7 +1,7 @@
 from postroom.core.expiring_cache import Cache, CacheEntry
 
 
-def test_an_entry_is_there_until_it_ends():
+def test_an_entry_is_kept_until_it_expires():
     cache = Cache(2)
     cache.put("a", CacheEntry(1, 0, 10))
     assert cache.get("a", 9.9) == CacheEntry(1, 0, 10)
@@ -18,7 +18,7 @@ def test_a_dropped_entry_is_gone_and_others_stay():
         assert [bool(cache.get(name, 1)) for name in "ab"] == [False, True]
 
 
-def test_entries_leave_until_all_together_weigh_no_more_than_they_may():
+def test_entries_are_removed_until_the_total_weight_is_allowed():
     cache = Cache(9, most_weight=10)
     for name, weight in (("a", 3), ("b", 3), ("c", 4)):
         cache.put(name, CacheEntry(name, 0, 10), weight)
@@ -32,14 +32,14 @@ def test_entries_leave_until_all_together_weigh_no_more_than_they_may():
     assert [bool(cache.get(name, 1)) for name in "cde"] == [False, True, True]
 
 
-def test_what_outweighs_all_others_together_pushes_none_out():
+def test_an_entry_heavier_than_the_limit_is_not_kept_and_removes_no_other():
     cache = Cache(9, most_weight=10)
     cache.put("a", CacheEntry(1, 0, 10), 10)
     cache.put("b", CacheEntry(2, 0, 10), 11)
     assert [bool(cache.get(name, 1)) for name in "ab"] == [True, False]
 
 
-def test_the_entry_used_longest_ago_leaves_first():
+def test_the_least_recently_used_entry_is_removed_first():
     cache = Cache(2)
     cache.put("a", CacheEntry(1, 0, 10))
     cache.put("b", CacheEntry(2, 0, 10))

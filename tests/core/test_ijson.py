@@ -95,7 +95,7 @@ def test_minus_zero_keeps_its_sign_where_it_has_a_fraction() -> None:
         (b"\xc2\xa01", "not JSON"),
     ],
 )
-def test_what_is_not_json_is_refused(text: bytes, sentence: str) -> None:
+def test_text_that_is_not_json_is_refused(text: bytes, sentence: str) -> None:
     error = refusal(text)
     assert error.reason is NOT_JSON
     assert sentence in error.detail
@@ -137,7 +137,7 @@ def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("text", [b"[%d]", b"[null, %d]"])  # beside a null numbers are looked at one by one
-def test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger(text: bytes, sign: int) -> None:
+def test_integers_are_limited_to_the_exact_range_of_doubles(text: bytes, sign: int) -> None:
     largest = parse(text % (sign * MAX_EXACT_INTEGER), max_bytes=100)
     assert isinstance(largest, list)
     assert largest[-1] == sign * MAX_EXACT_INTEGER
@@ -146,14 +146,14 @@ def test_an_integer_may_be_as_large_as_a_double_is_exact_and_no_larger(text: byt
     assert "2^53-1" in error.detail
 
 
-def test_the_size_may_reach_the_limit_and_not_pass_it() -> None:
+def test_the_size_is_limited() -> None:
     assert parse(b"[1]", max_bytes=3) == [1]
     error = refusal(b"[1] ", max_bytes=3)
     assert error.reason is TOO_LARGE
     assert "4 bytes; at most 3" in error.detail
 
 
-def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
+def test_the_size_is_checked_first() -> None:
     assert refusal(b"\xff\xff\xff\xff", max_bytes=3).reason is TOO_LARGE
 
 
@@ -163,7 +163,7 @@ def test_too_large_is_said_before_anything_else_is_looked_at() -> None:
     ids=["arrays", "objects", "arrays with white space", "objects with white space"],
 )
 @pytest.mark.parametrize("side_by_side", [1, 2])  # to count brackets is not enough
-def test_a_text_may_be_nested_so_deep_and_no_deeper(begin: bytes, end: bytes, side_by_side: int) -> None:
+def test_the_depth_of_nesting_is_limited(begin: bytes, end: bytes, side_by_side: int) -> None:
     def text(depth: int) -> bytes:
         inner = begin * (depth - 1) + b"0" + end * (depth - 1)
         return b"[" + b",".join([inner] * side_by_side) + b"]"
@@ -174,7 +174,7 @@ def test_a_text_may_be_nested_so_deep_and_no_deeper(begin: bytes, end: bytes, si
 
 
 @pytest.mark.parametrize("text", [nested(MAX_DEPTH), b"[" * (MAX_DEPTH - 1) + b"{}" + b"]" * (MAX_DEPTH - 1)])
-def test_what_is_empty_may_be_the_deepest(text: bytes) -> None:
+def test_the_innermost_container_may_be_empty(text: bytes) -> None:
     parse(text, max_bytes=1000)
 
 
@@ -221,7 +221,7 @@ def many(values: int, value: bytes = b"0") -> bytes:
     ],
     ids=["numbers", "objects", "members", "in two arrays", "strings"],
 )
-def test_so_many_values_are_read_and_more_are_refused_before_they_take_memory(most: bytes, text: bytes) -> None:
+def test_the_number_of_values_is_limited_before_memory_is_allocated(most: bytes, text: bytes) -> None:
     parse(most, max_bytes=len(most))
     tracemalloc.start()
     error = refusal(text)
@@ -232,7 +232,7 @@ def test_so_many_values_are_read_and_more_are_refused_before_they_take_memory(mo
     assert most < 100_000
 
 
-def test_the_caller_may_let_more_values_in() -> None:
+def test_the_caller_may_raise_the_number_of_values() -> None:
     text = many(MAX_VALUES + 1)
     assert parse(text, max_bytes=len(text), max_values=MAX_VALUES + 1) == [0] * (MAX_VALUES + 1)
 
@@ -276,7 +276,7 @@ values = st.recursive(
 
 
 @given(values, st.booleans())
-def test_every_i_json_value_comes_back_as_it_was(value: object, ascii_only: bool) -> None:
+def test_every_i_json_value_is_parsed_to_itself(value: object, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode()
     parsed = parse(text, max_bytes=1 << 20)
     assert json.dumps(parsed) == json.dumps(value)
@@ -311,7 +311,7 @@ def test_a_text_without_white_space_is_parsed_to_the_same_value(value: object) -
         b"[NaN]",
     ],
 )
-def test_what_is_refused_is_refused_with_and_without_white_space(text: bytes) -> None:
+def test_a_refused_text_is_refused_with_and_without_white_space(text: bytes) -> None:
     assert refusal(text).reason is refusal(b" " + text).reason
 
 
@@ -320,7 +320,7 @@ pieces = st.sampled_from([*TEXT.encode().split(), b" ", b"\xff", b"\xef\xbb\xbf"
 
 
 @given(st.lists(pieces, max_size=30).map(b"".join) | st.binary(max_size=40))
-def test_whatever_comes_in_is_parsed_as_the_standard_library_does_or_refused(data: bytes) -> None:
+def test_any_text_is_parsed_as_by_the_standard_library_or_refused(data: bytes) -> None:
     try:
         value = parse(data, max_bytes=1 << 20)
     except TheirError as error:

@@ -38,7 +38,7 @@ def not_loaded() -> int:
     raise AssertionError("it is kept")
 
 
-def test_a_value_is_loaded_anew_when_its_time_is_over(clock: Clock) -> None:
+def test_an_expired_value_is_loaded_again(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     assert cache.get("a", lambda: 1) == 1
     clock.now += 29.9
@@ -47,7 +47,7 @@ def test_a_value_is_loaded_anew_when_its_time_is_over(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_its_time_begins_when_its_loading_does(clock: Clock) -> None:
+def test_the_lifetime_begins_when_loading_begins(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
 
     def slowly() -> int:
@@ -59,7 +59,7 @@ def test_its_time_begins_when_its_loading_does(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_the_time_may_depend_on_the_value(clock: Clock) -> None:
+def test_the_lifetime_may_depend_on_the_value(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, lambda value: value)
     cache.get("short", lambda: 10)
     cache.get("long", lambda: 20)
@@ -68,7 +68,7 @@ def test_the_time_may_depend_on_the_value(clock: Clock) -> None:
     assert cache.get("short", lambda: 11) == 11
 
 
-def test_who_wants_a_younger_one_has_it_loaded(clock: Clock) -> None:
+def test_a_request_for_a_fresher_value_loads_it_again(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     cache.get("a", lambda: 1)
     clock.now += 2
@@ -77,13 +77,13 @@ def test_who_wants_a_younger_one_has_it_loaded(clock: Clock) -> None:
     assert cache.get("a", not_loaded) == 2
 
 
-def test_a_value_that_is_none_is_a_value(clock: Clock) -> None:
+def test_none_is_a_value(clock: Clock) -> None:
     cache: LoadingCache[int | None] = LoadingCache(clock, 30)
     assert cache.get("a", lambda: None) is None
     assert cache.get("a", not_loaded) is None
 
 
-def test_what_is_dropped_is_loaded_anew(clock: Clock) -> None:
+def test_a_dropped_value_is_loaded_again(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     cache.get("a", lambda: 1)
     cache.drop("a")
@@ -91,7 +91,7 @@ def test_what_is_dropped_is_loaded_anew(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_errors_of_a_kind_that_is_named_are_kept_for_their_time_and_others_are_not(clock: Clock) -> None:
+def test_only_the_named_kinds_of_errors_are_cached(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 300, errors={TheirError: 30})
     for error in (UNKNOWN, DOWN):
         with pytest.raises(type(error)):
@@ -105,7 +105,7 @@ def test_errors_of_a_kind_that_is_named_are_kept_for_their_time_and_others_are_n
     assert cache.get("nobody", lambda: 2) == 2
 
 
-def test_a_kept_error_is_raised_anew_each_time(clock: Clock) -> None:
+def test_a_cached_error_is_a_new_exception_each_time(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 300, errors={TheirError: 30})
     raised = []
     for load in (failing(UNKNOWN), not_loaded, not_loaded):
@@ -115,7 +115,7 @@ def test_a_kept_error_is_raised_anew_each_time(clock: Clock) -> None:
     assert len({id(each) for each in raised}) == 3
 
 
-def test_strangers_cannot_make_it_grow(clock: Clock) -> None:
+def test_the_number_of_entries_is_limited(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, most=3)
     for number in range(8):
         cache.get(str(number), lambda: 1)
@@ -124,7 +124,7 @@ def test_strangers_cannot_make_it_grow(clock: Clock) -> None:
     assert cache.get("4", lambda: 2) == 2
 
 
-def test_values_leave_when_they_weigh_too_much_together(clock: Clock) -> None:
+def test_values_are_removed_when_their_total_weight_is_too_large(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, weigh=lambda value: value, most_weight=10)
     cache.get("a", lambda: 6)
     cache.get("b", lambda: 5)
@@ -132,7 +132,7 @@ def test_values_leave_when_they_weigh_too_much_together(clock: Clock) -> None:
     assert cache.get("a", lambda: 1) == 1
 
 
-def test_errors_push_no_values_out(clock: Clock) -> None:
+def test_errors_do_not_displace_values(clock: Clock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, most=1, errors={TheirError: 30})
     cache.get("a", lambda: 1)
     for name in ("b", "c"):
@@ -143,16 +143,14 @@ def test_errors_push_no_values_out(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("error", [None, UNKNOWN], ids=["a value", "an error that is kept"])
-def test_of_many_who_ask_at_once_one_loads_and_all_have_what_came_of_it(clock: Clock, error: Exception | None) -> None:
+def test_concurrent_requests_load_once_and_share_the_result(clock: Clock, error: Exception | None) -> None:
     loads, outcomes = loaded_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error or 1])
     assert len(loads) == 1
     assert {type(each) for each in outcomes} == {type(error) if error else int}
 
 
 @pytest.mark.parametrize("error", [DOWN, ZeroDivisionError()], ids=["one that passes", "a fault of ours"])
-def test_an_error_that_is_not_kept_befalls_one_alone_and_the_others_load_for_themselves(
-    clock: Clock, error: Exception
-) -> None:
+def test_an_uncached_error_is_raised_for_one_request_and_the_others_load_again(clock: Clock, error: Exception) -> None:
     loads, outcomes = loaded_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error, *([1] * 6)])
     assert len(loads) == 7
     assert sorted(outcomes, key=repr) == sorted([1] * 6 + [error], key=repr)

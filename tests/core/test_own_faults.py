@@ -23,7 +23,7 @@ BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
         "Throttling", "ThrottlingError", "ThrottlingException", "TooManyRequestsException",
     ],
 )  # fmt: skip
-def test_every_word_that_aws_has_for_no_more_is_an_exhausted_quota_and_passes(code: str) -> None:
+def test_every_aws_code_for_an_exhausted_quota_is_temporary(code: str) -> None:
     fault = explain(code, "dynamodb:PutItem", "table", "post")
     assert fault
     assert fault.quota
@@ -34,7 +34,7 @@ def test_every_word_that_aws_has_for_no_more_is_an_exhausted_quota_and_passes(co
 @pytest.mark.parametrize(
     "code", ["AccessDeniedException", "KMS.DisabledException", "KmsInvalidState", "DecryptionFailure", "NoSuchBucket"]
 )
-def test_what_is_broken_is_no_quota_and_does_not_pass_by_itself(code: str) -> None:
+def test_a_broken_resource_is_not_a_quota_and_not_temporary(code: str) -> None:
     fault = explain(code, "secretsmanager:GetSecretValue", "secret", "s")
     assert fault
     assert not fault.quota
@@ -45,11 +45,11 @@ def test_what_is_broken_is_no_quota_and_does_not_pass_by_itself(code: str) -> No
 @pytest.mark.parametrize(
     "code", ["ConditionalCheckFailedException", "InternalServerError", "NoSuchKey", "ValidationException"]
 )
-def test_what_is_no_fault_of_ours_or_a_mistake_in_our_code_has_no_sentence(code: str) -> None:
+def test_other_errors_and_programming_errors_have_no_sentence(code: str) -> None:
     assert explain(code, "dynamodb:PutItem", "table", "post") is None
 
 
-def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Deployed) -> None:
+def test_a_sentence_names_the_resource_of_the_call_and_never_a_key(deployed: Deployed) -> None:
     made, own_faults = new_clients(), OwnFaults()
     dynamodb, s3, sqs = (naming(each, own_faults) for each in (made.dynamodb, made.s3, made.sqs))
     key = {"pk": {"S": "somebody.example"}}
@@ -70,7 +70,7 @@ def test_a_sentence_names_what_the_call_was_about_and_never_a_key(deployed: Depl
     ]
 
 
-def test_a_fault_that_another_error_came_of_is_told_of() -> None:
+def test_a_fault_behind_another_error_is_reported() -> None:
     own_faults = OwnFaults()
     dynamodb = naming(new_clients().dynamodb, own_faults)
     with Stubber(dynamodb) as stub:
@@ -83,7 +83,7 @@ def test_a_fault_that_another_error_came_of_is_told_of() -> None:
     assert fault.sentence.startswith("table post: the function's role may not dynamodb:GetItem")
 
 
-def test_a_transaction_that_was_throttled_is_told_of() -> None:
+def test_a_throttled_transaction_is_reported() -> None:
     own_faults = OwnFaults()
     dynamodb = naming(new_clients().dynamodb, own_faults)
     with Stubber(dynamodb) as stub:
@@ -95,7 +95,7 @@ def test_a_transaction_that_was_throttled_is_told_of() -> None:
     assert fault.quota
 
 
-def test_an_event_bus_that_takes_no_entry_is_told_of() -> None:
+def test_a_refused_event_is_reported() -> None:
     made, own_faults = boto3.Session("testing", "testing", region_name="eu-west-1").client("events"), OwnFaults()
     with Stubber(made) as stub:
         refused = {"ErrorCode": "ThrottlingException", "ErrorMessage": ""}
@@ -106,7 +106,7 @@ def test_an_event_bus_that_takes_no_entry_is_told_of() -> None:
     assert fault.sentence.startswith(f"event bus {BUS}: AWS takes no more events:PutEvents just now")
 
 
-def test_an_own_fault_is_known_in_what_came_of_it() -> None:
+def test_a_fault_of_ours_is_recognized_behind_other_errors() -> None:
     with pytest.raises(NotNowError) as caught, passing_faults():
         raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "PutObject")
     assert our_own_fault(caught.value)

@@ -88,7 +88,7 @@ def test_the_template_declares_every_setting_and_nothing_else() -> None:
     assert {variable.lower() for variable in DECLARED} == set(FIELDS)
 
 
-def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
+def test_variables_without_a_parameter_have_the_default_of_the_settings() -> None:
     plain = {v: text for given in FUNCTIONS.values() for v, text in given.items() if not isinstance(text, Ref)}
     plain = {v: text for v, text in plain.items() if v not in POWERTOOLS}
     assert plain
@@ -96,7 +96,7 @@ def test_what_is_no_parameter_has_the_default_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(("variable", "value"), [("RESOLVERS", "nowhere.example"), ("TRUST_ANCHORS", ". IN A 1.2.3.4")])
-def test_a_setting_with_a_form_of_its_own_is_named_too(variable: str, value: str) -> None:
+def test_a_setting_of_a_special_form_is_named_too(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=variable):
         _ = Deployment(read_settings({variable: value}), boto3.client).names.sender_keys
 
@@ -116,7 +116,7 @@ def test_the_template_and_the_settings_have_the_same_default() -> None:
     assert misses == []
 
 
-def test_a_parameter_is_called_as_the_setting_it_sets() -> None:
+def test_a_parameter_has_the_name_of_its_setting() -> None:
     called = dict(SET_BY_PARAMETERS)
     assert called == {variable: "".join(part.capitalize() for part in variable.split("_")) for variable in called}
 
@@ -173,7 +173,7 @@ def start(function: str, settings: Watched) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_is_given_what_it_needs_and_no_more(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_gets_only_the_variables_it_needs(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     given = {variable.lower() for variable in FUNCTIONS[function]} - {name.lower() for name in POWERTOOLS}
     own = {
@@ -194,7 +194,7 @@ def test_without_any_variable_every_setting_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_what_is_empty_takes_its_default(empty: str) -> None:
+def test_an_empty_variable_has_its_default(empty: str) -> None:
     assert [name for name in FIELDS if read_settings({name.upper(): empty}) != DeploymentSettings()] == []
 
 
@@ -213,17 +213,17 @@ def test_what_is_empty_takes_its_default(empty: str) -> None:
         ("OUTBOUND_PORT", "65535", 65535),
     ],
 )
-def test_a_setting_is_read_as_what_it_is(variable: str, text: str, value: object) -> None:
+def test_a_setting_is_read_as_its_type(variable: str, text: str, value: object) -> None:
     read = getattr(read_settings({variable: text}), variable.lower())
     assert read == value
     assert type(read) is type(value)
 
 
-def test_other_variables_are_nobodys_settings() -> None:
+def test_other_variables_are_ignored() -> None:
     assert read_settings({"PATH": "/bin", "bucket": "x", "AWS_REGION": "y"}) == DeploymentSettings()
 
 
-def test_what_the_outputs_of_the_stack_tell_is_read_as_the_functions_read_it() -> None:
+def test_stack_outputs_are_read_like_the_functions_variables() -> None:
     told = {name for name, output in TEMPLATE["Outputs"].items() if isinstance(output["Value"], Ref)}
     referred = {name: str(TEMPLATE["Outputs"][name]["Value"]) for name in told}
     from_outputs = read_outputs({name: _value(refer) for name, refer in referred.items()})
@@ -243,18 +243,18 @@ def _value(refer: str) -> str:
 # --- a wrong setting stops the start -----------------------------------------------------------------------------
 
 
-def test_what_is_no_number_is_named() -> None:
+def test_an_invalid_number_is_named() -> None:
     texts = ["many", "1e", "0x10", "1 000", "1,5", "-", "٣", "1_000", "9" * 5000]
     assert not_refused(NUMBERS, texts, "{name} is ") == []
 
 
-def test_what_is_no_whole_number_is_named() -> None:
+def test_an_invalid_integer_is_named() -> None:
     whole = [name for name in NUMBERS if FIELDS[name].type is int]
     assert whole
     assert not_refused(whole, ["1.5", "1e3", "NaN"], "{name} is '{text}'; it must be a whole number") == []
 
 
-def test_a_time_to_wait_is_finite_and_more_than_nothing() -> None:
+def test_a_waiting_time_is_finite_and_positive() -> None:
     times = [name for name in NUMBERS if FIELDS[name].type is float]
     assert times
     assert not_refused(times, ["nan", "inf", "-inf", "1e999", "0", "-1"], "{name} is ") == []
@@ -264,19 +264,19 @@ def test_no_number_is_negative() -> None:
     assert not_refused(NUMBERS, ["-1"], "{name} is -1") == []
 
 
-def test_what_must_be_something_is_not_nothing() -> None:
+def test_settings_that_must_be_positive_are_not_zero() -> None:
     something = (
         "nlweb_max_age_seconds", "nlweb_max_body_bytes", "horizon_seconds", "sync_lease_seconds", "outbound_port"
     )  # fmt: skip
     assert not_refused(something, ["0"], "{name} is 0") == []
 
 
-def test_what_is_neither_true_nor_false_is_named() -> None:
+def test_an_invalid_flag_is_named() -> None:
     texts = ["yes", "1", "on", "truth"]
     assert not_refused(["allow_rsa_1024"], texts, "{name} is '{text}'; it must be true or false") == []
 
 
-def test_what_is_too_much_is_named() -> None:
+def test_a_number_above_its_maximum_is_named() -> None:
     begins = "{name} is {text}; it must be"
     assert not_refused(["nlweb_max_skew_seconds", "dnssec_skew_seconds"], [str(DAY_SECONDS + 1)], begins) == []
     assert not_refused(["outbound_port"], ["65536"], begins) == []
@@ -297,7 +297,7 @@ LAST_TAKEN = [
 """Variable, the last number that the template takes for it, and how far from that is the first one beyond."""
 
 
-def test_the_template_takes_numbers_that_functions_start_with() -> None:
+def test_the_template_allows_only_numbers_that_functions_accept() -> None:
     sentences = []
     for variable, last, _ in LAST_TAKEN:
         together = {
@@ -309,7 +309,7 @@ def test_the_template_takes_numbers_that_functions_start_with() -> None:
     assert [sentence for sentence in sentences if sentence] == []
 
 
-def test_the_template_takes_no_number_that_functions_do_not_start_with() -> None:
+def test_the_template_refuses_numbers_that_functions_refuse() -> None:
     misses = []
     for variable, last, beyond in LAST_TAKEN:
         sentence = refusal(**{variable: str(last + beyond)})
@@ -319,17 +319,17 @@ def test_the_template_takes_no_number_that_functions_do_not_start_with() -> None
     assert misses == []
 
 
-def test_every_number_that_is_a_parameter_is_bounded_below() -> None:
+def test_every_number_parameter_has_a_minimum() -> None:
     numbers = [name for name, said in PARAMETERS.items() if said["Type"] == "Number" and "AllowedValues" not in said]
     assert [name for name in numbers if "MinValue" not in PARAMETERS[name]] == []
 
 
-def test_what_is_kept_at_least_is_not_longer_than_what_is_kept_at_most() -> None:
+def test_the_minimum_retention_is_not_above_the_maximum() -> None:
     assert wrong(KEY_CACHE_MIN_SECONDS="3601").startswith("KEY_CACHE_MIN_SECONDS is 3601; it must be at most")
     read_settings({"KEY_CACHE_MIN_SECONDS": "3600"})
 
 
-def test_what_was_sent_is_not_forgotten_while_it_is_tried() -> None:
+def test_sent_messages_are_kept_longer_than_they_are_retried() -> None:
     sentence = wrong(OUTBOX_KEEP_SECONDS=str(DeploymentSettings().outbox_give_up_seconds + DAY_SECONDS - 1))
     assert sentence.startswith(
         f"OUTBOX_KEEP_SECONDS is {DeploymentSettings().outbox_give_up_seconds + DAY_SECONDS - 1}; it must"
@@ -353,7 +353,7 @@ def test_retain_is_22_days_where_the_horizon_is_7() -> None:
 
 
 @pytest.mark.parametrize("horizon_days", [1, 7, 14])
-def test_no_copy_in_a_queue_outlives_what_we_remember(horizon_days: int) -> None:
+def test_seen_rows_outlive_every_copy_in_a_queue(horizon_days: int) -> None:
     horizon, least = horizon_days * DAY_SECONDS, (horizon_days + 15) * DAY_SECONDS
     read_settings({"HORIZON_SECONDS": str(horizon), "RETAIN_SECONDS": str(least)})
     sentence = wrong(HORIZON_SECONDS=str(horizon), RETAIN_SECONDS=str(least - 1))
@@ -362,12 +362,12 @@ def test_no_copy_in_a_queue_outlives_what_we_remember(horizon_days: int) -> None
     )
 
 
-def test_what_we_remember_is_gone_before_30_days() -> None:
+def test_seen_rows_are_deleted_before_30_days() -> None:
     read_settings({"RETAIN_SECONDS": str(30 * DAY_SECONDS - 1)})
     assert wrong(RETAIN_SECONDS=str(30 * DAY_SECONDS)).startswith(f"RETAIN_SECONDS is {30 * DAY_SECONDS}; ")
 
 
-def test_a_horizon_of_15_days_leaves_no_retain_to_choose() -> None:
+def test_a_horizon_of_15_days_allows_no_retention() -> None:
     for days in (29, 30, 31):
         assert "RETAIN_SECONDS" in wrong(HORIZON_SECONDS=str(15 * DAY_SECONDS), RETAIN_SECONDS=str(days * DAY_SECONDS))
 
@@ -375,14 +375,14 @@ def test_a_horizon_of_15_days_leaves_no_retain_to_choose() -> None:
 # --- what a function needs ---------------------------------------------------------------------------------------
 
 
-def test_what_is_needed_and_not_set_is_named() -> None:
+def test_a_missing_variable_is_named() -> None:
     settings = read_settings({"BUCKET": "box"})
     assert settings.given("bucket") == "box"
     with pytest.raises(SettingsError, match=r"^POST_TABLE is not set"):
         settings.given("post_table")
 
 
-def test_of_a_stack_it_is_the_output_that_is_named() -> None:
+def test_for_a_stack_the_missing_output_is_named() -> None:
     settings = read_outputs({"Bucket": "box"})
     assert settings.given("bucket") == "box"
     for setting, output in (("post_table", "PostTable"), ("dm3_keys_secret", "DeliveryServiceKeysSecret")):

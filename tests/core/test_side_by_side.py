@@ -22,9 +22,7 @@ def pool() -> Iterator[Executor]:
 
 @PATIENCE
 @pytest.mark.parametrize("many", [0, 1, 2, THREADS, 10 * THREADS])
-def test_every_item_is_done_once_and_the_answers_come_in_the_items_order(
-    pool: Executor, many: int, patience: float
-) -> None:
+def test_every_item_is_processed_once_and_results_are_in_item_order(pool: Executor, many: int, patience: float) -> None:
     processed: list[int] = []
 
     def step(item: int) -> int:
@@ -48,7 +46,7 @@ class Counted(ThreadPoolExecutor):
 
 
 @PATIENCE
-def test_so_many_wait_at_once_and_the_next_wait_their_turn(patience: float) -> None:
+def test_the_number_of_parallel_items_is_limited(patience: float) -> None:
     together = Barrier(THREADS, timeout=AT_MOST_SECONDS)
 
     def step(item: int) -> int:
@@ -60,7 +58,7 @@ def test_so_many_wait_at_once_and_the_next_wait_their_turn(patience: float) -> N
 
 
 @PATIENCE
-def test_one_that_waits_holds_up_no_other(pool: Executor, patience: float) -> None:
+def test_a_waiting_item_does_not_block_others(pool: Executor, patience: float) -> None:
     others_done, done = Event(), list[int]()
 
     def step(item: int) -> None:
@@ -75,18 +73,18 @@ def test_one_that_waits_holds_up_no_other(pool: Executor, patience: float) -> No
     assert sorted(done) == list(range(1, 100))
 
 
-def test_with_patience_nobody_joins_in_while_one_after_another_ends(pool: Executor) -> None:
+def test_with_patience_no_thread_is_added_while_items_finish(pool: Executor) -> None:
     threads = side_by_side(pool, lambda _: current_thread(), range(100), patience_seconds=AT_MOST_SECONDS)
     assert set(threads) == {main_thread()}
 
 
-def test_one_alone_needs_no_other_thread(pool: Executor) -> None:
+def test_a_single_item_needs_no_other_thread(pool: Executor) -> None:
     assert side_by_side(pool, lambda _: current_thread(), ["alone"]) == [main_thread()]
 
 
 @PATIENCE
 @pytest.mark.parametrize("bad", [0, 50, 99])
-def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float) -> None:
+def test_an_error_of_an_item_is_raised(pool: Executor, bad: int, patience: float) -> None:
     def step(item: int) -> None:
         if item == bad:
             raise KeyError(item)
@@ -96,7 +94,7 @@ def test_what_a_step_raises_is_raised(pool: Executor, bad: int, patience: float)
 
 
 @PATIENCE
-def test_without_threads_all_is_done_in_turn(patience: float) -> None:
+def test_without_threads_items_are_processed_in_order(patience: float) -> None:
     processed: list[int] = []
     side_by_side(SerialExecutor(), processed.append, range(100), patience_seconds=patience)
     assert processed == list(range(100))

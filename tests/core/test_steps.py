@@ -43,16 +43,16 @@ def test_each_question_is_answered_in_turn(driven: Drive) -> None:
     assert questions == ["a", "bb", "ccc"]
 
 
-def test_steps_that_ask_nothing_have_a_result(driven: Drive) -> None:
+def test_steps_without_questions_have_a_result(driven: Drive) -> None:
     assert driven(total(), lambda _: pytest.fail("nothing was asked")) == 0
 
 
-def test_an_answer_that_fails_is_raised_where_the_steps_wait_and_they_may_go_on(driven: Drive) -> None:
+def test_a_failed_answer_is_raised_in_the_steps_which_may_continue(driven: Drive) -> None:
     assert driven(total("a", "bb", "ccc"), {"a": 1, "ccc": 3}.__getitem__) == 104
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), StopIteration(7)])
-def test_what_the_steps_do_not_take_goes_through(driven: Drive, error: Exception) -> None:
+def test_errors_that_the_steps_do_not_handle_propagate(driven: Drive, error: Exception) -> None:
     def answer(question: str) -> int:
         raise error
 
@@ -60,7 +60,7 @@ def test_what_the_steps_do_not_take_goes_through(driven: Drive, error: Exception
         driven(total("a"), answer)
 
 
-def test_an_interrupt_is_not_the_steps_to_take(driven: Drive) -> None:
+def test_an_interrupt_is_not_passed_to_the_steps(driven: Drive) -> None:
     closed: list[str] = []
 
     def steps() -> Steps:

@@ -12,7 +12,7 @@ GIVEN = Members(
 )
 
 
-def test_each_is_read_as_its_type() -> None:
+def test_each_member_is_read_as_its_type() -> None:
     assert (GIVEN.text("text"), GIVEN.whole("whole"), GIVEN.flag("flag"), GIVEN.any("null")) == ("a", 1, True, None)
     assert GIVEN.texts("texts", 2) == ["a", "b"]
     assert GIVEN.inner("inner").whole("x") == 1
@@ -20,7 +20,7 @@ def test_each_is_read_as_its_type() -> None:
     assert "other" not in GIVEN
 
 
-def test_a_flag_that_is_left_out_is_false() -> None:
+def test_a_missing_flag_is_false() -> None:
     assert GIVEN.flag("other") is False
 
 
@@ -38,6 +38,6 @@ def test_a_flag_that_is_left_out_is_false() -> None:
         (lambda: Members({"form": 2}, "a thing").check_form(1), "a thing has form 2; this release reads form 1"),
     ],
 )
-def test_anything_else_is_told_by_name(read: Callable[[], Any], message: str) -> None:
+def test_an_invalid_member_is_named(read: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read()

@@ -77,7 +77,7 @@ def as_text(section: Sequence[dns.rrset.RRset]) -> list[str]:
 
 @pytest.mark.parametrize("rdtype", TYPES, ids=lambda rdtype: rdtype.name)
 @pytest.mark.parametrize("relative", NAMES)
-def test_an_answer_is_that_of_bind(port: int, tree: ZoneTree, relative: str, rdtype: RdataType) -> None:
+def test_an_answer_is_the_same_as_binds(port: int, tree: ZoneTree, relative: str, rdtype: RdataType) -> None:
     name = dns.name.from_text(relative, dns.name.from_text(ZONE))
     query = dns.message.make_query(name, rdtype, want_dnssec=True)
     theirs = dns.query.tcp(query, HOST, timeout=30, port=port)

@@ -15,16 +15,16 @@ pytestmark = [pytest.mark.xdist_group("dnssec"), pytest.mark.validators]
 
 
 @pytest.mark.parametrize("label", CASES)
-def test_unbound_delv_and_we_say_what_is_expected(label: str, verdicts: Mapping[str, Future[Verdicts]]) -> None:
+def test_unbound_delv_and_we_give_the_expected_verdicts(label: str, verdicts: Mapping[str, Future[Verdicts]]) -> None:
     assert verdicts[label].result().unlike(CASES[label]) == []
 
 
-def test_the_page_says_what_everybody_says(verdicts: Mapping[str, Future[Verdicts]]) -> None:
+def test_the_page_has_the_verdicts_of_all_validators(verdicts: Mapping[str, Future[Verdicts]]) -> None:
     said = results(SECTIONS, {label: found.result() for label, found in verdicts.items()})
     assert written(PAGE.read_text(encoding="utf-8")) == written(said)
 
 
-def test_every_difference_is_one_and_has_its_reason() -> None:
+def test_every_expected_difference_exists_and_has_a_reason() -> None:
     differences = [(case.expected, found) for case in CASES.values() for found in case.differs.values()]
     assert differences
     assert [found for expected, found in differences if found.status is expected or not found.why] == []

@@ -30,7 +30,7 @@ def txt(text: str) -> dns.rdata.Rdata:
     return dns.rdata.from_text("IN", "TXT", " ".join(f'"{part}"' for part in record_strings(text)))
 
 
-def test_a_good_key_is_told_by_its_kind_and_fingerprint() -> None:
+def test_a_good_key_is_described_by_its_kind_and_fingerprint() -> None:
     found = judge_key("pk1", OWNER, Secure((txt(record_text(KEY.public)),), 60, EVIDENCE))
     assert (found.record.status, found.strength.status, found.key) == (CheckStatus.GOOD, CheckStatus.GOOD, KEY.public)
     assert (found.record.name, found.strength.name) == ("key record pk1", "key pk1")
@@ -48,7 +48,7 @@ def test_a_good_key_is_told_by_its_kind_and_fingerprint() -> None:
         (Secure((txt("other"),), 60, EVIDENCE), KEY_NOT_FOUND, "at pk1._domainkey.shop.example, or name"),
     ],
 )
-def test_a_record_that_nobody_believes_or_can_read(verdict: Verdict, reason: Reason, todo: str) -> None:
+def test_an_unproven_or_unreadable_record(verdict: Verdict, reason: Reason, todo: str) -> None:
     found = judge_key("pk1", OWNER, verdict)
     assert (found.record.status, found.record.reason) == (CheckStatus.BAD, reason)
     assert todo in found.record.next
@@ -62,7 +62,7 @@ def test_a_record_may_be_good_and_its_key_not() -> None:
     assert found.strength.found == "s= keeps the key for other services"
 
 
-def test_what_could_not_be_looked_up_is_not_bad() -> None:
+def test_a_failed_look_up_is_not_bad() -> None:
     found = judge_key("pk1", OWNER, Indeterminate(DNSSEC_TOO_COSTLY, "too many keys"))
     assert (found.record.status, found.record.reason) == (CheckStatus.NOT_CHECKED, DNSSEC_TOO_COSTLY)
     assert found.strength.status is CheckStatus.NOT_CHECKED

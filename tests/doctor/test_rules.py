@@ -23,15 +23,15 @@ FAILED = NotNowError(OUTBOUND_FAILED, "nobody answered")
         ([not_found_out("c", FAILED), bad("d", None, "", "do"), skipped("e", "d")], CheckStatus.BAD),
     ],
 )
-def test_all_of_it_is_as_bad_as_its_worst_part(checks: list[object], status: CheckStatus) -> None:
+def test_the_overall_status_is_that_of_the_worst_check(checks: list[object], status: CheckStatus) -> None:
     assert overall(checks) is status  # type: ignore[arg-type]
 
 
-def test_only_what_could_not_be_found_out_has_a_reason_though_it_is_not_bad() -> None:
+def test_only_unknown_checks_have_a_reason_without_being_bad() -> None:
     assert (not_found_out("a", FAILED).reason, skipped("a", "b").reason) == (OUTBOUND_FAILED, None)
 
 
-def test_a_stranger_is_quoted_up_to_a_length() -> None:
+def test_quoted_text_of_strangers_is_shortened() -> None:
     assert quoted("x" * LONGEST_QUOTED) == "x" * LONGEST_QUOTED
     assert quoted("x" * (LONGEST_QUOTED + 1)) == "x" * LONGEST_QUOTED + "…"
 
@@ -40,7 +40,7 @@ def test_a_stranger_is_quoted_up_to_a_length() -> None:
     ("days", "left", "ends_soon"),
     [(90, 15, False), (90, 13, True), (6, 2, False), (6, 1.4, True), (365, 13.9, True), (365, 14, False)],
 )
-def test_what_ends_in_a_few_days_ought_to_have_been_renewed_unless_it_is_short_lived(
+def test_a_certificate_that_expires_in_a_few_days_is_late_unless_it_is_short_lived(
     days: float, left: float, ends_soon: bool
 ) -> None:
     assert runs_out(Term(0, days * DAY), (days - left) * DAY, 14) is ends_soon
@@ -49,7 +49,7 @@ def test_what_ends_in_a_few_days_ought_to_have_been_renewed_unless_it_is_short_l
 @pytest.mark.parametrize(
     ("seconds", "text"), [(30 * DAY, "30 days"), (2 * DAY, "2 days"), (2 * DAY - 1, "47 hours"), (-5, "0 hours")]
 )
-def test_the_time_that_is_left_is_told_in_whole_days_or_hours(seconds: float, text: str) -> None:
+def test_the_remaining_time_is_given_in_whole_days_or_hours(seconds: float, text: str) -> None:
     assert time_left(Term(-DAY, seconds), 0) == text
 
 
@@ -61,30 +61,28 @@ def test_the_time_that_is_left_is_told_in_whole_days_or_hours(seconds: float, te
         (["192.168.1.1", "fd00::1", "::1", "::ffff:10.0.0.1"], CheckStatus.BAD, []),
     ],
 )
-def test_senders_pass_over_addresses_that_are_not_public(
-    addresses: list[str], status: CheckStatus, used: list[str]
-) -> None:
+def test_senders_skip_private_addresses(addresses: list[str], status: CheckStatus, used: list[str]) -> None:
     check, left = judge_addresses(addresses, allow_private=False)
     assert (check.status, left) == (status, used)
 
 
-def test_where_private_addresses_are_allowed_all_are_used() -> None:
+def test_with_private_addresses_allowed_all_are_used() -> None:
     check, used = judge_addresses(["10.0.0.1"], allow_private=True)
     assert (check.status, used) == (CheckStatus.GOOD, ["10.0.0.1"])
 
 
-def test_a_certificate_that_cannot_be_read_is_still_told_of() -> None:
+def test_an_unreadable_certificate_is_still_reported() -> None:
     check = judge_certificate("nlweb.shop.example", NotBelieved(18, "self-signed certificate", None), 0)
     assert (check.status, check.found) == (CheckStatus.BAD, "senders do not believe it: self-signed certificate")
 
 
-def test_a_certificate_for_many_names_is_told_in_short() -> None:
+def test_the_names_of_a_certificate_are_shortened() -> None:
     shown = CertificateFacts(tuple(f"host{n}.example" for n in range(1000)), Term(0, DAY))
     check = judge_certificate("nlweb.shop.example", NotBelieved(62, "Hostname mismatch", shown), 0)
     assert len(check.found) < LONGEST_QUOTED + 100
     assert check.found.endswith("…, from 1970-01-01 to 1970-01-02)")
 
 
-def test_a_certificate_that_lives_for_six_days_is_good_to_nearly_its_end() -> None:
+def test_a_six_day_certificate_is_good_until_shortly_before_its_end() -> None:
     check = judge_certificate("nlweb.shop.example", Believed(Term(-3 * DAY, 3 * DAY)), 0)
     assert check.status is CheckStatus.GOOD

@@ -30,7 +30,7 @@ def test_a_certificate_without_names_has_none() -> None:
     assert read_certificate(builder.sign(key, None).public_bytes(Encoding.DER)) == CertificateFacts((), TERM)
 
 
-def test_what_a_later_library_would_refuse_is_read_in_silence() -> None:
+def test_a_certificate_that_newer_libraries_refuse_is_read_without_a_warning() -> None:
     serial = DER.index(x509.load_der_x509_certificate(DER).serial_number.to_bytes(20).lstrip(b"\0"))
     negative = DER[:serial] + b"\x80" + DER[serial + 1 :]
     assert read_certificate(negative) == CertificateFacts(("shop.example", "*.shop.example"), TERM)
@@ -39,5 +39,5 @@ def test_what_a_later_library_would_refuse_is_read_in_silence() -> None:
 @given(st.binary(max_size=60) | st.tuples(st.integers(0, len(DER) - 1), st.binary(min_size=1, max_size=4)).map(
     lambda change: DER[: change[0]] + change[1] + DER[change[0] + len(change[1]) :]
 ))  # fmt: skip
-def test_whatever_its_bytes_are_it_is_read_or_it_is_not(der: bytes) -> None:
+def test_any_bytes_are_read_or_refused(der: bytes) -> None:
     assert isinstance(read_certificate(der), CertificateFacts | None)

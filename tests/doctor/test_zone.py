@@ -56,7 +56,7 @@ G, B, N = CheckStatus.GOOD, CheckStatus.BAD, CheckStatus.NOT_CHECKED
         (Bogus("SOA"), secure("DS"), secure("DNSKEY"), (G, G, B), DNSSEC_BOGUS),
     ],
 )
-def test_what_is_wrong_is_said_once_and_what_rests_on_it_is_not_checked(
+def test_a_problem_is_reported_once_and_dependent_checks_are_skipped(
     soa: Verdict, ds: Verdict | None, dnskey: Verdict | None, statuses: tuple[CheckStatus, ...], reason: Reason | None
 ) -> None:
     checks = list(judge_zone(ZoneFound("shop.example", soa, ds, dnskey), (), NOW))
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_said_once_and_what_rests_on_it_is_not_checked(
     assert next((check.reason for check in checks if check.status is B), None) == reason
 
 
-def test_where_keys_do_not_hold_that_is_what_is_told() -> None:
+def test_invalid_keys_are_reported() -> None:
     found = ZoneFound("shop.example", Bogus("the SOA's"), secure("DS"), Bogus("the keys'"))
     delegation, ds, _ = judge_zone(found, (), NOW)
     assert delegation.found.startswith("there is a DS record for shop.example in the zone above it, proven by . → ")
@@ -73,14 +73,14 @@ def test_where_keys_do_not_hold_that_is_what_is_told() -> None:
     assert ds.next.startswith("have the zone above publish the DS of a key that the zone has")
 
 
-def test_where_only_signatures_do_not_hold_that_is_what_is_told() -> None:
+def test_invalid_signatures_are_reported() -> None:
     found = ZoneFound("shop.example", Bogus("the SOA's"), secure("DS"), secure("DNSKEY"))
     *_, signatures = judge_zone(found, (), NOW)
     assert signatures.found == "the SOA's"
     assert signatures.next.startswith("sign the zone anew")
 
 
-def test_an_alias_is_told_with_the_zone_that_it_leads_to() -> None:
+def test_an_alias_is_reported_with_the_zone_of_its_target() -> None:
     soa = Secure((), 60, evidence(aliases=(Alias("alias.example.", "shop.example."),)))
     delegation, _, _ = judge_zone(ZoneFound("alias.example", soa), (), NOW)
     assert delegation.found.startswith("alias.example leads to shop.example. in the zone shop.example.: ")
@@ -111,14 +111,14 @@ def test_an_alias_is_told_with_the_zone_that_it_leads_to() -> None:
         (secure(), (Bogus("TXT"), UNKNOWN), G, "shop.example. DNSKEY, in 20 days"),
     ],
 )
-def test_the_signature_that_ends_first_is_told(
+def test_the_signature_that_expires_first_is_reported(
     soa: Verdict, others: tuple[Verdict, ...], status: CheckStatus, found: str
 ) -> None:
     *_, check = judge_zone(ZoneFound("shop.example", soa), others, NOW)
     assert (check.status, check.found.endswith(found)) == (status, True), check.found
 
 
-def test_times_of_signatures_come_round() -> None:
+def test_signature_times_wrap_around() -> None:
     late = 2**32 - DAY
     round_the_corner = SignatureWindow(13, 4711, late - 10 * DAY, 20 * DAY)
     *_, check = judge_zone(

@@ -45,7 +45,7 @@ def run(demo_stack: DemoStack, own_pem: Path, home: Path) -> Shell:
     return shell
 
 
-def test_mail_comes_home_and_is_kept_as_the_page_says(
+def test_the_commands_of_the_page_pull_and_store_mail(
     story: Story, demo_stack: DemoStack, https: HttpsClient, home: Path, run: Shell
 ) -> None:
     find(demo_stack, write(demo_stack, https, "Good morning, Bob, at home"))
@@ -86,7 +86,7 @@ def test_mail_comes_home_and_is_kept_as_the_page_says(
     assert "kept where it waited" in run(f"postroom archive show alice.eth --key {BOB}.json --home back")
 
 
-def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
+def test_a_forged_message_is_set_aside_and_shown_as_the_page_says(
     demo_stack: DemoStack, https: HttpsClient, run: Shell
 ) -> None:
     """Only the receiver sees it: what the post office sees, alice.eth signed; mallory.eth's name is sealed."""
@@ -106,5 +106,5 @@ def test_a_letter_in_anothers_name_is_set_aside_and_shown_as_the_page_says(
     assert demo_stack.receiver.filed(BOB) == []
 
 
-def test_every_block_of_the_page_is_followed() -> None:
+def test_every_block_of_the_page_is_run() -> None:
     assert len(BLOCKS) == PAGE.count("```sh") == 10

@@ -37,7 +37,7 @@ def reached(demo_stack: DemoStack) -> dict[str, Any]:
     return {"ca_file": demo_stack.stack.authority.pem, "connect": ("127.0.0.1", demo_stack.stack.edge.port)}
 
 
-def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
+def test_a_domains_program_reads_and_acknowledges_a_message(
     story: Story, demo_stack: DemoStack, reached: dict[str, Any]
 ) -> None:
     sent = story.envelope(demo_stack.sender, {"Text": "Good morning 🤝"}, to=OWNER)
@@ -54,7 +54,9 @@ def test_a_domains_program_reads_what_was_sent_and_acknowledges_it(
         assert message.id not in [each.id for each in mailbox.unread()]
 
 
-def test_the_same_from_asyncio(story: Story, demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+def test_a_domains_asyncio_program_reads_and_acknowledges_a_message(
+    story: Story, demo_stack: DemoStack, reached: dict[str, Any]
+) -> None:
     sent = story.envelope(demo_stack.sender, {"Text": "Good evening"}, to=OWNER)
 
     async def read() -> str:
@@ -71,18 +73,18 @@ def test_the_same_from_asyncio(story: Story, demo_stack: DemoStack, reached: dic
         mailbox.message(message_id)
 
 
-def test_a_user_of_dm3_signs_in_with_the_key_of_the_profile(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+def test_a_dm3_user_signs_in_with_the_key_of_the_profile(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
     with Mailbox(f"https://{DM3_HOST}", BOB, demo_stack.names.users[BOB], **reached) as mailbox:
         assert mailbox.status().waiting >= 0
         assert mailbox.settings().unverified is not None
 
 
-def test_nobody_signs_in_with_anothers_key(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+def test_another_key_does_not_sign_in(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
     with Mailbox(URL, OWNER, demo_stack.sender.key, **reached) as mailbox, pytest.raises(NotTheOwnerError):
         mailbox.status()
 
 
-def test_a_host_that_nobody_vouches_for_is_not_talked_to(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
+def test_an_untrusted_host_is_refused(demo_stack: DemoStack, reached: dict[str, Any]) -> None:
     slept: list[float] = []
     untrusting = {"connect": reached["connect"], "sleep": slept.append}
     with Mailbox(URL, OWNER, demo_stack.sender.key, **untrusting) as mailbox, pytest.raises(UntrustedHostError):

@@ -49,7 +49,7 @@ def shell(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return shell_beside(stack, tmp_path_factory.mktemp("operator"))
 
 
-def test_an_operator_goes_from_a_key_to_the_first_message_as_the_page_says(stack: LocalStack, shell: Shell) -> None:
+def test_the_commands_of_the_page_lead_from_a_key_to_the_first_message(stack: LocalStack, shell: Shell) -> None:
     made = follow(shell, KEYGEN)
     names = (f"pk1._domainkey.{DOMAIN}. ", f"pk1._domainkey.pw.{DOMAIN}. ")
     records = [line for line in made.splitlines() if line.startswith(names)]
@@ -127,7 +127,7 @@ def test_aws_has_the_calls_and_arguments_of_the_page() -> None:
         assert given - {"query", "output"} <= takes, (service, command)
 
 
-def test_upgrades_and_a_roll_back_in_between_keep_the_settings(tmp_path: Path) -> None:
+def test_upgrades_and_a_rollback_keep_the_settings(tmp_path: Path) -> None:
     """By git itself: what the release has is what lies there, and what the operator answered stays."""
 
     def git(where: Path, *commands: str) -> str:
@@ -191,7 +191,7 @@ def test_samconfig_says_what_the_page_leaves_out() -> None:
     assert "Stage=dev" in said["dev"]["deploy"]["parameters"]["parameter_overrides"]
 
 
-def test_what_outlives_the_stack_is_as_many_as_the_page_says() -> None:
+def test_the_page_has_the_number_of_resources_that_outlive_the_stack() -> None:
     kept = [
         said["Type"] for said in template()["Resources"].values() if said.get("DeletionPolicy", "Delete") != "Delete"
     ]

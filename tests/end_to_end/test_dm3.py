@@ -58,7 +58,7 @@ def find(demo_stack: DemoStack, sent: Dm3Sent) -> Filed:
     return until("it is filed", look)
 
 
-def test_a_letter_is_filed_sealed_with_a_postmark_and_a_receipt(demo_stack: DemoStack, https: HttpsClient) -> None:
+def test_a_message_is_filed_sealed_with_a_postmark_and_a_receipt(demo_stack: DemoStack, https: HttpsClient) -> None:
     sent = write(demo_stack, https, "hello Bob")
     filed = find(demo_stack, sent)
     stored = read_envelope(json.loads(filed.line.envelope))
@@ -94,7 +94,7 @@ def test_a_refusal_stores_nothing_anywhere(demo_stack: DemoStack, https: HttpsCl
     assert dumps.everything(demo_stack.receiver.deployment) == before
 
 
-def test_batches_and_notifications_go_through_the_real_door(demo_stack: DemoStack, https: HttpsClient) -> None:
+def test_batches_and_notifications_go_through_the_real_inbox(demo_stack: DemoStack, https: HttpsClient) -> None:
     sent = write(demo_stack, https, "in a batch")
     answer = call(https, [submission(sent, id="a"), {"jsonrpc": "2.0", "method": "nonsense", "id": "b"}])
     said = json.loads(answer.body)

@@ -87,7 +87,7 @@ def object_of(deployment: LocalDeployment, row: RowKey) -> str | None:
     return found["Item"].get("o", {}).get("S")
 
 
-def test_compaction_does_its_work_in_its_role(deployment: LocalDeployment) -> None:
+def test_compaction_can_do_its_work_in_its_role(deployment: LocalDeployment) -> None:
     acknowledged, *waiting = file_two_days_ago(deployment, 3)
     run(deployment, "CompactJob")
     left = names(deployment)
@@ -109,7 +109,7 @@ FORBIDDEN = [
 
 
 @pytest.mark.parametrize(("job", "call", "request_"), FORBIDDEN)
-def test_what_a_job_has_no_business_with_it_may_not(
+def test_a_job_is_denied_everything_else(
     deployment: LocalDeployment, job: str, call: str, request_: dict[str, object]
 ) -> None:
     signed = {name.lower(): value for name, value in signed_by(deployment, job).items()}
@@ -118,7 +118,7 @@ def test_what_a_job_has_no_business_with_it_may_not(
         getattr(client, call)(Bucket=deployment.outputs["Bucket"], **request_)
 
 
-def test_expiry_does_its_work_in_its_role(deployment: LocalDeployment) -> None:
+def test_expiry_can_do_its_work_in_its_role(deployment: LocalDeployment) -> None:
     s3, bucket = deployment.client("s3"), deployment.outputs["Bucket"]
     parts = Deployment(read_outputs(deployment.outputs), deployment.client).storage
     mailboxes = parts.mailboxes

@@ -43,7 +43,7 @@ def test_a_shell_runs_both_jobs_as_the_page_says(story: Story, demo_stack: DemoS
 
 
 @pytest.mark.stack
-def test_the_library_is_put_where_the_jobs_look_for_it(demo_stack: DemoStack, tmp_path: Path) -> None:
+def test_the_library_is_uploaded_for_the_jobs(demo_stack: DemoStack, tmp_path: Path) -> None:
     said = open_shell(demo_stack, tmp_path)(ON_AWS.replace(" --stack-name NAME", ""))
     name = re.search(r"(jobs/lib/\S+\.zip)", said)
     assert name
@@ -60,7 +60,7 @@ def test_a_mailbox_is_held_and_released(demo_stack: DemoStack, tmp_path: Path) -
     assert not demo_stack.receiver.mailboxes.find(RECEIVER).held
 
 
-def test_there_is_every_command_of_the_page_with_its_options() -> None:
+def test_every_command_of_the_page_exists_with_its_options() -> None:
     lines = [line for block in (HERE, ON_AWS, HOLD) for line in block.splitlines()]
     taken = {line: CliRunner().invoke(app, [*line.split()[1:], "--help"]).exit_code for line in lines}
     assert set(taken.values()) == {0}, taken

@@ -131,7 +131,7 @@ def api(demo_stack: DemoStack, demo_deployment: DemoDeployment) -> Iterator[Remo
     far.https.close()
 
 
-def test_whatever_happens_an_owner_sees_each_message_once_in_a_pass_until_it_is_acknowledged(
+def test_an_owner_sees_each_unacknowledged_message_once_in_a_pass_whatever_happens(
     api: RemoteApi, demo_deployment: DemoDeployment, story: Story
 ) -> None:
     run_state_machine_as_test(

@@ -51,5 +51,5 @@ def test_a_shell_signs_in_reads_and_acknowledges_as_the_page_says(
     assert (len(acknowledged["acknowledged"]), acknowledged["unknown"]) == (1, [])
 
 
-def test_every_block_of_the_page_is_followed() -> None:
+def test_every_block_of_the_page_is_run() -> None:
     assert len(BLOCKS) == PAGE.count("```sh") == 4

@@ -82,7 +82,7 @@ def home(demo_stack: DemoStack) -> str:
     return HOME
 
 
-def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
+def test_a_verified_target_is_notified_of_new_mail(
     story: Story, demo_stack: DemoStack, shell: Shell, receiver: Receiver, home: str
 ) -> None:
     keys, name, verify, list_and_remove = (block.replace(f" {RECEIVER}", f" {home}") for block in (KEYS, *SHELL))
@@ -101,5 +101,5 @@ def test_a_target_is_told_that_mail_came_in_once_it_gave_its_code_back(
     assert made not in shell(begin + list_and_remove.splitlines()[0])
 
 
-def test_every_block_of_the_page_is_followed() -> None:
+def test_every_block_of_the_page_is_run() -> None:
     assert len(SHELL) == PAGE.count("```sh") == 3

@@ -37,7 +37,7 @@ def shell(demo_stack: DemoStack, tmp_path: Path) -> Shell:
     return open_shell(demo_stack, tmp_path)
 
 
-def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
+def test_the_commands_of_the_page_set_blocks_and_subjects(
     story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
     demo_deployment, key = demo_stack.receiver, PrivateKey.generate("ed25519")
@@ -69,7 +69,7 @@ def test_a_shell_sets_blocks_and_where_subjects_go_as_the_page_says(
     assert len(demo_deployment.filed(ORDERS)) == 1
 
 
-def test_a_shell_opens_a_mailbox_as_the_page_says(
+def test_the_commands_of_the_page_open_a_mailbox(
     story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
     demo_deployment, keys = demo_stack.receiver, UserKeys.random()
@@ -92,5 +92,5 @@ def test_a_shell_opens_a_mailbox_as_the_page_says(
     assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]
 
 
-def test_every_block_of_the_page_is_followed() -> None:
+def test_every_block_of_the_page_is_run() -> None:
     assert PAGE.count("```sh") == len((SETTINGS, OPENING))

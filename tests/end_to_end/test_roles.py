@@ -135,12 +135,12 @@ def make(deployment: LocalDeployment, who: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize(("who", "call"), calls_of(OWN))
-def test_what_is_its_own_is_allowed(deployment: LocalDeployment, who: str, call: Call) -> None:
+def test_the_functions_own_calls_are_allowed(deployment: LocalDeployment, who: str, call: Call) -> None:
     make(deployment, who, call)
 
 
 @pytest.mark.parametrize(("who", "call"), calls_of(NOT_OWN))
-def test_what_is_anothers_is_denied(deployment: LocalDeployment, who: str, call: Call) -> None:
+def test_calls_of_other_functions_are_denied(deployment: LocalDeployment, who: str, call: Call) -> None:
     with pytest.raises(ClientError) as caught:
         make(deployment, who, call)
     assert caught.value.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException")
@@ -162,7 +162,7 @@ KEYED = [
 
 
 @pytest.mark.parametrize(("who", "action", "table", "key"), KEYED)
-def test_rows_that_are_anothers_are_denied_by_their_keys(who: str, action: str, table: str, key: str) -> None:
+def test_rows_of_other_functions_are_denied_by_their_keys(who: str, action: str, table: str, key: str) -> None:
     """By the policies as they are rendered: what is asked here of the embedded AWS does not look at keys."""
     policies = evaluator().value(role_of(who)["Policies"])
     statements = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]

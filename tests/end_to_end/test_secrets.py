@@ -237,14 +237,14 @@ def everything(recorded: RecordedDeployment) -> dict[str, bytes]:
     }
 
 
-def test_no_key_is_left_anywhere_but_in_its_secret(played: RecordedDeployment, keys: dict[str, bytes]) -> None:
+def test_no_key_is_found_outside_its_secret(played: RecordedDeployment, keys: dict[str, bytes]) -> None:
     left = everything(played)
     looked_at = {place.split(" ")[0] for place, data in left.items() if data}
     assert looked_at >= {"log", "table", "object", "function", "stack", "file", "answer", "request"}
     assert leaks(left, keys) == []
 
 
-def test_what_was_wrong_is_told_by_the_name_of_the_secret(played: RecordedDeployment) -> None:
+def test_an_invalid_secret_is_reported_by_its_name(played: RecordedDeployment) -> None:
     said = _logs(played)
     assert [name for name in NAMES if played.said(name) not in said] == []
 
@@ -277,7 +277,7 @@ def planted(played: RecordedDeployment, keys: dict[str, bytes]) -> Iterator[list
     file.unlink()
 
 
-def test_a_key_would_be_found_wherever_it_is_written_down(planted: list[str]) -> None:
+def test_a_leaked_key_would_be_found(planted: list[str]) -> None:
     places = {found.partition(":")[0].split(" ")[0] for found in planted}
     assert places == {"table", "object", "queue", "log", "function", "answer", "file"}
     assert {found.rpartition(": ")[2].partition(",")[0] for found in planted} == {"the domain's key"}

@@ -47,7 +47,7 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
         yield Restarted(DemoStack(stack, folder / "keys"), demo_stack, sent, filed)
 
 
-def test_mail_keys_and_what_the_operator_set_survive_a_restart(restarted: Restarted) -> None:
+def test_mail_keys_and_operator_settings_survive_a_restart(restarted: Restarted) -> None:
     again, before = restarted.again, restarted.before
     assert again.sender.key.public == before.sender.key.public
     assert list(again.receiver.filed(RECEIVER)) == [restarted.filed]
@@ -59,7 +59,7 @@ def test_mail_keys_and_what_the_operator_set_survive_a_restart(restarted: Restar
     assert again.receiver.operators.dm3_mailboxes() == [Dm3Mailbox(BOB, takes_unverified=True)]
 
 
-def test_what_is_sent_again_after_a_restart_is_not_filed_again(restarted: Restarted) -> None:
+def test_a_message_repeated_after_a_restart_is_not_filed_again(restarted: Restarted) -> None:
     again = restarted.again
     again.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
     assert Story(again, print).post(restarted.sent)[0] == 200

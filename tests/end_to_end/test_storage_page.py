@@ -43,7 +43,7 @@ def values(text: str, count: int) -> tuple[list[Any], str]:
     return found, text
 
 
-def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path: Path) -> None:
+def test_the_commands_of_the_page_store_read_and_delete_containers(shell: Shell, tmp_path: Path) -> None:
     script = "\n".join([*SIGNING_IN[:2], *BLOCKS])
     for before in ("/", "open "):
         script = script.replace(f"{before}{RECEIVER}", f"{before}{OWNER}")
@@ -55,7 +55,7 @@ def test_a_shell_keeps_reads_and_deletes_as_the_page_says(shell: Shell, tmp_path
     assert (tmp_path / "found").read_bytes() == b"sealed bytes"
 
 
-def test_every_block_of_the_page_is_followed() -> None:
+def test_every_block_of_the_page_is_run() -> None:
     assert len(BLOCKS) == PAGE.count("```sh") == 3
     assert PAGE.count("```python") == 1, "tests/client/archive/test_service.py runs it"
 
@@ -71,7 +71,7 @@ def mailbox(demo_stack: DemoStack) -> Any:
         yield opened
 
 
-def test_an_archive_and_a_container_of_megabytes_are_kept_and_come_back(mailbox: Mailbox, tmp_path: Path) -> None:
+def test_an_archive_and_a_large_container_are_stored_and_read(mailbox: Mailbox, tmp_path: Path) -> None:
     signature = USERS[BOB].signing.sign(BOB.encode())
     source, kept = filled(FolderHome(tmp_path)), Archive.of(ServiceHome(mailbox), BOB, signature, STORAGE_KEY)
     copy(source, kept)

@@ -39,7 +39,7 @@ def test_a_signed_message_is_filed_with_its_bytes_and_its_receipt(story: Story, 
     assert known["home"]["M"] == {"pk": {"S": message.row.key.pk}, "sk": {"S": message.row.key.sk}}
 
 
-def test_what_is_not_proven_is_told_with_the_proof_of_that(demo_stack: DemoStack) -> None:
+def test_an_unproven_message_is_reported_to_the_sender_with_evidence(demo_stack: DemoStack) -> None:
     tag = demo_stack.stack.tree.key("bogus.example").record.key_id()
     assert why_not_believed(demo_stack.stack, "pk1._domainkey.unsigned.example") == [
         "insecure: unsigned.example. has no DS record in the zone above it",
@@ -85,7 +85,7 @@ def test_a_refusal_stores_nothing_anywhere(story: Story, demo_stack: DemoStack) 
     assert dumps.everything(demo_stack.receiver.deployment) == before
 
 
-def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, demo_stack: DemoStack) -> None:
+def test_a_message_too_large_for_the_queue_is_filed_byte_for_byte(story: Story, demo_stack: DemoStack) -> None:
     sent = story.envelope(demo_stack.sender, {"Text": "\u20ac" * 200_000})
     status, _ = story.post(sent)
     assert status == 200
@@ -94,7 +94,7 @@ def test_a_message_too_large_for_the_queue_is_filed_bit_for_bit(story: Story, de
     assert any(name.startswith("claim/") for name in dumps.objects(demo_stack.receiver.deployment))
 
 
-def test_code_points_that_sqs_refuses_are_filed_bit_for_bit(story: Story, demo_stack: DemoStack) -> None:
+def test_code_points_that_sqs_refuses_are_filed_byte_for_byte(story: Story, demo_stack: DemoStack) -> None:
     sent = story.envelope(demo_stack.sender, {"Text": "\ufffe \uffff \U0001f91d \u2028 \x7f"})
     story.post(sent)
     assert story.find_filed(demo_stack.receiver, RECEIVER, sent).line.envelope == json.dumps(sent, ensure_ascii=False)

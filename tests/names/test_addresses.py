@@ -50,7 +50,7 @@ def test_a_host_with_one_family_needs_no_answer_for_the_other(ask):
     assert addresses("both.sender.example", no_ipv6) == ["127.0.0.3"]
 
 
-def test_so_many_aliases_are_followed_and_no_more(ask):
+def test_the_number_of_aliases_is_limited(ask):
     assert addresses(f"a{MAX_ALIASES}.sender.example", ask) == ["127.0.0.5"]
     assert addresses(f"a{MAX_ALIASES + 1}.sender.example", ask) == []
 
@@ -61,13 +61,13 @@ def test_a_host_without_an_address_does_not_exist(ask, host):
 
 
 @pytest.mark.parametrize("host", ["ü", "a" * 64])
-def test_what_is_no_host_name_cannot_be_looked_up(ask, host):
+def test_an_invalid_host_name_cannot_be_looked_up(ask, host):
     with pytest.raises(NotNowError) as caught:
         addresses(f"{host}.sender.example", ask)
     assert caught.value.reason is OUTBOUND_FAILED
 
 
-def test_a_failed_look_up_is_no_address_now(server, resolvers):
+def test_a_failed_look_up_is_a_temporary_error(server, resolvers):
     server.pause()
     with pytest.raises(NotNowError) as caught:
         addresses("v4.sender.example", resolvers.asking(0.2))

@@ -39,7 +39,7 @@ def test_an_anchor_may_be_a_dnskey():
     assert TrustAnchors.parse(f". 3600 IN DNSKEY {KSK_2017}").zones[ROOT] == (TrustAnchors.parse().zones[ROOT][0],)
 
 
-def test_any_zone_may_be_an_anchor_and_the_nearest_one_counts():
+def test_any_zone_may_be_an_anchor_and_the_nearest_one_is_used():
     anchors = TrustAnchors.parse(f"; ours\nexample. IN DS 1 {DIGEST}\nb.example. IN DS 1 {DIGEST}\n")
     nearest = {"a.b.example": "b.example", "b.example": "b.example", "c.example": "example", "example": "example"}
     for name, anchor in nearest.items():
@@ -47,7 +47,7 @@ def test_any_zone_may_be_an_anchor_and_the_nearest_one_counts():
     assert anchors.above(dns.name.from_text("example.test")) is None
 
 
-def test_names_may_count_as_not_signed_down_to_the_next_anchor():
+def test_a_negative_anchor_applies_down_to_the_next_anchor():
     anchors = TrustAnchors.parse(f". IN DS 1 {DIGEST}\nb.a.example. IN DS 1 {DIGEST}", "a.example, Test.")
     negative = {"a.example": "a.example", "x.a.example": "a.example", "b.a.example": None, "c.test": "test", "d": None}
     for name, expected in negative.items():
@@ -56,13 +56,13 @@ def test_names_may_count_as_not_signed_down_to_the_next_anchor():
 
 
 @pytest.mark.parametrize("names", ["example", "other, EXAMPLE."])
-def test_a_name_that_is_trusted_and_is_not_stops_the_start(names):
+def test_a_name_that_is_both_kinds_of_anchor_stops_the_start(names):
     with pytest.raises(SettingsError, match=r"example\. is both a trust anchor and a negative one"):
         TrustAnchors.parse(f"example. IN DS 1 {DIGEST}", names)
 
 
 @pytest.mark.parametrize("names", ["a..b", "ü.example", "a" * 64])
-def test_a_negative_anchor_that_is_no_name_stops_the_start(names):
+def test_a_negative_anchor_with_an_invalid_name_stops_the_start(names):
     with pytest.raises(SettingsError, match="is no DNS name"):
         TrustAnchors.parse(negative=names)
 
@@ -74,7 +74,7 @@ def test_anything_else_stops_the_start(text):
 
 
 @given(st.text(), st.text())
-def test_no_text_fails_in_any_other_way(text, negative):
+def test_any_text_is_parsed_or_refused(text, negative):
     with contextlib.suppress(SettingsError):
         assert TrustAnchors.parse(text).zones
     with contextlib.suppress(SettingsError):

@@ -97,14 +97,14 @@ def test_signatures_are_found_by_the_type_that_they_cover():
     assert read.answer.find(NAME, RRSIG) is None
 
 
-def test_the_least_ttl_counts_and_one_beyond_all_measure_counts_as_none():
+def test_the_least_ttl_is_used_and_an_oversized_one_counts_as_zero():
     """RFC 2181 §5.2, §8."""
     ttls = [60, 17, 99]
     assert Answer.read(wire_of(*(record(QUESTION_NAME, ttl=ttl) for ttl in ttls))).answer.find(NAME, TXT).ttl == 17
     assert Answer.read(wire_of(record(QUESTION_NAME, ttl=2**31))).answer.find(NAME, TXT).ttl == 0
 
 
-def test_a_record_that_stands_there_twice_is_one():
+def test_a_duplicate_record_is_one():
     read = Answer.read(wire_of(record(QUESTION_NAME), record(QUESTION_NAME)))
     assert len(read.answer.find(NAME, TXT).canonical()) == 1
 
@@ -119,19 +119,19 @@ def test_data_are_made_canonical_as_dnspython_makes_them(sets):
             assert {it.to_digestable() for it in found.read()} == set(found.canonical())
 
 
-def test_records_of_other_classes_are_passed_over():
+def test_records_of_other_classes_are_ignored():
     read = Answer.read(wire_of(record(QUESTION_NAME, rdclass=dns.rdataclass.CH)))
     assert read.answer.find(NAME, TXT) is None
 
 
-def test_what_nobody_asks_for_is_not_read():
+def test_unrequested_records_are_not_read():
     read = Answer.read(wire_of(record(QUESTION_NAME), record(QUESTION_NAME, A, b"too long for an address")))
     assert read.answer.find(NAME, TXT).read()
     with pytest.raises(Malformed, match="A cannot be read"):
         read.answer.find(NAME, A).read()
 
 
-def test_an_answer_that_is_cut_within_a_record_and_says_so_is_truncated():
+def test_an_answer_cut_within_a_record_with_the_tc_bit_is_truncated():
     wire = bytearray(wire_of(record(QUESTION_NAME))[:-1])
     wire[2] |= 0x02
     read = Answer.read(bytes(wire))
@@ -139,7 +139,7 @@ def test_an_answer_that_is_cut_within_a_record_and_says_so_is_truncated():
     assert read.answer.find(NAME, TXT) is None
 
 
-def test_signatures_that_cannot_be_read_are_left_out():
+def test_unreadable_signatures_are_ignored():
     good = dns.rdata.from_text("IN", "RRSIG", "TXT 8 3 60 20300101000000 20200101000000 1 example. AAAA").to_wire()
     read = Answer.read(wire_of(*(record(QUESTION_NAME, RRSIG, data) for data in (b"\0\x10\1", good))))
     assert len(read.answer.signatures(NAME, TXT).readable()) == 1
@@ -165,12 +165,12 @@ def test_signatures_that_cannot_be_read_are_left_out():
         "long by pointer", "very long", "two questions",
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_malformed(wire):
+def test_bytes_that_are_not_a_message_are_malformed(wire):
     with pytest.raises(Malformed):
         Answer.read(wire)
 
 
-def test_a_name_may_have_255_bytes_by_a_pointer():
+def test_a_compressed_name_may_have_255_bytes():
     label = b"\x3f" + b"a" * 63
     rest = 255 - len(NAME.to_wire()) - 3 * len(label)
     owner = 3 * label + bytes([rest - 1]) + b"b" * (rest - 1) + QUESTION_NAME
@@ -188,7 +188,7 @@ def test_any_bytes_are_a_message_or_malformed(wire):
 
 
 @given(st.data())
-def test_what_dnspython_reads_of_a_damaged_message_is_read_the_same(data):
+def test_a_damaged_message_is_read_as_dnspython_reads_it(data):
     made = message(
         dns.rrset.from_text(NAME, 60, "IN", "TXT", "a", "b"),
         dns.rrset.from_text("x.sender.example.", 9, "IN", "A", "1.2.3.4"),

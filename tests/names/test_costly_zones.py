@@ -69,7 +69,7 @@ def test_a_look_up_in_three_zones_takes_six_questions_six_signatures_and_three_d
     assert (len(counted.questions), counted.signatures, counted.digests, counted.hashes) == (6, 6, 3, 0)
 
 
-def test_in_zones_that_are_known_it_takes_one_question_and_one_signature():
+def test_a_look_up_in_known_zones_takes_one_question_and_one_signature():
     made, known = costly.honest(), KnownZones()
     look_up(made, known)
     counted = look_up(made, known)
@@ -86,7 +86,7 @@ def within_the_bounds(counted: Counted) -> bool:
 
 
 @pytest.mark.parametrize("made", costly.COSTLY, ids=lambda made: made.__name__)
-def test_a_zone_that_asks_for_too_much_work_is_given_up_on_within_the_bounds(made):
+def test_an_expensive_zone_is_given_up_within_the_limits(made):
     counted = look_up(made())
     verdict = counted.verdict
     assert isinstance(verdict, Bogus) or (isinstance(verdict, Indeterminate) and verdict.reason is DNSSEC_TOO_COSTLY)
@@ -104,13 +104,13 @@ def test_a_zone_that_asks_for_too_much_work_is_given_up_on_within_the_bounds(mad
     ],
     ids=["hashes", "a long set", "DNAMEs", "SOAs", "P-384"],
 )
-def test_a_zone_that_asks_for_as_much_as_is_done_is_believed(made, ends):
+def test_a_zone_at_the_limits_is_validated(made, ends):
     counted = look_up(made())
     assert isinstance(counted.verdict, ends)
     assert within_the_bounds(counted)
 
 
-def test_the_bomb_of_as_many_hashes_as_are_made_leaves_not_enough_for_one_name_more():
+def test_a_zone_at_the_limit_of_hashes_leaves_none_for_another_name():
     counted = look_up(costly.nsec3_bomb_of_as_many_hashes_as_are_made())
     assert MAX_HASHES - (MAX_ITERATIONS + 1) < counted.hashes <= MAX_HASHES
 
@@ -120,12 +120,12 @@ def test_the_bomb_of_as_many_hashes_as_are_made_leaves_not_enough_for_one_name_m
     [costly.key_trap, costly.key_trap_at_a_delegation, costly.signatures_of_signers_that_are_deep],
     ids=lambda made: made.__name__,
 )
-def test_of_many_signatures_by_any_of_many_keys_a_few_are_checked(made):
+def test_only_a_few_of_many_signatures_and_keys_are_checked(made):
     """Eight: four signatures, two keys each. The others are of the zones above, and of the keys."""
     assert look_up(made()).signatures <= look_up(costly.honest()).signatures + 8
 
 
-def test_the_costliest_look_up_checks_as_many_signatures_as_its_bound_says():
+def test_the_most_expensive_look_up_checks_as_many_signatures_as_its_limit():
     """The bound is what ends it, and not that it ran out of traps."""
     # With P-384 a signature counts for four.
     for made, cost in (
@@ -140,7 +140,7 @@ def test_the_costliest_look_up_checks_as_many_signatures_as_its_bound_says():
         )
 
 
-def test_a_look_up_that_ends_bogus_costs_two():
+def test_a_bogus_look_up_costs_twice_as_much():
     once = look_up(costly.aliases_signed_so_that_the_last_holds_that_is_tried(6, Algorithm.ECDSAP256SHA256))
     twice = look_up(costly.aliases_that_end_bogus())
     assert isinstance(twice.verdict, Bogus)

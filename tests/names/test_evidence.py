@@ -16,17 +16,17 @@ EVIDENCE = Evidence(
 )
 
 
-def test_people_read_one_line():
+def test_the_text_form_is_one_line():
     keys = "RSASHA256 20326 → ECDSAP256SHA256 7 → ECDSAP256SHA256 8 → ECDSAP256SHA256 9"
     assert str(EVIDENCE) == f". → example. → sender.example. ({keys})"
 
 
-def test_a_key_that_signs_both_keys_and_data_is_said_once():
+def test_a_key_that_signs_both_keys_and_data_is_listed_once():
     alone = Evidence("x.", "TXT", (), (ROOT,), ROOT.keys)
     assert str(alone) == ". (RSASHA256 20326)"
 
 
-def test_programs_read_the_whole_chain():
+def test_the_json_form_has_the_whole_chain():
     assert EVIDENCE.as_json() == {
         "owner": "k.sender.example.",
         "type": "TXT",
@@ -74,7 +74,7 @@ LINKS = st.builds(Link, NAMES, st.sampled_from([2, 4]), st.just("ff" * 48), WIND
         st.lists(st.builds(Denier, st.just("NSEC"), NAMES, NAMES), max_size=4).map(tuple),
     )
 )
-def test_it_never_outgrows_its_place_in_a_receipt(evidence):
+def test_evidence_never_exceeds_its_limit_in_a_receipt(evidence):
     value = evidence.as_json()
     assert len(json.dumps(value, separators=(",", ":"))) <= MAX_JSON_BYTES
     left_out = len(evidence.aliases) + len(evidence.chain) - len(value["aliases"]) - len(value["chain"])
@@ -99,7 +99,7 @@ SMALL = st.builds(
 
 
 @given(SMALL)
-def test_what_programs_read_is_what_was_written(evidence):
+def test_the_json_form_is_read_back_unchanged(evidence):
     assert Evidence.from_json(json.loads(json.dumps(evidence.as_json()))) == evidence
 
 
@@ -111,12 +111,12 @@ def test_what_programs_read_is_what_was_written(evidence):
      {**EVIDENCE.as_json(), "signed": {"algorithm": "RSASHA256", "tag": 1, "from": 0, "until": 2**32}},
      {**EVIDENCE.as_json(), "signed": {"algorithm": "RSASHA256", "tag": 1, "from": 0, "until": float("inf")}}],
 )  # fmt: skip
-def test_what_is_no_evidence_is_said_to_be_none(value):
+def test_invalid_evidence_is_refused(value):
     with pytest.raises(ValueError, match="no evidence of a look-up"):
         Evidence.from_json(value)
 
 
-def test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle():
+def test_evidence_over_the_limit_of_a_receipt_loses_its_middle():
     def answer_to(owner):
         evidence = Evidence(owner, "TXT", (), (ROOT, *[EXAMPLE] * 9, SENDER), ROOT.keys)
         return evidence.as_json(), len(json.dumps(evidence.as_json(), separators=(",", ":")))
@@ -130,5 +130,5 @@ def test_it_may_be_so_long_in_a_receipt_and_a_longer_one_loses_its_middle():
 
 
 @pytest.mark.parametrize("zones", [1, 5])
-def test_an_ordinary_chain_is_told_in_full(zones):
+def test_an_ordinary_chain_is_complete(zones):
     assert "omitted" not in Evidence("k.sender.example.", "TXT", (), (EXAMPLE,) * zones, ROOT.keys).as_json()

@@ -50,7 +50,7 @@ def test_an_answer_comes_with_its_signatures(server, scheme):
 
 
 @pytest.mark.parametrize(("size", "times"), [(EDNS_PAYLOAD, 1), (EDNS_PAYLOAD + 1, 2)])
-def test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp(server, tree, ask, size, times):
+def test_an_answer_too_large_for_udp_is_fetched_over_tcp(server, tree, ask, size, times):
     def answer_with(length):
         tree.put("sender.example", f"pk1._domainkey TXT {txt(length)}")
         return server.reply(make_query(QUESTION).to_wire(), udp=False)
@@ -64,18 +64,18 @@ def test_an_answer_may_be_so_large_over_udp_and_a_larger_one_is_fetched_over_tcp
 
 
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
-def test_after_a_failure_the_next_resolver_is_asked(server, serve, answers_with, rcode):
+def test_after_a_failure_the_next_resolver_is_tried(server, serve, answers_with, rcode):
     broken = serve("udp", answers_with(rcode))
     with patient(f"{broken},{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_after_a_closed_port_the_next_resolver_is_asked(server):
+def test_after_a_closed_port_the_next_resolver_is_tried(server):
     with patient(f"tcp://127.0.0.1:1,udp://127.0.0.1:1,{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(server, serve):
+def test_a_repeated_question_goes_first_to_a_resolver_that_has_not_answered_it(server, serve):
     again = Elsewhere(*QUESTION)
     asked = []
 
@@ -99,7 +99,7 @@ def test_what_is_asked_elsewhere_goes_first_to_who_has_not_answered_before(serve
 
 
 @pytest.mark.parametrize("reply", [b"", b"garbage", b"\0" * 12])
-def test_after_a_malformed_answer_the_next_resolver_is_asked(server, serve, reply):
+def test_after_a_malformed_answer_the_next_resolver_is_tried(server, serve, reply):
     broken = serve("tcp", lambda _wire: reply)
     with patient(f"{broken},{server.address}") as resolvers:
         assert texts(resolvers.asking()(QUESTION))
@@ -121,7 +121,7 @@ def test_forged_datagrams_do_not_end_the_wait_for_the_true_answer(server, serve,
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_when_nobody_answers_the_look_up_waits(serve, answers_with):
+def test_without_any_answer_the_look_up_is_a_temporary_error(serve, answers_with):
     settings = f"{serve('udp', answers_with(dns.rcode.SERVFAIL))},tcp://127.0.0.1:1"
     with patient(settings) as resolvers, pytest.raises(NotNowError) as caught:
         resolvers.asking()(QUESTION)
@@ -129,13 +129,13 @@ def test_when_nobody_answers_the_look_up_waits(serve, answers_with):
     assert "SERVFAIL; not reachable" in caught.value.detail
 
 
-def test_the_detail_does_not_tell_which_resolvers_we_ask():
+def test_the_detail_does_not_name_our_resolvers():
     with patient("tcp://127.0.0.1:1") as resolvers, pytest.raises(NotNowError) as caught:
         resolvers.asking()(QUESTION)
     assert "127.0.0.1" not in caught.value.detail
 
 
-def test_silence_ends_with_the_time_of_a_try(server):
+def test_a_silent_resolver_is_left_after_the_time_of_a_try(server):
     server.pause()
     with Resolvers(server.address, try_seconds=0.2) as resolvers:
         with pytest.raises(NotNowError, match="timed out"):
@@ -155,7 +155,7 @@ def in_the_end(resolvers):
 
 
 @pytest.mark.parametrize(("try_seconds", "next_is_asked"), [(PATIENCE, False), (0.3, True)])
-def test_a_server_has_the_time_of_a_try_and_then_the_next_is_asked(server, serve, try_seconds, next_is_asked):
+def test_a_slow_resolver_is_left_after_the_time_of_a_try(server, serve, try_seconds, next_is_asked):
     next_was_asked = threading.Event()
 
     def answer_late(wire):
@@ -186,7 +186,7 @@ def test_all_questions_of_one_look_up_share_one_budget(server):
         assert texts(resolvers.asking()(QUESTION))
 
 
-def test_a_server_that_failed_lately_is_asked_last(server, serve, answers_with):
+def test_a_resolver_that_failed_recently_is_tried_last(server, serve, answers_with):
     clock, asked = Clock(), []
     refuse = answers_with(dns.rcode.REFUSED)
     broken = serve("udp", lambda wire: asked.append(wire) or refuse(wire))
@@ -259,7 +259,7 @@ def test_a_resolver_may_speak_https(doh):
         (200, b"x" * (MAX_ANSWER_BYTES + 1), f"more than {MAX_ANSWER_BYTES} bytes"),
     ],
 )
-def test_a_bad_https_answer_is_no_answer(doh, status, body, said):
+def test_an_invalid_https_answer_is_ignored(doh, status, body, said):
     doh.status, doh.body = status, body and (lambda _query: body)
     with (
         patient(doh.setting, ssl_context=doh.trust) as resolvers,
@@ -283,9 +283,7 @@ def as_long_as_may_be(query, beyond):
 
 @pytest.mark.parametrize(("beyond", "next_is_asked"), [(0, False), (1, True)])
 @pytest.mark.parametrize("scheme", ["https", "tcp"])
-def test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_asked(
-    doh, serve, server, scheme, beyond, next_is_asked
-):
+def test_after_an_oversized_answer_the_next_resolver_is_tried(doh, serve, server, scheme, beyond, next_is_asked):
     doh.body = lambda query: as_long_as_may_be(query, beyond)
     setting = doh.setting if scheme == "https" else serve("tcp", doh.body)
     with patient(f"{setting},tcp://{server.address}", ssl_context=doh.trust) as resolvers:
@@ -293,7 +291,7 @@ def test_an_answer_may_be_so_long_and_where_it_is_longer_the_next_resolver_is_as
     assert (found == b"v=DKIM1; k=ed25519; p=abc") is next_is_asked
 
 
-def test_where_all_answers_are_too_long_that_is_said_and_no_resolver_is_left_alone_for_it(serve, server):
+def test_oversized_answers_from_all_resolvers_are_reported_and_do_not_mark_them_as_failed(serve, server):
     long = serve("tcp", lambda query: as_long_as_may_be(query, 1))
     asked = Counter()
     with patient(long) as resolvers:
@@ -304,7 +302,7 @@ def test_where_all_answers_are_too_long_that_is_said_and_no_resolver_is_left_alo
     assert asked == {DNSSEC_TOO_COSTLY: 2}
 
 
-def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):
+def test_a_slow_https_answer_ends_after_the_time_of_a_try(doh):
     doh.drips = 100
     with Resolvers(doh.setting, ssl_context=doh.trust, try_seconds=0.3) as resolvers:
         with pytest.raises(NotNowError, match="timed out"):
@@ -314,7 +312,7 @@ def test_an_answer_that_drips_over_https_ends_with_the_time_of_a_try(doh):
         assert in_the_end(resolvers)
 
 
-def test_a_connection_to_an_https_resolver_is_kept_and_each_question_has_a_time_of_its_own(doh, monkeypatch):
+def test_an_https_connection_is_reused_and_each_question_has_its_own_time(doh, monkeypatch):
     with patient(doh.setting, ssl_context=doh.trust) as resolvers:
         assert texts(resolvers.asking()(QUESTION))
         later = SimpleNamespace(monotonic=lambda: time.monotonic() + PATIENCE)
@@ -324,6 +322,6 @@ def test_a_connection_to_an_https_resolver_is_kept_and_each_question_has_a_time_
     assert doh.connections == 1
 
 
-def test_an_https_resolver_with_an_unknown_certificate_is_not_believed(doh):
+def test_an_https_resolver_with_an_untrusted_certificate_is_not_used(doh):
     with patient(doh.setting) as resolvers, pytest.raises(NotNowError, match="not reachable"):
         resolvers.asking()(QUESTION)

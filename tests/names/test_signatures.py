@@ -71,19 +71,19 @@ def play(keys, anchor, change=lambda zone: None, policy=None):
 
 
 @pytest.mark.parametrize("algorithm", sorted(set(PRIVATE_KEYS) - {Algorithm.RSASHA1}), ids=lambda a: a.name)
-def test_known_algorithms_prove(algorithm):
+def test_supported_algorithms_are_verified(algorithm):
     key = make_key(algorithm)
     assert isinstance(play([key], key[1]), Secure)
 
 
-def test_sha_1_proves_nothing_unless_it_is_let():
+def test_sha_1_proves_nothing_unless_allowed():
     good, old = make_key(), make_key(Algorithm.RSASHA1, flags=256)
     verdict = play([good, old], good[1])
     assert verdict == Bogus(f"{NAME} TXT: no signature of a known algorithm is there")
     assert isinstance(play([good, old], good[1], policy=Policy(accept_sha1=True)), Secure)
 
 
-def test_a_zone_of_nothing_but_sha_1_counts_as_not_signed_unless_it_is_let():
+def test_a_zone_signed_with_sha_1_only_counts_as_unsigned_unless_allowed():
     old = make_key(Algorithm.RSASHA1)
     assert isinstance(play([old], old[1]), Insecure)
     assert isinstance(play([old], old[1], policy=Policy(accept_sha1=True)), Secure)
@@ -135,7 +135,7 @@ def test_two_keys_that_share_a_tag_by_chance_do_no_harm():
     assert isinstance(play([(private, key)], key, colliding(1, private, key)), Secure)
 
 
-def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
+def test_the_number_of_tried_keys_with_the_same_tag_is_limited():
     private, key = make_key()
     assert isinstance(play([(private, key)], key, colliding(MAX_KEYS_PER_TAG - 1, private, key)), Secure)
     verdict = play([(private, key)], key, colliding(MAX_KEYS_PER_TAG, private, key))
@@ -147,7 +147,7 @@ def test_of_keys_that_share_a_tag_on_purpose_so_many_are_tried_and_no_more():
 
 
 @pytest.mark.parametrize(("others", "expected"), [(MAX_KEYS_PER_TAG - 1, Secure), (MAX_KEYS_PER_TAG, Indeterminate)])
-def test_of_zone_keys_that_share_a_tag_on_purpose_two_are_tried(others, expected):
+def test_two_zone_keys_with_the_same_tag_are_tried(others, expected):
     (private, signing), zone_key = make_key(), make_key(flags=256)
 
     def collide(zone):
@@ -159,7 +159,7 @@ def test_of_zone_keys_that_share_a_tag_on_purpose_two_are_tried(others, expected
     assert isinstance(play([(private, signing), zone_key], signing, collide), expected)
 
 
-def test_digests_that_match_no_key_are_given_up_on():
+def test_too_many_digests_without_a_key_are_given_up():
     key = make_key()[1]
     true = dns.dnssec.make_ds(ZONE, key, "SHA256")
     wrong = [true.replace(digest=bytes([i]) * 32) for i in range(MAX_CHECKS)]
@@ -170,7 +170,7 @@ def test_digests_that_match_no_key_are_given_up_on():
 
 
 @pytest.mark.parametrize(("count", "expected"), [(MAX_RECORDS, Secure), (MAX_RECORDS + 1, Indeterminate)])
-def test_a_set_of_records_may_be_so_large_and_no_larger(count, expected):
+def test_the_size_of_a_record_set_is_limited(count, expected):
     private, key = make_key()
 
     def fill(zone):
@@ -182,7 +182,7 @@ def test_a_set_of_records_may_be_so_large_and_no_larger(count, expected):
     assert isinstance(play([(private, key)], key, fill), expected)
 
 
-def test_a_zone_with_too_many_keys_is_given_up_on():
+def test_a_zone_with_too_many_keys_is_given_up():
     private, key = make_key()
     verdict = play([(private, key)], key, colliding(MAX_RECORDS, private, key))
     assert verdict == Indeterminate(
@@ -232,7 +232,7 @@ def sign(**changes):
     return signature.replace(**changes)
 
 
-def test_a_few_signatures_are_tried_and_no_more():
+def test_the_number_of_tried_signatures_is_limited():
     broken = [sign(signature=bytes([i]) * 64) for i in range(MAX_SIGNATURES)]
     assert find(*broken[1:], sign()) == (sign(), PUBLIC)
     with pytest.raises(Exceeded, match=f"more than {MAX_SIGNATURES} signatures, and none that was tried holds"):
@@ -252,24 +252,24 @@ def test_a_few_signatures_are_tried_and_no_more():
         ({"signature": b""}, "does not hold"),
     ],
 )
-def test_what_is_wrong_with_a_signature_is_said(changes, said):
+def test_a_failed_signature_has_its_cause(changes, said):
     with pytest.raises(Broken, match=said):
         find(sign(**changes))
 
 
 @pytest.mark.parametrize("at", [NOW - 60, NOW + 60], ids=["first", "last"])
-def test_a_signature_holds_from_its_first_to_its_last_second(at):
+def test_a_signature_is_valid_from_its_first_to_its_last_second(at):
     assert find(sign(), now=at)
 
 
 @pytest.mark.parametrize("at", [NOW - 61 - 5, NOW + 61 + 5], ids=["early", "late"])
-def test_a_clock_may_be_off_by_the_skew_that_is_set_and_no_more(at):
+def test_the_allowed_clock_skew_is_applied(at):
     assert find(sign(), now=at, policy=Policy(skew_seconds=6))
     with pytest.raises(Broken):
         find(sign(), now=at, policy=Policy(skew_seconds=5))
 
 
-def test_times_come_round_after_32_bits():
+def test_times_wrap_around_after_32_bits():
     around = resigned(sign(inception=2**32 - 60, expiration=60))
     for now in (2**32 - 60, 2**32 - 1, 2**32 + 1, 2**32 + 60):
         assert find(around, now=now)
@@ -289,7 +289,7 @@ def resigned(signature):
     return signature.replace(signature=PRIVATE.sign(body))
 
 
-def test_a_signature_of_another_signer_is_not_looked_at():
+def test_a_signature_of_another_signer_is_ignored():
     with pytest.raises(Broken, match="no signature of a known algorithm"):
         find(sign(), signer=ZONE.parent())
 
@@ -304,7 +304,7 @@ def test_a_signature_of_another_signer_is_not_looked_at():
         (".", 0, False),
     ],
 )
-def test_a_signature_of_fewer_labels_than_its_owner_is_a_wildcards(owner, labels, expanded):
+def test_a_signature_with_fewer_labels_than_its_owner_is_of_a_wildcard(owner, labels, expanded):
     assert is_expanded(dns.name.from_text(owner), sign(labels=labels)) is expanded
 
 
@@ -322,12 +322,12 @@ def ds(algorithm, digest_type):
         ([3], True, []),
     ],
 )
-def test_a_digest_of_sha_1_counts_only_where_that_is_set_and_nothing_better_is_there(offered, sha_1, used):
+def test_a_sha_1_digest_is_used_only_if_allowed_and_alone(offered, sha_1, used):
     records = [ds(Algorithm.ED25519, it) for it in offered]
     assert [it.digest_type for it in usable_digests(records, Policy(accept_sha1=sha_1))] == used
 
 
-def test_a_ds_of_an_algorithm_that_is_not_known_makes_no_other_worse():
+def test_a_ds_of_an_unknown_algorithm_does_not_affect_others():
     """Its SHA-256 says nothing of the key that a digest of SHA-1 is for."""
     records = [ds(Algorithm.DSA, 2), ds(Algorithm.ED25519, 1)]
     assert usable_digests(records, Policy(accept_sha1=True)) == records[1:]
@@ -344,7 +344,7 @@ def test_a_ds_of_an_algorithm_that_is_not_known_makes_no_other_worse():
         (b"", 0, Exceeded),
     ],
 )
-def test_a_key_may_be_so_long_and_a_longer_one_is_not_tried(exponent, size, expected):
+def test_the_length_of_a_key_is_limited(exponent, size, expected):
     modulus = b"\xff" * (size - len(exponent))
     key = DnskeyRecord("IN", "DNSKEY", 257, 3, Algorithm.RSASHA256, exponent + modulus)
     signature = sign(algorithm=Algorithm.RSASHA256, key_tag=key.key_id(), signature=modulus)

@@ -78,7 +78,7 @@ def test_a_name_below_no_anchor_is_insecure(ask, tree):
     assert verdict == Insecure(f"no trust anchor is configured for {KEY}. or above", 2**31 - 1, None)
 
 
-def test_a_name_below_a_negative_anchor_is_insecure_and_nothing_is_asked(tree):
+def test_a_name_below_a_negative_anchor_is_insecure_without_a_question(tree):
     """RFC 7646."""
     anchors = TrustAnchors.parse(tree.anchor_text, "sender.example")
 
@@ -95,14 +95,14 @@ def test_an_alias_that_leads_below_a_negative_anchor_is_insecure(ask, hosted):
     assert isinstance(verdict, Insecure)
 
 
-def test_a_negative_anchor_says_nothing_of_what_is_above_it_or_below_an_anchor_below_it(ask, tree):
+def test_a_negative_anchor_does_not_affect_names_above_it_or_below_a_lower_anchor(ask, tree):
     own = f"sender.example. IN DNSKEY {tree.key('sender.example').record}"
     anchors = TrustAnchors.parse(f"{tree.anchor_text}{own}", "example")
     for name, rdtype in ((KEY, TXT), ("example", DS)):
         assert isinstance(validate(dns.name.from_text(name), rdtype, anchors, ask, time.time()), Secure)
 
 
-def test_of_the_name_of_a_negative_anchor_the_zone_above_says_whether_it_has_a_ds(ask, tree):
+def test_the_ds_at_a_negative_anchor_is_proven_by_the_zone_above(ask, tree):
     tree.put("plain.example", "", Mode.UNSIGNED)
     anchors = TrustAnchors.parse(tree.anchor_text, "plain.example")
     assert isinstance(validate(dns.name.from_text("plain.example"), DS, anchors, ask, time.time()), Absent)
@@ -146,7 +146,7 @@ def test_the_name_servers_of_a_signed_zone_do_not_make_it_insecure(judge, meddle
     assert isinstance(judge(ask=meddle(take_away, "sender.example", DS)), Bogus)
 
 
-def test_an_alias_in_a_zone_without_a_ds_is_insecure_wherever_it_leads(judge, tree):
+def test_an_alias_in_a_zone_without_a_ds_is_insecure(judge, tree):
     tree.put("example", "here TXT x")
     tree.put("plain.example", "pk1._domainkey CNAME here.example.", Mode.UNSIGNED)
     assert isinstance(judge("pk1._domainkey.plain.example"), Insecure)
@@ -159,7 +159,7 @@ def test_signatures_in_a_zone_without_a_ds_prove_nothing(judge, tree, meddle, fo
     assert isinstance(judge(name, ask=meddle(forged, name)), Insecure)
 
 
-def test_a_broken_signature_in_the_name_of_the_zone_above_proves_nothing_either(judge, tree, meddle, forge):
+def test_a_broken_signature_in_the_name_of_the_parent_zone_proves_nothing(judge, tree, meddle, forge):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     name = "pk1._domainkey.plain.example"
     forged = answering(*forge(f"{name}. 60 TXT forged", zone="plain.example", signer="example"))
@@ -168,7 +168,7 @@ def test_a_broken_signature_in_the_name_of_the_zone_above_proves_nothing_either(
     assert verdict.why == "plain.example. has no DS record in the zone above it"
 
 
-def test_signatures_that_nobody_can_count_prove_nothing_either(judge, tree, meddle, forge):
+def test_too_many_signatures_in_an_insecure_zone_prove_nothing(judge, tree, meddle, forge):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     name = "pk1._domainkey.plain.example"
     records, [signature] = forge(f"{name}. 60 TXT forged", zone="plain.example", signer="example")
@@ -178,7 +178,7 @@ def test_signatures_that_nobody_can_count_prove_nothing_either(judge, tree, medd
 
 
 @pytest.mark.parametrize(("name", "expected"), [(KEY, Secure), ("pk1._domainkey.plain.example", Insecure)])
-def test_signatures_that_nobody_can_read_are_passed_over(judge, tree, ask, name, expected):
+def test_unreadable_signatures_are_ignored(judge, tree, ask, name, expected):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
 
     def asking(question):
@@ -195,7 +195,7 @@ def test_signatures_that_nobody_can_read_are_passed_over(judge, tree, ask, name,
     assert isinstance(judge(name, ask=asking), expected)
 
 
-def test_what_is_not_signed_is_not_proven_and_may_be_of_any_size(judge, tree):
+def test_unsigned_records_are_insecure_and_may_be_of_any_size(judge, tree):
     tree.put("plain.example", "\n".join(f"many TXT {number}" for number in range(100)), Mode.UNSIGNED)
     assert isinstance(judge("many.plain.example"), Insecure)
 
@@ -208,7 +208,7 @@ def test_below_an_anchor_of_unknown_algorithms_nothing_is_signed(ask, tree):
     assert verdict == Insecure(why, 2**31 - 1, None)
 
 
-def test_the_ad_bit_is_never_believed(judge, tree, meddle):
+def test_the_ad_bit_is_ignored(judge, tree, meddle):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
 
     def say_authentic(message):
@@ -444,7 +444,7 @@ def test_an_unsigned_alias_in_a_signed_zone_is_bogus(judge, meddle, hosted):
     assert verdict == Bogus(f"{name}. CNAME is not signed, but its zone sender.example. is signed")
 
 
-def test_an_alias_to_nothing_is_absent(judge, hosted):
+def test_an_alias_to_a_missing_name_is_absent(judge, hosted):
     verdict = judge("gone.sender.example")
     assert isinstance(verdict, Absent)
     assert verdict.kind == "nxdomain"
@@ -464,7 +464,7 @@ def test_names_below_a_proven_dname_are_looked_up_below_its_target(judge, moved)
     assert verdict.evidence.aliases == (Alias("key.moved.sender.example.", "key.host.test."),)
 
 
-def test_what_a_dname_makes_of_a_name_is_what_counts_and_not_the_cname_beside_it(judge, moved, meddle, tree):
+def test_the_target_of_a_dname_is_used_and_not_the_cname_beside_it(judge, moved, meddle, tree):
     tree.put("attacker.test", "key TXT forged")
 
     def lead_astray(message):
@@ -494,7 +494,7 @@ def test_a_name_that_a_dname_would_make_too_long_has_no_alias(judge, forge, medd
 
 
 @pytest.mark.parametrize("name", ["back.sender.example", "self.sender.example"])
-def test_aliases_in_a_loop_are_said_to_be_one(judge, hosted, name):
+def test_a_loop_of_aliases_is_reported(judge, hosted, name):
     verdict = judge(name)
     assert isinstance(verdict, EndlessAlias)
     assert f"leads back to {name}." in verdict.why
@@ -524,7 +524,7 @@ def test_eight_aliases_made_of_wildcards_are_followed(judge, tree):
         ("sender.nowhere", "nxdomain"),
     ],
 )
-def test_nothing_there_under_a_signed_zone_is_absent(judge, name, kind):
+def test_a_missing_name_in_a_signed_zone_is_absent(judge, name, kind):
     verdict = judge(name)
     assert isinstance(verdict, Absent)
     assert (verdict.kind, verdict.evidence.owner, verdict.evidence.rdtype) == (kind, f"{name}.", "TXT")
@@ -576,7 +576,7 @@ def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, an
     assert isinstance(judge("sender.example", ask=meddle(replace, "sender.example")), Bogus)
 
 
-def test_what_kind_of_absence_it_is_the_proof_says_and_not_the_rcode(judge, meddle):
+def test_the_kind_of_absence_follows_from_the_proof_and_not_from_the_rcode(judge, meddle):
     def lie(message):
         message.set_rcode(dns.rcode.NXDOMAIN)
 
@@ -588,7 +588,7 @@ def test_an_absence_lasts_no_longer_than_the_minimum_of_its_soa(judge, tree):
     assert judge().ttl == 17
 
 
-def test_nothing_there_under_an_unsigned_zone_is_insecure(judge, tree):
+def test_a_missing_name_in_an_unsigned_zone_is_insecure(judge, tree):
     tree.put("plain.example", "", Mode.UNSIGNED)
     assert isinstance(judge("pk1._domainkey.plain.example"), Insecure)
 
@@ -635,7 +635,7 @@ def test_an_absence_that_opt_out_leaves_open_is_insecure(judge, meddle, nsec3):
     assert verdict.why == "none.sender.example. may be in a zone that is delegated unsigned (opt-out)"
 
 
-def test_what_opt_out_leaves_open_is_asked_anew(ask, meddle, nsec3, anchors):
+def test_names_covered_by_opt_out_are_looked_up_again(ask, meddle, nsec3, anchors):
     def change(message):
         message.authority = nsec3(flags=1)
 
@@ -646,7 +646,7 @@ def test_what_opt_out_leaves_open_is_asked_anew(ask, meddle, nsec3, anchors):
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure(judge, meddle, nsec3, beyond):
+def test_a_zone_with_too_many_nsec3_iterations_is_insecure(judge, meddle, nsec3, beyond):
     def change(message):
         message.authority = nsec3(MAX_ITERATIONS + beyond)
 
@@ -662,7 +662,7 @@ def test_a_zone_of_so_many_nsec3_iterations_is_believed_and_of_more_is_insecure(
 # --- bounds --------------------------------------------------------------------------------------------------
 
 
-def test_a_look_up_that_nobody_answers_is_indeterminate(judge, server, resolvers, anchors):
+def test_a_look_up_without_an_answer_is_indeterminate(judge, server, resolvers, anchors):
     server.pause()
     verdict = judge(ask=resolvers.asking(0.2))
     assert isinstance(verdict, Indeterminate)
@@ -670,7 +670,7 @@ def test_a_look_up_that_nobody_answers_is_indeterminate(judge, server, resolvers
     assert "out of time" in verdict.why or "timed out" in verdict.why
 
 
-def test_so_many_questions_are_asked_and_no_more(tree, ask, anchors):
+def test_the_number_of_questions_is_limited(tree, ask, anchors):
     """An unsigned answer at a deep name: each name above it may be that of an unsigned zone, and none says so."""
     questions = []
 
@@ -707,7 +707,7 @@ def test_an_absence_among_thousands_of_other_sets_takes_no_quadratic_time(anchor
     assert isinstance(verdict, Bogus)
 
 
-def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, forge):
+def test_naming_every_parent_as_signer_gains_nothing(judge, meddle, forge):
     """Each may be that of a zone, and is looked into once."""
     questions = []
 
@@ -731,7 +731,7 @@ def test_who_names_every_name_above_as_a_signer_gains_nothing(judge, meddle, for
     assert len(questions) <= 2 * MAX_QUESTIONS
 
 
-def test_so_many_steps_are_taken_and_no_more():
+def test_the_number_of_steps_is_limited():
     """No answer is known that makes a walk take them all."""
     budget = Budget()
     for _ in range(MAX_STEPS):
@@ -740,7 +740,7 @@ def test_so_many_steps_are_taken_and_no_more():
         budget.step()
 
 
-def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle, answer_to):
+def test_zones_above_the_nearest_anchor_have_no_effect(tree, ask, meddle, answer_to):
     """A private zone with an anchor of its own, of which the zone above knows nothing."""
     tree.put("corp.example", "k TXT true")
     anchors = TrustAnchors.parse(f"{tree.anchor_text}corp.example. IN DNSKEY {tree.key('corp.example').record}")
@@ -756,7 +756,7 @@ def test_nobody_above_the_nearest_anchor_has_a_say(tree, ask, meddle, answer_to)
         assert isinstance(validate(name, TXT, anchors, meddle(change, "k.corp.example"), time.time()), Bogus)
 
 
-def test_a_dname_above_the_nearest_anchor_has_no_say(tree, ask, meddle, forge):
+def test_a_dname_above_the_nearest_anchor_has_no_effect(tree, ask, meddle, forge):
     """Whoever is in the way could else make a domain insecure that has an anchor, and its parent take it over."""
     tree.put("corp.example", "k TXT true")
     tree.put("plain.example", "", Mode.UNSIGNED)
@@ -784,7 +784,7 @@ def test_a_dname_above_the_nearest_anchor_has_no_say(tree, ask, meddle, forge):
         assert isinstance(validate(dns.name.from_text(name), TXT, trusted, meddled, time.time()), Bogus)
 
 
-def test_a_dname_of_others_in_an_answer_is_passed_over(judge, tree, meddle):
+def test_a_dname_of_another_zone_in_an_answer_is_ignored(judge, tree, meddle):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
 
     def add(message):
@@ -800,7 +800,7 @@ def test_a_verdict_lasts_no_longer_than_the_ttl_of_a_signature(judge, meddle):
     assert judge(ask=meddle(shorten, KEY)).ttl == 7
 
 
-def test_denials_of_others_in_an_answer_are_passed_over(judge, meddle):
+def test_denials_of_other_zones_in_an_answer_are_ignored(judge, meddle):
     def add(message):
         owner = f"{'0' * 32}.other.test."
         others = [f"1 0 0 - {number:032} A" for number in range(MAX_RECORDS + 1)]
@@ -810,7 +810,7 @@ def test_denials_of_others_in_an_answer_are_passed_over(judge, meddle):
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_so_many_zones_may_be_said_to_have_signed_and_no_more(judge, meddle, tree, beyond):
+def test_the_number_of_signers_is_limited(judge, meddle, tree, beyond):
     """One of them has, and is one."""
     name = dns.name.from_text("a.b.c.d.e.sender.example")
     tree.put("sender.example", "a.b.c.d.e TXT true")
@@ -824,7 +824,7 @@ def test_so_many_zones_may_be_said_to_have_signed_and_no_more(judge, meddle, tre
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_so_many_denials_are_looked_at_and_no_more(judge, meddle, forge, beyond):
+def test_the_number_of_denials_is_limited(judge, meddle, forge, beyond):
     name = "pk9._domainkey.sender.example"
 
     def add(message):
@@ -877,7 +877,7 @@ def test_damaged_answers_end_in_a_verdict_and_never_prove_anything_untrue(record
             assert verdict.ttl <= 300
 
 
-def test_records_of_other_names_and_types_in_an_answer_are_passed_over(judge, meddle, forge):
+def test_records_of_other_names_and_types_in_an_answer_are_ignored(judge, meddle, forge):
     def add(message):
         message.answer = [
             *forge("other.sender.example. 60 TXT other"),
@@ -890,7 +890,7 @@ def test_records_of_other_names_and_types_in_an_answer_are_passed_over(judge, me
     assert verdict.records[0].strings == (b"v=DKIM1; k=ed25519; ", b"p=abc")
 
 
-def test_records_of_another_class_in_an_answer_are_passed_over(judge, meddle):
+def test_records_of_another_class_in_an_answer_are_ignored(judge, meddle):
     def add(message):
         message.answer.insert(0, dns.rrset.from_text(f"{KEY}.", 60, "CH", "TXT", "chaos"))
 
@@ -908,7 +908,7 @@ def test_the_signatures_of_an_answer_may_come_before_its_records(judge, meddle):
 # --- from asyncio ----------------------------------------------------------------------------------------------
 
 
-def test_look_ups_of_asyncio_go_on_at_once_in_threads(ask, judge):
+def test_asyncio_look_ups_run_in_parallel_threads(ask, judge):
     """Each waits in its first question until the others have asked, too."""
     names = (KEY, "none.sender.example", "pk1.wild.sender.example")
     meeting = threading.Barrier(len(names))

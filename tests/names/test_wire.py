@@ -45,18 +45,18 @@ def test_an_answer_to_the_query_is_read():
     assert read_answer(query, response(query).to_wire()) is not None
 
 
-def test_an_answer_with_another_id_is_none():
+def test_an_answer_with_another_id_is_ignored():
     query = make_query(QUESTION)
     assert read_answer(query, response(query, id=query.id ^ 1).to_wire()) is None
 
 
-def test_an_answer_to_another_question_is_none():
+def test_an_answer_to_another_question_is_ignored():
     query = make_query(QUESTION)
     for other in (Question(QUESTION.name, A), Question(dns.name.from_text("other.example"), TXT)):
         assert read_answer(query, response(make_query(other), id=query.id).to_wire()) is None
 
 
-def test_a_query_sent_back_is_no_answer():
+def test_a_query_sent_back_is_not_an_answer():
     query = make_query(QUESTION)
     assert read_answer(query, query.to_wire()) is None
 
@@ -78,12 +78,12 @@ def test_only_a_failure_need_not_repeat_the_question(rcode):
 
 
 @given(st.binary(max_size=300))
-def test_random_bytes_are_no_answer(wire):
+def test_random_bytes_are_not_an_answer(wire):
     assert read_answer(make_query(QUESTION), wire) is None
 
 
 @given(st.data())
-def test_a_damaged_answer_is_read_or_is_none(data):
+def test_a_damaged_answer_is_read_or_ignored(data):
     query = make_query(QUESTION)
     message = response(query)
     message.answer = [dns.rrset.from_text(QUESTION.name, 60, "IN", "TXT", '"v=DKIM1; p=abc" "def"')]

@@ -36,14 +36,14 @@ def denials(number, until=NOW + 10, windows=1):
     return ProvenDenials(dns.name.from_text("example"), (), {owner: record}, {}, None, until)
 
 
-def test_a_zone_is_remembered_by_any_spelling_until_it_ends():
+def test_a_zone_is_remembered_in_any_spelling_until_it_expires():
     known = KnownZones()
     known.put(name(1), zone(), NOW)
     assert known.get(dns.name.from_text("Z1.EXAMPLE"), NOW) == zone()
     assert known.get(name(1), NOW + 1) is None
 
 
-def test_so_many_zones_are_remembered_and_no_more():
+def test_the_number_of_remembered_zones_is_limited():
     known = KnownZones(most=2)
     for number in (1, 2):
         known.put(name(number), zone(), NOW)
@@ -54,7 +54,7 @@ def test_so_many_zones_are_remembered_and_no_more():
     assert known.get(name(2), NOW) is None, "the one used longest ago leaves"
 
 
-def test_zones_are_remembered_as_long_as_their_keys_are_not_too_large_together():
+def test_the_total_size_of_remembered_keys_is_limited():
     known = KnownZones(most_bytes=5_000)
     for number in range(3):
         known.put(name(number), zone(key_bytes=1_500), NOW)
@@ -79,7 +79,7 @@ def test_a_broken_zone_is_remembered_for_a_minute():
     assert known.end(name(1), 1, NOW + MAX_ABSENT_SECONDS) is None
 
 
-def test_of_zones_that_no_chain_leads_on_from_the_highest_below_an_anchor_counts():
+def test_the_highest_zone_without_a_chain_below_an_anchor_is_used():
     known, below = KnownZones(), dns.name.from_text("a.b.z1.example")
     known.put_broken(name(1), BrokenZone("upper", ()), NOW)
     known.put_broken(below.parent(), BrokenZone("lower", ()), NOW)
@@ -98,7 +98,7 @@ def test_the_lowest_zone_above_a_name_is_found():
     assert known.depth(name(1), NOW + 1) == 0
 
 
-def test_denials_are_remembered_for_a_minute_at_most_each():
+def test_each_denial_is_remembered_for_a_minute_at_most():
     known = KnownZones()
     known.put_denials(denials(1, until=NOW + 5), TXT, NOW)
     known.put_denials(denials(2, until=NOW + 1_000), TXT, NOW)
@@ -108,7 +108,7 @@ def test_denials_are_remembered_for_a_minute_at_most_each():
     assert known.denials(example, TXT, NOW + MAX_ABSENT_SECONDS) == []
 
 
-def test_so_many_denials_of_a_zone_are_remembered_and_no_more():
+def test_the_number_of_remembered_denials_of_a_zone_is_limited():
     known = KnownZones()
     for number in range(MOST_DENIALS + 1):
         known.put_denials(denials(number), TXT, NOW)
@@ -116,14 +116,14 @@ def test_so_many_denials_of_a_zone_are_remembered_and_no_more():
     assert [it.owners for it in kept] == [{str(name(number))} for number in range(MOST_DENIALS, 0, -1)]
 
 
-def test_what_a_zone_denies_anew_takes_the_place_of_what_it_denied():
+def test_a_newer_denial_replaces_the_older_one():
     known = KnownZones()
     known.put_denials(denials(1, until=NOW + 5), TXT, NOW)
     known.put_denials(denials(1, until=NOW + 9), TXT, NOW)
     assert known.denials(dns.name.from_text("example"), TXT, NOW) == [denials(1, until=NOW + 9)]
 
 
-def test_denials_are_remembered_as_long_as_they_are_not_too_large_together():
+def test_the_total_size_of_remembered_denials_is_limited():
     known = KnownZones(most_bytes=20_000)
     for number in range(3):
         known.put_denials(replace(denials(number, windows=45), signer=name(number)), TXT, NOW)
@@ -162,7 +162,7 @@ def test_a_remembered_denial_has_the_evidence_and_the_end_of_the_first(judge_kno
     assert second.evidence.owner == "noon.sender.example."
 
 
-def test_what_is_there_is_found_among_remembered_denials(judge_knowing, tree):
+def test_an_existing_name_is_found_among_remembered_denials(judge_knowing, tree):
     tree.put("sender.example", "\n".join([*(f"k{i} TXT x" for i in range(9)), "*.wild TXT any", "deep.er TXT x"]))
     tree.put("sub.sender.example", "k TXT x")
     there = [*(f"k{i}" for i in range(9)), "x.wild", "deep.er", "k.sub"]
@@ -185,7 +185,7 @@ def test_a_denial_is_not_remembered_of_other_types(judge_knowing, questions):
     assert questions == ["sender.example. MX"]
 
 
-def test_of_an_answer_only_those_records_are_remembered_that_deny_something(anchors, tree, ask):
+def test_only_records_that_deny_something_are_remembered(anchors, tree, ask):
     tree.put("sender.example", "\n".join(f"k{number} TXT x" for number in range(9)))
     zone, known = tree.zones()[dns.name.from_text("sender.example")], KnownZones()
 
@@ -202,7 +202,7 @@ def test_of_an_answer_only_those_records_are_remembered_that_deny_something(anch
     assert answer_to.owners == {"k0.sender.example.", "sender.example."}
 
 
-def test_what_is_remembered_leaves_enough_hashes_to_prove_what_is_not_there(anchors, tree, ask, meddle, forge):
+def test_remembered_denials_leave_enough_hashes_for_a_proof(anchors, tree, ask, meddle, forge):
     """Strangers who make up names in a zone of many iterations, which changes its salt now and then."""
     known, now, zone = KnownZones(), time.time(), dns.name.from_text("sender.example")
     for number in range(MOST_DENIALS):
@@ -219,7 +219,7 @@ def test_what_is_remembered_leaves_enough_hashes_to_prove_what_is_not_there(anch
     assert isinstance(verdict, Absent)
 
 
-def test_below_a_delegation_without_ds_nothing_is_asked(judge_knowing, tree, questions):
+def test_a_name_below_a_delegation_without_ds_needs_no_question(judge_knowing, tree, questions):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     first = judge_knowing("pk1._domainkey.plain.example")
     assert isinstance(first, Insecure)
@@ -229,7 +229,7 @@ def test_below_a_delegation_without_ds_nothing_is_asked(judge_knowing, tree, que
     assert isinstance(judge_knowing("plain.example", DS), Absent), "which the zone above knows"
 
 
-def test_an_anchor_of_its_own_goes_before_a_delegation_without_ds(judge_knowing, tree):
+def test_an_anchor_overrides_a_delegation_without_ds(judge_knowing, tree):
     tree.put("plain.example", "k TXT x", Mode.UNSIGNED)
     tree.put("corp.plain.example", "k TXT x")
     assert isinstance(judge_knowing("k.plain.example"), Insecure)

@@ -41,7 +41,7 @@ OURS = [
 
 
 @pytest.mark.parametrize(("code", "status"), PASSING)
-def test_throttling_and_their_5xx_mean_not_now(code: str, status: int, clients: Clients) -> None:
+def test_throttling_and_5xx_of_aws_are_temporary(code: str, status: int, clients: Clients) -> None:
     s3 = clients.s3
     with Stubber(s3) as stub:
         stub.add_client_error("put_object", code, http_status_code=status)
@@ -51,7 +51,7 @@ def test_throttling_and_their_5xx_mean_not_now(code: str, status: int, clients: 
 
 
 @pytest.mark.parametrize(("code", "status"), OURS)
-def test_what_is_our_own_mistake_passes_through(code: str, status: int, clients: Clients) -> None:
+def test_our_own_mistakes_are_raised_unchanged(code: str, status: int, clients: Clients) -> None:
     s3 = clients.s3
     with Stubber(s3) as stub:
         stub.add_client_error("get_object", code, http_status_code=status)
@@ -70,17 +70,17 @@ def test_what_is_our_own_mistake_passes_through(code: str, status: int, clients:
         IncompleteReadError(actual_bytes=1, expected_bytes=2),
     ],
 )
-def test_time_outs_and_broken_connections_mean_not_now(fault: Exception) -> None:
+def test_timeouts_and_broken_connections_are_temporary(fault: Exception) -> None:
     with pytest.raises(NotNowError), passing_faults():
         raise fault
 
 
-def test_missing_credentials_do_not_pass_by_themselves() -> None:
+def test_missing_credentials_are_not_temporary() -> None:
     with pytest.raises(NoCredentialsError), passing_faults():
         raise NoCredentialsError
 
 
-def test_an_answer_cut_short_means_not_now(clients: Clients) -> None:
+def test_a_truncated_response_is_temporary(clients: Clients) -> None:
     s3 = clients.s3
     with Stubber(s3) as stub:
         stub.add_response("get_object", {"Body": StreamingBody(io.BytesIO(b"12"), 5)})

@@ -207,7 +207,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(address: str) -> None:
+def test_a_name_with_a_private_address_is_refused(address: str) -> None:
     assert not is_public(ip_address(address))
     error = failure(lambda: HttpsClient(lambda _: [address]).get(f"https://{HOST}/", accept="*/*"))
     assert error.detail == f"{HOST} has no public address"
@@ -220,7 +220,7 @@ def test_public_addresses_are_public_in_every_form(address: str) -> None:
     assert is_public(ip_address(address))
 
 
-def test_nothing_is_connected_to_where_the_address_is_private(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_no_connection_is_made_to_a_private_address(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(ok(b"secret"))) as server:
         ours = client(server.port, ca_file, allow_private=False)
         failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
@@ -252,7 +252,7 @@ def test_only_the_public_ones_of_several_addresses_are_tried(ca_file, monkeypatc
     assert connected == ["8.8.8.8", "2606:4700::1111"]
 
 
-def test_the_address_connected_to_is_what_counts(serve, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_connected_address_is_checked(serve, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     connected: list[str] = []
     connecting_elsewhere(monkeypatch, connected)
     with serve(answering(ok(b"secret"))) as server:
@@ -262,7 +262,7 @@ def test_the_address_connected_to_is_what_counts(serve, ca_file, monkeypatch) ->
     assert server.requests == []
 
 
-def test_a_name_is_looked_up_once_so_that_it_cannot_change_its_mind(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_a_name_is_looked_up_once_against_dns_rebinding(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     looked_up: list[str] = []
 
     def resolve(name: str) -> Sequence[str]:
@@ -274,14 +274,14 @@ def test_a_name_is_looked_up_once_so_that_it_cannot_change_its_mind(serve, ca_fi
     assert looked_up == [HOST]
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_the_next_address_is_tried_when_one_does_not_answer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(ok(b"hello"))) as server:  # it listens on 127.0.0.1 only
         ours = client(server.port, ca_file, resolve=lambda _: ["127.0.0.2", "127.0.0.1"])
         assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
 
 
 @pytest.mark.parametrize("closed", [MAX_ADDRESSES - 1, MAX_ADDRESSES])
-def test_so_many_addresses_of_a_host_are_tried_and_no_more(serve, ca_file, closed) -> None:  # type: ignore[no-untyped-def]
+def test_the_number_of_tried_addresses_is_limited(serve, ca_file, closed) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(ok(b"hello"))) as server:
         at = [*(f"127.0.0.{number}" for number in range(2, 2 + closed)), "127.0.0.1"]
         ours = client(server.port, ca_file, resolve=lambda _: at)
@@ -291,14 +291,14 @@ def test_so_many_addresses_of_a_host_are_tried_and_no_more(serve, ca_file, close
             assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
 
 
-def test_a_url_may_be_so_long_and_no_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_the_length_of_a_url_is_limited(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     longest = f"https://{HOST}/".ljust(MAX_URL_CHARACTERS, "x")
     with serve(answering(ok(b"hello"))) as server:
         assert client(server.port, ca_file).get(longest, accept="*/*").body == b"hello"
     assert "too many" in failure(lambda: HttpsClient(lambda _: []).get(longest + "x", accept="*/*")).detail
 
 
-def test_a_host_that_does_not_exist_is_told_apart() -> None:
+def test_a_host_that_does_not_exist_has_its_own_reason() -> None:
     error = failure(lambda: HttpsClient(lambda _: []).get(f"https://{HOST}/", accept="*/*"))
     assert isinstance(error, NoSuchHostError)
 
@@ -322,7 +322,7 @@ def test_host_names_can_be_reached(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["a.1b", "127.0x1", "127.0.0.1", "example", "a.example.", ""])
-def test_addresses_in_disguise_and_what_is_no_host_name_cannot(host: str) -> None:
+def test_disguised_addresses_and_invalid_host_names_are_refused(host: str) -> None:
     assert not can_be_reached(host)
 
 
@@ -362,7 +362,7 @@ def test_addresses_in_disguise_and_what_is_no_host_name_cannot(host: str) -> Non
         "https://a.example/" + "x" * 3000,
     ],
 )
-def test_a_url_that_is_no_plain_https_url_of_a_host_name_is_refused(url: str) -> None:
+def test_only_plain_https_urls_with_a_host_name_are_accepted(url: str) -> None:
     looked_up: list[str] = []
 
     def resolve(name: str) -> Sequence[str]:
@@ -375,7 +375,7 @@ def test_a_url_that_is_no_plain_https_url_of_a_host_name_is_refused(url: str) ->
     assert looked_up == []
 
 
-def test_ip_literals_are_taken_where_private_addresses_are(authority, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_ip_literals_are_accepted_if_private_addresses_are(authority, ca_file) -> None:  # type: ignore[no-untyped-def]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     server = Server(context, answering(ok(b"hello")))
@@ -411,7 +411,7 @@ def endless(tls: ssl.SSLSocket, _: bytes) -> None:
         tls.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
 
 
-def test_an_answer_may_be_so_long_and_no_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_the_length_of_a_response_is_limited(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     longest = b"x" * MAX_RESPONSE_BYTES
     with serve(answering(ok(longest))) as server:
         assert client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*").body == longest
@@ -421,7 +421,7 @@ def test_an_answer_may_be_so_long_and_no_longer(serve, ca_file) -> None:  # type
 
 
 @pytest.mark.parametrize("handler", [answering(ok(b"x" * 1001)), endless], ids=["with a length", "endless"])
-def test_an_answer_over_the_size_that_the_caller_says_is_cut_off(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
+def test_a_response_over_the_callers_limit_is_cut_off(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
     with serve(handler) as server:
         ours = client(server.port, ca_file, max_response_bytes=1000)
         error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
@@ -449,7 +449,7 @@ def dripping(head: bytes, drop: bytes) -> Handler:
     ],
     ids=["silence", "head", "interim answers", "body", "chunks"],
 )
-def test_an_answer_that_drips_ends_with_the_time_allowed(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
+def test_a_slow_response_is_ended_at_the_deadline(serve, ca_file, handler: Handler) -> None:  # type: ignore[no-untyped-def]
     with serve(handler) as server:
         ours = client(server.port, ca_file, total_timeout=0.5)
         error = failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
@@ -463,7 +463,7 @@ def drip_to_the_end(tls: ssl.SSLSocket, _: bytes) -> None:
 
 
 @pytest.mark.parametrize("total_timeout", [PATIENCE, 0.5])
-def test_an_answer_that_drips_is_taken_if_it_ends_in_the_time_allowed(serve, ca_file, total_timeout: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_slow_response_is_accepted_if_it_ends_before_the_deadline(serve, ca_file, total_timeout: float) -> None:  # type: ignore[no-untyped-def]
     with serve(drip_to_the_end) as server:
         ours = client(server.port, ca_file, total_timeout=total_timeout)
         if total_timeout > 1:
@@ -482,7 +482,7 @@ class Hesitant(ssl.SSLContext):
 
 
 @pytest.mark.parametrize("connect_timeout", [PATIENCE, 0.2])
-def test_a_server_has_the_time_to_connect_to_shake_hands(authority, ca_file, connect_timeout: float) -> None:  # type: ignore[no-untyped-def]
+def test_the_tls_handshake_has_the_connect_timeout(authority, ca_file, connect_timeout: float) -> None:  # type: ignore[no-untyped-def]
     context = Hesitant(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(HOST).configure_cert(context)
     server = Server(context, answering(ok(b"hello")))
@@ -497,7 +497,7 @@ def test_a_server_has_the_time_to_connect_to_shake_hands(authority, ca_file, con
         server.close()
 
 
-def test_nobody_there_is_no_connection(ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_a_closed_port_is_a_temporary_error(ca_file) -> None:  # type: ignore[no-untyped-def]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     error = failure(lambda: client(port, ca_file).get(f"https://{HOST}/", accept="*/*"))
@@ -513,12 +513,12 @@ def test_nobody_there_is_no_connection(ca_file) -> None:  # type: ignore[no-unty
         b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
     ],
 )
-def test_what_is_no_http_is_an_outbound_failure(serve, ca_file, answer: bytes) -> None:  # type: ignore[no-untyped-def]
+def test_an_invalid_http_response_is_an_outbound_failure(serve, ca_file, answer: bytes) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(answer)) as server:
         failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
 
 
-def test_an_answers_head_may_be_so_long_and_but_one_read_longer(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_the_length_of_a_response_head_is_limited(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     most, one_read = httpcore.HTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE, httpcore.HTTP11Connection.READ_NUM_BYTES
 
     def head_of(length: int) -> bytes:
@@ -530,7 +530,7 @@ def test_an_answers_head_may_be_so_long_and_but_one_read_longer(serve, ca_file) 
         failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
 
 
-def test_a_compressed_answer_is_not_taken(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+def test_a_compressed_response_is_refused(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
     with serve(answering(ok(b"xxx", b"Content-Encoding: gzip"))) as server:
         error = failure(lambda: client(server.port, ca_file).get(f"https://{HOST}/", accept="*/*"))
     assert "compressed" in error.detail

@@ -48,11 +48,11 @@ def slow() -> Iterator[Slow]:
     registry.let_go.set()
 
 
-def test_what_comes_in_time_is_answered(pool: ThreadPoolExecutor) -> None:
+def test_a_result_in_time_is_returned(pool: ThreadPoolExecutor) -> None:
     assert TimeBox(pool, LONG).call(lambda: "found") == "found"
 
 
-def test_why_there_is_nothing_is_answered_as_well(pool: ThreadPoolExecutor) -> None:
+def test_an_error_in_time_is_raised(pool: ThreadPoolExecutor) -> None:
     def refuses() -> str:
         raise TheirError(PROFILE_UNKNOWN)
 
@@ -61,7 +61,7 @@ def test_why_there_is_nothing_is_answered_as_well(pool: ThreadPoolExecutor) -> N
     assert caught.value.reason is PROFILE_UNKNOWN
 
 
-def test_what_takes_too_long_is_to_be_asked_for_again(pool: ThreadPoolExecutor, slow: Slow) -> None:
+def test_a_look_up_that_takes_too_long_is_a_temporary_error(pool: ThreadPoolExecutor, slow: Slow) -> None:
     with pytest.raises(NotNowError) as caught:
         TimeBox(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
     assert caught.value.reason is PROFILE_LOOKUP_FAILED
@@ -70,7 +70,7 @@ def test_what_takes_too_long_is_to_be_asked_for_again(pool: ThreadPoolExecutor, 
     assert TimeBox(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
 
 
-def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:
+def test_waiting_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:
     pool.submit(slow.text, ALICE, PROFILE_KEY)
     with pytest.raises(NotNowError) as caught:
         TimeBox(pool, SHORT).call(lambda: "at once, if there were a thread")
@@ -78,7 +78,7 @@ def test_the_wait_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> N
 
 
 @pytest.mark.parametrize("hanging", [LOOK_UPS - 1, LOOK_UPS])
-def test_so_many_look_ups_run_at_once_and_the_next_waits(slow: Slow, hanging: int) -> None:
+def test_the_number_of_parallel_look_ups_is_limited(slow: Slow, hanging: int) -> None:
     with ThreadPoolExecutor(LOOK_UPS) as pool:
         for _ in range(hanging):
             pool.submit(slow.text, ALICE, PROFILE_KEY)
@@ -90,7 +90,7 @@ def test_so_many_look_ups_run_at_once_and_the_next_waits(slow: Slow, hanging: in
         slow.let_go.set()
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun(pool: ThreadPoolExecutor, slow: Slow) -> None:
+def test_an_abandoned_look_up_is_not_started(pool: ThreadPoolExecutor, slow: Slow) -> None:
     hanging = pool.submit(slow.text, ALICE, PROFILE_KEY)
     begun: list[int] = []
     for number in range(3):
@@ -101,7 +101,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(pool: ThreadPoolExecutor, s
     assert TimeBox(pool, LONG).call(lambda: list(begun)) == []
 
 
-def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecutor, slow: Slow) -> None:
+def test_a_late_result_is_available_to_the_next_request(pool: ThreadPoolExecutor, slow: Slow) -> None:
     profiles = Profiles(slow, lambda: 0.0)
     with pytest.raises(NotNowError):
         TimeBox(pool, SHORT).call(lambda: profiles.user(ALICE))
@@ -112,7 +112,7 @@ def test_what_came_too_late_is_there_for_the_next_who_asks(pool: ThreadPoolExecu
     assert slow.looked_up == [ALICE]
 
 
-def test_the_door_says_unavailable_and_takes_the_same_envelope_later(
+def test_the_inbox_answers_unavailable_and_accepts_the_envelope_later(
     stack: PipelineStack, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = DeliveryService(stack, registry=slow)  # type: ignore[arg-type]

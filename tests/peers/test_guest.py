@@ -28,7 +28,7 @@ def error(fake_network, statement, imports="socket"):
 
 @pytest.mark.parametrize("server", ["1.1.1.1", "2606:4700:4700::1111"])
 @pytest.mark.parametrize("tcp", [False, True])
-def test_port_53_of_any_address_is_the_towns_dns(fake_network, server, tcp):
+def test_port_53_of_any_address_is_the_fake_dns(fake_network, server, tcp):
     if ":" in server and not _has_ipv6():
         pytest.skip("this machine has no IPv6")
     script = f"""
@@ -49,7 +49,7 @@ def _has_ipv6():
     return True
 
 
-def test_the_systems_resolver_is_the_towns_dns(fake_network):
+def test_the_systems_resolver_is_the_fake_dns(fake_network):
     resolver = "dns.resolver.Resolver()"
     assert result(fake_network, f"[str(n) for n in {resolver}.nameservers]", "dns.resolver") == ["127.0.0.1"]
     assert (
@@ -59,7 +59,7 @@ def test_the_systems_resolver_is_the_towns_dns(fake_network):
     assert result(fake_network, "list(open('/etc/resolv.conf', 'rb').read())") == list(b"nameserver 127.0.0.1\n")
 
 
-def test_names_have_the_addresses_that_the_towns_dns_says(fake_network):
+def test_names_have_the_addresses_of_the_fake_dns(fake_network):
     addresses = "sorted({entry[4][0] for entry in socket.getaddrinfo(NAME, 443)})"
     assert result(fake_network, addresses.replace("NAME", "'signed.example'")) == ["192.0.2.1", "192.0.2.2"]
     assert result(fake_network, addresses.replace("NAME", "b'localhost'")) == ["127.0.0.1"]
@@ -70,7 +70,7 @@ def test_names_have_the_addresses_that_the_towns_dns_says(fake_network):
     ("name", "number"),
     [("nobody.example", "EAI_NONAME"), (f"{'x' * 64}.example", "EAI_NONAME"), ("bogus.example", "EAI_AGAIN")],
 )
-def test_a_name_without_an_address_in_the_town_has_none(fake_network, name, number):
+def test_a_name_without_an_address_in_the_fake_dns_has_none(fake_network, name, number):
     script = f"""
 import socket
 try:
@@ -109,11 +109,11 @@ peer = sock.getpeername()
 
 
 @pytest.mark.parametrize("way", CONNECTING)
-def test_port_443_of_any_address_is_the_door(fake_network, way):
+def test_port_443_of_any_address_is_the_recording_inbox(fake_network, way):
     assert fake_network.run(CONNECTING[way] + "\nprint(peer[1])") == fake_network.inbox.server_port
 
 
-def test_the_towns_ca_is_trusted_and_no_other(fake_network):
+def test_only_the_test_ca_is_trusted(fake_network):
     assert result(fake_network, "len(ssl.create_default_context().get_ca_certs())", "ssl") == 1
     said = error(fake_network, "urllib.request.urlopen('https://signed.example/')", "urllib.request")
     assert "CERTIFICATE_VERIFY_FAILED" in said  # the inbox has a certificate for another host
@@ -131,7 +131,7 @@ def test_the_towns_ca_is_trusted_and_no_other(fake_network):
         "socket.socket(socket.AF_UNIX).connect('/run/anything')",
     ],
 )
-def test_nothing_but_loopback_can_be_reached(fake_network, attempt):
+def test_only_loopback_can_be_reached(fake_network, attempt):
     said = error(fake_network, attempt)
     assert said.startswith("PermissionError")
     assert "it is kept on loopback" in said
@@ -153,11 +153,11 @@ def test_no_name_is_looked_up_elsewhere(fake_network, attempt):
 @pytest.mark.parametrize(
     "attempt", ["os.system('true')", "os.execv('/bin/true', ['true'])", "subprocess.run(['true'])"]
 )
-def test_no_process_is_started_that_would_not_be_held(fake_network, attempt):
+def test_no_process_without_these_restrictions_can_be_started(fake_network, attempt):
     assert error(fake_network, attempt, "os, subprocess").startswith("PermissionError")
 
 
-def test_a_forked_child_is_held_as_well(fake_network):
+def test_a_forked_child_has_the_same_restrictions(fake_network):
     script = """
 import os, socket
 if os.fork() == 0:
@@ -171,13 +171,13 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
     assert fake_network.run(script) == 7
 
 
-def test_loopback_itself_is_open(fake_network):
+def test_loopback_can_be_reached(fake_network):
     assert result(
         fake_network, f"socket.create_connection(('localhost', {fake_network.inbox.server_port})).getpeername()[1]"
     )
 
 
-def test_a_program_sees_itself_as_python_would_show_it(fake_network, tmp_path):
+def test_a_program_has_the_usual_name_and_arguments(fake_network, tmp_path):
     (tmp_path / "beside.py").write_text("value = 'imported'")
     script = tmp_path / "program.py"
     script.write_text(
@@ -192,7 +192,7 @@ def test_a_program_sees_itself_as_python_would_show_it(fake_network, tmp_path):
     assert not [name for name in environment if "PROXY" in name.upper() or name.startswith("AWS")]
 
 
-def test_a_program_that_does_not_end_is_ended(fake_network):
+def test_a_program_that_does_not_end_is_killed(fake_network):
     with pytest.raises(subprocess.TimeoutExpired):
         run_guest("while True: pass", **fake_network.where, seconds=0.5)
 

@@ -103,7 +103,7 @@ def draft(**changes):
     return Draft(**{**{name: getattr(basis, name) for name in Draft.__slots__}, **changes})
 
 
-def test_its_files_are_as_they_were_published():
+def test_its_files_are_unchanged():
     distribution = importlib.metadata.distribution("pollyweb")
     assert distribution.version == "1.0.96"
     hashed = [file for file in distribution.files if file.hash]
@@ -135,7 +135,7 @@ def accepted(fake_network):
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_what_it_sends_is_good_at_the_door_and_by_a_key_found_and_proven(fake_network, accepted, name):
+def test_its_messages_are_accepted_and_verified_by_a_proven_key(fake_network, accepted, name):
     answer, body = accepted[name]
     assert answer == {"Status": "Queued"}
     wallet = ACCEPTED[name].get("as") == "wallet"
@@ -154,7 +154,7 @@ def test_it_posts_to_the_host_and_path_of_its_dialect(fake_network):
     )
 
 
-def test_a_byte_changed_on_the_way_is_noticed(fake_network):
+def test_a_byte_changed_on_the_way_is_detected(fake_network):
     _, body = send(fake_network, {"one": {"Body": {"Text": "hello"}}})["one"]
     with pytest.raises(TheirError) as caught:
         fake_network.judge(body.replace(b"hello", b"hullo"))
@@ -191,7 +191,7 @@ def refused(fake_network):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_it_sends_and_we_refuse(fake_network, refused, name):
+def test_its_messages_that_we_refuse(fake_network, refused, name):
     answer, body = refused[name]
     assert answer == {"Status": "Queued"}
     with pytest.raises(TheirError) as caught:
@@ -199,7 +199,7 @@ def test_what_it_sends_and_we_refuse(fake_network, refused, name):
     assert caught.value.reason is REFUSED[name][1]
 
 
-def test_what_we_refuse_is_documented_row_by_row():
+def test_the_messages_that_we_refuse_are_documented():
     section = DOCS.read_text(encoding="utf-8").partition("### What it sends")[2].partition("### ")[0]
     rows = [line.split(" | ")[:2] for line in section.splitlines() if line.startswith("| ")][1:]
     assert rows == [[f"| {name}", f"`{reason}`"] for name, (_, reason) in REFUSED.items()]
@@ -217,7 +217,7 @@ def test_its_request_for_a_manifest_is_anonymous_and_unsigned(fake_network):
     assert caught.value.reason is WRONG_SHAPE
 
 
-def test_what_it_refuses_to_send_itself(fake_network):
+def test_messages_that_it_refuses_to_send(fake_network):
     said = send(fake_network, {"to": {"To": str(uuid.uuid4())}, "schema": {"Schema": "nlweb.org/MSG:1.0"}})
     assert said["to"] == ("MsgValidationError: To must be a domain string to send", None)
     assert said["schema"] == ("MsgValidationError: Unsupported schema: nlweb.org/MSG:1.0", None)
@@ -237,7 +237,7 @@ def polly(fake_network, sender=SENDER):
     )
 
 
-def test_one_call_sends_one_message_and_tells_what_was_sent_and_answered(fake_network):
+def test_one_call_sends_one_message_and_returns_it_with_the_response(fake_network):
     fake_network.inbox.posted.clear()
     sent = polly(fake_network)
     (posted,) = fake_network.inbox.posted
@@ -245,7 +245,7 @@ def test_one_call_sends_one_message_and_tells_what_was_sent_and_answered(fake_ne
     assert fake_network.judge(posted.body).body == {"Text": "Hello from 2026"}
 
 
-def test_a_refusal_is_told_with_its_status(fake_network, monkeypatch):
+def test_a_refusal_is_returned_with_its_status(fake_network, monkeypatch):
     monkeypatch.setattr(fake_network.inbox, "answer", (421, {"reason": "NotOurs"}))
     assert polly(fake_network)[1:] == (421, {"reason": "NotOurs"})
 
@@ -261,7 +261,7 @@ def test_it_does_not_send_for_a_domain_whose_key_it_cannot_trust(fake_network, s
 # --- as a verifier -------------------------------------------------------------------------------------------
 
 
-def test_what_we_sign_passes_its_verification_with_its_own_look_up(fake_network):
+def test_our_messages_pass_its_verification(fake_network):
     feedback = body_of(SENDER, str(uuid.uuid4()), SIGNATURE_INVALID)
     read_feedback(feedback)
     envelopes = {
@@ -275,7 +275,7 @@ def test_what_we_sign_passes_its_verification_with_its_own_look_up(fake_network)
     assert fake_network.dns.queries[f"pw1._domainkey.pw.{SENDER}.", "TXT"] == before + 3
 
 
-def test_what_somebody_else_signed_or_changed_does_not(fake_network):
+def test_forged_and_changed_messages_do_not_pass_its_verification(fake_network):
     changed = sign(draft(body={"Text": "hello"}), KEY)
     changed["Body"] = {"Text": "hullo"}
     envelopes = {"forged": sign(draft(), PrivateKey.generate("ed25519")), "changed": changed}
@@ -285,13 +285,13 @@ def test_what_somebody_else_signed_or_changed_does_not(fake_network):
     }
 
 
-def test_a_key_that_dnssec_does_not_prove_is_none_to_it(fake_network):
+def test_it_does_not_use_an_unproven_key(fake_network):
     envelopes = {mode: sign(draft(sender=f"{mode}.example"), KEY) for mode in ("unsigned", "bogus")}
     for said in fake_network.run(VERIFY, envelopes).values():
         assert "DNSSEC validation failed for pw." in said
 
 
-def test_what_we_could_send_and_it_refuses(fake_network):
+def test_our_messages_that_it_refuses(fake_network):
     envelopes = {
         "the dialect nlweb.org": sign(draft(dialect=NLWEB), KEY),
         "no Body": sign(draft(has_body=False), KEY),

@@ -73,7 +73,7 @@ def test_its_message_is_queued_and_filed_by_a_key_proven_from_the_root(
     assert [link["zone"] for link in receipt["evidence"]["chain"]] == [".", "example.", "polly.example."]
 
 
-def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(
+def test_a_message_that_is_not_rfc_8785_text_is_refused_at_once(
     demo_deployment: DemoDeployment, where: dict[str, Any]
 ) -> None:
     rows = demo_deployment.rows()
@@ -82,7 +82,7 @@ def test_where_its_text_is_not_rfc_8785_it_hears_so_at_once(
     assert demo_deployment.rows() == rows
 
 
-def test_its_wallet_is_known_by_its_registered_key(demo_deployment: DemoDeployment, where: dict[str, Any]) -> None:
+def test_its_wallet_is_verified_by_its_registered_key(demo_deployment: DemoDeployment, where: dict[str, Any]) -> None:
     script = f"""
 import json, sys
 from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -167,7 +167,7 @@ def test_their_client_opens_what_we_filed_of_theirs_and_every_signature_holds(ex
     assert exchange.reference.call("crypto.checkSignature", exchange.alice.signing_key, signed, signature)
 
 
-def test_the_postmark_that_we_give_is_read_by_their_functions(exchange: Dm3Exchange) -> None:
+def test_their_functions_read_our_postmark(exchange: Dm3Exchange) -> None:
     """The form of the text (decision "Postmarks"), signed as theirs is signed. No function of theirs checks a
     postmark."""
     received_at_ms = int(exchange.service.stack.clock.now * 1000)
@@ -208,7 +208,7 @@ def test_our_receiver_opens_what_we_filed_of_theirs(exchange: Dm3Exchange) -> No
     check_postmark(read_postmark(open_sealed(envelope.postmark, bob)), envelope, exchange.service_keys.signing.public)
 
 
-def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(exchange: Dm3Exchange) -> None:
+def test_their_client_posts_a_notification_and_gets_no_answer(exchange: Dm3Exchange) -> None:
     """JSON-RPC 2.0 §4.1: a notification. Their client looks at the HTTP status only."""
     body = exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", exchange.their_envelope(), TOKEN)
     assert set(body) == {"jsonrpc", "method", "params"}
@@ -224,7 +224,7 @@ def test_what_their_client_posts_has_no_id_and_is_done_without_an_answer(exchang
     assert [part.reason for part in answer.parts] == [SENDER_SIGNATURE_INVALID]
 
 
-def test_with_an_id_it_is_told_that_it_is_accepted_and_without_a_token_too(exchange: Dm3Exchange) -> None:
+def test_with_an_id_the_answer_is_accepted_even_without_a_token(exchange: Dm3Exchange) -> None:
     body = exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", exchange.their_envelope(), None)
     said = json.loads(exchange.service.post({**body, "id": "1"}).body)
     assert said == {"jsonrpc": "2.0", "result": "accepted", "id": "1"}
@@ -424,7 +424,7 @@ def test_no_metadata_of_theirs_can_be_changed(exchange: Dm3Exchange, member: str
         ("signature", None, NOT_FITTING),
     ],
 )
-def test_nothing_can_be_added_nor_taken_away_nor_be_unknown(
+def test_members_can_be_neither_added_nor_removed(
     exchange: Dm3Exchange, member: str, value: object, expected: tuple[int, str]
 ) -> None:
     assert refusal(exchange.service.submit(tampered(exchange.their_envelope(), member, value))) == expected
@@ -447,7 +447,7 @@ def test_no_other_message_can_be_put_into_their_envelope(exchange: Dm3Exchange) 
     assert exchange.queued() == 0
 
 
-def test_what_bob_signs_does_not_come_from_alice(exchange: Dm3Exchange) -> None:
+def test_a_message_signed_by_bob_is_not_from_alice(exchange: Dm3Exchange) -> None:
     sent = exchange.reference.call(
         "client.createEnvelop", exchange.their_message(), exchange.bob.keys, exchange.registry
     )
@@ -539,7 +539,7 @@ def test_a_postmark_of_another_service_is_not_ours(exchange: Dm3Exchange, their_
     assert refused(lambda: check_postmark(postmark, read_envelope(filed), ours)) is POSTMARK_INVALID
 
 
-def test_what_their_client_seals_we_open_and_the_other_way_round(exchange: Dm3Exchange) -> None:
+def test_sealed_values_are_opened_by_either_side(exchange: Dm3Exchange) -> None:
     """The delivery information and the hash, taken by themselves."""
     envelope = read_envelope(exchange.their_envelope())
     assert open_delivery(envelope, exchange.service_keys.encryption) == DeliveryInformation(BOB, ALICE)
@@ -552,7 +552,7 @@ def test_what_their_client_seals_we_open_and_the_other_way_round(exchange: Dm3Ex
 # --- 4. profiles --------------------------------------------------------------------------------------------------
 
 
-def test_one_wallet_makes_the_same_keys_here_and_there(exchange: Dm3Exchange) -> None:
+def test_a_wallet_derives_the_same_keys_on_both_sides(exchange: Dm3Exchange) -> None:
     text = wallet_message(exchange.alice.address, exchange.alice.nonce)
     signature = exchange.reference.call("wallet.signMessage", exchange.alice.wallet, text)
     assert UserKeys.from_wallet_signature(signature).as_json() == exchange.alice.ours.as_json()

@@ -63,7 +63,7 @@ def test_their_client_signs_in_fetches_opens_and_acknowledges(exchange: Dm3Excha
     assert left == waiting[2:]
 
 
-def test_a_token_of_ours_lasts_as_their_middleware_has_it(exchange: Dm3Exchange, api: ApiStack) -> None:
+def test_our_token_is_valid_as_long_as_their_middleware_expects(exchange: Dm3Exchange, api: ApiStack) -> None:
     token = said(their_sign_in(exchange, api, exchange.bob.keys))
     claims = json.loads(b64decode(token.split(".")[1] + "=="))
     assert claims["exp"] - claims["iat"] <= 3600
@@ -72,7 +72,7 @@ def test_a_token_of_ours_lasts_as_their_middleware_has_it(exchange: Dm3Exchange,
     assert (answer.status, reason(answer)) == (401, str(TOKEN_INVALID)), "which makes it sign in again"
 
 
-def test_somebody_elses_client_does_not_sign_in(exchange: Dm3Exchange, api: ApiStack) -> None:
+def test_another_users_client_does_not_sign_in(exchange: Dm3Exchange, api: ApiStack) -> None:
     assert reason(their_sign_in(exchange, api, exchange.alice.keys)) == str(NOT_THE_OWNER)
 
 

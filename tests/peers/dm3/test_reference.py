@@ -57,7 +57,7 @@ def test_the_known_sealed_value_opens(reference: Reference) -> None:
 # --- one of its clients, its delivery service, another client ----------------------------------------------
 
 
-def test_what_it_seals_it_opens(reference: Reference) -> None:
+def test_it_opens_what_it_sealed(reference: Reference) -> None:
     sealed = reference.call("crypto.encryptAsymmetric", BOB["encryptionKeyPair"]["publicKey"], "grüße 👋")
     assert reference.call("crypto.decryptAsymmetric", BOB["encryptionKeyPair"], sealed) == "grüße 👋"
 
@@ -107,20 +107,20 @@ def keys_of(person: dict[str, Any]) -> dict[str, Any]:
 # --- the harness says what happened ------------------------------------------------------------------------
 
 
-def test_an_error_of_the_reference_is_told_and_the_next_call_is_answered(reference: Reference) -> None:
+def test_an_error_of_the_reference_is_raised_and_the_next_call_works(reference: Reference) -> None:
     sealed = reference.call("crypto.encryptAsymmetric", BOB["encryptionKeyPair"]["publicKey"], "for Bob")
     with pytest.raises(RefusedError, match="cannot be decrypted"):
         reference.call("crypto.decryptAsymmetric", ALICE["encryptionKeyPair"], sealed)
     assert reference.call("crypto.decryptAsymmetric", BOB["encryptionKeyPair"], sealed) == "for Bob"
 
 
-def test_a_name_that_is_no_function_of_theirs_is_an_error(reference: Reference) -> None:
+def test_an_unknown_function_is_an_error(reference: Reference) -> None:
     with pytest.raises(RefusedError, match="no function"):
         reference.call("messaging.schema")
 
 
 @pytest.mark.usefixtures("reference")
-def test_a_process_that_ends_is_told_with_what_it_printed(tmp_path: Path) -> None:
+def test_a_process_that_ends_is_reported_with_its_output(tmp_path: Path) -> None:
     with Reference(tmp_path) as without_packages:
         for _ in range(2):
             with pytest.raises(EndedError, match="Cannot find module 'safe-stable-stringify'"):

@@ -44,7 +44,7 @@ CORNERS: dict[str, ijson.JsonValue] = {
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("corner", CORNERS)
-def test_the_corners_are_written_as_javascript_writes_them(reference: Reference, writer: str, corner: str) -> None:
+def test_edge_cases_are_written_as_javascript_writes_them(reference: Reference, writer: str, corner: str) -> None:
     value = CORNERS[corner]
     assert WRITERS[writer](value).decode() == reference.call(writer, json.dumps(value))
 
@@ -60,5 +60,5 @@ def test_any_value_is_written_as_javascript_writes_it(
 
 @settings(deadline=None)
 @given(value=VALUES)
-def test_what_the_reference_hashes_and_signs_is_our_stringify(reference: Reference, value: ijson.JsonValue) -> None:
+def test_the_reference_hashes_and_signs_the_text_of_our_stringify(reference: Reference, value: ijson.JsonValue) -> None:
     assert stringify(value).decode() == reference.call("shared.stringify", value)
