@@ -63,10 +63,10 @@ def test_a_sentence_names_the_resource_of_the_call_and_never_a_key(deployed: Dep
         sqs.send_message(QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/none", MessageBody="x")
     sentences = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
     assert sentences == [
-        "table gone: it is not there (dynamodb:GetItem)",
-        "table gone too: it is not there (dynamodb:TransactWriteItems)",
-        "bucket no-bucket: it is not there (s3:PutObject)",
-        "queue none: it is not there (sqs:SendMessage)",
+        "table gone: it does not exist (dynamodb:GetItem)",
+        "table gone too: it does not exist (dynamodb:TransactWriteItems)",
+        "bucket no-bucket: it does not exist (s3:PutObject)",
+        "queue none: it does not exist (sqs:SendMessage)",
     ]
 
 
@@ -80,7 +80,7 @@ def test_a_fault_behind_another_error_is_reported() -> None:
     with pytest.raises(BotoCoreError), passing_faults():
         raise BotoCoreError from refused.value
     [fault] = own_faults.take()
-    assert fault.sentence.startswith("table post: the function's role may not dynamodb:GetItem")
+    assert fault.sentence.startswith("table post: the function's role does not allow dynamodb:GetItem")
 
 
 def test_a_throttled_transaction_is_reported() -> None:
@@ -103,7 +103,7 @@ def test_a_refused_event_is_reported() -> None:
         with pytest.raises(NotNowError):
             AwsForwarding(new_clients().sqs, made, own_faults).forward(BUS, {})
     [fault] = own_faults.take()
-    assert fault.sentence.startswith(f"event bus {BUS}: AWS takes no more events:PutEvents just now")
+    assert fault.sentence.startswith(f"event bus {BUS}: AWS is throttling events:PutEvents")
 
 
 def test_a_fault_of_ours_is_recognized_behind_other_errors() -> None:

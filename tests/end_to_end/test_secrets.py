@@ -85,7 +85,7 @@ class RecordedDeployment:
 
     def said(self, name: str) -> str:
         """How the logs begin to say that a secret is of another form."""
-        return f"secret {self._id(name)}: it must hold"
+        return f"secret {self._id(name)}: it must contain"
 
     def _client(self) -> Any:
         return self.demo_deployment.deployment.client("secretsmanager")

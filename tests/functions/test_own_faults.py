@@ -62,10 +62,10 @@ class Then(StrEnum):
     NO_KEY = "503 `SigningKeyUnavailable`"
     RPC = "503, and -32603 of JSON-RPC"
     RPC_LATER = "503, and -32002 of JSON-RPC"
-    WAITS = "it waits in its queue for another try"
-    AGAIN = "SQS hands it out again, in the end to the dead letters"
-    STAYS = "the dead letter stays where it is"
-    FAILS = "the run fails; the next is in a quarter of an hour"
+    WAITS = "it stays queued, and is tried again"
+    AGAIN = "SQS delivers it again, and in the end moves it to the dead-letter queue"
+    STAYS = "the dead letter stays in its queue"
+    FAILS = "the run fails; the next one is 15 minutes later"
 
 
 # --- what the functions are asked ------------------------------------------------------------------------------------
@@ -185,25 +185,25 @@ def _operators(running: FunctionsStack) -> Operators:
 
 DOOR = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)
 LARGE = Work("InboxFunction", "a message too large for the queue", _large, _problem)
-SYNC = Work("InboxFunction", "a request that a function of the operator's answers", _to_handler, _problem)
-DM3 = Work("InboxFunction", "a dm3 letter", lambda _: events()["inbox-dm3.json"], _rpc)
+SYNC = Work("InboxFunction", "a synchronous request", _to_handler, _problem)
+DM3 = Work("InboxFunction", "a dm3 message", lambda _: events()["inbox-dm3.json"], _rpc)
 CLAIM = Work("WorkerFunction", "a claim", _claim, _batch)
-FORGED = Work("WorkerFunction", "a forged message, of which somebody is to be told", _forged, _batch)
+FORGED = Work("WorkerFunction", "a forged message that requires Feedback", _forged, _batch)
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
-LETTER = Work("WorkerFunction", "a dm3 letter", _letter, _batch)
-FORWARD = Work("WorkerFunction", "a message for a queue of the operator's", _to_queue, _batch)
+LETTER = Work("WorkerFunction", "a dm3 message", _letter, _batch)
+FORWARD = Work("WorkerFunction", "a message to forward to an operator's queue", _to_queue, _batch)
 DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _letters)
 NOTICE = Work("CourierFunction", "Feedback", _notice, _batch)
-TELL = Work("CourierFunction", "that something waits", _waiting, _batch)
-CHALLENGE = Work("MailboxFunction", "signing in", lambda _: events()["mailbox-challenge.json"], _problem)
-PAGE = Work("MailboxFunction", "a page", _asking("GET", f"/mailboxes/{RECEIVER}/messages"), _problem)
+TELL = Work("CourierFunction", "a notification", _waiting, _batch)
+CHALLENGE = Work("MailboxFunction", "a sign-in", lambda _: events()["mailbox-challenge.json"], _problem)
+PAGE = Work("MailboxFunction", "a list of messages", _asking("GET", f"/mailboxes/{RECEIVER}/messages"), _problem)
 SEND = Work(
-    "MailboxFunction", "sending",
+    "MailboxFunction", "a message to send",
     _asking("POST", f"/mailboxes/{RECEIVER}/outbox", {"token": "t", "to": SENDER, "subject": SUBJECT, "body": {}}),
     _problem,
 )  # fmt: skip
 TARGETS = Work(
-    "MailboxFunction", "adding a webhook",
+    "MailboxFunction", "a new webhook",
     _asking("POST", f"/mailboxes/{RECEIVER}/notifications", {"kind": "webhook", "to": "https://hook.example/"}),
     _problem,
 )  # fmt: skip
@@ -212,16 +212,16 @@ TARGETS = Work(
 # --- what is wrong ---------------------------------------------------------------------------------------------------
 
 
-TABLE = "A table is not there"
-BUCKET = "The bucket is not there"
-QUEUE = "A queue is not there"
-FUNCTION = "A function of the operator's is not there"
-NO_SECRET = "A secret is not there"
+TABLE = "A table does not exist"
+BUCKET = "The bucket does not exist"
+QUEUE = "A queue does not exist"
+FUNCTION = "A handler function does not exist"
+NO_SECRET = "A secret does not exist"
 IN_THE_BIN = "A secret is marked for deletion"
-DENIED = "A call is denied"
-FUNCTION_DENIED = "A call of what the operator named is denied"
-QUEUE_DENIED = "A call of a queue is denied"
-QUOTA = "A quota is exhausted"
+DENIED = "Access is denied"
+FUNCTION_DENIED = "Access to a handler function is denied"
+QUEUE_DENIED = "Access to a queue is denied"
+QUOTA = "AWS is throttling"
 NO_KEY = "A domain has no signing key"
 
 
@@ -310,30 +310,31 @@ _SECRET = "secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:"
 SECRETS = {
     "SigningKeys": '{{"<domain>": {{"selector": "<selector>", "pem": "<PKCS#8>"}}, …}} (postroom domain add --key)',
     "DeliveryServiceKeys": '{{"signing": "<key>", "encryption": ["<key>", …]}} (postroom dm3 keygen --service)',
-    "TokenKeys": '{{"<epoch seconds>": "<random text>", …}}, of a time that has come (postroom mailbox rotate-keys)',
-    "WebhookKeys": '{{"0": "<random text>"}}; another text gives every webhook another secret',
+    "TokenKeys": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past '
+    "(postroom mailbox rotate-keys)",
+    "WebhookKeys": '{{"0": "<random text>"}}; a different text changes the secret of every webhook',
 }  # fmt: skip
 """What each must hold, as braces are written in a format."""
 _DENIED = (
-    "{on}: the function's role may not {action}. Deploy the stack's template anew%s; where that changes nothing, look "
-    "for a policy that denies it: of the resource, its KMS key, or the organisation"
+    "{on}: the function's role does not allow {action}. Deploy the stack again%s; if that does not help, look for a "
+    "policy that denies it: of the resource, its KMS key, or the organization"
 )
 SENTENCES = {
     TABLE: (
-        "{on}: it is not there ({action}). Restore it under this name from its backup, and switch on again what that "
-        "does not bring: TTL, point-in-time recovery, protection"
+        "{on}: it does not exist ({action}). Restore it under this name from its backup, and enable again what a "
+        "restore does not include: TTL, point-in-time recovery, deletion protection"
     ),
     BUCKET: (
-        "{on}: it is not there ({action}). Make it again under this name, and put back what was in it from a copy, if "
+        "{on}: it does not exist ({action}). Create it again under this name, and restore its objects from a copy, if "
         "there is one"
     ),
     QUEUE: (
-        "{on}: it is not there ({action}). Make it again under this name, as template.yaml has it; an operator's: as "
-        "its Subject's rule names it"
+        "{on}: it does not exist ({action}). Create it again under this name, as in template.yaml; an operator's: as "
+        "the Subject's rule names it"
     ),
-    FUNCTION: ("{on}: it is not there ({action}). Make it again, or change the Subject's rule (postroom subject)"),
+    FUNCTION: ("{on}: it does not exist ({action}). Create it again, or change the Subject's rule (postroom subject)"),
     NO_SECRET: (
-        "{on}: it is not there ({action}). Restore it (aws secretsmanager restore-secret), or give it a value again"
+        "{on}: it does not exist ({action}). Restore it (aws secretsmanager restore-secret), or set its value again"
     ),
     IN_THE_BIN: (
         "{on}: it is marked for deletion. Restore it (aws secretsmanager restore-secret) before its recovery window "
@@ -343,17 +344,17 @@ SENTENCES = {
     FUNCTION_DENIED: _DENIED % " (parameter HandlerFunctionArns)",
     QUEUE_DENIED: _DENIED % " (parameter ForwardQueueArns, if it is an operator's)",
     QUOTA: (
-        "{on}: AWS takes no more {action} just now. What was asked waits, or was refused for now; if this lasts, "
-        "raise the resource's own limit or the account's quota (AWS Service Quotas)"
+        "{on}: AWS is throttling {action}. The request waits, or was refused for now; if this lasts, "
+        "raise the limit of the resource or the account's quota (AWS Service Quotas)"
     ),
     NO_KEY: (
-        "no signing key is stored for {on}: what it sends, Feedback too, waits, and in the end is given up. Store one "
-        "(postroom domain add {on} --key … --selector …)"
+        "no signing key is stored for {on}: its messages, including Feedback, wait, and are given up in the end. "
+        "Store one (postroom domain add {on} --key … --selector …)"
     ),
     **{
-        f"What {name} holds is of another form": (
-            f"{{on}}: it must hold {form}. Put its former version back (aws secretsmanager "
-            "update-secret-version-stage), or fill it anew"
+        f"The content of {name} is malformed": (
+            f"{{on}}: it must contain {form}. Restore its previous version (aws secretsmanager "
+            "update-secret-version-stage), or set it again"
         )
         for name, form in SECRETS.items()
     },
@@ -375,7 +376,7 @@ def _of_secrets() -> Iterator[Row]:
         for text in ("no JSON", '["a", "list"]', *_MALFORMED[name]):
             for each in (work, LETTER) if work is DM3 else (work,):
                 becomes = Then.WAITS if each is LETTER else then
-                failure = f"What {name} holds is of another form"
+                failure = f"The content of {name} is malformed"
                 yield Row(failure, each, bad_secret(name, text), _SECRET + name, "", becomes)
 
 
@@ -416,7 +417,7 @@ ROWS = [
     Row(FUNCTION, SYNC, throttled("lambda", "ResourceNotFoundException", 404),
         "function orders", "lambda:Invoke", Then.NO_HANDLER),
     *_of_secrets(),
-    Row("What DeliveryServiceKeys holds is of another form", LETTER, bad_secret("DeliveryServiceKeys", "{}"),
+    Row("The content of DeliveryServiceKeys is malformed", LETTER, bad_secret("DeliveryServiceKeys", "{}"),
         _SECRET + "DeliveryServiceKeys", "", Then.WAITS),
     Row(NO_KEY, NOTICE, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
     Row(DENIED, DOOR, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
@@ -487,11 +488,11 @@ SETTINGS = [
 ]
 """What is set otherwise than template.yaml has it: the function, the variable, its value."""
 _MUST = {
-    "": "is not set; template.yaml sets it where it is needed: deploy it anew",
+    "": "is not set; template.yaml sets it for each function that needs it: deploy again",
     "many": "is 'many'; it must be a whole number",
     "a week": "is 'a week'; it must be a whole number",
-    "604800": "is 604800; it must be at least HORIZON_SECONDS + 15 days (1900800), so that no copy in a queue outlives "
-    "what we remember, and under 30 days (2592000)",
+    "604800": "is 604800; it must be at least HORIZON_SECONDS + 15 days (1900800), so that messages are "
+    "remembered longer than any copy is queued, and under 30 days (2592000)",
     "70000": "is 70000; it must be 1 to 65535",
     "0": "is 0; it must be more than 0",
 }
@@ -500,9 +501,9 @@ _MUST = {
 INTRODUCTION = """\
 # Faults of the deployment
 
-What operators find in the logs when something is wrong with the deployment, not with a message or its sender, and
-what happens to messages meanwhile. No request is answered as done that was not done, and no accepted message is
-discarded because of such a fault: it waits, for a week at most, as for any other reason ([store
+What operators find in the logs if something is wrong with the deployment, not with a message or its sender, and what
+happens to messages meanwhile. No request is answered as successful if it was not executed, and no accepted message is
+discarded because of such a fault: it waits for up to a week, as for any other reason ([store
 protocol](../design/store-protocol.md)). `tests/functions/test_own_faults.py` runs each row with the real handlers.
 
 The function's log has one line at level ERROR for each fault that a run met, however many messages it affected: the
@@ -510,15 +511,15 @@ sentence below. It names the resource, never a message, a mailbox, or the conten
 as `OwnFault`, or as `QuotaExhausted` if nothing is broken and AWS is throttling. The SDK does not repeat a request
 that was denied or whose resource is gone; it has tried a throttled one three times by then.
 
-An instance reads a secret when it first needs it, and again after 45 seconds at the earliest: so long at most it does
-not notice that a secret was repaired. A rule or a mailbox of the directory is cached for half a minute.
+An instance reads a secret when it first needs it, and again after 45 seconds at the earliest: it may take that long to
+notice that a secret was repaired. Rules and mailboxes of the directory are cached for half a minute.
 
-S3 answers our roles the same whether stored bytes are gone or access is denied. An owner's page then lists the
-message under `unreadable`, and it is counted as `MailboxApiUnreadable`, which has an alarm of its own. A registry of
-names that is denied looks like one that was never set: check the role, if names that are in it are not known. (Roles
-that may list the bucket get different answers; ours may not, because the bucket holds the names of owners.)
+S3 gives our roles the same answer if stored bytes are missing and if access is denied. The mailbox API then lists the
+message under `unreadable`, and counts it as `MailboxApiUnreadable`, which has an alarm of its own. If access to the
+registry of names is denied, it looks as if no registry was set: check the role if names in the registry are unknown.
+(S3 answers differently to roles that may list the bucket; ours may not, because the bucket holds the names of owners.)
 
-## A setting is wrong, or missing
+## A setting is invalid or missing
 
 The function does not start: API Gateway answers 500, SQS delivers the batch again. The sentence is the last line of
 the error that AWS Lambda logs, and the start counts as one of the function's `Errors`. Correct the template's
@@ -540,7 +541,7 @@ def document() -> str:
         shown = sentence.format(on="…", action="…")
         metric = "QuotaExhausted" if failure == QUOTA else "OwnFault"
         lines += ["", f"## {failure}", "", f"`{metric}`. Logged: `{shown}`", ""]
-        lines += ["| Function | at work on | What | Then |", "|---|---|---|---|"]
+        lines += ["| Function | Processing | Resource and request | Result |", "|---|---|---|---|"]
         told = (f"| {_service(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
         lines += dict.fromkeys(told)
     return with_contents("\n".join(lines) + "\n")
@@ -603,7 +604,7 @@ def test_own_fault(
 
 def _plain(message: str) -> str:
     """Without what is different each time: the end of a secret's ARN; and the word for having no more."""
-    return re.sub(r"(:secret:\w+)-\w{6}|( just now) \(\S+\)", r"\1\2", message)
+    return re.sub(r"(:secret:\w+)-\w{6}|( is throttling \S+) \(\S+\)", r"\1\2", message)
 
 
 def _discarded(stack: FunctionsStack) -> int:

@@ -30,15 +30,15 @@ _NAMED_BY: Final = {
     "queue": "ForwardQueueArns, if it is an operator's",
 }  # fmt: skip
 """The parameter of the template that allows a role to use a resource outside the stack."""
-_MADE_AGAIN: Final = {
-    "table": "restore it under this name from its backup, and switch on again what that does not bring: TTL, "
-    "point-in-time recovery, protection",
-    "bucket": "make it again under this name, and put back what was in it from a copy, if there is one",
-    "queue": "make it again under this name, as template.yaml has it; an operator's: as its Subject's rule names it",
-    "secret": "restore it (aws secretsmanager restore-secret), or give it a value again",
-    "function": "make it again, or change the Subject's rule (postroom subject)",
-    "event bus": "make it again, or change the Subject's rule (postroom subject)",
-    "topic": "make it again; meanwhile its targets are told nothing",
+_REMEDIES: Final = {
+    "table": "restore it under this name from its backup, and enable again what a restore does not include: TTL, "
+    "point-in-time recovery, deletion protection",
+    "bucket": "create it again under this name, and restore its objects from a copy, if there is one",
+    "queue": "create it again under this name, as in template.yaml; an operator's: as the Subject's rule names it",
+    "secret": "restore it (aws secretsmanager restore-secret), or set its value again",
+    "function": "create it again, or change the Subject's rule (postroom subject)",
+    "event bus": "create it again, or change the Subject's rule (postroom subject)",
+    "topic": "create it again; until then, its targets receive no notifications",
 }
 
 
@@ -81,18 +81,18 @@ def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:
     resource = f"{kind} {name}"
     if code in _EXHAUSTED or "Throttl" in code:
         return OwnFault(
-            f"{resource}: AWS takes no more {action} just now ({code}). What was asked waits, or was refused for now; "
-            "if this lasts, raise the resource's own limit or the account's quota (AWS Service Quotas)",
+            f"{resource}: AWS is throttling {action} ({code}). The request waits, or was refused for now; "
+            "if this lasts, raise the limit of the resource or the account's quota (AWS Service Quotas)",
             quota=True,
         )
     if code in DENIED:
         named_by = f" (parameter {_NAMED_BY[kind]})" if kind in _NAMED_BY else ""
         return OwnFault(
-            f"{resource}: the function's role may not {action}. Deploy the stack's template anew{named_by}; where that "
-            "changes nothing, look for a policy that denies it: of the resource, its KMS key, or the organisation"
+            f"{resource}: the function's role does not allow {action}. Deploy the stack again{named_by}; if that does "
+            "not help, look for a policy that denies it: of the resource, its KMS key, or the organization"
         )
     if code in MISSING:
-        return OwnFault(f"{resource}: it is not there ({action}). {_capital(_MADE_AGAIN.get(kind, 'make it again'))}")
+        return OwnFault(f"{resource}: it does not exist ({action}). {_capital(_REMEDIES.get(kind, 'create it again'))}")
     if kind == "secret" and code == "InvalidRequestException":
         return OwnFault(
             f"{resource}: it is marked for deletion. Restore it (aws secretsmanager restore-secret) before its "

@@ -118,7 +118,8 @@ class DeploymentSettings:
         if not least <= self.retain_seconds < RETAIN_CEILING_SECONDS:
             raise SettingsError(
                 f"RETAIN_SECONDS is {self.retain_seconds}; it must be at least HORIZON_SECONDS + 15 days ({least}), "
-                f"so that no copy in a queue outlives what we remember, and under 30 days ({RETAIN_CEILING_SECONDS})"
+                "so that messages are remembered longer than any copy is queued, and under 30 days "
+                f"({RETAIN_CEILING_SECONDS})"
             )
         for name in ("nlweb_max_skew_seconds", "dnssec_skew_seconds"):
             if not 0 <= getattr(self, name) <= DAY_SECONDS:
@@ -151,7 +152,9 @@ class DeploymentSettings:
         """The setting `name`, a text that has no default. Raises SettingsError if it is empty."""
         value: str = getattr(self, name)
         if not value:
-            raise SettingsError(f"{name.upper()} is not set; template.yaml sets it where it is needed: deploy it anew")
+            raise SettingsError(
+                f"{name.upper()} is not set; template.yaml sets it for each function that needs it: deploy again"
+            )
         return value
 
 

@@ -35,8 +35,8 @@ class EnvelopeSender:
         if ours is None:
             self._own_faults.note(
                 OwnFault(
-                    f"no signing key is stored for {draft.sender}: what it sends, Feedback too, waits, and in the "
-                    f"end is given up. Store one (postroom domain add {draft.sender} --key … --selector …)"
+                    f"no signing key is stored for {draft.sender}: its messages, including Feedback, wait, and are "
+                    f"given up in the end. Store one (postroom domain add {draft.sender} --key … --selector …)"
                 )
             )
             raise NotNowError(SIGNING_KEY_UNAVAILABLE, f"no signing key is stored for {draft.sender}")

@@ -90,8 +90,8 @@ class Secret:
         """
         self._own_faults.note(
             OwnFault(
-                f"secret {self._secret}: it must hold {self._form}. Put its former version back "
-                "(aws secretsmanager update-secret-version-stage), or fill it anew"
+                f"secret {self._secret}: it must contain {self._form}. Restore its previous version "
+                "(aws secretsmanager update-secret-version-stage), or set it again"
             )
         )
         return NotNowError(SIGNING_KEY_UNAVAILABLE, "a secret here is not of the form that it must have")

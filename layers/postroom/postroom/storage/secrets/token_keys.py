@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 _PURPOSE: Final = b"postroom token key"
-_FORM: Final = '{"<epoch seconds>": "<random text>", …}, of a time that has come (postroom mailbox rotate-keys)'
+_FORM: Final = (
+    '{"<epoch seconds>": "<random text>", …}, at least one of them in the past (postroom mailbox rotate-keys)'
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _ROOT: Final = "0"
 _SECRET, _CODE = "postroom webhook secret", "postroom target code"
 _SECRET_BYTES: Final = 32
 _CODE_BYTES: Final = 5
-_FORM: Final = '{"0": "<random text>"}; another text gives every webhook another secret'
+_FORM: Final = '{"0": "<random text>"}; a different text changes the secret of every webhook'
 
 
 class WebhookKeys:
