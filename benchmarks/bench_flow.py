@@ -226,7 +226,7 @@ class Batch:
         return [checks, taken, logged, told, handler - checks - taken - logged - told]
 
     def _register(self) -> None:
-        seen, register = self._filing._seen, self._filing._register
+        seen, register = self._filing._storage.seen, self._filing._storage.register
         for claim, verdict, place in zip(self.claims, self._accepted, self._places, strict=True):
             who = verdict.identity
             seen.claim_home(who.seen_key, who.digest, claim.row, now=0, forget_at=who.forget_at)
