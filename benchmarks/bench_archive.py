@@ -20,7 +20,7 @@ NOTES = """\
 100,000 messages of 200 characters in 100 conversations, encrypted in a folder; the index is built. *Search* is what
 `postroom archive search` does then: bring the index up to date, where nothing changed, and find the 50 newest; the best
 of as many turns as there are rounds. *Reading* is what it does with `--no-index`: open every conversation. *After a
-letter* is the search after one letter came into one of the conversations, of which all chunks are read again.
+message* is the search after one message came into one of the conversations, of which all chunks are read again.
 
 Wanted: a search takes less than a second (beside what it takes to start Python); what is not reached is marked ✗.
 """
@@ -32,8 +32,8 @@ _CHARACTERS: Final = 200
 _FOUND: Final = 50
 _AT: Final = 1_795_253_400_000
 _SEARCHES: Final = {
-    "one letter has it": "zebra",
-    "every letter has it": "the",
+    "one message has it": "zebra",
+    "every message has it": "the",
     "two characters": "ox",
     "none has it": "xylophone",
 }
@@ -46,7 +46,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         archive = Archive.of(FolderHome(Path(folder, "mail")), _OWNER, key.sign(_OWNER.encode()), StorageKey(bytes(32)))
         for partner in range(_PARTNERS):
             numbers = range(partner, effort.messages, _PARTNERS)
-            archive.store([_letter(key, partner, number) for number in numbers])
+            archive.store([_message(key, partner, number) for number in numbers])
         index = Index(archive, Path(folder, "cache"))
         index.update()
 
@@ -56,13 +56,13 @@ def measure(effort: Effort) -> Sequence[Table]:
 
         reading = _seconds(lambda: scan(archive, "zebra", _FOUND), 1)
         rows = [(name, _seconds(lambda text=text: search(text), effort.rounds)) for name, text in _SEARCHES.items()]
-        archive.store([_letter(key, 0, effort.messages)])
-        rows.append(("after a letter", _seconds(lambda: search("zebra"), 1)))
+        archive.store([_message(key, 0, effort.messages)])
+        rows.append(("after a message", _seconds(lambda: search("zebra"), 1)))
     shown = tuple((name, times(reading / it), marked(it, reached=it < 1)) for name, it in rows)
     return [Table("", ("search", "reading : search", "search : a second"), shown)]
 
 
-def _letter(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelope:
+def _message(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelope:
     start = number % len(_WORDS)
     text = f"{number} the {(_WORDS * 4)[start:]}"[:_CHARACTERS]
     sender = f"friend{partner}.eth"

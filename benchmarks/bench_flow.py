@@ -1,4 +1,4 @@
-"""What the door and the worker do for a message besides waiting for AWS: the processor's time, and where it goes."""
+"""What the inbox and the worker do for a message besides waiting for AWS: the processor's time, and where it goes."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ INBOX_PARTS: Final = (
     "event, directory, answer",
 )
 _ROWS: Final = tuple((key, size) for key, _ in _KEYS for size in _SIZES)
-_WORLDS: Final = (instant_clients, unsent_requests)
+_FAKES: Final = (instant_clients, unsent_requests)
 
 NOTES = f"""\
 The processor's time, of all threads, that the handlers of functions/worker and functions/inbox take for one message of
@@ -71,20 +71,20 @@ answer at once: *ours* has no client of AWS; *with client* has botocore's, which
 send none. Neither has the network, TLS, and what the kernel does for them.
 
 *Bare* is, for the worker, `orjson.loads` of the message, one SHA-256, the signature check by the same library, and
-`orjson.dumps` of the same line of the segment (segments are not compressed); for the door, `orjson.loads` and the
+`orjson.dumps` of the same line of the segment (segments are not compressed); for the inbox, `orjson.loads` and the
 SHA-256. The parts are timed by themselves, where they run warm; what they take longer among each other stands in the
-verdict and the last but one of the worker's, and in the last of the door's.
+verdict and the last but one of the worker's, and in the last of the inbox's.
 
 Wanted of the worker at batch {GOAL}: ours ≤ {MOST_TO_BARE} × bare; what is not reached is marked ✗.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """The worker and the door to their bare work, and where their time goes."""
+    """The worker and the inbox to their bare work, and where their time goes."""
     # A turn takes far longer than it has to.
     few = replace(effort, rounds=min(effort.rounds, 6), turns=min(effort.turns, 5), processes=min(effort.processes, 3))
-    *rows, parts, door_parts = over_processes(measure_here, few)
-    workers, doors = rows[: len(_ROWS)], rows[len(_ROWS) :]
+    *rows, parts, inbox_parts = over_processes(measure_here, few)
+    workers, inboxes = rows[: len(_ROWS)], rows[len(_ROWS) :]
     return [
         Table(
             "The worker",
@@ -96,11 +96,11 @@ def measure(effort: Effort) -> Sequence[Table]:
         ),
         _shares(f"Where the worker's time goes: {_KEYS[0][0]}, batch {GOAL}", PARTS, parts),
         Table(
-            "The door",
+            "The inbox",
             ("key", "with client : bare", "ours : bare"),
-            tuple((key, times(client), times(ours)) for (key, _), (ours, client) in zip(_KEYS, doors, strict=True)),
+            tuple((key, times(client), times(ours)) for (key, _), (ours, client) in zip(_KEYS, inboxes, strict=True)),
         ),
-        _shares(f"Where the door's time goes: {_KEYS[0][0]}", INBOX_PARTS, door_parts),
+        _shares(f"Where the inbox's time goes: {_KEYS[0][0]}", INBOX_PARTS, inbox_parts),
     ]
 
 
@@ -110,13 +110,13 @@ def _shares(title: str, names: Sequence[str], parts: Sequence[float]) -> Table:
 
 
 def measure_here(effort: Effort) -> list[list[float]]:
-    """Ours and with client, to bare: of the workers, then of the doors; last, the parts of the first key's two."""
-    workers, doors, parts, door_parts = [], [], list[float](), list[float]()
+    """Ours and with client, to bare: of the workers, then of the inboxes; last, the parts of the first key's two."""
+    workers, inboxes, parts, inbox_parts = [], [], list[float](), list[float]()
     with unheard():
         for _, algorithm in _KEYS:
             key = PrivateKey.generate(algorithm)
             with sender_of(key) as variables:
-                functions = [start("worker", variables, world) for world in _WORLDS]
+                functions = [start("worker", variables, fake) for fake in _FAKES]
                 full = Batch(claims(key, GOAL), key.public, functions[0].worker)
                 for function in functions:
                     full.must_be_accepted(function.worker)
@@ -126,11 +126,11 @@ def measure_here(effort: Effort) -> list[list[float]]:
                     workers.append(processor_ratios([full.bare(size), *handlers], effort))
                 parts = parts or full.parts(functions[0], effort)
                 event = posted(full.claims[0].envelope)
-                functions = [start("inbox", variables, world) for world in _WORLDS]
+                functions = [start("inbox", variables, fake) for fake in _FAKES]
                 handlers = [partial(invoke, function, event) for function in functions]
-                doors.append(processor_ratios([full.bare_door, *handlers], effort))
-                door_parts = door_parts or full.door_parts(functions[0], effort)
-    return [*workers, *doors, parts, door_parts]
+                inboxes.append(processor_ratios([full.bare_inbox, *handlers], effort))
+                inbox_parts = inbox_parts or full.inbox_parts(functions[0], effort)
+    return [*workers, *inboxes, parts, inbox_parts]
 
 
 class Batch:
@@ -172,8 +172,8 @@ class Batch:
 
         return bare
 
-    def bare_door(self) -> None:
-        """What no door can do without."""
+    def bare_inbox(self) -> None:
+        """What no inbox can do without."""
         orjson.loads(self._data[0])
         hashlib.sha256(self._envelopes[0].signed_text).digest()
 
@@ -197,10 +197,10 @@ class Batch:
             work - unpacked - judged - laid - put, handler - work,
         ]  # fmt: skip
 
-    def door_parts(self, function: ModuleType, effort: Effort) -> list[float]:
+    def inbox_parts(self, function: ModuleType, effort: Effort) -> list[float]:
         """What each of INBOX_PARTS takes, to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
-        at_ms, window, door = claim.received_at_ms, TimestampWindow(), function.deployment.pipeline.nlweb_inbox
+        at_ms, window, inbox = claim.received_at_ms, TimestampWindow(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}
 
         def metric() -> None:
@@ -209,12 +209,12 @@ class Batch:
 
         handler, checks, taken, logged, told = processor_ratios(
             (
-                self.bare_door,
+                self.bare_inbox,
                 partial(invoke, function, event),
                 lambda: check_before_lookup(
                     data, is_ours=bool, received_at_ms=at_ms, window=window, max_bytes=len(data)
                 ),
-                lambda: door._intake.take(
+                lambda: inbox._intake.take(
                     claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,
                     details=claim.details,
                 ),
@@ -243,4 +243,4 @@ def _check(public: PublicKey) -> Callable[[bytes, bytes], object]:
     return lambda text, signature: key.verify(signature, text, padding, algorithm)
 
 
-BENCHMARK = Benchmark("flow", "A message at the door and at the worker", NOTES, measure)
+BENCHMARK = Benchmark("flow", "A message at the inbox and at the worker", NOTES, measure)

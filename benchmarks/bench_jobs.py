@@ -101,8 +101,8 @@ def measure(effort: Effort) -> Sequence[Table]:
             cost[name] = seconds / size
         crowd = _plan(effort.messages, one_conversation=effort.messages // 2)
         paths.append(_byte_path(spark, Path(folder), "all, half of it one conversation", crowd, 1)[0])
-        letters = _plan(max(2, effort.messages // 1000), median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
-        long = _long_lines(spark, Path(folder), letters)
+        messages = _plan(max(2, effort.messages // 1000), median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
+        long = _long_lines(spark, Path(folder), messages)
         with Emulator() as emulator:
             deployed = deploy_on(emulator.clients(_ACCOUNT))
             endpoint = f"http://127.0.0.1:{emulator.port}"
@@ -181,7 +181,7 @@ def _long_lines(spark: SparkSession, folder: Path, plan: Plan) -> tuple[str, ...
     threads, _ = _by_itself(reach, shares)
     for made in (into, mail):
         shutil.rmtree(made)
-    return "letters of 5 MB", *_megabytes(most), times(threads / own)
+    return "messages of 5 MB", *_megabytes(most), times(threads / own)
 
 
 def _remembered(spark: SparkSession, reach: FileReach, shares: list[Share], most: Counter[str]) -> Taken:

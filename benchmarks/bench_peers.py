@@ -161,12 +161,12 @@ def _programs(algorithm: Algorithm, folders: Mapping[str, Path]) -> list[Program
 
 def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) -> list[float]:
     keys = Keys.generate(algorithm)
-    letter, text = mail(keys), KINDS[0]
-    ways = [ours(envelope(text, keys.private), keys.private.public), dkimpy(letter, keys.record)]
+    message, text = mail(keys), KINDS[0]
+    ways = [ours(envelope(text, keys.private), keys.private.public), dkimpy(message, keys.record)]
     if algorithm == "ed25519":
         ways.append(_signedjson(text.body))
     warm = _WARM_TURNS * effort.turn_seconds
-    with _given(letter, keys.record) as given, ExitStack() as running:
+    with _given(message, keys.record) as given, ExitStack() as running:
         timers = [
             running.enter_context(_timer(program, folders[program.name], given, algorithm, warm))
             for program in _programs(algorithm, folders)
@@ -175,10 +175,10 @@ def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) 
 
 
 @contextmanager
-def _given(letter: bytes, record: bytes) -> Iterator[str]:
+def _given(message: bytes, record: bytes) -> Iterator[str]:
     """A folder with what the peers that are programs are given."""
     with TemporaryDirectory() as folder:
-        Path(folder, "mail").write_bytes(letter)
+        Path(folder, "mail").write_bytes(message)
         Path(folder, "record").write_bytes(record)
         yield folder
 

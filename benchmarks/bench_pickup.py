@@ -142,22 +142,22 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
             "MAILBOX_API_REQUESTS_PER_SECOND": "1000",
         }
         session = boto3.Session(_ACCOUNT, "local", region_name=REGION)
-        counter_function = start("mailbox", variables, lambda: clients_of(session))
+        mailbox_function = start("mailbox", variables, lambda: clients_of(session))
         token = api.sign_in()
         for where, of_a_pass in units:
-            seconds = min(_pass_of(counter_function, token, messages) for _ in range(passes))
+            seconds = min(_pass_of(mailbox_function, token, messages) for _ in range(passes))
             yield f"out of {where}", f"{int(of_a_pass) * 1000 / messages:.0f}", f"{seconds * 1000 / messages:.2f}"
             compact(api)
 
 
-def _pass_of(counter_function: ModuleType, token: str, messages: int) -> float:
+def _pass_of(mailbox_function: ModuleType, token: str, messages: int) -> float:
     """The seconds of a processor that a whole pass takes, in pages of a hundred."""
     seconds, shown, after, more = 0.0, 0, "", True
     while more:
         url = f"https://{HOST}/mailboxes/{SHOP}/messages?limit=100&after={after}"
         event = http("GET", url, int(time.time()), headers={"authorization": f"Bearer {token}"})
         started = time.process_time()
-        answer = invoke(counter_function, event)
+        answer = invoke(mailbox_function, event)
         seconds += time.process_time() - started
         page = json.loads(str(answer["body"]))
         shown, after, more = shown + len(page["messages"]), page["cursor"], page["more"]

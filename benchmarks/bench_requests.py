@@ -55,11 +55,11 @@ def measure(effort: Effort) -> Sequence[Table]:
         for protocol in _PROTOCOLS:
             _work_off(stack, protocol, [stack.message(protocol, next(numbers))])
         requests = tuple(_requests(stack, numbers))
-        columns = ("a message of", "door: SQS", "door: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
+        columns = ("a message of", "inbox: SQS", "inbox: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
         processor = tuple(_processor(stack, numbers, max(1, effort.rounds // 4)))
         return [
             Table("Requests and units", columns, requests),
-            Table("Processor time", ("a message of", "the door, ms", "the worker, ms"), processor),
+            Table("Processor time", ("a message of", "the inbox, ms", "the worker, ms"), processor),
             Table("The bill", ("a million in", *_LINES, "together"), tuple(_bills())),
         ]
 
@@ -79,12 +79,12 @@ def _requests(stack: CountedStack, numbers: Iterator[int]) -> Iterator[tuple[str
 
 
 def _work_off(stack: CountedStack, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, Counted]:
-    door, claims = stack.take_in(protocol, messages)
-    return door, stack.work(claims)
+    inbox, claims = stack.take_in(protocol, messages)
+    return inbox, stack.work(claims)
 
 
-def _row(name: str, messages: int, door: Counted, worker: Counted) -> tuple[str, ...]:
-    sums = (door.of("sqs"), door.of("s3"), *map(worker.of, ("sqs", "s3", "dynamodb")))
+def _row(name: str, messages: int, inbox: Counted, worker: Counted) -> tuple[str, ...]:
+    sums = (inbox.of("sqs"), inbox.of("s3"), *map(worker.of, ("sqs", "s3", "dynamodb")))
     return name, *(f"{number / messages:.2f}" for number in (*sums, worker.write_units, worker.read_units))
 
 
@@ -121,12 +121,12 @@ def _large(stack: CountedStack, numbers: Iterator[int]) -> bytes:
 def _times(
     stack: CountedStack, protocol: Protocol, rounds: int, batch: int, make: Callable[[], bytes]
 ) -> Iterator[str]:
-    """The milliseconds of the door and of the worker for one message."""
+    """The milliseconds of the inbox and of the worker for one message."""
     taken = []
     for _ in range(rounds):
-        door, (_, claims) = _timed(partial(stack.take_in, protocol, [make() for _ in range(batch)]))
+        inbox, (_, claims) = _timed(partial(stack.take_in, protocol, [make() for _ in range(batch)]))
         worker, _ = _timed(partial(stack.work, claims))
-        taken.append((door, worker))
+        taken.append((inbox, worker))
     for column in zip(*taken, strict=True):
         yield f"{min(column) / batch:.2f}"
 

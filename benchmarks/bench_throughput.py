@@ -1,4 +1,4 @@
-"""From the door to the mailbox, in the embedded AWS: ours, and the calls of AWS alone."""
+"""From the inbox to the mailbox, in the embedded AWS: ours, and the calls of AWS alone."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -56,42 +56,42 @@ def measure(effort: Effort) -> Sequence[Table]:
     return [
         Table(
             "",
-            ("batch", "door", "worker", "door to filed"),
+            ("batch", "inbox", "worker", "inbox to filed"),
             tuple(
-                (f"batch {size}", times(door), times(worker), marked(both, reached=both >= LEAST_TO_BARE))
-                for size, (door, worker, both) in zip(_SIZES, rows, strict=True)
+                (f"batch {size}", times(inbox), times(worker), marked(both, reached=both >= LEAST_TO_BARE))
+                for size, (inbox, worker, both) in zip(_SIZES, rows, strict=True)
             ),
         )
     ]
 
 
 def measure_here(effort: Effort) -> list[list[float]]:
-    """For each size of batch, messages a second to bare: of the door, of the worker, of both together."""
+    """For each size of batch, messages a second to bare: of the inbox, of the worker, of both together."""
     key = PrivateKey.generate("ed25519")
     with unheard(), LocalStack(_TEMPLATE) as stack:
         record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))
         stack.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
-        office = Office(stack.deploy("benchmark"), key)
-        rows = [_to_bare(office, Bare(office), size, effort) for size in _SIZES]
-        office.must_have_filed_all()
+        deployed = ThroughputStack(stack.deploy("benchmark"), key)
+        rows = [_to_bare(deployed, Bare(deployed), size, effort) for size in _SIZES]
+        deployed.must_have_filed_all()
     return rows
 
 
-def _to_bare(office: "Office", bare: "Bare", size: int, effort: Effort) -> list[float]:
+def _to_bare(deployed: "ThroughputStack", bare: "Bare", size: int, effort: Effort) -> list[float]:
     def batches() -> list[list[Claim]]:
-        taken = office.claims()
+        taken = deployed.claims()
         return [taken[start : start + size] for start in range(0, MESSAGES, size)]
 
-    door, bare_door, worker, bare_worker = ratios(
+    inbox, bare_inbox, worker, bare_worker = ratios(
         [
-            Clocked(lambda: [posted(claim.envelope) for claim in office.claims()], office.post),
-            Clocked(lambda: [QueuedClaim(claim).body() for claim in office.claims()], bare.send),
-            Clocked(lambda: [batch_of(batch) for batch in batches()], office.work),
+            Clocked(lambda: [posted(claim.envelope) for claim in deployed.claims()], deployed.post),
+            Clocked(lambda: [QueuedClaim(claim).body() for claim in deployed.claims()], bare.send),
+            Clocked(lambda: [batch_of(batch) for batch in batches()], deployed.work),
             Clocked(batches, bare.file),
         ],
         effort,
     )
-    return [bare_door / door, bare_worker / worker, (bare_door + bare_worker) / (door + worker)]
+    return [bare_inbox / inbox, bare_worker / worker, (bare_inbox + bare_worker) / (inbox + worker)]
 
 
 class Clocked(Generic[T]):
@@ -111,8 +111,8 @@ class Clocked(Generic[T]):
         return seconds
 
 
-class Office:
-    """A deployment whose door and worker run in this process."""
+class ThroughputStack:
+    """A deployment whose inbox and worker run in this process."""
 
     def __init__(self, deployment: LocalDeployment, key: PrivateKey) -> None:
         self.client, self.physical = deployment.client, {each.logical: each.physical for each in deployment.resources}
@@ -124,7 +124,7 @@ class Office:
         operators = Operators(self.client("dynamodb"), self.physical["DirectoryTable"])
         operators.put_domain(Domain(RECEIVER))
         operators.put_subject(RECEIVER, RULE)
-        self._door, self._worker = self._start("inbox", "InboxFunction"), self._start("worker", "WorkerFunction")
+        self._inbox, self._worker = self._start("inbox", "InboxFunction"), self._start("worker", "WorkerFunction")
 
     def _start(self, function: str, logical: str) -> ModuleType:
         deployed = self.client("lambda").get_function_configuration(FunctionName=self.physical[logical])
@@ -140,7 +140,7 @@ class Office:
     def post(self, requests: Sequence[Event]) -> None:
         """One after the other, as one Lambda function has them."""
         for request in requests:
-            invoke(self._door, request)
+            invoke(self._inbox, request)
 
     def work(self, events: Sequence[Event]) -> None:
         """One after the other."""
@@ -167,19 +167,19 @@ class Office:
 
 
 class Bare:
-    """The calls of AWS alone, under keys that differ from those of the post office by a letter."""
+    """The calls of AWS alone, under keys that differ from those of the post deployed by a character."""
 
-    def __init__(self, office: Office) -> None:
-        self._physical = office.physical
+    def __init__(self, deployed: ThroughputStack) -> None:
+        self._physical = deployed.physical
         config = Config(max_pool_connections=THREADS)
-        at = office.client.endpoint
-        self._dynamodb = office.session.client("dynamodb", endpoint_url=at, config=config)
-        self._s3 = office.session.client("s3", endpoint_url=at, config=config)
-        self._sqs = office.session.client("sqs", endpoint_url=at, config=config)
+        at = deployed.client.endpoint
+        self._dynamodb = deployed.session.client("dynamodb", endpoint_url=at, config=config)
+        self._s3 = deployed.session.client("s3", endpoint_url=at, config=config)
+        self._sqs = deployed.session.client("sqs", endpoint_url=at, config=config)
         self._pool = ThreadPoolExecutor(THREADS)
 
     def send(self, bodies: Sequence[str]) -> None:
-        """What the door's calls are."""
+        """What the inbox's calls are."""
         for body in bodies:
             self._sqs.send_message(QueueUrl=self._physical["ClaimsQueue"], MessageBody=body)
 
@@ -224,4 +224,4 @@ class Bare:
         )
 
 
-BENCHMARK = Benchmark("throughput", "From the door to the mailbox, in the embedded AWS", NOTES, measure)
+BENCHMARK = Benchmark("throughput", "From the inbox to the mailbox, in the embedded AWS", NOTES, measure)

@@ -3,7 +3,7 @@
     with sender_of(key) as variables:
         worker = start("worker", variables, instant_clients)
 
-There are three such worlds: `instant_clients`, without any client of AWS; `unsent_requests`, where botocore makes,
+There are three such fakes: `instant_clients`, without any client of AWS; `unsent_requests`, where botocore makes,
 signs and reads everything, and nothing goes out; and `clients_of` a session, which may reach the embedded AWS.
 """
 
@@ -66,20 +66,20 @@ ENVIRONMENT: Final = {
 
 RULE: Final = SubjectRule("Order@Seller", Treatment.MAILBOX, RECEIVER)
 Event = Mapping[str, object]
-World = Callable[[], AbstractContextManager[object]]
+FakeAws = Callable[[], AbstractContextManager[object]]
 """Within it clients of AWS are made."""
 
 
 @contextmanager
 def sender_of(key: PrivateKey) -> Iterator[dict[str, str]]:
-    """A world in which SENDER has published its key: the functions' variables in it."""
+    """DNS in which SENDER has published its key: the functions' variables for it."""
     tree = ZoneTree(clock=time.time)
     tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))}\n")
     with DnsServer(tree) as server:
         yield {**ENVIRONMENT, "RESOLVERS": f"udp://{server.address}", "TRUST_ANCHORS": tree.anchor_text.strip()}
 
 
-def start(function: str, variables: Mapping[str, str], world: World) -> ModuleType:
+def start(function: str, variables: Mapping[str, str], fake: FakeAws) -> ModuleType:
     """A module of its own for each start, as `import app` makes one in Lambda."""
     spec = importlib.util.spec_from_file_location(function, FUNCTIONS / function / "app.py")
     if spec is None or spec.loader is None:
@@ -87,7 +87,7 @@ def start(function: str, variables: Mapping[str, str], world: World) -> ModuleTy
     module = importlib.util.module_from_spec(spec)
     # A logger that is there already would go on writing to where the start before did.
     logging.Logger.manager.loggerDict.pop(variables["POWERTOOLS_SERVICE_NAME"], None)
-    with patch.dict(os.environ, variables), world():
+    with patch.dict(os.environ, variables), fake():
         spec.loader.exec_module(module)
     return module
 
@@ -120,7 +120,7 @@ def message(key: PrivateKey, number: int, at_ms: int) -> str:
 
 
 def claims(key: PrivateKey, many: int, *, first: int = 0) -> list[Claim]:
-    """What the door makes of so many messages of now, numbered from `first` on."""
+    """What the inbox makes of so many messages of now, numbered from `first` on."""
     at_ms = int(time.time() * 1000)
     return [
         Claim(

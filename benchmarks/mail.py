@@ -1,4 +1,4 @@
-"""Mail as the door and the worker leave it behind, made up, for the jobs of compaction: in S3 and in table `post`.
+"""Mail as the inbox and the worker leave it behind, made up, for the jobs of compaction: in S3 and in table `post`.
 
     written = write(Plan(messages=100_000, seed=7, mailboxes=1_000, ends_at_ms=…), s3, bucket, dynamodb, post_table)
     for segment in segments(plan):      # writes nothing, and holds one segment at a time
@@ -49,9 +49,9 @@ CROWD: Final = "crowd.example"
 _HOUR_MS: Final = 3_600_000
 _SIGNED_FROM, _SIGNED_UNTIL = 1_795_000_000, 1_796_000_000
 _LATE_HOURS: Final = (1, 6)
-"""Between the door and the segment, of what is filed late."""
+"""Between the inbox and the segment, of what is filed late."""
 _SOON_MS: Final = 1_000
-"""Between the door and the segment, of what is not."""
+"""Between the inbox and the segment, of what is not."""
 _SIGMA: Final = 1.0
 """Of the sizes' logarithm: one envelope in a hundred has ten times the median."""
 _LEAST_SEALED: Final = 16
@@ -83,7 +83,7 @@ _SHARES: Final = ("acknowledged", "discarded", "late", "redelivered", "orphans",
 class Plan:
     """What mail there is to be; everything is dated before `ends_at_ms`. Raises ValueError where that cannot be.
 
-    `messages`: how many the door took, orphans not counted; of them `one_conversation` are of one sender to one
+    `messages`: how many the inbox took, orphans not counted; of them `one_conversation` are of one sender to one
     mailbox, spread over the whole time. `spans_hours`: over how long they were filed. `median_bytes`, `most_bytes`: of
     an envelope, which has some 450 at least. `batch`: lines of a segment.
 
@@ -201,7 +201,7 @@ class Written:
 
 def segments(plan: Plan, *, rows: bool = True) -> Iterator[Segment]:
     """The mail of a plan, one segment after another. `rows`: make their rows, too; the bytes are the same without."""
-    return _Office(plan, rows=rows).segments()
+    return _MailMaker(plan, rows=rows).segments()
 
 
 THREADS: Final = 8
@@ -311,8 +311,8 @@ class _Taken(NamedTuple):
     again: bool = False
 
 
-class _Office:
-    """Door, worker and owners. One stream of chance for everything, which flows the same whatever is asked for."""
+class _MailMaker:
+    """What inbox, worker and owners do. One stream of chance for everything, the same whatever is asked for."""
 
     def __init__(self, plan: Plan, *, rows: bool) -> None:
         self._plan = plan
@@ -463,7 +463,7 @@ class _Office:
         return int((most + 1) ** self._chance())
 
     def _row(self, mailbox: str, before_ms: int) -> RowKey:
-        """The row of a claim that came in at the door soon before."""
+        """The row of a claim that came in at the inbox soon before."""
         return row_key(mailbox, 1, before_ms - 1 - int(_SOON_MS * self._chance()), self._new_id())
 
     def _new_id(self) -> str:

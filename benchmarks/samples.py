@@ -28,7 +28,7 @@ _GERMAN = "zwei Stück, bitte ohne Öl; die Tür ist um die Ecke, läuten Sie zw
 
 
 def body_of_text(size: int) -> JsonValue:
-    """Mostly one text, as letters are."""
+    """Mostly one text, as letters on paper are."""
     return {"Order": 4711, "Paid": True, "Note": (_ENGLISH * (size // len(_ENGLISH) + 1))[:size]}
 
 

@@ -216,7 +216,7 @@ def _inbox() -> Iterator[Bound]:
     yield Bound(
         "an NLWeb message to be forwarded", _n(nlweb_inbox.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
         "an event bus takes no more", "`TooLarge`", "EventBridge: 256 kB an entry",
-        "pipeline/test_nlweb_inbox.py::test_what_could_never_be_handed_on_is_refused_at_the_door",
+        "pipeline/test_nlweb_inbox.py::test_what_could_never_be_forwarded_is_refused_by_the_inbox",
     )  # fmt: skip
     yield Bound(
         "a compressed body", "none", "a kilobyte may become a gigabyte", "`WrongContentEncoding`",
@@ -327,7 +327,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "an envelope but for its message", _n(dm3_inbox.MAX_BESIDE_BYTES, "bytes"),
         "hashed and checked before anybody is known", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
-        "pipeline/test_dm3_inbox.py::test_beside_the_message_an_envelope_has_no_room_for_much",
+        "pipeline/test_dm3_inbox.py::test_an_envelope_may_hold_little_beside_the_message",
     )  # fmt: skip
     yield Bound(
         "a name", _n(MAX_NAME_BYTES, "bytes"), "normalised by large tables", "`NameInvalid`", "RFC 1035 §2.3.4",

@@ -70,7 +70,7 @@ ROWS = {
         "out of a chunk",
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
-    "archive": ["one letter has it", "every letter has it", "two characters", "none has it", "after a letter"],
+    "archive": ["one message has it", "every message has it", "two characters", "none has it", "after a message"],
     "memory": ["one sender", "all of different senders"],
     "fairness": [
         "the quiet senders",
@@ -83,7 +83,7 @@ ROWS = {
         "all",
         "ten times as many",
         "all, half of it one conversation",
-        "letters of 5 MB",
+        "messages of 5 MB",
         "all, by a tenth",
         "ten times as many, by all",
         "in chunks",

@@ -67,7 +67,8 @@ def test_every_promise_has_tests_that_are_there() -> None:
 
 
 def test_a_promise_without_its_test_would_be_found() -> None:
-    kept = "tests/pipeline/test_dead_letters.py::test_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told"
+    test = "test_dead_letters_near_the_horizon_are_undeliverable_and_the_sender_is_told"
+    kept = f"tests/pipeline/test_dead_letters.py::{test}"
     assert gone(PAGE.replace(kept, f"{kept}_not")) == [f"P1: there is no {kept}_not"]
     assert gone(PAGE.replace("- **P7 ", "- **P70 ")) == ["P7 names no test"]
 

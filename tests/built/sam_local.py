@@ -1,6 +1,6 @@
 """`make sam-local`: the inbox in AWS's image, with sam local. It needs Docker, so `make test` leaves it out.
 
-What asks the store is for `make rie`, and for the local stack: here the door has none.
+What asks the store is for `make rie`, and for the local stack: here the inbox has none.
 """
 
 import http.client

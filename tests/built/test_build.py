@@ -79,7 +79,7 @@ def test_the_layer_holds_no_tests_no_stubs_no_caches_and_no_programs(built: Path
 
 
 @EACH_ARCHITECTURE
-def test_of_the_library_the_layer_holds_the_rooms_that_functions_import_and_no_other(
+def test_of_the_library_the_layer_holds_the_packages_that_functions_import_and_no_other(
     built: Path, architecture: str
 ) -> None:
     there = {path.stem for path in (python_of(built, architecture) / "postroom").iterdir()} - {"__init__"}

@@ -164,7 +164,7 @@ def test_each_file_of_events_is_invoked_below() -> None:
     )
 
 
-# --- the door ---------------------------------------------------------------------------------------------------------
+# --- the inbox --------------------------------------------------------------------------------------------------------
 
 POSTED = ("inbox-post.json", "inbox-post-base64.json")
 
@@ -198,14 +198,14 @@ def test_there_is_nothing_elsewhere(stack: BuiltStack) -> None:
     assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, str(NO_SUCH_ROUTE))
 
 
-def test_a_letter_of_dm3_is_accepted_and_queued(stack: BuiltStack) -> None:
+def test_a_dm3_message_is_accepted_and_queued(stack: BuiltStack) -> None:
     answer = stack.invoke("inbox-dm3.json")
     assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     [body] = received(stack, "ClaimsQueue")
     assert json.loads(body)["claim"]["mailbox"] == BOB
 
 
-# --- the counter ------------------------------------------------------------------------------------------------------
+# --- the mailbox API --------------------------------------------------------------------------------------------------
 
 
 def test_whoever_asks_gets_a_challenge(stack: BuiltStack) -> None:
@@ -247,7 +247,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(stack: Bui
 
 
 def feedback(stack: BuiltStack) -> list[Json]:
-    """The bodies of what the buffer's door took."""
+    """The bodies of what the buffer's inbox took."""
     return [json.loads(json.loads(body)["claim"]["envelope"])["Body"] for body in received(stack, "ClaimsQueue")]
 
 

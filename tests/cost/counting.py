@@ -1,7 +1,7 @@
 """What the functions ask of AWS and write into their logs, counted: the real handlers over the embedded AWS.
 
     with counted_stack() as stack:
-        door, claims = stack.take_in("nlweb", [stack.message("nlweb", 0)])
+        inbox, claims = stack.take_in("nlweb", [stack.message("nlweb", 0)])
         worker = stack.work(claims)
 
 The clock stands still: what is kept for some seconds is not read again in the middle of a count, however busy the
@@ -144,7 +144,7 @@ class CountedStack:
 
     # ---- functions -------------------------------------------------------------------------------------------
     def take_in(self, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, list[str]]:
-        """Post messages one by one: what the door cost, and the claims that it queued."""
+        """Post messages one by one: what the inbox cost, and the claims that it queued."""
         url = DM3_URL if protocol == "dm3" else f"https://{NLWEB.host(RECEIVER)}/inbox"
         with self._counting() as counted:
             for message in messages:
@@ -205,7 +205,7 @@ class CountedStack:
                 thread.join()
 
     def send(self, token: str, tokens: Sequence[str], size: int = SMALL) -> tuple[Counted, list[str]]:
-        """Have messages sent one by one, under `tokens`: what the counter cost, and what it queued."""
+        """Have messages sent one by one, under `tokens`: what the mailbox API cost, and what it queued."""
         with self._counting() as counted:
             for each in tokens:
                 message = {"token": each, "to": ELSEWHERE, "subject": SUBJECT, "body": {"Text": "." * size}}
@@ -228,7 +228,7 @@ class CountedStack:
         return token
 
     def _ask(self, method: str, path: str, body: object = None, token: str = "") -> Any:
-        """What the counter says."""
+        """What the mailbox API says."""
         data = b"" if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
         url = f"https://{NLWEB.host(RECEIVER)}{path}"

@@ -11,12 +11,12 @@ from postroom.cost import counted
 @pytest.mark.stack
 def test_a_cold_start_reads_what_it_needs_once() -> None:
     with counted_stack() as stack:
-        door, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in range(3)])
-        assert door.requests == Counter({"dynamodb Query": 2, "sqs SendMessage": 3})
+        inbox, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in range(3)])
+        assert inbox.requests == Counter({"dynamodb Query": 2, "sqs SendMessage": 3})
         # Beside what it writes, the worker asks whom the owner blocks, and whether anybody is told.
         assert stack.work(claims).of("dynamodb") == 3 * counted.FILE_WRITES + 2
-        door, claims = stack.take_in("dm3", [stack.message("dm3", number) for number in range(3)])
+        inbox, claims = stack.take_in("dm3", [stack.message("dm3", number) for number in range(3)])
         reads = {"dynamodb Query": 2, "secrets-manager GetSecretValue": 1, "s3 GetObject": 1}
-        assert door.requests == Counter({"sqs SendMessage": 3, **reads})
+        assert inbox.requests == Counter({"sqs SendMessage": 3, **reads})
         worker = stack.work(claims)
         assert (worker.of("dynamodb"), worker.of("secrets-manager"), worker.of("s3")) == (7, 1, 1)

@@ -61,7 +61,7 @@ def test_large_messages_are_worked_off_in_such_parts() -> None:
 def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> None:
     stack = PipelineStack(deployed)
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
-    [notice] = stack.notices()
+    [notice] = stack.discard_notifications()
     assert isinstance(notice, DiscardNotification)
     called: list[str] = []
 

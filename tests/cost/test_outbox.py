@@ -1,4 +1,4 @@
-"""What a message that an owner sends asks of AWS, from the counter to the receiver's answer."""
+"""What a message that an owner sends asks of AWS, from the mailbox API to the receiver's answer."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ def sent(stack: CountedStack, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with stack.sending(tmp_path_factory.mktemp("authority")) as token:
         _, first = stack.send(token, ["first"])
         stack.carry(first)
-        counter, queued = stack.send(token, [f"t{number}" for number in range(MANY)])
-        yield counter, queued, stack.carry(queued)
+        api, queued = stack.send(token, [f"t{number}" for number in range(MANY)])
+        yield api, queued, stack.carry(queued)
 
 
 def is_listed(item: Item) -> bool:
@@ -30,8 +30,8 @@ def is_listed(item: Item) -> bool:
 
 
 def test_a_message_asks_for_so_much_and_no_more(sent: tuple[Counted, list[str], Counted]) -> None:
-    counter, _, courier = sent
-    assert counter.requests == Counter(
+    api, _, courier = sent
+    assert api.requests == Counter(
         {"dynamodb PutItem": 2 * MANY, "dynamodb UpdateItem": MANY, "sqs SendMessage": MANY * counted.SENT_SENDS}
     )
     assert courier.requests == Counter({"dynamodb GetItem": MANY * counted.SENT_READS, "dynamodb UpdateItem": MANY})
@@ -40,27 +40,27 @@ def test_a_message_asks_for_so_much_and_no_more(sent: tuple[Counted, list[str], 
 def test_each_write_is_one_unit_and_one_more_in_the_index_where_the_message_is_listed(
     sent: tuple[Counted, list[str], Counted],
 ) -> None:
-    counter, _, courier = sent
-    writes = counter.of("dynamodb") + courier.requests["dynamodb UpdateItem"]
-    tokens = sum(not is_listed(item) for item in counter.items)
-    assert counter.write_units + courier.write_units == 2 * writes - tokens == MANY * counted.SENT_WRITES
-    assert (counter.read_units, courier.read_units) == (0, MANY * counted.SENT_READS)
+    api, _, courier = sent
+    writes = api.of("dynamodb") + courier.requests["dynamodb UpdateItem"]
+    tokens = sum(not is_listed(item) for item in api.items)
+    assert api.write_units + courier.write_units == 2 * writes - tokens == MANY * counted.SENT_WRITES
+    assert (api.read_units, courier.read_units) == (0, MANY * counted.SENT_READS)
 
 
 def test_the_bytes_of_what_is_queued_answered_and_kept(sent: tuple[Counted, list[str], Counted]) -> None:
-    counter, queued, _ = sent
+    api, queued, _ = sent
     assert {len(body) - SMALL for body in queued} == {counted.SENT_BYTES_BESIDE}
-    assert counter.answer_bytes == MANY * counted.SENT_ANSWER_BYTES
-    kept = sum(item_bytes(item) * (2 if is_listed(item) else 1) for item in counter.items) / MANY
+    assert api.answer_bytes == MANY * counted.SENT_ANSWER_BYTES
+    kept = sum(item_bytes(item) * (2 if is_listed(item) else 1) for item in api.items) / MANY
     assert kept == pytest.approx(counted.SENT_ROW_BYTES, rel=0.02)
-    assert len(counter.items) + sum(map(is_listed, counter.items)) == MANY * counted.SENT_ROWS
+    assert len(api.items) + sum(map(is_listed, api.items)) == MANY * counted.SENT_ROWS
 
 
 def test_the_lines_and_bytes_of_logs_and_the_metrics(sent: tuple[Counted, list[str], Counted]) -> None:
-    counter, _, courier = sent
-    assert len(counter.log_lines) == MANY * counted.SENT_MAILBOX_API_LOG_LINES
-    assert len(counter.log) == pytest.approx(MANY * counted.SENT_MAILBOX_API_LOG_BYTES, rel=0.02)
+    api, _, courier = sent
+    assert len(api.log_lines) == MANY * counted.SENT_MAILBOX_API_LOG_LINES
+    assert len(api.log) == pytest.approx(MANY * counted.SENT_MAILBOX_API_LOG_BYTES, rel=0.02)
     assert len(courier.log_lines) == MANY + counted.SENT_BATCH_LOG_LINES
     assert len(courier.log) == pytest.approx(MANY * counted.SENT_LOG_BYTES + counted.SENT_BATCH_LOG_BYTES, rel=0.02)
-    written = (counter.metrics() | courier.metrics()) - set(counted.STEADY_METRICS)
+    written = (api.metrics() | courier.metrics()) - set(counted.STEADY_METRICS)
     assert len(written) == counted.SENT_METRICS

@@ -17,9 +17,9 @@ A_LITTLE = 0.02
 
 
 def filed(stack: CountedStack, protocol: Protocol, numbers: list[int]) -> tuple[Counted, Counted]:
-    """The door's and the worker's part of one batch of good messages."""
-    door, claims = stack.take_in(protocol, [stack.message(protocol, number) for number in numbers])
-    return door, stack.work(claims)
+    """The inbox's and the worker's part of one batch of good messages."""
+    inbox, claims = stack.take_in(protocol, [stack.message(protocol, number) for number in numbers])
+    return inbox, stack.work(claims)
 
 
 @PROTOCOLS
@@ -27,8 +27,8 @@ def filed(stack: CountedStack, protocol: Protocol, numbers: list[int]) -> tuple[
 def test_the_goals_of_the_store_protocol_hold(
     stack: CountedStack, numbers: Numbers, protocol: Protocol, batch: int
 ) -> None:
-    door, worker = filed(stack, protocol, numbers(batch))
-    assert door.requests == Counter({"sqs SendMessage": batch})
+    inbox, worker = filed(stack, protocol, numbers(batch))
+    assert inbox.requests == Counter({"sqs SendMessage": batch})
     assert worker.requests == Counter({"dynamodb PutItem": 2 * batch, "s3 PutObject": 1})
     assert (worker.write_units, worker.read_units) == (2 * batch, 0)
 
@@ -37,7 +37,7 @@ def test_at_a_batch_of_100_hardly_anything_but_two_writes_is_asked_of_aws(
     stack: CountedStack, numbers: Numbers
 ) -> None:
     _, worker = filed(stack, "nlweb", numbers(100))
-    # Lambda receives and deletes; the door sends.
+    # Lambda receives and deletes; the inbox sends.
     assert worker.of("sqs") / 100 <= 1.1
     assert worker.of("s3") / 100 <= 0.02
     assert worker.of("dynamodb") / 100 <= 2
@@ -62,8 +62,8 @@ def test_acknowledging_is_one_write(stack: CountedStack, numbers: Numbers) -> No
 def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
     stack: CountedStack, numbers: Numbers
 ) -> None:
-    door, claims = stack.take_in("nlweb", [stack.nlweb(number, OVERSIZE) for number in numbers(3)])
-    assert door.requests == Counter({"sqs SendMessage": 3, "s3 PutObject": 3 * counted.OVERSIZE_PUTS})
+    inbox, claims = stack.take_in("nlweb", [stack.nlweb(number, OVERSIZE) for number in numbers(3)])
+    assert inbox.requests == Counter({"sqs SendMessage": 3, "s3 PutObject": 3 * counted.OVERSIZE_PUTS})
     worker = stack.work(claims)
     assert worker.requests == Counter(
         {"s3 GetObject": 3 * counted.OVERSIZE_GETS, "dynamodb PutItem": 6, "s3 PutObject": counted.BATCH_PUTS}
@@ -121,10 +121,10 @@ def test_a_discard_is_one_write_one_notice_and_a_line(stack: CountedStack, numbe
 
 
 def test_the_bytes_of_claims_answers_rows_and_lines(stack: CountedStack, numbers: Numbers) -> None:
-    door, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in numbers(100)])
+    inbox, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in numbers(100)])
     worker = stack.work(claims)
     assert {len(claim) for claim in claims} == {SMALL + counted.CLAIM_BYTES_BESIDE}
-    assert door.answer_bytes == 100 * counted.ANSWER_BYTES
+    assert inbox.answer_bytes == 100 * counted.ANSWER_BYTES
     rows = [item for item in worker.items if "st" in item]
     assert max(item_bytes(item) for item in worker.items if "home" in item) == counted.SEEN_BYTES
     assert max(item_bytes(row) for row in rows) == counted.ROW_BYTES
@@ -133,9 +133,9 @@ def test_the_bytes_of_claims_answers_rows_and_lines(stack: CountedStack, numbers
 
 
 def test_the_lines_and_bytes_of_logs(stack: CountedStack, numbers: Numbers) -> None:
-    door, alone = filed(stack, "nlweb", numbers(1))
-    assert len(door.log_lines) == counted.INBOX_LOG_LINES
-    assert len(door.log) == pytest.approx(counted.INBOX_LOG_BYTES, rel=A_LITTLE)
+    inbox, alone = filed(stack, "nlweb", numbers(1))
+    assert len(inbox.log_lines) == counted.INBOX_LOG_LINES
+    assert len(inbox.log) == pytest.approx(counted.INBOX_LOG_BYTES, rel=A_LITTLE)
     assert len(alone.log_lines) == counted.BATCH_LOG_LINES
     assert len(alone.log) == pytest.approx(counted.BATCH_LOG_BYTES + counted.FILED_LOG_BYTES, rel=A_LITTLE)
     _, many = filed(stack, "nlweb", numbers(counted.LARGEST_BATCH))
@@ -144,9 +144,9 @@ def test_the_lines_and_bytes_of_logs(stack: CountedStack, numbers: Numbers) -> N
 
 
 def test_the_metrics_of_ordinary_mail(stack: CountedStack, numbers: Numbers) -> None:
-    door, worker = filed(stack, "nlweb", numbers(1))
+    inbox, worker = filed(stack, "nlweb", numbers(1))
     dead_letters = stack.go_round()
-    written = [*door.metrics(), *worker.metrics(), *dead_letters.metrics()]
+    written = [*inbox.metrics(), *worker.metrics(), *dead_letters.metrics()]
     assert sorted(written) == sorted(counted.STEADY_METRICS)
 
 

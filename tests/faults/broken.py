@@ -13,15 +13,15 @@ from tests.faults.suites import (
     ABOUT_KNOWN,
     BIG,
     DARK_ONE,
-    DOOR,
+    INBOX,
     NO_KEY,
     ONE,
     OWNED,
+    REFUSED,
     SENDS,
     SHARE,
     SMALL_SHARE,
     TOLD,
-    UNASKED,
 )
 
 from postroom.core.errors import NotNowError
@@ -119,7 +119,7 @@ def done_whatever_happened() -> None:
 
 
 def answered_though_not_queued() -> None:
-    """The door says 200, whatever became of the queue message."""
+    """The inbox says 200, whatever became of the queue message."""
     really = Queue.send
 
     def send(self: Queue, *what: Any, **how: Any) -> None:
@@ -208,8 +208,8 @@ VARIANTS = {
         Variant(feedback_of_now, EachCall(TOLD), "2 Feedback messages tell of"),
         Variant(tells_of_what_was_accepted, EachCall(ABOUT_KNOWN, dies=False), "a stranger's copy was discarded"),
         Variant(withholds_and_does_not_count, EachCall(SHARE, dies=False), "the summaries count 0", SMALL_SHARE),
-        Variant(answered_though_not_queued, EachCall(DOOR, [throttled], dies=False), "has no end"),
-        Variant(leases_of_what_was_refused, EachCall(UNASKED, dies=False), "is remembered"),
+        Variant(answered_though_not_queued, EachCall(INBOX, [throttled], dies=False), "has no end"),
+        Variant(leases_of_what_was_refused, EachCall(REFUSED, dies=False), "is remembered"),
         Variant(handed_on_whatever_the_bus_says, EachCall(BIG, [entry_refused], dies=False), "arrived nowhere"),
         Variant(tokens_that_nobody_remembers, EachCall(SENDS, [throttled], dies=False), "the messages came to"),
         Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled], dies=False), "'queued'"),

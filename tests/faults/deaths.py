@@ -8,7 +8,7 @@ only reads if it is known as one, too: what a function of an operator or an even
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.faults.tap import Told
+from tests.faults.tap import CallRecord
 
 READING = {"GetItem", "Query", "GetObject", "GetSecretValue", "GetQueueAttributes", "GetQueueUrl"}
 """Operations that change nothing."""
@@ -33,21 +33,21 @@ class Death:
     same: list[Moment] = field(default_factory=list)
 
 
-def deaths(calls: Sequence[Told]) -> list[Death]:
+def deaths(calls: Sequence[CallRecord]) -> list[Death]:
     """Of the calls of a run: the deaths that differ, in order."""
     found: list[Death] = []
-    for number, told in enumerate(calls, start=1):
+    for number, record in enumerate(calls, start=1):
         before, after = Moment(number, after=False), Moment(number, after=True)
-        if found and told.before == calls[number - 2].after:
+        if found and record.before == calls[number - 2].after:
             found[-1].same.append(before)
         else:
             found.append(Death(before))
-        if _only_reads(told):
+        if _only_reads(record):
             found[-1].same.append(after)
         else:
             found.append(Death(after))
     return found
 
 
-def _only_reads(told: Told) -> bool:
-    return told.call.split()[1] in READING and told.before == told.after
+def _only_reads(record: CallRecord) -> bool:
+    return record.call.split()[1] in READING and record.before == record.after

@@ -1,10 +1,10 @@
-"""What senders' buffers were told, held against what was discarded."""
+"""The Feedback that senders' buffers received, held against what was discarded."""
 
 import json
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from tests.faults.messages import Message, Telling
+from tests.faults.messages import FeedbackDue, Message
 
 
 @dataclass
@@ -19,17 +19,17 @@ class ReceivedFeedback:
     @staticmethod
     def read(posted: Sequence[bytes]) -> "ReceivedFeedback":
         """What came in."""
-        told = ReceivedFeedback()
+        feedback = ReceivedFeedback()
         for envelope in map(json.loads, posted):
             header, body = envelope["Header"], envelope["Body"]
             # Repeated it is the same to the bit, or the buffer takes it for another.
             text = json.dumps([header, body], sort_keys=True)
             if "Correlation" in body:
-                told.of_messages.setdefault(body["Correlation"], set()).add(text)
+                feedback.of_messages.setdefault(body["Correlation"], set()).add(text)
             else:
-                told.of_hours.setdefault(f"{header['To']} {body['Since']}", set()).add(text)
-                told.withheld[f"{header['To']} {body['Since']}"] = body["Count"]
-        return told
+                feedback.of_hours.setdefault(f"{header['To']} {body['Since']}", set()).add(text)
+                feedback.withheld[f"{header['To']} {body['Since']}"] = body["Count"]
+        return feedback
 
     def faults(self, sent: Sequence[Message], discarded: Set[str]) -> Iterator[str]:
         """At most one Feedback about a message, and none about one that is kept; those withheld are counted."""
@@ -38,12 +38,14 @@ class ReceivedFeedback:
                 yield f"{len(texts)} Feedback messages tell of {about}"
         gone = [message for message in sent if message.who in discarded]
         for about in self.of_messages:
-            tellings = {message.telling for message in gone if message.correlation == about}
-            if not tellings:
+            due = {message.feedback for message in gone if message.correlation == about}
+            if not due:
                 yield f"a Feedback tells of {about}, which was not discarded"
-            elif tellings == {Telling.NEVER}:
+            elif due == {FeedbackDue.NEVER}:
                 yield f"a Feedback tells of {about}, which was accepted: a stranger's copy was discarded"
-        silent = [each for each in gone if each.telling is Telling.DUE and each.correlation not in self.of_messages]
+        silent = [
+            each for each in gone if each.feedback is FeedbackDue.DUE and each.correlation not in self.of_messages
+        ]
         # A death may have counted one twice.
         if len(silent) > sum(self.withheld.values()):
             who = ", ".join(message.who for message in silent)

@@ -29,7 +29,7 @@ _DEAD_FOR_SECONDS = 6.5 * 86_400
 _BETWEEN_POSTS_SECONDS = 3
 """For less a secret is fresh, and read from memory."""
 _FORGOTTEN = b"reply given and not remembered"
-"""What the door logs, if the store did not take a reply: who asks again is answered anew."""
+"""What the inbox logs, if the store did not take a reply: who asks again is answered anew."""
 
 
 @dataclass

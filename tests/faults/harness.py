@@ -16,7 +16,7 @@ from tests.faults.left import alike, look
 from tests.faults.queues import Queues, event_of
 from tests.faults.rotation import Share
 from tests.faults.stack import FaultStack, Json
-from tests.faults.tap import Look, Told
+from tests.faults.tap import CallRecord, Look
 
 T = TypeVar("T")
 See = Callable[[str], None]
@@ -33,7 +33,7 @@ class Verdict:
     """
 
     flow: str
-    calls: list[Told] = field(default_factory=list)
+    calls: list[CallRecord] = field(default_factory=list)
     dropped: int = 0
     runs: Counter[str] = field(default_factory=Counter)
     played: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def places(self) -> set[str]:
-        return {place for told in self.calls for place in told.places}
+        return {place for record in self.calls for place in record.places}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Planned:
     number: int = 0
     rival: Rival | None = None
 
-    def where(self, calls: Sequence[Told]) -> str:
+    def where(self, calls: Sequence[CallRecord]) -> str:
         """In words."""
         said = f"{self.strike.__name__.replace('_', ' ')}" if self.what == DIE else self.what
         return f"{said} {self.number}. {calls[self.number - 1].call}" if self.number else said
@@ -104,7 +104,7 @@ class EachCall:
     def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it."""
         flow, verdict = self.flow, undisturbed(stack, self.flow)
-        partial = [told.call for told in verdict.calls if "Batch" in told.call]
+        partial = [record.call for record in verdict.calls if "Batch" in record.call]
         verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
         dying = deaths(verdict.calls) if self.dies else []
         verdict.dropped = sum(len(death.same) for death in dying)
@@ -238,7 +238,7 @@ def _acted(
         if planned.number:
             return _cold(stack, act, **flow.settings), tap.calls >= planned.number
         answers = _cold(stack, lambda: act(lambda: look(stack)), **flow.settings)
-        verdict.calls = tap.told
+        verdict.calls = tap.records
         return answers, True
     finally:
         tap.end()

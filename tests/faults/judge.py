@@ -44,15 +44,15 @@ class Judge:
             row = read_row(item)
             rows.setdefault(whose.get(row.key.claim_id, f"nobody's {row.key}"), []).append(row)
         discarded = {who for who, each in rows.items() if any(row.discarded for row in each)}
-        told = ReceivedFeedback.read(self.stack.internet.posted())
+        received = ReceivedFeedback.read(self.stack.internet.posted())
         return [
             *self._faults_of_messages(rows),
             *self._faults_of_claims(rows),
-            *told.faults(list(self.sent.values()), discarded),
+            *received.faults(list(self.sent.values()), discarded),
         ]
 
     def audited(self) -> Iterator[str]:
-        """What `postroom audit` finds, by the ledger that the door wrote."""
+        """What `postroom audit` finds, by the ledger that the inbox wrote."""
         evidence = collect_evidence(self.stack.deployed.audited_store, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
         for finding in audit(evidence, self._ledger()).problems:
             if finding.problem.grave:
@@ -132,5 +132,5 @@ class Judge:
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
     def _ledger(self) -> Iterator[LedgerEntry]:
-        """What the door said 200 to."""
+        """What the inbox said 200 to."""
         return read_ledger(self.stack.log.read_bytes().splitlines())

@@ -25,7 +25,7 @@ from postroom.reasons import reason_of
 from postroom.storage.layout import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
-"""Too large for a queue message, small enough for the door."""
+"""Too large for a queue message, small enough for the inbox."""
 _FORGER = PrivateKey.generate("ed25519")
 
 
@@ -39,7 +39,7 @@ class End(StrEnum):
     REFUSED = "refused"
 
 
-class Telling(StrEnum):
+class FeedbackDue(StrEnum):
     """Whether its sender's buffer is told of a message, should it be discarded."""
 
     DUE = "due"
@@ -61,7 +61,7 @@ class Message:
     body: str
     who: str
     ends: tuple[End, ...]
-    telling: Telling = Telling.NEVER
+    feedback: FeedbackDue = FeedbackDue.NEVER
     correlation: str = ""
     seen: str = ""
 
@@ -78,7 +78,7 @@ def nlweb(
     body: JsonValue = "hello",
     key: PrivateKey | None = None,
     correlation: str = "",
-    telling: Telling = Telling.DUE,
+    feedback: FeedbackDue = FeedbackDue.DUE,
 ) -> Message:
     """An NLWeb message of now; `key`: another than its sender's."""
     correlation = correlation or str(uuid.uuid4())
@@ -87,7 +87,7 @@ def nlweb(
     # The sign of its schema as it is, beyond ASCII: such a text takes four bytes of memory a character.
     text = json.dumps(sign(draft, key or published_key()), ensure_ascii=False)
     seen = seen_key_nlweb(RECEIVER, sender, correlation)
-    return Message("/inbox", text, who_is(text), ends or (End.FILED,), telling, correlation, seen)
+    return Message("/inbox", text, who_is(text), ends or (End.FILED,), feedback, correlation, seen)
 
 
 def forged(sender: str = SENDER) -> Message:
@@ -97,7 +97,7 @@ def forged(sender: str = SENDER) -> Message:
 def and_a_forged_copy() -> list[Message]:
     """A message, and another by a stranger who knows its Correlation."""
     first = nlweb()
-    return [first, nlweb(End.DISCARDED, key=_FORGER, correlation=first.correlation, telling=Telling.NEVER)]
+    return [first, nlweb(End.DISCARDED, key=_FORGER, correlation=first.correlation, feedback=FeedbackDue.NEVER)]
 
 
 def two_texts() -> list[Message]:
@@ -111,7 +111,7 @@ def unknown_subject() -> Message:
 
 
 def not_ours() -> Message:
-    """A request that its handler refuses, after the door has taken a lease for it."""
+    """A request that its handler refuses, after the inbox has taken a lease for it."""
     return nlweb(End.REFUSED, subject=WHO, body={"Domain": "stranger.example"})
 
 
@@ -149,13 +149,13 @@ def who_is(envelope: str) -> str:
 
 
 def is_taken(answer: dict[str, Any]) -> bool:
-    """Whether the door's answer says that the message is in our hands."""
+    """Whether the inbox's answer says that the message is in our hands."""
     said = json.loads(answer["body"])
     return bool(answer["statusCode"] == 200 and "error" not in said)
 
 
 def is_refused(answer: dict[str, Any]) -> bool:
-    """Whether the door's answer says that the message is not for us to take, now or later."""
+    """Whether the inbox's answer says that the message is not for us to take, now or later."""
     said = json.loads(answer["body"])
     if answer["statusCode"] == 200 and "error" in said:
         return reason_of(said["error"]["data"]["reason"]).kind is not Kind.RETRY

@@ -100,16 +100,16 @@ def _faults(stack: FaultStack, run: Run) -> Iterator[str]:
     shown = Counter(who for _, who in Owners.watched(stack.deployed).shown())
     if shown != Counter(message.who for message in run.messages):
         yield f"of {len(run.messages)} messages these are shown: {shown}"
-    told = Counter(stack.internet.taken())
+    notified = Counter(stack.internet.taken())
     paused = {each.to for each in _targets(stack).of(RECEIVER) if each.state is TargetState.PAUSED}
     for domain in _TOLD:
-        if told[domain] < len(run.messages) and _url(domain) not in paused:
-            yield f"{domain} was told {told[domain]} times of {len(run.messages)} messages"
+        if notified[domain] < len(run.messages) and _url(domain) not in paused:
+            yield f"{domain} was told {notified[domain]} times of {len(run.messages)} messages"
     for posted in map(json.loads, stack.internet.posted()):
         if (posted.get("type"), posted.get("data")) != ("postroom.waiting", {"mailbox": RECEIVER}):
             yield f"a target was told {posted}"
     for target in _targets(stack).of(RECEIVER):
-        if target.to in paused and told[BUFFERS[BUSY]] == 0 and target.to == _url(BUFFERS[BUSY]):
+        if target.to in paused and notified[BUFFERS[BUSY]] == 0 and target.to == _url(BUFFERS[BUSY]):
             continue  # it said that it is gone
         if (target.state, target.failing_since_ms, target.retry) != (TargetState.ACTIVE, 0, None):
             yield f"a target that took everything stands as {target}"

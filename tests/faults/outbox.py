@@ -22,7 +22,7 @@ _BETWEEN_POSTS_SECONDS = 3
 
 @dataclass(frozen=True)
 class OutboxFlow(Flow):
-    """The victim is the counter, which takes the messages in, or the courier, which sends them."""
+    """The victim is the mailbox API, which takes the messages in, or the courier, which sends them."""
 
     def prepare(self, stack: FaultStack) -> Run:
         """The owner is signed in; for the courier, the messages are queued."""

@@ -10,7 +10,7 @@ from types import FrameType
 
 HERE = Path(__file__).parent.parent.parent
 LIBRARY = HERE / "layers" / "postroom" / "postroom"
-ROOMS = (*(LIBRARY / room for room in ("outbound", "pipeline", "runtime", "storage")), HERE / "functions")
+PACKAGES = (*(LIBRARY / package for package in ("outbound", "pipeline", "runtime", "storage")), HERE / "functions")
 OF_OTHERS = {"Manifests", "Outbound", "ProfileSource", "SenderKeys"}
 """The ports behind which no AWS stands; every other is taken for one of AWS."""
 _CLASSES_OF_AWS = (*(LIBRARY / "storage").rglob("*.py"), LIBRARY / "runtime" / "adapters.py")
@@ -62,7 +62,7 @@ def places() -> list[Place]:
     found = []
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if any(path.is_relative_to(room) for room in ROOMS):
+        if any(path.is_relative_to(package) for package in PACKAGES):
             found.append(Place(_called(path), frame.f_lineno, frame.f_code.co_qualname))
         frame = frame.f_back
     return found
@@ -71,8 +71,8 @@ def places() -> list[Place]:
 def sites() -> Iterator[Site]:
     """Every call of AWS in the code, and every call of what makes one, up to the handlers."""
     of_aws = _types_of_aws()
-    for room in ROOMS:
-        for path in sorted(room.rglob("*.py")):
+    for package in PACKAGES:
+        for path in sorted(package.rglob("*.py")):
             for types, function in _functions(ast.parse(path.read_text(encoding="utf-8"))):
                 yield from _sites_in(_called(path), types, function, of_aws)
 

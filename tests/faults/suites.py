@@ -69,8 +69,8 @@ def large_and_handed_on() -> list[Message]:
     return [nlweb(body=LARGE), nlweb(End.HANDED_ON, subject=NEWS)]
 
 
-def door(name: str, make: Callable[[], list[Message]]) -> Play:
-    return EachCall(Flow(f"door: {name}", "InboxFunction", make), ERRORS)
+def inbox(name: str, make: Callable[[], list[Message]]) -> Play:
+    return EachCall(Flow(f"inbox: {name}", "InboxFunction", make), ERRORS)
 
 
 def worker(batch: int, *errors: Strike) -> Play:
@@ -87,11 +87,11 @@ def _of_every_kind(batch: int) -> Flow:
     return Flow(f"worker: {batch} messages of every kind", "WorkerFunction", lambda: all_verdicts(batch))
 
 
-DOOR = Flow("door: one message", "InboxFunction", lambda: [nlweb()])
-BOTH = Flow("door: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
-SEALED = Flow("door: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
-ASKED = Flow("door: answered at once", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
-UNASKED = Flow("door: refused by its handler", "InboxFunction", lambda: [not_ours()])
+INBOX = Flow("inbox: one message", "InboxFunction", lambda: [nlweb()])
+BOTH = Flow("inbox: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
+SEALED = Flow("inbox: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
+ANSWERED = Flow("inbox: answered at once", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
+REFUSED = Flow("inbox: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
@@ -99,7 +99,7 @@ NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
 OFTEN = Flow("worker: two messages handed out too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
-LETTER = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
+DM3 = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
 ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
 RETRIED = Flow("worker: a message, and again by its sender", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
@@ -128,7 +128,7 @@ LATE = Flow(
     lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,
 )  # fmt: skip
 OWNERS_TURN = Flow("owners: one mail, one message", OWNERS, lambda: [nlweb(), dm3()])
-SENDS = OutboxFlow("counter: three messages sent", "MailboxFunction", list, queue="CourierQueue")
+SENDS = OutboxFlow("mailbox API: three messages sent", "MailboxFunction", list, queue="CourierQueue")
 SENT = OutboxFlow("courier: three messages sent", "CourierFunction", list, queue="CourierQueue")
 ANNOUNCED = NotificationFlow("worker: one message, and somebody wants to know", "WorkerFunction", lambda: [nlweb()])
 CALLED = NotificationFlow("courier: something waits", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
@@ -144,23 +144,25 @@ SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: 
 
 
 def in_trouble(trouble: Trouble, **settings: str) -> list[Play]:
-    """All DNS in trouble while the victim works: the worker, the courier, and a door that must answer at once."""
+    """All DNS in trouble while the victim works: the worker, the courier, and an inbox that must answer at once."""
     looking_up = Flow("worker: two messages", "WorkerFunction", lambda: [nlweb(), dm3()])
     return [
         EachCall(replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble, settings=settings))
-        for flow in (looking_up, ASKED, TOLD)
+        for flow in (looking_up, ANSWERED, TOLD)
     ]
 
 
 SUITES = {
-    "door": Suite(
+    "inbox": Suite(
         [
             EachCall(BOTH, [*ERRORS, reset, *CLOCKS, denied]),
             EachCall(SEALED, [throttled]),
-            door("too large for the queue", lambda: [nlweb(body=LARGE)]),
-            EachCall(ASKED, [*ERRORS, *CLOCKS]),
-            door("answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2),
-            EachCall(UNASKED, ERRORS),
+            inbox("too large for the queue", lambda: [nlweb(body=LARGE)]),
+            EachCall(ANSWERED, [*ERRORS, *CLOCKS]),
+            inbox(
+                "answered at length, and asked again", lambda: [nlweb(End.ANSWERED, subject=ASK, body=AT_LENGTH)] * 2
+            ),
+            EachCall(REFUSED, ERRORS),
         ]
     ),
     "one": Suite(
@@ -173,7 +175,7 @@ SUITES = {
             EachCall(DARK_ONE, [*ERRORS, denied]),
             EachCall(BIG, [*ERRORS, entry_refused]),
             EachCall(OFTEN, ERRORS),
-            EachCall(LETTER, ERRORS, [(overtaken, OWNED)], dies=False),
+            EachCall(DM3, ERRORS, [(overtaken, OWNED)], dies=False),
             EachCall(ORDERED, [*ERRORS, *CLOCKS, denied]),
             EachCall(NEIGHBOURS, [denied], dies=False),
             EachCall(REUSED, ERRORS),

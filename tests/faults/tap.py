@@ -35,8 +35,8 @@ class Left(NamedTuple):
     outside: str
 
 
-class Told(NamedTuple):
-    """What is told of a call: which, the places of our code that it came through, what was left before and after."""
+class CallRecord(NamedTuple):
+    """What is known of a call: which, the places of our code that it came through, what was left before and after."""
 
     call: str
     places: list[str]
@@ -53,7 +53,7 @@ Fault = Callable[[Call, Send], AWSResponse]
 class Tap:
     """Taps the clients of a session that are made after `watch`. It connects nothing before it is used.
 
-    `calls`: how many were made since `begin`; `told`: of each, where somebody looks.
+    `calls`: how many were made since `begin`; `records`: of each, where somebody looks.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Tap:
         """From now on calls meet `fault`."""
         self._fault, self._look = fault, look
         self.calls = self._attempt = 0
-        self.told: list[Told] = []
+        self.records: list[CallRecord] = []
         self._last = b""
 
     def end(self) -> None:
@@ -110,7 +110,7 @@ class Tap:
             return self._fault(call, send)
         before = self._look()
         answer = self._fault(call, send)
-        self.told.append(Told(str(call), list(map(str, places())), before, self._look()))
+        self.records.append(CallRecord(str(call), list(map(str, places())), before, self._look()))
         return answer
 
     def _note(self, url: str, messages: list[dict[str, str]]) -> None:

@@ -1,12 +1,12 @@
 """Which deaths are the same: those between which no state lies, by what was recorded, and no others."""
 
 from tests.faults.deaths import Moment, deaths
-from tests.faults.tap import Left, Told
+from tests.faults.tap import CallRecord, Left
 
 
-def run(*calls: tuple[str, str, str, str, str]) -> list[Told]:
+def run(*calls: tuple[str, str, str, str, str]) -> list[CallRecord]:
     """Of each call its operation; what was stored and outside before it; and what was after it."""
-    return [Told(f"aws {call}", [], Left(*then[:2]), Left(*then[2:])) for call, *then in calls]
+    return [CallRecord(f"aws {call}", [], Left(*then[:2]), Left(*then[2:])) for call, *then in calls]
 
 
 def kept(*calls: tuple[str, str, str, str, str]) -> list[str]:

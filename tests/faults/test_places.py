@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.stack(tier="quick"), pytest.mark.xdist_group("faults")
 SPARED = {
     "storage/directory/operators.py": "operators' commands",
     "storage/directory/mailboxes.py": "operators' commands; owners are answered once it is done",
-    "storage/limits/codes.py": "codes for targets: the counter says so, and is asked again",
+    "storage/limits/codes.py": "codes for targets: the mailbox API says so, and is asked again",
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "storage/mail/segments.py Objects.delete: self._s3.delete_object": "the same",
     "storage/limits/challenges.py": "signing in, once more if it failed",
@@ -37,7 +37,7 @@ SPARED = {
     "storage/secrets/signing_keys.py SigningKeys.first: self._secret.entries": "to ask a graph, from memory",
     "storage/directory/notification_targets.py NotificationTargets.add: self._table.put": "owners' requests",
     "storage/directory/notification_targets.py NotificationTargets.remove: self._table.delete": "owners' requests",
-    "storage/mail/outbox.py Outbox.newest: self._table.page": "the counter's list, which writes nothing",
+    "storage/mail/outbox.py Outbox.newest: self._table.page": "the list of the mailbox API, which writes nothing",
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
     "outbound/notifier.py Notifier.call: self._queue.send": "where another call failed, which was struck",

@@ -188,8 +188,8 @@ def _rpc() -> Iterator[Line]:
 
 
 def _long_ids() -> Iterator[Line]:
-    for what, letter in (("quotation marks", '"'), ("letters that are not ASCII", "é")):
-        asked = call("dm3_getDeliveryServiceProperties", params=..., id=letter * 2_000_000)
+    for what, character in (("quotation marks", '"'), ("letters that are not ASCII", "é")):
+        asked = call("dm3_getDeliveryServiceProperties", params=..., id=character * 2_000_000)
         yield (
             f"an id of two million {what}",
             partial(raw, json.dumps(asked, ensure_ascii=False).encode()),

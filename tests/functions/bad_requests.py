@@ -98,7 +98,7 @@ class Row:
 
     @property
     def status(self) -> int:
-        """The answer at the door. Every answer of JSON-RPC is 200."""
+        """The answer at the inbox. Every answer of JSON-RPC is 200."""
         return self.reason.status if self.reason and self.then is Then.NOTHING and self.code is None else 200
 
     @property
@@ -166,8 +166,8 @@ RECORDS: dict[str, Callable[[], list[str]]] = {
 def zone() -> str:
     """The zone of SENDER."""
     lines = [zone_line(NLWEB.key_name(SENDER, selector), text) for selector, make in RECORDS.items() for text in make()]
-    letter = NLWEB.key_name(SENDER, "high-bit")
-    lines.append(f'{letter}. IN TXT "{good_record()}; n=\\255"')
+    name = NLWEB.key_name(SENDER, "high-bit")
+    lines.append(f'{name}. IN TXT "{good_record()}; n=\\255"')
     for one, other in (("loop", "pool"), ("pool", "loop")):
         lines.append(f"{NLWEB.key_name(SENDER, one)}. IN CNAME {NLWEB.key_name(SENDER, other)}.")
     assert all(len(part) <= 255 for part in record_strings(RECORDS["huge"]()[0]))

@@ -98,5 +98,5 @@ def running(
         OutboundPort=str(post_offices.server_port),
         OutboundCaFile=str(authority.pem),
         OutboundAllowPrivate="true",
-    ) as office_running:
-        yield office_running
+    ) as started:
+        yield started

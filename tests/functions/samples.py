@@ -175,7 +175,7 @@ HELLO = SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER)
 
 
 def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
-    """The claim that the door makes of a message, by `rules` beside that for the usual subject."""
+    """The claim that the inbox makes of a message, by `rules` beside that for the usual subject."""
     try:
         rule = find_rule(json.loads(message)["Header"]["Subject"], (HELLO, *rules))
     except ValueError:

@@ -51,7 +51,7 @@ def throttled(running: FunctionsStack, request: pytest.FixtureRequest) -> Iterat
 
 
 def test_a_round_receives_ten_dead_letters_at_once_until_none_is_left(running: FunctionsStack) -> None:
-    calls, name, asked = (
+    calls, name, requested = (
         running.start("DeadLetterFunction").sqs.meta.events,
         "provide-client-params.sqs.ReceiveMessage",
         [],
@@ -59,13 +59,13 @@ def test_a_round_receives_ten_dead_letters_at_once_until_none_is_left(running: F
 
     def note(params: Json, **_: object) -> None:
         if params["QueueUrl"] == running.deployed.queues["DeadLetterQueue"]:
-            asked.append(params["MaxNumberOfMessages"])
+            requested.append(params["MaxNumberOfMessages"])
 
     calls.register(name, note)
     write_dead_letters(running, *range(6, 6 + DEAD_LETTERS_AT_ONCE + 2))
     assert running.invoke("DeadLetterFunction", {})["decided"] == DEAD_LETTERS_AT_ONCE + 2
     calls.unregister(name, note)
-    assert asked == [DEAD_LETTERS_AT_ONCE] * 3
+    assert requested == [DEAD_LETTERS_AT_ONCE] * 3
 
 
 @pytest.mark.parametrize(("passing", "receives"), [(ROUND_SECONDS - 0.001, 2), (ROUND_SECONDS, 1)])

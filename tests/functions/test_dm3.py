@@ -1,4 +1,4 @@
-"""functions/inbox: HTTP around the dm3 door."""
+"""functions/inbox: dm3 over HTTP."""
 
 import base64
 import json
@@ -49,8 +49,8 @@ def opened(deployed: Deployed) -> Deployed:
 
 @pytest.fixture
 def running(opened: Deployed) -> Iterator[FunctionsStack]:
-    with functions_stack(opened) as office_running:
-        yield office_running
+    with functions_stack(opened) as started:
+        yield started
 
 
 def mailboxes() -> list[Dm3Mailbox]:
@@ -378,7 +378,7 @@ def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(runni
     assert told["id"] == 2
 
 
-def test_what_breaks_the_door_is_answered_503(running: FunctionsStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_the_inbox_is_answered_503(running: FunctionsStack, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
@@ -408,7 +408,7 @@ def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(run
     }  # fmt: skip
 
 
-def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: FunctionsStack) -> None:
+def test_a_large_dm3_message_is_in_the_bucket_until_the_worker_has_it(running: FunctionsStack) -> None:
     post(running, submission("x" * 1_000_000))
     assert "s3:PutObject" in called(running)
     [body] = running.deployed.bodies("ClaimsQueue")
@@ -418,7 +418,7 @@ def test_a_large_letter_lies_in_the_bucket_until_the_worker_has_it(running: Func
     assert len(running.deployed.rows("PostTable")) == 1
 
 
-def test_the_worker_may_look_up_a_sender_whom_the_door_could_not(opened: Deployed) -> None:
+def test_the_worker_may_look_up_a_sender_whom_the_inbox_could_not(opened: Deployed) -> None:
     open_mailbox = Dm3Mailbox(BOB, takes_unverified=True)
     open_service(opened, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [open_mailbox])
     with functions_stack(opened) as running:

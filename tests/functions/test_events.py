@@ -160,7 +160,7 @@ def test_nothing_is_kept_for_anybody_without_a_token(running: FunctionsStack) ->
 
 
 @covers("inbox-dm3.json")
-def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: FunctionsStack) -> None:
+def test_a_dm3_message_is_accepted_filed_with_a_postmark_and_opened(running: FunctionsStack) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
     open_service(running.deployed, service, profiles, [Dm3Mailbox(BOB)])
@@ -170,13 +170,13 @@ def test_a_letter_of_dm3_is_accepted_filed_with_a_postmark_and_opened(running: F
     claims = sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue"))
     assert running.invoke("WorkerFunction", claims) == {"batchItemFailures": []}
     [line] = running.deployed.filed(BOB)
-    letter = read_dm3_envelope(json.loads(line.envelope))
-    message = open_message(letter, [bob.encryption])
+    envelope = read_dm3_envelope(json.loads(line.envelope))
+    message = open_message(envelope, [bob.encryption])
     check_message(message, alice.signing.public)
     assert message.message == "Good morning, Bob ☀"
-    assert letter.postmark
-    postmark = read_postmark(open_sealed(letter.postmark, [bob.encryption]))
-    check_postmark(postmark, letter, service.signing.public)
+    assert envelope.postmark
+    postmark = read_postmark(open_sealed(envelope.postmark, [bob.encryption]))
+    check_postmark(postmark, envelope, service.signing.public)
     assert postmark.incoming_timestamp_ms // 1000 == pytest.approx(time.time(), abs=60)
 
 
@@ -229,8 +229,8 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     [row] = store.rows("PostTable")
     assert row["why"]["S"] == f"discarded:{UNDELIVERABLE}"
     assert f"{6:032x}" in row["sk"]["S"]
-    [letter] = store.bodies("DeadLetterQueue")
-    assert f"{7:032x}" in letter
+    [envelope] = store.bodies("DeadLetterQueue")
+    assert f"{7:032x}" in envelope
     [notice] = store.bodies("CourierQueue")
     assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
 

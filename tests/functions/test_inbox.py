@@ -1,4 +1,4 @@
-"""functions/inbox: HTTP around the door."""
+"""functions/inbox: NLWeb over HTTP."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""functions/mailbox: HTTP around the counter."""
+"""functions/mailbox: the mailbox API over HTTP."""
 
 import base64
 import json
@@ -48,8 +48,8 @@ def opened(deployed: Deployed) -> Deployed:
 
 @pytest.fixture
 def running(opened: Deployed) -> Iterator[FunctionsStack]:
-    with functions_stack(opened) as office_running:
-        yield office_running
+    with functions_stack(opened) as started:
+        yield started
 
 
 def file(deployed: Deployed, text: str, number: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Whatever fits the counter's OpenAPI document is answered as it says; what does not is refused as it says."""
+"""Whatever fits the OpenAPI document is answered as it says; what does not is refused as it says."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
@@ -31,8 +31,8 @@ EXAMPLES = settings(max_examples=examples(25), suppress_health_check=list(Health
 @pytest.fixture
 def running(opened: Deployed) -> Iterator[FunctionsStack]:
     file(opened, ENVELOPE)
-    with functions_stack(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as office_running:
-        yield office_running
+    with functions_stack(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as started:
+        yield started
 
 
 class App:
@@ -72,7 +72,7 @@ ASKED = [
     *((operation, RECEIVER) for operation in OPERATIONS),
     *((operation, BOB) for operation in OPERATIONS if "settings" in operation.id),
 ]
-"""Of settings a mailbox of dm3 letters has others."""
+"""Of settings a mailbox of dm3 has others."""
 
 
 @pytest.mark.parametrize(("operation", "name"), ASKED, ids=[f"{it.id}-{name}" for it, name in ASKED])

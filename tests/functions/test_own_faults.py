@@ -97,7 +97,7 @@ def _batch(running: FunctionsStack, answer: Json) -> Then:
     return Then.WAITS
 
 
-def _letters(running: FunctionsStack, answer: Json) -> Then:
+def _dead_letters(running: FunctionsStack, answer: Json) -> Then:
     assert (answer["decided"], answer["unreadable"]) == (0, 0)
     return Then.STAYS
 
@@ -128,7 +128,7 @@ def _large_claim(running: FunctionsStack) -> Json:
     return _queued(running)
 
 
-def _letter(running: FunctionsStack) -> Json:
+def _dm3_claim(running: FunctionsStack) -> Json:
     running.invoke("InboxFunction", events()["inbox-dm3.json"])
     return _queued(running)
 
@@ -183,16 +183,16 @@ def _operators(running: FunctionsStack) -> Operators:
     return running.deployed.storage.operators
 
 
-DOOR = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)
+INBOX = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)
 LARGE = Work("InboxFunction", "a message too large for the queue", _large, _problem)
 SYNC = Work("InboxFunction", "a synchronous request", _to_handler, _problem)
 DM3 = Work("InboxFunction", "a dm3 message", lambda _: events()["inbox-dm3.json"], _rpc)
 CLAIM = Work("WorkerFunction", "a claim", _claim, _batch)
 FORGED = Work("WorkerFunction", "a forged message that requires Feedback", _forged, _batch)
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
-LETTER = Work("WorkerFunction", "a dm3 message", _letter, _batch)
+DM3_CLAIM = Work("WorkerFunction", "a dm3 message", _dm3_claim, _batch)
 FORWARD = Work("WorkerFunction", "a message to forward to an operator's queue", _to_queue, _batch)
-DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _letters)
+DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _dead_letters)
 NOTICE = Work("CourierFunction", "Feedback", _notice, _batch)
 TELL = Work("CourierFunction", "a notification", _waiting, _batch)
 CHALLENGE = Work("MailboxFunction", "a sign-in", lambda _: events()["mailbox-challenge.json"], _problem)
@@ -368,14 +368,14 @@ def _of_secrets() -> Iterator[Row]:
     }  # fmt: skip
     read = "secretsmanager:GetSecretValue"
     for name, (work, then) in uses.items():
-        for each in (work, LETTER) if work is DM3 else (work,):
-            becomes = Then.WAITS if each is LETTER else then
+        for each in (work, DM3_CLAIM) if work is DM3 else (work,):
+            becomes = Then.WAITS if each is DM3_CLAIM else then
             yield Row(NO_SECRET, each, no_secret(name), _SECRET + name, read, becomes)
             yield Row(IN_THE_BIN, each, secret_in_the_bin(name), _SECRET + name, read, becomes)
     for name, (work, then) in uses.items():
         for text in ("no JSON", '["a", "list"]', *_MALFORMED[name]):
-            for each in (work, LETTER) if work is DM3 else (work,):
-                becomes = Then.WAITS if each is LETTER else then
+            for each in (work, DM3_CLAIM) if work is DM3 else (work,):
+                becomes = Then.WAITS if each is DM3_CLAIM else then
                 failure = f"The content of {name} is malformed"
                 yield Row(failure, each, bad_secret(name, text), _SECRET + name, "", becomes)
 
@@ -388,7 +388,7 @@ _MALFORMED = {
     "WebhookKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
 }
 ROWS = [
-    Row(TABLE, DOOR, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
+    Row(TABLE, INBOX, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
     Row(TABLE, DM3, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
     Row(TABLE, SYNC, no_table("SeenTable"), "table SeenTable", "dynamodb:PutItem", Then.NOT_QUEUED),
     Row(TABLE, CLAIM, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.AGAIN),
@@ -408,7 +408,7 @@ ROWS = [
     Row(BUCKET, CLAIM, no_bucket, "bucket bucket", "s3:PutObject", Then.AGAIN),
     Row(BUCKET, LARGE_CLAIM, no_bucket, "bucket bucket", "s3:GetObject", Then.AGAIN),
     Row(BUCKET, PAGE, no_bucket, "bucket bucket", "s3:GetObject", Then.CLOSED),
-    Row(QUEUE, DOOR, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
+    Row(QUEUE, INBOX, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE, FORGED, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE, FORWARD, lambda _: None, "queue orders", "sqs:GetQueueUrl", Then.WAITS),
@@ -417,10 +417,10 @@ ROWS = [
     Row(FUNCTION, SYNC, throttled("lambda", "ResourceNotFoundException", 404),
         "function orders", "lambda:Invoke", Then.NO_HANDLER),
     *_of_secrets(),
-    Row("The content of DeliveryServiceKeys is malformed", LETTER, bad_secret("DeliveryServiceKeys", "{}"),
+    Row("The content of DeliveryServiceKeys is malformed", DM3_CLAIM, bad_secret("DeliveryServiceKeys", "{}"),
         _SECRET + "DeliveryServiceKeys", "", Then.WAITS),
     Row(NO_KEY, NOTICE, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
-    Row(DENIED, DOOR, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
+    Row(DENIED, INBOX, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
     Row(DENIED, DM3, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
     Row(DENIED, DM3, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys", "secretsmanager:GetSecretValue",
         Then.RPC_LATER),
@@ -428,7 +428,7 @@ ROWS = [
     Row(DENIED, CLAIM, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.AGAIN),
     Row(DENIED, CLAIM, denied("s3"), "bucket bucket", "s3:PutObject", Then.AGAIN),
     Row(DENIED, LARGE_CLAIM, denied("s3"), "bucket bucket", "s3:GetObject", Then.AGAIN),
-    Row(DENIED, LETTER, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
+    Row(DENIED, DM3_CLAIM, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(DENIED, DEAD, denied("dynamodb"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
     Row(DENIED, NOTICE, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
@@ -439,16 +439,16 @@ ROWS = [
     Row(DENIED, PAGE, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
     Row(FUNCTION_DENIED, SYNC, denied("lambda"), "function orders", "lambda:Invoke",
         Then.NO_HANDLER),
-    Row(QUEUE_DENIED, DOOR, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
+    Row(QUEUE_DENIED, INBOX, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE_DENIED, DM3, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE_DENIED, SEND, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
-    Row(QUOTA, DOOR, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
+    Row(QUOTA, INBOX, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
         "dynamodb:Query", Then.STORE),
-    Row(QUOTA, DOOR, throttled("sqs", "RequestThrottled"), "queue ClaimsQueue", "sqs:SendMessage",
+    Row(QUOTA, INBOX, throttled("sqs", "RequestThrottled"), "queue ClaimsQueue", "sqs:SendMessage",
         Then.NOT_QUEUED),
-    Row(QUOTA, DOOR, throttled("sqs", "KMS.ThrottlingException"), "queue ClaimsQueue", "sqs:SendMessage",
+    Row(QUOTA, INBOX, throttled("sqs", "KMS.ThrottlingException"), "queue ClaimsQueue", "sqs:SendMessage",
         Then.NOT_QUEUED),
     Row(QUOTA, LARGE, throttled("s3", "SlowDown", 503), "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
     Row(QUOTA, SYNC, throttled("lambda", "TooManyRequestsException", 429), "function orders",
@@ -460,7 +460,7 @@ ROWS = [
     Row(QUOTA, CLAIM, throttled("dynamodb", "ProvisionedThroughputExceededException"),
         "table DirectoryTable", "dynamodb:Query", Then.WAITS),
     Row(QUOTA, CLAIM, throttled("s3", "SlowDown", 503), "bucket bucket", "s3:PutObject", Then.WAITS),
-    Row(QUOTA, LETTER, throttled("secretsmanager", "ThrottlingException"), _SECRET + "DeliveryServiceKeys",
+    Row(QUOTA, DM3_CLAIM, throttled("secretsmanager", "ThrottlingException"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(QUOTA, DEAD, throttled("dynamodb", "ThrottlingException"), "table PostTable", "dynamodb:PutItem",
         Then.STAYS),
@@ -566,7 +566,7 @@ def ready(running: FunctionsStack) -> FunctionsStack:
         {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)},
         [Dm3Mailbox(BOB)],
     )
-    # A machine that is busy may take longer than a door should.
+    # A machine that is busy may take longer than an inbox should.
     running.settings["DM3_LOOKUP_SECONDS"] = "20"
     return running
 

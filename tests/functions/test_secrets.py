@@ -13,7 +13,7 @@ from tests.functions.delivery_service import open_service
 from tests.functions.samples import ALICE, BOB, MADE_AT, RECEIVER, events, profile_uri, service_keys, user_keys
 from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import ask, said, sign_in
-from tests.functions.test_own_faults import CHALLENGE, DM3, LETTER, NOTICE, TARGETS, Work
+from tests.functions.test_own_faults import CHALLENGE, DM3, DM3_CLAIM, NOTICE, TARGETS, Work
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.tokens import TOKEN_SECONDS
@@ -55,7 +55,7 @@ def reads(running: FunctionsStack, work: Work, event: Json) -> list[str]:
     ("work", "needed", "needed_again"),
     [
         (DM3, ["DeliveryServiceKeys"], ["DeliveryServiceKeys"]),
-        (LETTER, ["DeliveryServiceKeys"], ["DeliveryServiceKeys"]),
+        (DM3_CLAIM, ["DeliveryServiceKeys"], ["DeliveryServiceKeys"]),
         (NOTICE, ["SigningKeys"], []),  # nothing is left to tell
         (CHALLENGE, ["TokenKeys"], ["TokenKeys"]),
         (TARGETS, ["TokenKeys", "WebhookKeys"], ["TokenKeys"]),  # it is there already

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ens_normalize import DisallowedSequence, ens_normalize
-from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fuzzed, json_of, place_in, text_of
+from tests.fuzz.entry import LONG, Entry, bit_flipped, fuzzed, json_of, outcome_of, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
 
 from postroom.core.errors import TheirError
@@ -77,7 +77,7 @@ NAMES = (
 def dm3_names(data: bytes) -> None:
     """A name, or a refusal, as the library of ENSIP-15 has it; to normalise twice changes nothing."""
     text = text_of(data)
-    found = asked(lambda: normalize(text), NAME_INVALID)
+    found = outcome_of(lambda: normalize(text), NAME_INVALID)
     if isinstance(found, str):
         assert normalize(found) == found
         assert 0 < len(found.encode()) <= MAX_NAME_BYTES
@@ -102,7 +102,7 @@ URIS = (
 def profile_uris(data: bytes) -> None:
     """What a data: URI carries, or a refusal; a profile in it is the same when it is published again."""
     text = text_of(data)
-    value = asked(lambda: (profile_of_uri(text),), PROFILE_INVALID, PROFILE_URI_UNSUPPORTED)
+    value = outcome_of(lambda: (profile_of_uri(text),), PROFILE_INVALID, PROFILE_URI_UNSUPPORTED)
     if isinstance(value, tuple):
         check_profiles(value[0])
 
@@ -128,10 +128,10 @@ def profiles(data: bytes) -> None:
 
 def check_profiles(value: JsonValue) -> None:
     for read in (read_user_profile, read_service_profile):
-        profile = asked(lambda read=read: read(value), PROFILE_INVALID)  # type: ignore[misc]
+        profile = outcome_of(lambda read=read: read(value), PROFILE_INVALID)  # type: ignore[misc]
         if isinstance(profile, UserProfile | ServiceProfile):
             stays(read, profile, profile.as_json())
-            asked(lambda profile=profile: profile_of_uri(data_uri(profile.as_json())), PROFILE_INVALID)  # type: ignore[misc]
+            outcome_of(lambda profile=profile: profile_of_uri(data_uri(profile.as_json())), PROFILE_INVALID)  # type: ignore[misc]
 
 
 ENVELOPES = (
@@ -155,7 +155,7 @@ def dm3_envelope(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    found = asked(lambda: read_envelope(value), *OF_ENVELOPES)
+    found = outcome_of(lambda: read_envelope(value), *OF_ENVELOPES)
     if not isinstance(found, Dm3Envelope):
         return
     stays(read_envelope, found, found.as_json())
@@ -165,10 +165,10 @@ def dm3_envelope(data: bytes) -> None:
     assert submitted.postmark is None
     assert submitted.metadata == found.metadata
     assert len(message_hash(found)) == 64
-    asked(found.encode, ENVELOPE_INVALID)
-    asked(lambda: check_hashes(found), ENVELOPE_INVALID)
+    outcome_of(found.encode, ENVELOPE_INVALID)
+    outcome_of(lambda: check_hashes(found), ENVELOPE_INVALID)
     for key in (ALICES.signing.public, SERVICES.signing.public):
-        asked(lambda key=key: check_envelope(found, key), SENDER_SIGNATURE_INVALID, *OF_ENVELOPES)  # type: ignore[misc]
+        outcome_of(lambda key=key: check_envelope(found, key), SENDER_SIGNATURE_INVALID, *OF_ENVELOPES)  # type: ignore[misc]
 
 
 MESSAGES = (
@@ -188,19 +188,19 @@ def dm3_message(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    found = asked(lambda: read_message(value), MESSAGE_INVALID)
+    found = outcome_of(lambda: read_message(value), MESSAGE_INVALID)
     if not isinstance(found, Dm3Message):
         return
     stays(read_message, found, found.as_json())
     assert found.as_json() == value, "a member was lost or made up"
-    asked(lambda: check_message(found, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
+    outcome_of(lambda: check_message(found, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
     signed = sign_message(
         found.message, found.metadata, ALICES.signing, attachments=found.attachments, extra=found.extra
     )
     check_message(signed, ALICES.signing.public)
     broken = base64.b64encode(bit_flipped(base64.b64decode(signed.signature), place_in(data))).decode()
     forged = Dm3Message(found.message, found.metadata, broken, found.attachments, found.extra)
-    answer = asked(lambda: check_message(forged, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
+    answer = outcome_of(lambda: check_message(forged, ALICES.signing.public), SENDER_SIGNATURE_INVALID)
     assert isinstance(answer, TheirError), "a signature with a flipped bit is verified"
 
 
@@ -217,11 +217,11 @@ def delivery_information(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    found = asked(lambda: read_delivery(value), ENVELOPE_INVALID)
+    found = outcome_of(lambda: read_delivery(value), ENVELOPE_INVALID)
     if not isinstance(found, DeliveryInformation):
         return
     assert found.as_json() == value, "a member was lost or made up"
-    if isinstance(asked(lambda: check_certifiable(found), ENVELOPE_INVALID), TheirError):
+    if isinstance(outcome_of(lambda: check_certifiable(found), ENVELOPE_INVALID), TheirError):
         return
     key = SERVICES.signing
     sealed = make_postmark(
@@ -246,11 +246,11 @@ POSTMARKS = (
 @fuzzed("protocols.dm3.postmark", "protocols.dm3.members", "protocols.dm3.dialect", seeds=POSTMARKS, is_json=True)
 def postmarks(data: bytes) -> None:
     """A postmark, or a refusal; it keeps its members; its hash and signature hold, or do not."""
-    found = asked(lambda: read_postmark(data), POSTMARK_INVALID)
+    found = outcome_of(lambda: read_postmark(data), POSTMARK_INVALID)
     if isinstance(found, Postmark):
         assert found.as_json() == json_of(data), "a member was lost or made up"
         assert isinstance(is_signed_by(found, SERVICES.signing.public), bool)
-        asked(lambda: check_postmark_hash(found, ENVELOPE), POSTMARK_INVALID)
+        outcome_of(lambda: check_postmark_hash(found, ENVELOPE), POSTMARK_INVALID)
 
 
 EXTENSIONS = (
@@ -272,12 +272,12 @@ def profile_extensions(data: bytes) -> None:
     value = json_of(data)
     if isinstance(value, TheirError):
         return
-    asked(lambda: read_size_limit(value), PROFILE_INVALID)
-    found = asked(lambda: read_extension(value), PROFILE_INVALID, NAME_INVALID)
+    outcome_of(lambda: read_size_limit(value), PROFILE_INVALID)
+    found = outcome_of(lambda: read_extension(value), PROFILE_INVALID, NAME_INVALID)
     if isinstance(found, ProfileExtension):
         stays(read_extension, found, found.as_json())
         for verified in (True, False):
-            asked(
+            outcome_of(
                 lambda verified=verified: check_sender(found.rules, "alice.eth", verified=verified),  # type: ignore[misc]
                 SENDER_NOT_WANTED, FILTER_RULE_UNCHECKED,
             )  # fmt: skip

@@ -10,7 +10,7 @@ import dns.name
 import dns.rdata
 from dns.rdataclass import IN
 from dns.rdatatype import DS, TXT, A, RdataType
-from tests.fuzz.entry import Entry, asked, fields_of, fuzzed
+from tests.fuzz.entry import Entry, fields_of, fuzzed, outcome_of
 from tests.fuzz.samples import NOW
 
 from postroom.core.errors import NotNowError, TheirError
@@ -200,7 +200,7 @@ def keys_by_dns(data: bytes) -> None:
     ask = _patched([data[start : start + 4] for start in range(1, len(data) - 3, 4)])
     directory = KeyDirectory(lambda: ask, ANCHORS, list, clock=lambda: NOW)
     name = str(KEYS[data[0] % len(KEYS)] if data else KEYS[0])
-    found, again = (asked(lambda: directory.find(name), *OF_KEY_RECORDS) for _ in range(2))
+    found, again = (outcome_of(lambda: directory.find(name), *OF_KEY_RECORDS) for _ in range(2))
     assert getattr(found, "reason", None) is getattr(again, "reason", None)
     assert isinstance(found, TheirError | NotNowError) or found.key in TRUE.values()
 
@@ -254,8 +254,10 @@ NAMED = Question(dns.name.from_text(HOST), A)
 )
 def addresses_of_hosts(data: bytes) -> None:
     """The addresses in an answer of any bytes, or none now; nothing but IP addresses in text form."""
-    found = asked(
-        lambda: addresses(HOST, lambda asked: taken(asked, data) if asked == NAMED else honest_answer(asked)),
+    found = outcome_of(
+        lambda: addresses(
+            HOST, lambda question: taken(question, data) if question == NAMED else honest_answer(question)
+        ),
         OUTBOUND_FAILED,
     )
     if isinstance(found, list):
@@ -269,9 +271,9 @@ def key_names(data: bytes) -> None:
     """A name of any text is looked up, or is no DNS name and has no key; and addresses() says that of hosts."""
     [name] = fields_of(data, 1)
     directory = KeyDirectory(lambda: _nobody, ANCHORS, list, clock=lambda: NOW)
-    found = asked(lambda: directory.find(name), KEY_LOOKUP_FAILED, KEY_NOT_FOUND)
+    found = outcome_of(lambda: directory.find(name), KEY_LOOKUP_FAILED, KEY_NOT_FOUND)
     assert isinstance(found, Exception)
-    assert isinstance(asked(lambda: addresses(name, _nobody), OUTBOUND_FAILED), NotNowError)
+    assert isinstance(outcome_of(lambda: addresses(name, _nobody), OUTBOUND_FAILED), NotNowError)
 
 
 def _nobody(question: Question) -> Answer:

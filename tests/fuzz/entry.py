@@ -49,7 +49,7 @@ def fuzzed(
     return entry
 
 
-def asked(rule: Callable[[], T], *reasons: Reason) -> T | TheirError | NotNowError:
+def outcome_of(rule: Callable[[], T], *reasons: Reason) -> T | TheirError | NotNowError:
     """What a rule answers, or the refusal, which must be for one of these reasons. Other errors are findings."""
     try:
         return rule()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import rfc8785
-from tests.fuzz.entry import Entry, asked, fuzzed, json_of
+from tests.fuzz.entry import Entry, fuzzed, json_of, outcome_of
 
 from postroom.core.canonical import NotCanonicalError, jcs, json_stringify, stringify
 from postroom.core.errors import TheirError
@@ -96,7 +96,7 @@ LONG = (
 @fuzzed("core.ijson", seeds=SEEDS + LONG, is_json=True, max_bytes=MAX_BYTES + 10)
 def ijson(data: bytes) -> None:
     """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
-    found = asked(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
+    found = outcome_of(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
     if isinstance(found, TheirError) and found.reason is TOO_LARGE:
         assert len(data) > MAX_BYTES
         return

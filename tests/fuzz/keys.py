@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from dkim.util import InvalidTagValueList, parse_tag_value
-from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in
+from tests.fuzz.entry import Entry, bit_flipped, fuzzed, outcome_of, place_in
 from tests.fuzz.samples import ALICES, KEY, RSA_SPKI
 
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
@@ -48,7 +48,7 @@ RECORDS = (
 def key_record(data: bytes) -> None:
     """A key, or a discard; dkimpy reads the same tag list; the record we write of the key is read as the same key."""
     records = data.split(b"\0")
-    found = asked(lambda: parse_key_record(records, RULES), *OF_KEYS, KEY_NOT_FOUND, KEY_REVOKED)
+    found = outcome_of(lambda: parse_key_record(records, RULES), *OF_KEYS, KEY_NOT_FOUND, KEY_REVOKED)
     if not isinstance(found, PublicKey):
         return
     read = [tags for tags in map(_by_dkimpy, records) if b"p" in tags]
@@ -73,16 +73,16 @@ def _by_dkimpy(record: bytes) -> dict[bytes, bytes]:
 def keys_in_der(data: bytes) -> None:
     """A key, or a discard; what is taken is one proper encoding, and OpenSSL reads the same key of it."""
     for read in (public_key_from_spki, public_key_from_pkcs1):
-        found = asked(lambda read=read: read(data, RULES), *OF_KEYS)  # type: ignore[misc]
+        found = outcome_of(lambda read=read: read(data, RULES), *OF_KEYS)  # type: ignore[misc]
         if isinstance(found, PublicKey):
             assert public_key_from_spki(found.spki(), RULES) == found
             assert found.spki().endswith(data), "another encoding of a key is taken"
             loaded = load_der_public_key(found.spki())
             assert isinstance(loaded, RSAPublicKey if found.algorithm == "rsa" else Ed25519PublicKey)
             assert not isinstance(loaded, RSAPublicKey) or loaded.key_size == found.bits
-    raw = asked(lambda: ed25519_from_raw(data), *OF_KEYS)
+    raw = outcome_of(lambda: ed25519_from_raw(data), *OF_KEYS)
     assert not isinstance(raw, PublicKey) or raw.spki().endswith(data)
-    of_dm3 = asked(lambda: PublicSigningKey.from_bytes(data), PROFILE_INVALID)
+    of_dm3 = outcome_of(lambda: PublicSigningKey.from_bytes(data), PROFILE_INVALID)
     assert not isinstance(of_dm3, PublicSigningKey) or PublicSigningKey.parse(of_dm3.encode()) == of_dm3
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import dns.name
 from tests.functions.samples import RECEIVER
-from tests.fuzz.entry import LONG, Entry, asked, bit_flipped, fields_of, fuzzed, json_of, place_in, text_of
+from tests.fuzz.entry import LONG, Entry, bit_flipped, fields_of, fuzzed, json_of, outcome_of, place_in, text_of
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
 from postroom.core.errors import NotNowError, TheirError
@@ -52,8 +52,8 @@ WINDOW = TimestampWindow()
 MAX_BYTES = 1 << 20
 
 
-def at_door(data: bytes) -> NlwebEnvelope | TheirError | NotNowError:
-    return asked(
+def checked(data: bytes) -> NlwebEnvelope | TheirError | NotNowError:
+    return outcome_of(
         lambda: check_before_lookup(
             data, is_ours=OURS.__contains__, received_at_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES
         ),
@@ -66,12 +66,12 @@ def _find_key(name: str) -> tuple[PublicKey, str]:
 
 
 def check_explained(data: bytes, found: NlwebEnvelope | TheirError | NotNowError) -> None:
-    """What is shown to people is the door's verdict, in characters that no terminal obeys."""
+    """What is shown to people is the inbox's verdict, in characters that no terminal obeys."""
     told = explain(
         data, ours=OURS, now_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES, find_key=_find_key
     )  # fmt: skip
     refused = told.reason is not None and told.reason.kind is Kind.REFUSAL
-    assert refused is isinstance(found, TheirError), f"the door: {found}; explained: {told.verdict} {told.reason}"
+    assert refused is isinstance(found, TheirError), f"the inbox: {found}; explained: {told.verdict} {told.reason}"
     for check in told.checks:
         assert f"{check.saw}{check.expected}".isprintable(), f"{check.name} shows what a terminal obeys"
 
@@ -85,8 +85,8 @@ def check_explained(data: bytes, found: NlwebEnvelope | TheirError | NotNowError
     max_bytes=LONG,
 )
 def envelope(data: bytes) -> None:
-    """An envelope, or a refusal of the door; what `explain` shows people is the same verdict."""
-    found = at_door(data)
+    """An envelope, or a refusal of the inbox; what `explain` shows people is the same verdict."""
+    found = checked(data)
     check_explained(data, found)
     if isinstance(found, NlwebEnvelope):
         assert hash_of(found.signed_text) == found.claimed_hash
@@ -107,7 +107,7 @@ def signed_envelope(data: bytes) -> None:
     if not isinstance(content, dict) or not isinstance(content.get("Header"), dict):
         return
     sealed = {**content, **seal({name: content[name] for name in ("Header", "Body") if name in content}, KEY)}
-    found = at_door(compact(sealed))
+    found = checked(compact(sealed))
     if not isinstance(found, NlwebEnvelope):
         assert isinstance(found, TheirError)
         assert found.reason not in (HASH_MISMATCH, NOT_JSON, TOO_LARGE), f"our own text: {found}"
@@ -117,7 +117,7 @@ def signed_envelope(data: bytes) -> None:
     broken = bit_flipped(found.signed_text, place)
     assert not KEY.public.verify(found.signature, broken), "a text with a flipped bit is verified"
     assert not KEY.public.verify(bit_flipped(found.signature, place), found.signed_text), "so is a flipped signature"
-    assert isinstance(asked(lambda: check_hash(found.claimed_hash, broken), HASH_MISMATCH), TheirError)
+    assert isinstance(outcome_of(lambda: check_hash(found.claimed_hash, broken), HASH_MISMATCH), TheirError)
 
 
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|[+]00:00)", re.ASCII)
@@ -150,11 +150,11 @@ def _by_calendar(text: str) -> int | None:
 def timestamps(data: bytes) -> None:
     """Read as another calendar reads it, or refused by both; what we write of it is read as the same moment."""
     text = text_of(data)
-    found = asked(lambda: read_timestamp(text), WRONG_SHAPE)
+    found = outcome_of(lambda: read_timestamp(text), WRONG_SHAPE)
     assert (None if isinstance(found, TheirError) else found) == _by_calendar(text)
     if isinstance(found, int):
         assert read_timestamp(write_timestamp(found)) == found
-        asked(lambda: WINDOW.check(found, NOW_MS), TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW)
+        outcome_of(lambda: WINDOW.check(found, NOW_MS), TIMESTAMP_TOO_OLD, TIMESTAMP_TOO_NEW)
 
 
 NAMES = (
@@ -187,14 +187,14 @@ def host_names(data: bytes) -> None:
         read_sender, read_receiver, read_correlation, lambda name: read_selector(name, "DKIM"),
     )  # fmt: skip
     for read in readers:
-        found = asked(lambda read=read: read(text), WRONG_SHAPE)  # type: ignore[misc]
+        found = outcome_of(lambda read=read: read(text), WRONG_SHAPE)  # type: ignore[misc]
         if isinstance(found, str):
             assert read(found) == found
             dns.name.from_text(found.encode("ascii"))
     for optional in (read_host_name, read_uuid):
         name = optional(text)
         assert name is None or optional(name) == name == name.lower()
-    domain = asked(lambda: domain_of_host(text), NOT_OURS)
+    domain = outcome_of(lambda: domain_of_host(text), NOT_OURS)
     if isinstance(domain, str):
         assert is_host_name(domain)
         assert {domain_of_host(dialect.host(domain)) for dialect in DIALECTS} == {domain}
@@ -211,8 +211,8 @@ def host_names(data: bytes) -> None:
 def schema_codes(data: bytes) -> None:
     """A dialect, or a refusal; two codes that agree choose what each alone chooses; ours are read as they are meant."""
     outer, inner = fields_of(data, 2)
-    found = asked(lambda: choose_dialect(outer, inner), UNSUPPORTED_VERSION, WRONG_SHAPE)
-    alone = asked(lambda: read_code(outer, "Header.Schema"), UNSUPPORTED_VERSION)
+    found = outcome_of(lambda: choose_dialect(outer, inner), UNSUPPORTED_VERSION, WRONG_SHAPE)
+    alone = outcome_of(lambda: read_code(outer, "Header.Schema"), UNSUPPORTED_VERSION)
     if not isinstance(found, TheirError | NotNowError):
         assert found in DIALECTS
         assert isinstance(alone, tuple)
@@ -255,7 +255,7 @@ def feedback_bodies(data: bytes) -> None:
     body = json_of(data)
     if isinstance(body, TheirError):
         return
-    about = asked(lambda: read_feedback(body), WRONG_SHAPE)
+    about = outcome_of(lambda: read_feedback(body), WRONG_SHAPE)
     if not isinstance(about, TheirError | NotNowError):
         written = (
             summary_of(about.sender, 0, 1, {})
@@ -267,7 +267,7 @@ def feedback_bodies(data: bytes) -> None:
         assert len(about.code) <= MAX_CODE
         assert len(about.reason) <= MAX_SENTENCE
         assert (about.code + about.reason).isprintable()
-    domain = asked(lambda: read_identity_request(body), WRONG_SHAPE)
+    domain = outcome_of(lambda: read_identity_request(body), WRONG_SHAPE)
     if isinstance(domain, str):
         assert is_host_name(domain)
         assert not is_uuid(domain)

@@ -7,7 +7,7 @@ from uuid import UUID
 from tests.fakes.net import FakeHttps
 from tests.fakes.outbound import FakeOurKeys
 from tests.functions.samples import RECEIVER, SENDER
-from tests.fuzz.entry import LONG, Entry, asked, fields_of, fuzzed
+from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, outcome_of
 from tests.fuzz.samples import KEY, NOW, compact
 
 from postroom.client.dm3_answers import NoResultError, read_result
@@ -78,7 +78,7 @@ def answers_of_others(data: bytes) -> None:
     graph = Graph(
         "graph.example", other, FakeOurKeys({RECEIVER: SigningKey("pk1", KEY)}), lambda: NOW, lambda: UUID(int=1)
     )
-    named = asked(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)
+    named = outcome_of(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)
     assert isinstance(named, NotNowError) is (response.status >= 500)
     assert not isinstance(named, str) or can_be_reached(named)
     sent = deliver(other, "https://nlweb.a.example/inbox", b"")  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def outbound_urls(data: bytes) -> None:
     HOSTS.asked_for = ""
     # A public address would be connected to: that it may be is all there is to see of it here.
     HOSTS.address = "" if _is_public(address) else address
-    found = asked(lambda: CLIENT.get(url, "*/*"), OUTBOUND_FAILED)
+    found = outcome_of(lambda: CLIENT.get(url, "*/*"), OUTBOUND_FAILED)
     assert isinstance(found, NotNowError), "there was an answer"
     if HOSTS.asked_for:
         assert can_be_reached(HOSTS.asked_for)

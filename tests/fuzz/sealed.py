@@ -3,7 +3,7 @@
 import binascii
 import json
 
-from tests.fuzz.entry import Entry, asked, bit_flipped, fuzzed, place_in, text_of
+from tests.fuzz.entry import Entry, bit_flipped, fuzzed, outcome_of, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, SERVICES, SUBMITTED
 
 from postroom.core.errors import TheirError
@@ -25,9 +25,9 @@ SEALED = (
 def sealed_values(data: bytes) -> None:
     """Opened, or refused; the short way through our own form opens what the strict parser's way opens, and the same."""
     text = text_of(data)
-    found = asked(lambda: open_sealed(text, KEYS), SEALED_VALUE_INVALID)
+    found = outcome_of(lambda: open_sealed(text, KEYS), SEALED_VALUE_INVALID)
     # White space before it is JSON's, and no form of ours.
-    slowly = asked(lambda: open_sealed(" " + text, KEYS), SEALED_VALUE_INVALID)
+    slowly = outcome_of(lambda: open_sealed(" " + text, KEYS), SEALED_VALUE_INVALID)
     assert isinstance(found, TheirError) is isinstance(slowly, TheirError), f"{found!r}, but {slowly!r}"
     assert isinstance(found, TheirError) or found == slowly
     try:
@@ -56,7 +56,7 @@ def sealing(data: bytes) -> None:
 
 
 def _opened(text: str, key: EncryptionKey) -> object:
-    return asked(lambda: open_sealed(text, [key]), SEALED_VALUE_INVALID)
+    return outcome_of(lambda: open_sealed(text, [key]), SEALED_VALUE_INVALID)
 
 
 @fuzzed(

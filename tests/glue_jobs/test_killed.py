@@ -34,7 +34,7 @@ SLOW = 4
 
 
 def a_slow_run(stack: JobStack, environment: dict[str, str], rate: int = SLOW) -> AbstractContextManager[Running]:
-    """A run that has begun to swing rows: chunks are written, and some rows point to them."""
+    """A run that has begun to repoint rows: chunks are written, and some rows point to them."""
     slow = stack.arguments(write_units_per_second=rate)
     return begun(command_of(SCRIPT, slow, environment, cores="2"), stack, repointed)
 

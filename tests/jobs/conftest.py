@@ -10,7 +10,7 @@ from tests.tiers import amount
 
 @pytest.fixture(scope="session")
 def ours() -> Clients:
-    """Clients of doors, workers, owners, and of runs that nothing befalls."""
+    """Clients of inboxes, workers, owners, and of runs that nothing befalls."""
     return new_clients()
 
 

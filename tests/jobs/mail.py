@@ -1,4 +1,4 @@
-"""Mail in a deployment's store, as doors and workers leave it there; and what its owners must see of it."""
+"""Mail in a deployment's store, as inboxes and workers leave it there; and what its owners must see of it."""
 
 import json
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ class Mail:
         self._ids += 1
         return f"{self._ids:032x}"
 
-    # --- what doors and workers do -----------------------------------------------------------------------------------
+    # --- what inboxes and workers do ----------------------------------------------------------------------------------
     def message(self, at: int, sender: str = "a.com", mailbox: str = SHOP, size: int = 0) -> Line:
         """The line of a message that came in then, and has its home."""
         draft = Draft(sender, mailbox, "Notify@Shop", str(UUID(hex=self.new_id())), at, "x" * size)

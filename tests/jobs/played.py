@@ -33,7 +33,7 @@ from postroom.storage.mail.rounds import DAY_MS, Before, is_chunk_due, settled_b
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
 FOR_EVER = Periods(0, FLOOR_DAYS)
-"""Letters are kept without end."""
+"""Messages are kept without end."""
 
 
 def _numbers() -> Callable[[], str]:

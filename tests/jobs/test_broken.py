@@ -24,7 +24,7 @@ SHOWN = r"each owner sees what waits, and no more"
 LEFT = r"what is left is what is needed"
 
 
-def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
+def repoints_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
     """Without `o = :src`: who sleeps moves rows back to what was collected meanwhile."""
 
     def repoint(self: Any, key: RowKey, _source: str, place: Place) -> bool:
@@ -42,7 +42,7 @@ def swings_whatever_the_row_points_to(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Registers, "repoint", repoint)
 
 
-def swings_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
+def repoints_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
     """Without any condition: what was acknowledged meanwhile is live again."""
 
     def repoint(self: Any, key: RowKey, _source: str, place: Place) -> bool:
@@ -67,7 +67,7 @@ def takes_absent_rows_for_past(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
-    """A source is deleted before its rows are swung."""
+    """A source is deleted before its rows are repointed."""
     really = Mover._repoint
 
     def repoint(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
@@ -99,8 +99,8 @@ LOOKS: Play = plays.test_an_owner_who_looks_all_the_while_sees_the_same_sequence
 
 
 FOUND: dict[Callable[[pytest.MonkeyPatch], None], tuple[Play, str]] = {
-    swings_whatever_the_row_points_to: (sleeps, LOST),
-    swings_whatever_became_of_the_row: (sleeps, SHOWN),
+    repoints_whatever_the_row_points_to: (sleeps, LOST),
+    repoints_whatever_became_of_the_row: (sleeps, SHOWN),
     takes_absent_rows_for_past: (dies, LOST),
     takes_what_is_written_for_moved: (LOOKS, LOST),
     takes_what_lies_elsewhere_for_moving: (dies, LEFT),

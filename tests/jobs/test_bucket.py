@@ -19,7 +19,7 @@ from postroom.jobs.tally import Tally
 HOUR = "seg/2026/11/21/09/"
 
 
-class Shelf:
+class ListedBucket:
     """`page`: of a listing, so many names at most."""
 
     def __init__(self, deployed: Deployed, clients: Clients, page: int = 1000) -> None:
@@ -39,20 +39,20 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(deployed: Deployed, victims: list[Clients]) -> Shelf:
-    return Shelf(deployed, victims[0])
+def listed(deployed: Deployed, victims: list[Clients]) -> ListedBucket:
+    return ListedBucket(deployed, victims[0])
 
 
-def test_hours_in_which_there_is_something_are_found_oldest_first(shelf: Shelf) -> None:
-    shelf.put(
+def test_hours_in_which_there_is_something_are_found_oldest_first(listed: ListedBucket) -> None:
+    listed.put(
         "seg/2026/11/21/09/b.jsonl", "seg/2026/11/21/09/a.jsonl", "seg/2026/11/21/10/a.jsonl",
         "seg/2026/02/28/23/a.jsonl", "seg/2025/12/31/00/a.jsonl", "chk/2026/11/20/09/a.jsonl", "quarantine/seg/x.json",
     )  # fmt: skip
-    assert list(shelf.bucket.hours("seg/")) == [
+    assert list(listed.bucket.hours("seg/")) == [
         "seg/2025/12/31/00/", "seg/2026/02/28/23/", "seg/2026/11/21/09/", "seg/2026/11/21/10/",
     ]  # fmt: skip
-    assert list(shelf.bucket.hours("seg/2026/11/21/")) == ["seg/2026/11/21/09/", "seg/2026/11/21/10/"]
-    assert list(shelf.bucket.hours("claim/")) == []
+    assert list(listed.bucket.hours("seg/2026/11/21/")) == ["seg/2026/11/21/09/", "seg/2026/11/21/10/"]
+    assert list(listed.bucket.hours("claim/")) == []
 
 
 NAMES = st.text("0123456789abcdefghXZ-.~é", min_size=1, max_size=3) | st.sampled_from([*"0123456789abcdef"])
@@ -64,80 +64,80 @@ def test_the_shares_of_an_hour_hold_each_of_its_objects_once(
     ours: Clients, victims: list[Clients], names: set[str]
 ) -> None:
     with deployment(ours) as deployed:
-        shelf = Shelf(deployed, victims[0], page=4)
-        shelf.put(*(HOUR + name for name in names), "seg/2026/11/21/08/f", "seg/2026/11/21/10/0")
-        shares = shelf.bucket.shares(HOUR)
+        listed = ListedBucket(deployed, victims[0], page=4)
+        listed.put(*(HOUR + name for name in names), "seg/2026/11/21/08/f", "seg/2026/11/21/10/0")
+        shares = listed.bucket.shares(HOUR)
         assert len(shares) == (16 if len(names) > 4 else 1)
-        found = Counter(each for share in shares for each in shelf.bucket.objects(share))
+        found = Counter(each for share in shares for each in listed.bucket.objects(share))
         assert found == Counter(BucketObject(HOUR + name, len((HOUR + name).encode())) for name in names)
 
 
-def test_random_names_are_shared_out_evenly(shelf: Shelf) -> None:
+def test_random_names_are_shared_out_evenly(listed: ListedBucket) -> None:
     names = [f"{HOUR}{number:02x}.jsonl" for number in range(256)]
-    shelf.put(*names)
-    between(shelf.s3, lambda _operation, request, send: send(request | {"MaxKeys": 100}))
-    assert [len(list(shelf.bucket.objects(share))) for share in shelf.bucket.shares(HOUR)] == [16] * 16
+    listed.put(*names)
+    between(listed.s3, lambda _operation, request, send: send(request | {"MaxKeys": 100}))
+    assert [len(list(listed.bucket.objects(share))) for share in listed.bucket.shares(HOUR)] == [16] * 16
 
 
-def test_an_object_is_read_whole_piece_by_piece(shelf: Shelf) -> None:
+def test_an_object_is_read_whole_piece_by_piece(listed: ListedBucket) -> None:
     data = bytes(range(256)) * 10_000
-    shelf.deployed.clients.s3.put_object(Bucket=shelf.deployed.bucket, Key="seg/a", Body=data)
-    pieces = list(shelf.bucket.read("seg/a"))
+    listed.deployed.clients.s3.put_object(Bucket=listed.deployed.bucket, Key="seg/a", Body=data)
+    pieces = list(listed.bucket.read("seg/a"))
     assert len(pieces) > 1
     assert b"".join(pieces) == data
-    assert shelf.tally.take() == {"s3.get": 1, "bytes.read": len(data)}
+    assert listed.tally.take() == {"s3.get": 1, "bytes.read": len(data)}
 
 
-def test_an_object_that_is_not_there_is_missing(shelf: Shelf) -> None:
+def test_an_object_that_is_not_there_is_missing(listed: ListedBucket) -> None:
     with pytest.raises(KeyError, match="seg/gone"):
-        list(shelf.bucket.read("seg/gone"))
+        list(listed.bucket.read("seg/gone"))
 
 
-def test_what_stands_under_a_name_stays(shelf: Shelf) -> None:
-    assert shelf.bucket.put_new("chk/a", b"first", "application/jsonl") is True
-    assert shelf.bucket.put_new("chk/a", b"second", "application/jsonl") is False
-    assert shelf.deployed.objects() == {"chk/a": b"first"}
+def test_what_stands_under_a_name_stays(listed: ListedBucket) -> None:
+    assert listed.bucket.put_new("chk/a", b"first", "application/jsonl") is True
+    assert listed.bucket.put_new("chk/a", b"second", "application/jsonl") is False
+    assert listed.deployed.objects() == {"chk/a": b"first"}
 
 
-def test_many_are_deleted_at_once_and_nobody_asks_whether_they_were_there(shelf: Shelf) -> None:
+def test_many_are_deleted_at_once_and_nobody_asks_whether_they_were_there(listed: ListedBucket) -> None:
     names = [f"seg/{number}" for number in range(10)]
-    shelf.put(*names, "seg/stays")
-    shelf.bucket.delete_all([*names, "seg/gone"])
-    assert set(shelf.deployed.objects()) == {"seg/stays"}
-    assert shelf.tally.take()["s3.delete"] == 1
+    listed.put(*names, "seg/stays")
+    listed.bucket.delete_all([*names, "seg/gone"])
+    assert set(listed.deployed.objects()) == {"seg/stays"}
+    assert listed.tally.take()["s3.delete"] == 1
     assert MOST_DELETED == 1000
 
 
-def test_an_object_that_cannot_be_deleted_is_named(shelf: Shelf) -> None:
-    shelf.put("seg/a")
+def test_an_object_that_cannot_be_deleted_is_named(listed: ListedBucket) -> None:
+    listed.put("seg/a")
 
     def answer(_operation: str, _request: Json, _send: Send) -> Json:
         return {"Errors": [{"Key": "seg/a", "Code": "AccessDenied", "Message": "Access Denied"}]}
 
-    between(shelf.s3, answer)
+    between(listed.s3, answer)
     with pytest.raises(OurError, match="seg/a: AccessDenied"):
-        shelf.bucket.delete_all(["seg/a", "seg/b"])
+        listed.bucket.delete_all(["seg/a", "seg/b"])
 
 
 @pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
-def test_an_object_that_cannot_be_deleted_just_now_is_deleted_by_the_next_try(shelf: Shelf, code: str) -> None:
-    shelf.put("seg/a", "seg/b")
+def test_an_object_that_cannot_be_deleted_just_now_is_deleted_by_the_next_try(listed: ListedBucket, code: str) -> None:
+    listed.put("seg/a", "seg/b")
     said = [{"Errors": [{"Key": "seg/a", "Code": code, "Message": code}]}]
 
     def answer(_operation: str, request: Json, send: Send) -> Json:
         return said.pop() if said else send(request)
 
-    between(shelf.s3, answer)
-    shelf.bucket.delete_all(["seg/a", "seg/b"])
-    assert not shelf.deployed.objects()
+    between(listed.s3, answer)
+    listed.bucket.delete_all(["seg/a", "seg/b"])
+    assert not listed.deployed.objects()
 
 
-def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:
+def test_a_passing_fault_of_any_call_is_not_now(listed: ListedBucket) -> None:
     def answer(operation: str, _request: Json, _send: Send) -> Json:
         raise throttled(operation)
 
-    between(shelf.s3, answer)
-    bucket = shelf.bucket
+    between(listed.s3, answer)
+    bucket = listed.bucket
     for attempt in (
         lambda: list(bucket.hours("seg/")),
         lambda: bucket.shares(HOUR),
@@ -149,9 +149,9 @@ def test_a_passing_fault_of_any_call_is_not_now(shelf: Shelf) -> None:
             attempt()
 
 
-def test_a_passing_fault_of_any_call_passes(shelf: Shelf) -> None:
+def test_a_passing_fault_of_any_call_passes(listed: ListedBucket) -> None:
     """Every second request is throttled: each is made again, also of a listing that has begun."""
-    shelf.put("box/a", "box/b", "box/c", f"{HOUR}a", f"{HOUR}b", f"{HOUR}c")
+    listed.put("box/a", "box/b", "box/c", f"{HOUR}a", f"{HOUR}b", f"{HOUR}c")
     calls = 0
 
     def answer(operation: str, request: Json, send: Send) -> Json:
@@ -161,8 +161,8 @@ def test_a_passing_fault_of_any_call_passes(shelf: Shelf) -> None:
             raise throttled(operation)
         return send(request | {"MaxKeys": 1} if operation == "ListObjectsV2" else request)
 
-    between(shelf.s3, answer)
-    bucket = shelf.bucket
+    between(listed.s3, answer)
+    bucket = listed.bucket
     assert list(bucket.hours("seg/")) == [HOUR]
     assert sum(len(list(bucket.objects(share))) for share in bucket.shares(HOUR)) == 3
     assert [found.name for found in bucket.older(Share("box/"), 2**62)] == ["box/a", "box/b", "box/c"]
@@ -170,18 +170,18 @@ def test_a_passing_fault_of_any_call_passes(shelf: Shelf) -> None:
     assert bucket.put_new("box/d", b"", "application/jsonl")
     bucket.delete_all(["box/a", "box/b", "box/c", "box/d"])
     assert list(bucket.older(Share("box/"), 2**62)) == []
-    counts = shelf.tally.take()
+    counts = listed.tally.take()
     assert counts["throttled.s3"] * 2 == calls == sum(counts[f"s3.{what}"] for what in ("list", "get", "put", "delete"))
 
 
-def test_an_object_that_ends_too_early_is_not_taken_for_whole(shelf: Shelf) -> None:
+def test_an_object_that_ends_too_early_is_not_taken_for_whole(listed: ListedBucket) -> None:
     """Lines that were not read would be in nobody's way when it is collected."""
 
     def answer(_operation: str, request: Json, send: Send) -> Json:
         answered = send(request)
         return answered | {"Body": StreamingBody(BytesIO(b"one line\n"), answered["ContentLength"])}
 
-    shelf.deployed.clients.s3.put_object(Bucket=shelf.deployed.bucket, Key="seg/a", Body=b"one line\nanother\n")
-    between(shelf.s3, answer)
+    listed.deployed.clients.s3.put_object(Bucket=listed.deployed.bucket, Key="seg/a", Body=b"one line\nanother\n")
+    between(listed.s3, answer)
     with pytest.raises(NotNowError):
-        list(shelf.bucket.read("seg/a"))
+        list(listed.bucket.read("seg/a"))

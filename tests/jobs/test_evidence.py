@@ -11,7 +11,7 @@ PARTS = st.lists(st.tuples(NUMBERS, st.booleans()), max_size=8)
 
 
 def part(numbers: frozenset[int], whole: bool) -> ObjectEvidence:
-    """Of the survey, which knows the object as a whole; or of where rows were swung."""
+    """Of the survey, which knows the object as a whole; or of where rows were moved."""
     return ObjectEvidence("seg/a", LINES if whole else 0, bits(numbers), 999 if whole else 0)
 
 

@@ -1,4 +1,4 @@
-"""What expire_messages is told: no time shorter than the floor."""
+"""The settings of expire_messages: no time shorter than the floor."""
 
 import pytest
 
@@ -9,21 +9,21 @@ from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 NEEDED = ("JOB_NAME", "BUCKET", "POST_TABLE", "DIRECTORY_TABLE", "LIMITS_TABLE", "STORAGE_TABLE")
 
 
-def told(**more: str) -> ExpireSettings:
+def settings(**more: str) -> ExpireSettings:
     said = {**dict.fromkeys(NEEDED, "x"), "RETAIN_SECONDS": "1900800", **more}
     return parse(ExpireSettings, [word for name, value in said.items() for word in (f"--{name}", value)])
 
 
-def test_letters_stay_without_end_and_closed_mailboxes_for_the_floor_unless_said() -> None:
-    assert told().periods == Periods(0, FLOOR_DAYS)
+def test_messages_stay_without_end_and_closed_mailboxes_for_the_floor_unless_set() -> None:
+    assert settings().periods == Periods(0, FLOOR_DAYS)
 
 
 def test_what_is_said_counts() -> None:
-    assert told(DM3_MESSAGE_TTL_DAYS="90", CLOSED_DAYS="60").periods == Periods(90, 60)
+    assert settings(DM3_MESSAGE_TTL_DAYS="90", CLOSED_DAYS="60").periods == Periods(90, 60)
 
 
 @pytest.mark.parametrize("name", ["DM3_MESSAGE_TTL_DAYS", "CLOSED_DAYS"])
 @pytest.mark.parametrize("days", ["29", "-1"])
 def test_no_time_is_shorter_than_the_floor(name: str, days: str) -> None:
     with pytest.raises(SettingsError, match=f"--{name} must be at least {FLOOR_DAYS}"):
-        told(**{name: days})
+        settings(**{name: days})

@@ -58,7 +58,7 @@ class ExpiryStack:
         return keys
 
     def acknowledge(self, key: RowKey) -> None:
-        """As the counter does it."""
+        """As the mailbox API does it."""
         if size := self.register.acknowledge(key, NOW // 1000 + RETAIN):
             self.usages.add(key.mailbox, -1, -size)
 
@@ -137,7 +137,7 @@ def test_what_has_no_time_stays(stack: ExpiryStack) -> None:
     assert (went, stack.gone()) == ([], {})
 
 
-def test_a_letter_goes_when_its_sender_was_told_and_not_before_whatever_is_set(stack: ExpiryStack) -> None:
+def test_a_dm3_message_expires_when_its_sender_was_told_and_not_before_whatever_is_set(stack: ExpiryStack) -> None:
     stack.file(BOB, 91, 89, 50)
     stack.set_row(f"dm3#{BOB}", extension={"S": "{}"})
     stack.mailboxes.set_ttl(BOB, 40)

@@ -55,7 +55,7 @@ class Histories(RuleBasedStateMachine):
     # --- mail --------------------------------------------------------------------------------------------------------
     @rule(target=rows, many=st.integers(1, 3), sender=SENDERS, late=st.sampled_from([0, HOUR_MS, 2 * DAY_MS]))
     def deliver(self, many: int, sender: str, late: int) -> MultipleResults[RowKey]:
-        """A batch, whose messages may have come in at the door a while before."""
+        """A batch, whose messages may have come in at the inbox a while before."""
         lines = [self.mail.message(self.now - late, sender) for _ in range(many)]
         self.mail.deliver(self.now, *lines)
         self.lines |= {line.row: line for line in lines}

@@ -49,15 +49,15 @@ class Table:
             clients.dynamodb, deployed.tables["PostTable"],
             reads=self.reads, writes=self.writes, tally=self.tally, sleep=self.pauses.append,
         )  # fmt: skip
-        self.asked: list[Json] = []
+        self.requests: list[Json] = []
         self.throttle(0)
 
     def throttle(self, times: float) -> None:
         """So often the table cannot keep up."""
 
         def answer(operation: str, request: Json, send: Send) -> Json:
-            self.asked.append(request)
-            if len(self.asked) <= times:
+            self.requests.append(request)
+            if len(self.requests) <= times:
                 raise throttled(operation)
             return send(request)
 
@@ -99,7 +99,7 @@ def test_rows_are_read_consistently_and_each_is_asked_for_once(table: Table) -> 
     one, other = table.live(), table.live()
     found = table.registers.find_all([one, other, one, one])
     assert list(found) == [one, other]
-    [request] = table.asked
+    [request] = table.requests
     assert request["RequestItems"]["PostTable"]["ConsistentRead"] is True
     assert len(request["RequestItems"]["PostTable"]["Keys"]) == 2
     assert table.reads.taken == [2]
@@ -138,25 +138,25 @@ def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
     key = table.live()
     table.throttle(1000)
     for attempt in (lambda: table.registers.find_all([key]), lambda: table.registers.repoint(key, "seg/s", CHUNK)):
-        table.asked.clear()
+        table.requests.clear()
         with pytest.raises(NotNowError) as error:
             attempt()
         assert error.value.reason is STORE_UNAVAILABLE
         assert "ThrottlingException" in str(error.value.__cause__), "the log says what was in the way"
-        assert len(table.asked) == TRIES
+        assert len(table.requests) == TRIES
     assert (table.reads.slower, table.writes.slower) == (TRIES - 1, TRIES - 1)
     assert table.register.find(key) == Row(key, SEGMENT, "b.com")
 
 
 def test_what_is_no_matter_of_time_is_not_asked_again(table: Table) -> None:
     def answer(operation: str, request: Json, _send: Send) -> Json:
-        table.asked.append(request)
+        table.requests.append(request)
         raise refused(operation, "AccessDeniedException")
 
     between(table.dynamodb, answer)
     with pytest.raises(ClientError, match="AccessDenied"):
         table.registers.find_all([RowKey("a.com#0", "m#1795253400000#c1")])
-    assert (len(table.asked), table.pauses) == (1, [])
+    assert (len(table.requests), table.pauses) == (1, [])
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def test_whose_answer_is_lost_asks_again_and_hears_that_it_was_done_before(table
     key = table.live()
 
     def answer(_operation: str, request: Json, send: Send) -> Json:
-        table.asked.append(request)
+        table.requests.append(request)
         answered = send(request)
-        if len(table.asked) == 1:
+        if len(table.requests) == 1:
             raise ReadTimeoutError(endpoint_url="https://aws")
         return answered
 

@@ -16,22 +16,22 @@ def objects(deployed: Deployed) -> Objects:
     return deployed.storage.objects
 
 
-def tell(objects: Objects, told: object) -> None:
-    objects.replace(latest_name("compact"), orjson.dumps(told), "application/json")
+def put_report(objects: Objects, report: object) -> None:
+    objects.replace(latest_name("compact"), orjson.dumps(report), "application/json")
 
 
 def test_when_it_began_and_until_when_it_looked_at_all_segments(objects: Objects) -> None:
-    tell(objects, {"began_ms": NOW - 2, "settled_ms": NOW - 5})
+    put_report(objects, {"began_ms": NOW - 2, "settled_ms": NOW - 5})
     assert last_run("compact", objects, NOW) == Before(NOW - 2, NOW - 5)
     assert last_run("expire", objects, NOW) == Before()
 
 
 def test_where_it_did_not_say_until_when_no_segment_passes_for_seen(objects: Objects) -> None:
-    tell(objects, {"began_ms": NOW})
+    put_report(objects, {"began_ms": NOW})
     assert last_run("compact", objects, NOW) == Before(NOW, 0)
 
 
-@pytest.mark.parametrize("told", [{"began_ms": NOW + 1, "settled_ms": 1}, {}, {"began_ms": "x"}, [], None, 7])
-def test_a_run_of_the_future_and_what_is_no_report_are_not_believed(objects: Objects, told: object) -> None:
-    tell(objects, told)
+@pytest.mark.parametrize("report", [{"began_ms": NOW + 1, "settled_ms": 1}, {}, {"began_ms": "x"}, [], None, 7])
+def test_a_run_of_the_future_and_what_is_no_report_are_not_believed(objects: Objects, report: object) -> None:
+    put_report(objects, report)
     assert last_run("compact", objects, NOW) == Before()

@@ -170,7 +170,7 @@ def test_a_chunk_whose_rows_are_where_it_was_copied_from_stays(mail: Mail) -> No
     """Whoever wrote it may sleep."""
     [line] = lines_of(mail, 1)
     segment = mail.deliver(THEN, line)
-    [place] = mail.put("chk/2026/11/18/09/unswung.jsonl", mail.copied(line, segment))
+    [place] = mail.put("chk/2026/11/18/09/unmoved.jsonl", mail.copied(line, segment))
     looking = Looking(mail)
     assert looking.at(place.object) == ([], [ObjectEvidence(place.object, 1, b"", mail.sizes()[place.object])])
     assert looking.counts()["left.at source"] == 1

@@ -48,7 +48,7 @@ def fresh_account(stack: LocalStack) -> Callable[[], Clients]:
 
 @pytest.fixture(scope="session")
 def ask() -> Callable[[Clients, str, str], object]:
-    """Call the fixture's door function directly: what it gives, or its error."""
+    """Call the fixture's inbox function directly: what it gives, or its error."""
 
     def call(clients: Clients, function: str, what: str) -> object:
         payload = json.dumps({"pathParameters": {"what": what}})

@@ -27,19 +27,19 @@ def item(deployment, key: str):
 
 
 def test_each_deployment_lives_in_its_own_account(one, two, ask) -> None:
-    first = ask(one.client, one.outputs["Door"], "where")
-    second = ask(two.client, two.outputs["Door"], "where")
+    first = ask(one.client, one.outputs["Inbox"], "where")
+    second = ask(two.client, two.outputs["Inbox"], "where")
     assert (first["account"], second["account"]) == (one.account, two.account)
     assert one.account != two.account
 
 
 def test_parameters_and_pseudo_parameters_reach_the_functions(one, two, ask) -> None:
-    assert ask(one.client, one.outputs["Door"], "where")["greeting"] == f"good day, {one.account}"
-    assert ask(two.client, two.outputs["Door"], "where")["greeting"] == f"hello, {two.account}"
+    assert ask(one.client, one.outputs["Inbox"], "where")["greeting"] == f"good day, {one.account}"
+    assert ask(two.client, two.outputs["Inbox"], "where")["greeting"] == f"hello, {two.account}"
 
 
 def test_a_layer_with_a_build_method_is_importable(one, ask) -> None:
-    found = ask(one.client, one.outputs["Door"], "where")
+    found = ask(one.client, one.outputs["Inbox"], "where")
     assert found["version"] == 1
     assert "/python/fixturelib/" in found["layer"]
 
@@ -66,17 +66,17 @@ def test_what_a_function_reports_as_failed_stays_in_the_queue(one) -> None:
 
 
 def test_a_role_that_does_not_allow_it_forbids_it(one, ask) -> None:
-    answer = ask(one.client, one.outputs["Door"], "forbidden")
+    answer = ask(one.client, one.outputs["Inbox"], "forbidden")
     assert "not authorized to perform: dynamodb:Scan" in answer["errorMessage"]
 
 
 def test_a_role_that_names_a_secret_allows_to_read_it(one, ask) -> None:
-    assert "Key" in ask(one.client, one.outputs["Door"], "secret")
+    assert "Key" in ask(one.client, one.outputs["Inbox"], "secret")
 
 
 def test_a_bucket_that_is_closed_to_plain_http_is_open_to_functions(one, ask) -> None:
     """Plain HTTP on loopback stands for the HTTPS that functions speak with AWS."""
-    assert ask(one.client, one.outputs["Door"], "store") == "stored"
+    assert ask(one.client, one.outputs["Inbox"], "store") == "stored"
 
 
 def test_a_schedule_calls_its_target(two) -> None:
@@ -111,8 +111,8 @@ def test_an_alarm_that_cannot_be_created_here_does_not_keep_the_rest_away(one) -
 
 
 def test_what_functions_print_can_be_read(one, ask) -> None:
-    ask(one.client, one.outputs["Door"], "where")
-    assert ("Door", "somebody asked where we are") in {(line.function, line.text) for line in one.logs()}
+    ask(one.client, one.outputs["Inbox"], "where")
+    assert ("Inbox", "somebody asked where we are") in {(line.function, line.text) for line in one.logs()}
 
 
 def test_deploying_again_brings_new_code_and_parameters_and_keeps_what_is_stored(
@@ -122,13 +122,13 @@ def test_deploying_again_brings_new_code_and_parameters_and_keeps_what_is_stored
     copy, clients = tmp_path / "app" / "template.yaml", fresh_account()
     before = deploy(copy, "again", clients).outputs
     clients("dynamodb").put_item(TableName=before["Items"], Item={"pk": {"S": "kept"}})
-    assert ask(clients, before["Door"], "where")["version"] == 1
+    assert ask(clients, before["Inbox"], "where")["version"] == 1
 
     (tmp_path / "app/layer/fixturelib/__init__.py").write_text("VERSION = 2\n")
     after = deploy(copy, "again", clients, {"Greeting": "hello again"}).outputs
 
     assert after == before
-    found = ask(clients, after["Door"], "where")
+    found = ask(clients, after["Inbox"], "where")
     assert (found["version"], found["greeting"]) == (2, f"hello again, {clients.account}")
     assert clients("dynamodb").scan(TableName=after["Items"])["Count"] == 1
 

@@ -1,4 +1,4 @@
-"""The door over real TLS, in front of real functions."""
+"""The edge over real TLS, in front of real functions."""
 
 import contextlib
 import gzip
@@ -26,7 +26,7 @@ class _Loopback(httpcore.SyncBackend):
 
 
 @pytest.fixture(scope="module")
-def door(stack, one) -> Edge:
+def edge(stack, one) -> Edge:
     one.serve_host(NAME)
     return stack.edge
 
@@ -37,19 +37,19 @@ def version(request) -> str:
 
 
 @pytest.fixture
-def call(stack, door, version) -> Iterator[Callable[..., httpcore.Response]]:
+def call(stack, edge, version) -> Iterator[Callable[..., httpcore.Response]]:
     context = stack.authority.client_context()
     http2 = version == "HTTP/2"
     with httpcore.ConnectionPool(context, http1=not http2, http2=http2, network_backend=_Loopback()) as pool:
 
         def call(method: str, path: str, host: str = NAME, **options) -> httpcore.Response:
-            return pool.request(method, f"https://{host}:{door.port}{path}", **options)
+            return pool.request(method, f"https://{host}:{edge.port}{path}", **options)
 
         yield call
 
 
 @pytest.fixture
-def raw(stack, door) -> Iterator[Callable[[Edge], ssl.SSLSocket]]:
+def raw(stack, edge) -> Iterator[Callable[[Edge], ssl.SSLSocket]]:
     """Bare TLS connections, for clients that do not keep to HTTP."""
     with contextlib.ExitStack() as stack_of_sockets:
 
@@ -139,27 +139,27 @@ def test_an_unknown_host_is_not_found(call) -> None:
     assert message(call("GET", "/do/text", host="localhost")) == (404, {"message": "Not Found"})
 
 
-def test_an_unknown_host_has_no_certificate(stack, door, call) -> None:
+def test_an_unknown_host_has_no_certificate(stack, edge, call) -> None:
     with pytest.raises(httpcore.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
         call("GET", "/do/text", host="nobody.example")
 
 
-def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, door, call, one, two) -> None:
+def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, edge, call, one, two) -> None:
     one.serve_host("moving.example")
     assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == one.account
     two.serve_host("moving.example")
     assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == two.account
-    door.drop_host("moving.example")
+    edge.drop_host("moving.example")
     assert call("GET", "/do/where", host="moving.example").status == 404
 
 
-def test_a_host_may_be_answered_by_a_handler_of_ours(door, call) -> None:
-    door.serve_handler(
+def test_a_host_may_be_answered_by_a_handler_of_ours(edge, call) -> None:
+    edge.serve_handler(
         "hook.example", lambda request: GatewayResponse(202, (("x-is", request.method),), request.body[::-1])
     )
     answer = call("POST", "/anywhere", content=b"told", host="hook.example")
     assert (answer.status, answer.content, dict(answer.headers)[b"x-is"]) == (202, b"dlot", b"POST")
-    door.drop_host("hook.example")
+    edge.drop_host("hook.example")
     assert call("POST", "/anywhere", content=b"told", host="hook.example").status == 404
 
 
@@ -173,13 +173,13 @@ def test_a_body_over_what_lambda_takes_is_too_large(call) -> None:
     assert call("POST", "/echo", content=b"x" * 5 * 1024 * 1024).status == 413
 
 
-def test_more_at_once_than_is_reserved_is_too_many(stack, door) -> None:
+def test_more_at_once_than_is_reserved_is_too_many(stack, edge) -> None:
     """The fixture reserves four."""
     context = stack.authority.client_context()
 
     def slow(_: int) -> int:
         with httpcore.ConnectionPool(context, network_backend=_Loopback()) as pool:
-            return pool.request("GET", f"https://{NAME}:{door.port}/do/slow").status
+            return pool.request("GET", f"https://{NAME}:{edge.port}/do/slow").status
 
     with ThreadPoolExecutor(8) as threads:
         statuses = sorted(threads.map(slow, range(8)))
@@ -194,53 +194,53 @@ def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) ->
     gone = EdgeTarget(
         Api("1", "a", (GatewayRoute("$default", "f"),)), Clients(f"http://{HOST}:{free_port()}", "111111111111")
     )
-    with Edge(stack.authority) as door:
-        door.serve_host("localhost", gone)
+    with Edge(stack.authority) as edge:
+        edge.serve_host("localhost", gone)
         with httpcore.ConnectionPool(stack.authority.client_context()) as pool:
-            assert message(pool.request("GET", f"https://localhost:{door.port}/")) == (
+            assert message(pool.request("GET", f"https://localhost:{edge.port}/")) == (
                 503,
                 {"message": "Service Unavailable"},
             )
 
 
-def test_a_client_that_goes_half_way_harms_nobody(raw, door, call) -> None:
+def test_a_client_that_goes_half_way_harms_nobody(raw, edge, call) -> None:
     for sent in (
         b"POST /echo HTTP/1.1\r\nHo",
         b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf",
     ):
-        connection = raw(door)
+        connection = raw(edge)
         connection.sendall(sent)
         connection.close()
     assert call("GET", "/do/text").status == 200
 
 
 def test_a_client_that_promises_more_than_it_sends_is_let_go(raw, stack) -> None:
-    with Edge(stack.authority, idle_seconds=0.2) as door:
-        connection = raw(door)
+    with Edge(stack.authority, idle_seconds=0.2) as edge:
+        connection = raw(edge)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_client_that_sends_more_than_it_promised_gets_two_answers(raw, door) -> None:
+def test_a_client_that_sends_more_than_it_promised_gets_two_answers(raw, edge) -> None:
     """What follows the promised length is the next request, and is none."""
-    connection = raw(door)
+    connection = raw(edge)
     connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nokand more\r\n\r\n")
     answers = read_all(connection)
     assert answers.startswith(b"HTTP/1.1 404 ")
     assert b"HTTP/1.1 400 " in answers
 
 
-def test_nonsense_is_a_bad_request(raw, door) -> None:
-    connection = raw(door)
+def test_nonsense_is_a_bad_request(raw, edge) -> None:
+    connection = raw(edge)
     connection.sendall(b"\x00\x01 nonsense\r\n\r\n")
     assert read_all(connection).startswith(b"HTTP/1.1 400 ")
 
 
 def test_it_ends_though_a_client_holds_on(raw, stack) -> None:
-    with Edge(stack.authority) as door:
-        connection = raw(door)
+    with Edge(stack.authority) as edge:
+        connection = raw(edge)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
-        port = door.port
+        port = edge.port
     assert require_free(port, "the test") == port
 
 
@@ -248,4 +248,4 @@ def test_the_routes_are_those_that_are_deployed(one) -> None:
     target = find_target(one.outputs["ApiId"], one.client)
     keys = {route.key for route in target.api.routes}
     assert keys == {"POST /echo", "GET /echo", "ANY /do/{what}", "ANY /files/{proxy+}"}
-    assert {route.function.rsplit(":", 1)[-1] for route in target.api.routes} == {one.outputs["Door"]}
+    assert {route.function.rsplit(":", 1)[-1] for route in target.api.routes} == {one.outputs["Inbox"]}

@@ -40,7 +40,7 @@ def test_functions_inherit_nothing_of_the_shell(monkeypatch, template, ask) -> N
     with Emulator() as emulator:
         clients = emulator.clients("111111111111")
         outputs = deploy(template, "clean", clients).outputs
-        environment = set(ask(clients, outputs["Door"], "where")["environment"])
+        environment = set(ask(clients, outputs["Inbox"], "where")["environment"])
     assert not environment & {"AWS_CA_BUNDLE", "AWS_PROFILE", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy"}
     assert "AWS_ENDPOINT_URL" in environment
 

@@ -37,7 +37,7 @@ template, state, then = sys.argv[1:4]
 with LocalStack(Path(template), state_dir=Path(state) if state else None) as stack:
     deployment = stack.deploy("one")
     payload = json.dumps({"pathParameters": {"what": "where"}})
-    deployment.client("lambda").invoke(FunctionName=deployment.outputs["Door"], Payload=payload)
+    deployment.client("lambda").invoke(FunctionName=deployment.outputs["Inbox"], Payload=payload)
     table = deployment.outputs["Items"]
     deployment.client("dynamodb").put_item(TableName=table, Item={"pk": {"S": "kept"}})
     ports = [stack.emulator.port, stack.edge.port, stack.dns.port]
@@ -47,8 +47,8 @@ with LocalStack(Path(template), state_dir=Path(state) if state else None) as sta
         raise RuntimeError("as asked")
     if then == "busy":
         slow = json.dumps({"pathParameters": {"what": "slow"}})
-        door = deployment.outputs["Door"]
-        deployment.client("lambda").invoke(FunctionName=door, Payload=slow, InvocationType="Event")
+        function = deployment.outputs["Inbox"]
+        deployment.client("lambda").invoke(FunctionName=function, Payload=slow, InvocationType="Event")
     while then != "end":
         time.sleep(0.1)
 """
@@ -152,7 +152,7 @@ def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack
     before = signal.getsignal(signal.SIGTERM)
     with LocalStack(template) as other:
         ours = {stack.emulator.port, stack.edge.port, stack.dns.port}
-        theirs = {other.emulator.port, other.door.port, other.dns.port}
+        theirs = {other.emulator.port, other.edge.port, other.dns.port}
         assert not ours & theirs
         same_name = other.deploy("one")
         assert same_name.account == one.account
@@ -163,10 +163,10 @@ def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack
 
 
 def test_ports_may_be_asked_for_and_zone_files_of_a_folder_are_served(template: Path, tmp_path: Path) -> None:
-    door, names = free_port(), free_port()
+    edge, names = free_port(), free_port()
     (tmp_path / "mine.example.zone").write_text("@ 60 IN A 192.0.2.5\n")
-    with LocalStack(template, zones_dir=tmp_path, edge_port=door, dns_port=names) as stack:
-        assert (stack.edge.port, stack.dns.port) == (door, names)
+    with LocalStack(template, zones_dir=tmp_path, edge_port=edge, dns_port=names) as stack:
+        assert (stack.edge.port, stack.dns.port) == (edge, names)
         answer = dns.query.udp(dns.message.make_query("mine.example", "A"), HOST, port=names, timeout=60)
     assert answer.answer[0][0].address == "192.0.2.5"
 
@@ -188,19 +188,19 @@ def test_for_dns_a_port_must_be_free_for_udp_too(template: Path) -> None:
             LocalStack(template, dns_port=port).__enter__()
 
 
-def test_the_template_is_told_of_the_stack_s_own_world(stack, one, ask) -> None:
-    found = ask(one.client, one.outputs["Door"], "where")
+def test_the_template_gets_the_stacks_resolvers_and_anchors(stack, one, ask) -> None:
+    found = ask(one.client, one.outputs["Inbox"], "where")
     assert found["resolvers"] == f"udp://{stack.dns.address}"
-    function = one.client("lambda").get_function_configuration(FunctionName=one.outputs["Door"])
+    function = one.client("lambda").get_function_configuration(FunctionName=one.outputs["Inbox"])
     assert function["Environment"]["Variables"]["OUTBOUND_PORT"] == str(stack.edge.port)
 
 
 def test_what_the_caller_says_goes_before_what_the_stack_says(stack, ask) -> None:
     deployment = stack.deploy("deaf", {"Resolvers": "udp://127.0.0.1:9"})
-    assert ask(deployment.client, deployment.outputs["Door"], "where")["resolvers"] == "udp://127.0.0.1:9"
+    assert ask(deployment.client, deployment.outputs["Inbox"], "where")["resolvers"] == "udp://127.0.0.1:9"
 
 
-def test_a_name_put_into_the_tree_leads_through_the_door_to_the_deployment(stack, one) -> None:
+def test_a_name_put_into_the_tree_leads_through_the_edge_to_the_deployment(stack, one) -> None:
     stack.tree.put("whole.example", "@ 60 IN A 127.0.0.1\nnlweb 60 IN A 127.0.0.1\n")
     question = dns.message.make_query("nlweb.whole.example", "A")
     answer = dns.query.udp(question, HOST, port=stack.dns.port, timeout=60)

@@ -39,7 +39,7 @@ def change_mapping(**change: object) -> Spoil:
 
 
 def change_function(**change: object) -> Spoil:
-    return lambda c, d: c("lambda").update_function_configuration(FunctionName=d.outputs["Door"], **change)
+    return lambda c, d: c("lambda").update_function_configuration(FunctionName=d.outputs["Inbox"], **change)
 
 
 def disable_ttl(c: Clients, d: Deployed) -> None:
@@ -87,11 +87,11 @@ def weaken_policy(c: Clients, d: Deployed) -> None:
 def add_policy(c: Clients, d: Deployed) -> None:
     statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    c("iam").put_role_policy(RoleName=physical(d, "DoorRole"), PolicyName="more", PolicyDocument=document)
+    c("iam").put_role_policy(RoleName=physical(d, "InboxRole"), PolicyName="more", PolicyDocument=document)
 
 
 def keep_logs(c: Clients, d: Deployed) -> None:
-    c("logs").put_retention_policy(logGroupName=physical(d, "DoorLogs"), retentionInDays=1)
+    c("logs").put_retention_policy(logGroupName=physical(d, "InboxLogs"), retentionInDays=1)
 
 
 def change_job(**change: object) -> Spoil:
@@ -111,13 +111,13 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("WorkerMain", "ScalingConfig", change_mapping(ScalingConfig={"MaximumConcurrency": 9})),
     ("WorkerMain", "FunctionResponseTypes", change_mapping(FunctionResponseTypes=[])),
     ("WorkerMain", "State", change_mapping(Enabled=False)),
-    ("Door", "Environment", change_function(Environment={"Variables": {"TABLE": "other"}})),
-    ("Door", "Layers", change_function(Layers=[])),
-    ("Door", "Timeout", change_function(Timeout=1)),
+    ("Inbox", "Environment", change_function(Environment={"Variables": {"TABLE": "other"}})),
+    ("Inbox", "Layers", change_function(Layers=[])),
+    ("Inbox", "Timeout", change_function(Timeout=1)),
     (
-        "Door",
+        "Inbox",
         "ReservedConcurrentExecutions",
-        lambda c, d: c("lambda").delete_function_concurrency(FunctionName=d.outputs["Door"]),
+        lambda c, d: c("lambda").delete_function_concurrency(FunctionName=d.outputs["Inbox"]),
     ),
     ("Items", "TimeToLiveSpecification", disable_ttl),
     ("Items", "PointInTimeRecoverySpecification", disable_recovery),
@@ -125,8 +125,8 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("Things", "LifecycleConfiguration", shorten_lifecycle),
     ("ThingsPolicy", "PolicyDocument", weaken_policy),
     ("WorkerTick", "State", disable_schedule),
-    ("DoorLogs", "RetentionInDays", keep_logs),
-    ("DoorRole", "Policies", add_policy),
+    ("InboxLogs", "RetentionInDays", keep_logs),
+    ("InboxRole", "Policies", add_policy),
     ("Night", "GlueVersion", change_job(GlueVersion="4.0")),
     ("Night", "WorkerType", change_job(WorkerType="G.2X")),
     ("Night", "NumberOfWorkers", change_job(NumberOfWorkers=9)),

@@ -6,7 +6,7 @@ likes, or die there. SQS may deliver a message again at any time, also to two wo
 deleted. All schedules are explored.
 
 `Rules()` is the protocol: each default is what docs/design/store-protocol.md says; a variant changes one. Messages
-are numbered by the time at which the door mints their claims. Taken as given: of a message whose every claim is past
+are numbered by the time at which the inbox mints their claims. Taken as given: of a message whose every claim is past
 its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
 out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one
 queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the same
@@ -28,7 +28,7 @@ REUSED, BAD, LATE, ACKED = "CorrelationReused", "SignatureInvalid", "TooLate", "
 class Rules:
     """What a variant may do otherwise."""
 
-    door: Literal["queue, then answer", "answer, then queue"] = "queue, then answer"
+    inbox: Literal["queue, then answer", "answer, then queue"] = "queue, then answer"
     large: Literal["store, then queue", "queue, then store"] = "store, then queue"
     known: Literal["help", "drop"] = "help"
     reuse: Literal["discard", "adopt"] = "discard"
@@ -107,7 +107,7 @@ class Pass(NamedTuple):
 
 
 class State(NamedTuple):
-    doors: tuple[str, ...]
+    inboxes: tuple[str, ...]
     stored: frozenset[int]
     queue: tuple[tuple[int, bool], ...]
     seen: tuple[tuple[int, int] | None, ...]
@@ -158,7 +158,7 @@ class Flow:
         nothing, many = (0, False), len(self.messages)
         keys = max(message.key for message in self.messages) + 1
         start = State(
-            doors=("new",) * many, stored=frozenset(), queue=(nothing,) * many, seen=(None,) * keys,
+            inboxes=("new",) * many, stored=frozenset(), queue=(nothing,) * many, seen=(None,) * keys,
             rows=(None,) * many, segments=(), notices=(nothing,) * many, passes=self.scope.passes,
         )  # fmt: skip
         return explore(start, self.check, self.following)
@@ -192,7 +192,7 @@ class Flow:
         queued, row = s.queue[claim], s.rows[claim]
         if self.messages[claim].large and any(queued) and claim not in s.stored:
             raise BrokenError("WITHOUT BYTES: a claim is queued whose object is not there")
-        owed = s.doors[claim] == "answered" and claim not in s.forgotten
+        owed = s.inboxes[claim] == "answered" and claim not in s.forgotten
         if owed and not queued[1] and not self._is_settled(s, claim):
             raise BrokenError(
                 "LOST: answered 200, out of the queue, neither accepted nor discarded and the courier asked"
@@ -227,7 +227,7 @@ class Flow:
     # ---- what may happen next --------------------------------------------------------------------------------
     def following(self, s: State) -> Steps:
         for claim in self.claims:
-            yield from self._door(s, claim)
+            yield from self._inbox(s, claim)
         yield from self._queues(s)
         for i, worker in enumerate(s.workers):
             rest = without(s.workers, i)
@@ -244,22 +244,22 @@ class Flow:
         if self.scope.passes and s.shards == 1:
             yield "the mailbox gets a second shard", s._replace(shards=2)
 
-    # ---- the door: may stop at any step, which is its death --------------------------------------------------
-    def _door(self, s: State, claim: int) -> Steps:
+    # ---- the inbox: may stop at any step, which is its death --------------------------------------------------
+    def _inbox(self, s: State, claim: int) -> Steps:
         message = self.messages[claim]
-        order = ["queued", "answered"] if self.rules.door == "queue, then answer" else ["answered", "queued"]
+        order = ["queued", "answered"] if self.rules.inbox == "queue, then answer" else ["answered", "queued"]
         if message.large:
             order.insert(order.index("queued") + (self.rules.large == "queue, then store"), "stored")
-        done = order.index(s.doors[claim]) + 1 if s.doors[claim] in order else 0
+        done = order.index(s.inboxes[claim]) + 1 if s.inboxes[claim] in order else 0
         if done == len(order) or message.shard >= s.shards:
             return
         step = order[done]
-        after = s._replace(doors=at(s.doors, claim, step))
+        after = s._replace(inboxes=at(s.inboxes, claim, step))
         if step == "queued":
             after = after._replace(queue=at(s.queue, claim, (self.scope.deliveries, True)))
         elif step == "stored":
             after = after._replace(stored=s.stored | {claim})
-        yield f"door: {claim} {step}", after
+        yield f"inbox: {claim} {step}", after
 
     # ---- SQS and time ----------------------------------------------------------------------------------------
     def _queues(self, s: State) -> Steps:
@@ -286,7 +286,7 @@ class Flow:
                     ),
                 )
         for claim in self.claims if self.scope.ages else ():
-            if claim not in s.old and s.doors[claim] != "new":
+            if claim not in s.old and s.inboxes[claim] != "new":
                 yield f"claim {claim} passes the horizon", s._replace(old=s.old | {claim})
         for key in {message.key for message in self.messages} if self.scope.ages else ():
             same = frozenset(claim for claim in self.claims if self.messages[claim].key == key)

@@ -42,7 +42,7 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
 @pytest.mark.parametrize(
     ("rules", "scope", "fault"),
     [
-        (Rules(door="answer, then queue"), TWICE, "LOST"),
+        (Rules(inbox="answer, then queue"), TWICE, "LOST"),
         (Rules(large="queue, then store"), LARGE, "WITHOUT BYTES"),
         (Rules(known="drop"), RETRY, "LOST"),
         (Rules(reuse="adopt"), REUSE, "LOST"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-ROOMS = ("inbox", "worker", "register", "dnssec", "acknowledge", "compact")
+AREAS = ("inbox", "worker", "register", "dnssec", "acknowledge", "compact")
 _TABLE = FOLDER / "mutants.toml"
 _PATCHED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 
@@ -17,7 +17,7 @@ class Mutant:
     """`name`: that of its patch. `tests`: paths of its module's tests, from the root of the checkout."""
 
     name: str
-    room: str
+    area: str
     tests: tuple[str, ...]
 
     @property
@@ -48,4 +48,4 @@ class Mutant:
 def mutants() -> list[Mutant]:
     """All that stand in the table, in its order."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return [Mutant(name, row["room"], tuple(row["tests"])) for name, row in table.items()]
+    return [Mutant(name, row["area"], tuple(row["tests"])) for name, row in table.items()]

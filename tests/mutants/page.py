@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.mutants.listed import ROOMS, ROOT, Mutant
+from tests.mutants.listed import AREAS, ROOT, Mutant
 from tests.mutants.results import BEFORE, Results, found
 from tests.tiers import Tier
 
@@ -16,15 +16,15 @@ _HEAD = (
 
 
 def table(mutants: Sequence[Mutant], results: Results) -> str:
-    """In Markdown: how many were found, then a table for each room."""
+    """In Markdown: how many were found, then a table for each area."""
     counts = []
     for run in _RUNS:
         its = [result for mutant in mutants if (result := found(results.get(mutant.name, {}), run))]
         if its:
             counts.append(f"{_called(run)} {sum(bool(result.by) for result in its)} of {len(its)}")
     said = f"{len(mutants)} mutants. Found: {'; '.join(counts)}.\n"
-    rooms = (_room(room, [it for it in mutants if it.room == room], results) for room in ROOMS)
-    return said + "".join(rooms)
+    areas = (_area(area, [it for it in mutants if it.area == area], results) for area in AREAS)
+    return said + "".join(areas)
 
 
 def written(mutants: Sequence[Mutant], results: Results) -> str:
@@ -37,8 +37,8 @@ def _called(run: str) -> str:
     return run if run == BEFORE else f"by `{Tier(run).command}`"
 
 
-def _room(room: str, mutants: Sequence[Mutant], results: Results) -> str:
-    return f"\n## {room.capitalize()}\n\n{_HEAD}" + "".join(_row(it, results) for it in mutants)
+def _area(area: str, mutants: Sequence[Mutant], results: Results) -> str:
+    return f"\n## {area.capitalize()}\n\n{_HEAD}" + "".join(_row(it, results) for it in mutants)
 
 
 def _row(mutant: Mutant, results: Results) -> str:

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 from tests.mutants import page, results
-from tests.mutants.listed import FOLDER, ROOMS, ROOT, Mutant, mutants
+from tests.mutants.listed import AREAS, FOLDER, ROOT, Mutant, mutants
 from tests.mutants.played import LIBRARY, Result
 from tests.tiers import Tier
 
 MUTANTS = mutants()
 
 
-def test_there_are_enough_in_every_room() -> None:
-    rooms = Counter(mutant.room for mutant in MUTANTS)
+def test_there_are_enough_in_every_area() -> None:
+    areas = Counter(mutant.area for mutant in MUTANTS)
     assert len(MUTANTS) >= 40
-    assert set(rooms) == set(ROOMS)
-    assert min(rooms.values()) >= 6
+    assert set(areas) == set(AREAS)
+    assert min(areas.values()) >= 6
 
 
 def test_every_patch_stands_in_the_table_under_the_next_number() -> None:
@@ -80,7 +80,7 @@ def test_what_a_smaller_tier_finds_is_found_by_the_larger(
 
 
 def test_a_row_says_which_test_found_a_mutant_and_which_tier_found_none() -> None:
-    mutant = Mutant(MUTANTS[0].name, ROOMS[0], ())
+    mutant = Mutant(MUTANTS[0].name, AREAS[0], ())
     missed = {mutant.name: {results.BEFORE: Result("tests/a.py::test_b[c]", 1.6), Tier.QUICK: Result("", 300.0)}}
     said = page.table([mutant], missed)
     assert said.startswith("1 mutants. Found: before 1 of 1; by `make test` 0 of 1.\n")

@@ -38,7 +38,7 @@ from postroom.storage.layout import RowKey, seen_key_nlweb
 def discard(stack: PipelineStack, body: bytes | None = None) -> DiscardNotification:
     """A message that was discarded, and what the courier was asked to tell of it."""
     stack.settle(stack.queued(body or stack.envelope(UNKNOWN)))
-    notice = stack.notices()[-1]
+    notice = stack.discard_notifications()[-1]
     assert isinstance(notice, DiscardNotification)
     return notice
 
@@ -143,7 +143,7 @@ def test_the_pollyweb_dialect_is_told_in_its_own_words_at_its_own_host(stack: Pi
 
 
 def waiting(stack: PipelineStack) -> DiscardNotification | DiscardSummaryDue:
-    return stack.notices()[-1]
+    return stack.discard_notifications()[-1]
 
 
 @pytest.mark.parametrize("trouble", [None, 500, 503, 429, 408, 302])
@@ -241,7 +241,7 @@ def test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour(st
     notices = [discard(stack) for _ in range(4)] + [discard(stack, stack.envelope(key=OTHER_KEY))]
     done = [stack.courier().deliver(notice) for notice in notices]
     assert done == [Delivery.DELIVERED] * 2 + [Delivery.SUMMARY] * 3
-    [due] = [each for each in stack.notices() if isinstance(each, DiscardSummaryDue)]
+    [due] = [each for each in stack.discard_notifications() if isinstance(each, DiscardSummaryDue)]
     assert stack.courier().deliver(due) is Delivery.WAITING
 
     stack.clock.now = (due.hour + 1) * 3600 + 119
@@ -309,7 +309,7 @@ def test_summaries_take_of_a_buffers_share_too(stack: PipelineStack) -> None:
     stack.manifests.buffers |= dict.fromkeys(many, BUFFER)
     for domain in many:
         stack.courier().deliver(discard(stack, stack.envelope(sender=domain)))
-    due = [each for each in stack.notices() if isinstance(each, DiscardSummaryDue)]
+    due = [each for each in stack.discard_notifications() if isinstance(each, DiscardSummaryDue)]
     stack.clock.now += 2 * 3600
     told = [Delivery.DELIVERED] * DOMAINS_OF_A_BUFFER + [Delivery.WITHHELD] * 2
     assert [stack.courier().deliver(each) for each in due] == told

@@ -44,7 +44,7 @@ TO = SENDER
 def queue(
     stack: PipelineStack, *, carrier: str = "one", body: JsonValue = "hello", dialect: Dialect = NLWEB
 ) -> Outgoing:
-    """A message as it is when the counter has taken it in."""
+    """A message as it is when the mailbox API has taken it in."""
     correlation, at_ms = stack.new_uuid(), int(stack.clock.now * 1000)
     forget_at = int(stack.clock.now) + 30 * DAY
     stack.outbox.identify(SHOP, carrier, "", OutgoingIdentity(correlation, at_ms), now=int(NOW), forget_at=forget_at)

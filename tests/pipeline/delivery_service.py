@@ -85,11 +85,11 @@ class DeliveryService:
             sealed_message=sealed_message,
         )
 
-    # ---- the door --------------------------------------------------------------------------------------------
+    # ---- the inbox --------------------------------------------------------------------------------------------
     def profiles(self) -> Profiles:
         return Profiles(self.registry, self.stack.clock, keep_seconds=30, keep_none_seconds=30)
 
-    def door(self, clients: Clients | None = None) -> Dm3Inbox:
+    def inbox(self, clients: Clients | None = None) -> Dm3Inbox:
         return Dm3Inbox(
             properties=Properties(0, SIZE_LIMIT),
             directory=self.stack.directory,
@@ -102,7 +102,7 @@ class DeliveryService:
 
     def post(self, body: object, clients: Clients | None = None) -> HttpResponse:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.door(clients).post(data, "192.0.2.1")
+        return self.inbox(clients).post(data, "192.0.2.1")
 
     def call(self, method: str, *params: object, status: int = 200) -> dict[str, Any]:
         """The answer to one call."""

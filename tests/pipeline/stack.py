@@ -99,7 +99,7 @@ class PipelineStack:
         storage = self.deployed.parts(system=self.system).storage
         self.operators, self.mailboxes, self.directory = storage.operators, storage.mailboxes, storage.directory
         self.register, self.objects, self.reader = storage.register, storage.objects, storage.reader
-        self.seen, self.told, self.outbox = storage.seen, storage.feedback_log, storage.outbox
+        self.seen, self.feedback_log, self.outbox = storage.seen, storage.feedback_log, storage.outbox
         self.targets, self.webhook_keys, self.usages = storage.targets, storage.webhook_keys, storage.usages
         self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
         for rule in (
@@ -151,12 +151,12 @@ class PipelineStack:
         )  # fmt: skip
         return json.dumps(sign(draft, key), ensure_ascii=False).encode()
 
-    # ---- the door --------------------------------------------------------------------------------------------
-    def door(self, clients: Clients | None = None) -> NlwebInbox:
+    # ---- the inbox --------------------------------------------------------------------------------------------
+    def inbox(self, clients: Clients | None = None) -> NlwebInbox:
         return self.parts(clients).pipeline.nlweb_inbox
 
     def post(self, body: bytes, content_type: str = "application/json", encoding: str = "") -> HttpResponse:
-        return self.door().post(Posted(body, content_type, encoding, "192.0.2.1"))
+        return self.inbox().post(Posted(body, content_type, encoding, "192.0.2.1"))
 
     def queued(self, body: bytes) -> Record:
         """Post a message and take its claim from the queue."""
@@ -232,7 +232,7 @@ class PipelineStack:
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, Outgoing)]
 
-    def notices(self) -> list[DiscardNotification | DiscardSummaryDue]:
+    def discard_notifications(self) -> list[DiscardNotification | DiscardSummaryDue]:
         """What the courier was asked to tell, so far."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, DiscardNotification | DiscardSummaryDue)]

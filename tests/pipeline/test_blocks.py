@@ -46,7 +46,7 @@ def test_a_blocked_sender_is_discarded_and_nobody_is_told(stack: PipelineStack, 
     row = stack.row(stack.claim(record).row)
     assert row is not None
     assert row.discarded is SENDER_NOT_WANTED
-    assert (stack.listed(), stack.notices()) == ([], [])
+    assert (stack.listed(), stack.discard_notifications()) == ([], [])
 
 
 def test_to_its_sender_it_looks_as_if_it_were_filed(stack: PipelineStack) -> None:
@@ -89,7 +89,7 @@ def test_a_blocked_wallet_is_discarded(stack: PipelineStack) -> None:
 def test_a_blocked_sender_is_not_told_of_a_subject_that_is_unknown_either(stack: PipelineStack) -> None:
     block(stack, SENDER)
     assert stack.settle(stack.queued(stack.envelope(UNKNOWN))).reason is SENDER_NOT_WANTED
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_nothing_of_a_blocked_sender_is_handed_on(stack: PipelineStack) -> None:
@@ -123,7 +123,7 @@ def test_who_asks_again_after_the_block_was_lifted_is_filed(stack: PipelineStack
     assert stack.settle(stack.queued(body)).fate is ClaimOutcome.DISCARDED
     block(stack)
     assert stack.settle(stack.queued(body)).fate is ClaimOutcome.ACCEPTED
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_discarded_and_untold(
@@ -135,7 +135,7 @@ def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_disca
     block(stack)
     outcome = stack.settle(record)
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, SENDER_NOT_WANTED)
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_blocks_that_cannot_be_read_now_make_the_message_wait(stack: PipelineStack) -> None:

@@ -27,10 +27,10 @@ def test_a_claim_travels_as_printable_ascii_and_comes_back_as_it_was(envelope: s
 
 
 @given(st.integers(0, 3000), st.sampled_from(["x", '"', "\\", "\ufffe", "\U0001f91d"]))
-def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int, letter: str) -> None:
+def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int, character: str) -> None:
     stored: dict[str, bytes] = {}
-    size = len(QueuedClaim(claim(letter)).body()) - len(QueuedClaim(claim("")).body())
-    large = claim(letter * ((MAX_BODY_BYTES - 1500) // size + more // size))
+    size = len(QueuedClaim(claim(character)).body()) - len(QueuedClaim(claim("")).body())
+    large = claim(character * ((MAX_BODY_BYTES - 1500) // size + more // size))
     body = pack(large, stored.__setitem__)
     assert len(body) <= MAX_BODY_BYTES
     queued = json.loads(body)
@@ -38,11 +38,11 @@ def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int
     assert all(read_claim(json.loads(data)) == large for data in stored.values())
 
 
-@pytest.mark.parametrize("letter", ["x", "\\"])
-def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(letter: str) -> None:
-    size = len(QueuedClaim(claim(letter)).body()) - len(QueuedClaim(claim("")).body())
-    letters, rest = divmod(MAX_BODY_BYTES - len(QueuedClaim(claim("")).body()), size)
-    longest = letter * letters + "x" * rest
+@pytest.mark.parametrize("character", ["x", "\\"])
+def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(character: str) -> None:
+    size = len(QueuedClaim(claim(character)).body()) - len(QueuedClaim(claim("")).body())
+    characters, rest = divmod(MAX_BODY_BYTES - len(QueuedClaim(claim("")).body()), size)
+    longest = character * characters + "x" * rest
     stored: dict[str, bytes] = {}
     body = pack(claim(longest), stored.__setitem__)
     assert (len(body), stored) == (MAX_BODY_BYTES, {})

@@ -1,4 +1,4 @@
-"""The dm3 door: what is refused to the sender's face, and what is accepted once it is queued (decisions "Order of
+"""The dm3 inbox: what is refused to the sender's face, and what is accepted once it is queued (decisions "Order of
 checks" and "JSON-RPC")."""
 
 import json
@@ -213,8 +213,8 @@ def test_accepted_is_not_said_where_the_queue_does_not_answer(service: DeliveryS
 def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, away: bool) -> None:
     service.open(BOB, takes_unverified=True)
     service.submit(service.envelope())  # which brings bob's own profile into the cache
-    door = service.door()
-    service.door = lambda clients=None: door  # type: ignore[method-assign]
+    inbox = service.inbox()
+    service.inbox = lambda clients=None: inbox  # type: ignore[method-assign]
     assert service.submit(service.envelope())["result"] == "accepted"
     service.registry.down = away
     service.queued(service.envelope(sender=MALLORY))
@@ -344,9 +344,9 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(
         clock.now += seconds
         return find(name)
 
-    door = service.door()
-    door._directory = SlowDirectory(slowly)
-    said = json.loads(door.post(json.dumps(calls).encode(), "192.0.2.1").body)
+    inbox = service.inbox()
+    inbox._directory = SlowDirectory(slowly)
+    said = json.loads(inbox.post(json.dumps(calls).encode(), "192.0.2.1").body)
     assert [entry.get("result") for entry in said] == ["accepted"] * begun + [None] * (10 - begun)
     assert {refusal(entry) for entry in said[begun:]} == {(-32002, "NotQueued")}
     assert queued(service) == begun
@@ -359,7 +359,7 @@ def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(
     assert said["error"]["data"]["detail"].startswith("the receiver's profile: ")
 
 
-def test_beside_the_message_an_envelope_has_no_room_for_much(service: DeliveryService) -> None:
+def test_an_envelope_may_hold_little_beside_the_message(service: DeliveryService) -> None:
     """Nobody knows yet who sent it, and numbers take long to be written canonically."""
     value: Any = service.envelope("x" * 10_000).as_json()
     free = MAX_BESIDE_BYTES - (len(orjson.dumps(value)) - len(value["message"])) - len(',"x":""')
@@ -385,24 +385,24 @@ def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_
 ) -> None:
     """Not refused as a stranger, after which no sender tries again."""
     service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
-    door, envelope = service.door(), service.envelope()
-    door._profiles.user(BOB)
+    inbox, envelope = service.inbox(), service.envelope()
+    inbox._profiles.user(BOB)
     service.registry.down = True
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1}
-    said = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    said = json.loads(inbox.post(json.dumps(body).encode(), "192.0.2.1").body)
     assert refusal(said) == (-32002, "ProfileLookupFailed")
 
 
 def submitted_after_a_change_of_keys(service: DeliveryService, signer: str) -> dict[str, Any]:
-    """What a door that knows Alice's keys of a moment ago says of a message in her name."""
-    door = service.door()
-    door._profiles.user(ALICE)
+    """What an inbox that knows Alice's keys of a moment ago says of a message in her name."""
+    inbox = service.inbox()
+    inbox._profiles.user(ALICE)
     service.stack.clock.now += 3
     service.users[ALICE] = UserKeys.random()
     service.publish(ALICE)
     envelope = service.envelope(signer=signer).as_json()
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope], "id": 1}
-    said: dict[str, Any] = json.loads(door.post(json.dumps(body).encode(), "192.0.2.1").body)
+    said: dict[str, Any] = json.loads(inbox.post(json.dumps(body).encode(), "192.0.2.1").body)
     return said
 
 
@@ -417,12 +417,12 @@ def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) 
 
 
 def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
-    door, asked = service.door(), service.registry.lookups
+    inbox, asked = service.inbox(), service.registry.lookups
 
     def submitted(signer: str) -> dict[str, Any]:
         asked.clear()
         call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope(signer=signer).as_json()]}
-        said: dict[str, Any] = json.loads(door.post(json.dumps({**call, "id": 1}).encode(), "192.0.2.1").body)
+        said: dict[str, Any] = json.loads(inbox.post(json.dumps({**call, "id": 1}).encode(), "192.0.2.1").body)
         return said
 
     assert submitted(ALICE)["result"] == "accepted"
@@ -436,15 +436,15 @@ def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(serv
 
 
 def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:
-    door, asked = service.door(), service.registry.lookups
+    inbox, asked = service.inbox(), service.registry.lookups
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "id": 1}
     forged = json.dumps(body | {"params": [service.envelope(signer=MALLORY).as_json()]}).encode()
     for _ in range(3):
-        assert refusal(json.loads(door.post(forged, "192.0.2.1").body)) == (-32003, "SenderSignatureInvalid")
+        assert refusal(json.loads(inbox.post(forged, "192.0.2.1").body)) == (-32003, "SenderSignatureInvalid")
     assert asked.count(ALICE) == 1
     service.stack.clock.now += 2
     for _ in range(3):
-        door.post(forged, "192.0.2.1")
+        inbox.post(forged, "192.0.2.1")
     assert asked.count(ALICE) == 2
 
 

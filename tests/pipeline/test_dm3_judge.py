@@ -1,4 +1,4 @@
-"""dm3 in the worker: what the door could not finish, the postmark, filing; one flow for both protocols."""
+"""dm3 in the worker: what the inbox could not finish, the postmark, filing; one flow for both protocols."""
 
 import json
 from dataclasses import replace
@@ -173,7 +173,7 @@ def test_without_keys_it_waits(service: DeliveryService) -> None:
 
 
 def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: DeliveryService) -> None:
-    """The door has a rotated key up to a minute before the worker; one taken out too early may be put back."""
+    """The inbox has a rotated key up to a minute before the worker; one taken out too early may be put back."""
     record = service.queued(service.envelope())
     keys = service.keys.keys
     service.keys.keys = ServiceKeys.generate()
@@ -201,7 +201,7 @@ def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliverySe
     service.stack.clock.now += HORIZON + 1
     outcome = service.stack.settle(record)
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
-    assert service.stack.notices() == []
+    assert service.stack.discard_notifications() == []
 
 
 def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(service: DeliveryService) -> None:
@@ -210,7 +210,7 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
     service.stack.clock.now += HORIZON - DAY
     [outcome] = service.stack.dead_letter_handler().keep([DeadLetter("handle", record.body)]).outcomes
     assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, UNDELIVERABLE)
-    assert service.stack.notices() == []
+    assert service.stack.discard_notifications() == []
 
 
 def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:

@@ -23,9 +23,9 @@ def queued(stack: PipelineStack) -> Record:
     return replace(stack.queued(stack.envelope()), group=stack.deployed.groups("ClaimsQueue")[-1])
 
 
-def test_the_door_groups_claims_by_sender_and_source(stack: PipelineStack) -> None:
+def test_the_inbox_groups_claims_by_sender_and_source(stack: PipelineStack) -> None:
     for source in (SOURCE, "192.0.2.200", "198.51.100.1"):
-        stack.door().post(Posted(stack.envelope(), "application/json", "", source))
+        stack.inbox().post(Posted(stack.envelope(), "application/json", "", source))
     mine, neighbour, elsewhere = stack.deployed.groups("ClaimsQueue")
     assert mine == neighbour == sender_group(SENDER, SOURCE)
     assert elsewhere != mine
@@ -68,8 +68,8 @@ def test_what_the_courier_sends_back_stays_in_its_group(
     stack.feedback_an_hour = share
     stack.outbound.answers = [503]
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
-    stack.courier().deliver(stack.notices()[0])
-    assert isinstance(waiting := stack.notices()[1], form)
+    stack.courier().deliver(stack.discard_notifications()[0])
+    assert isinstance(waiting := stack.discard_notifications()[1], form)
     assert stack.courier().deliver(waiting) is then
     assert stack.deployed.groups("CourierQueue") == [feedback_group(SENDER)] * sent
 

@@ -101,7 +101,7 @@ class Play:
         self.queue.pop(claim.id, None)
 
     def told(self) -> set[RowKey]:
-        return {notice.row for notice in self.stack.notices() if isinstance(notice, DiscardNotification)}
+        return {notice.row for notice in self.stack.discard_notifications() if isinstance(notice, DiscardNotification)}
 
     def listed(self) -> list[Filed]:
         filed = self.stack.listed()

@@ -137,7 +137,7 @@ def test_once_queued_the_answer_is_200_with_the_correlation(stack: PipelineStack
     assert (answer.status, said(answer)) == (200, {"Correlation": correlation, "Status": "Queued"})
 
 
-def test_the_claim_is_minted_at_the_door_and_carries_its_row_key(stack: PipelineStack) -> None:
+def test_the_inbox_makes_the_claim_and_its_row_key(stack: PipelineStack) -> None:
     stack.mailboxes.raise_shards(SHOP, 8)
     body = stack.envelope()
     claim = stack.claim(stack.queued(body))
@@ -147,7 +147,7 @@ def test_the_claim_is_minted_at_the_door_and_carries_its_row_key(stack: Pipeline
     assert claim.envelope.encode() == body
 
 
-def test_the_window_is_compared_with_the_clock_at_the_door_ends_included(stack: PipelineStack) -> None:
+def test_the_window_is_compared_with_the_clock_of_the_inbox_ends_included(stack: PipelineStack) -> None:
     for timestamp in ("2026-11-20T09:30:00.000Z", "2026-11-21T09:32:00.000Z"):
         assert stack.post(changed(stack, header(Timestamp=timestamp))).status == 200
 
@@ -186,11 +186,11 @@ def test_a_claim_too_large_for_the_queue_goes_to_s3_first_and_the_queue_points_a
     assert stack.claim(record).envelope.encode() == body
 
 
-@pytest.mark.parametrize("letters", [MAX_BODY_BYTES - 2000, MAX_BODY_BYTES])
-def test_no_queue_message_is_larger_than_sqs_takes(stack: PipelineStack, letters: int) -> None:
-    record = stack.queued(stack.envelope(body="x" * letters))
+@pytest.mark.parametrize("size", [MAX_BODY_BYTES - 2000, MAX_BODY_BYTES])
+def test_no_queue_message_is_larger_than_sqs_takes(stack: PipelineStack, size: int) -> None:
+    record = stack.queued(stack.envelope(body="x" * size))
     assert len(unpack(record.body, stack.objects).again().body()) < 1_048_576
-    assert (stack.deployed.objects() == {}) == (letters < MAX_BODY_BYTES)
+    assert (stack.deployed.objects() == {}) == (size < MAX_BODY_BYTES)
 
 
 def test_no_200_before_it_is_queued(stack: PipelineStack) -> None:
@@ -198,7 +198,7 @@ def test_no_200_before_it_is_queued(stack: PipelineStack) -> None:
     with Stubber(clients.sqs) as stub:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         before = stack.deployed.dump()
-        answer = stack.door(clients).post(posted(stack.envelope()))
+        answer = stack.inbox(clients).post(posted(stack.envelope()))
     assert (answer.status, answer.reason, answer.headers["Retry-After"]) == (503, NOT_QUEUED, "5")
     assert stack.deployed.dump() == before
 
@@ -207,7 +207,7 @@ def test_no_200_when_a_large_claim_could_not_be_put_away(stack: PipelineStack) -
     clients = new_clients()
     with Stubber(clients.s3) as stub:
         stub.add_client_error("put_object", "SlowDown", http_status_code=503)
-        answer = stack.door(clients).post(posted(stack.envelope(body="x" * MAX_BODY_BYTES)))
+        answer = stack.inbox(clients).post(posted(stack.envelope(body="x" * MAX_BODY_BYTES)))
     assert (answer.status, answer.reason) == (503, NOT_QUEUED)
     assert stack.deployed.bodies("ClaimsQueue") == []
 
@@ -232,14 +232,14 @@ def test_no_answer_repeats_what_the_sender_wrote(stack: PipelineStack) -> None:
 
 
 def test_get_inbox_says_what_this_is_in_one_line(stack: PipelineStack) -> None:
-    answer = stack.door().welcome()
+    answer = stack.inbox().welcome()
     assert (answer.status, answer.content_type) == (200, "text/plain; charset=utf-8")
     assert answer.body.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("host", ["nlweb.shop.com", "pw.shop.com", "NLWEB.SHOP.COM:8443", "nlweb.shop.com."])
 def test_the_manifest_is_that_of_the_domain_of_the_host(stack: PipelineStack, host: str) -> None:
-    answer = stack.door().manifest(host)
+    answer = stack.inbox().manifest(host)
     assert (answer.status, answer.content_type) == (200, "application/yaml")
     assert b"Name: shop.com" in answer.body
     assert b"Feedback: buffer.shop.com" in answer.body
@@ -247,7 +247,7 @@ def test_the_manifest_is_that_of_the_domain_of_the_host(stack: PipelineStack, ho
 
 @pytest.mark.parametrize("host", ["shop.com", "nlweb.elsewhere.com", "127.0.0.1:80", "", "nlweb."])
 def test_there_is_no_manifest_of_anybody_else(stack: PipelineStack, host: str) -> None:
-    assert stack.door().manifest(host).reason is NOT_OURS
+    assert stack.inbox().manifest(host).reason is NOT_OURS
 
 
 # ---- synchronous subjects ------------------------------------------------------------------------------------
@@ -389,16 +389,16 @@ def test_identity_of_others_and_of_nobody_is_refused(stack: PipelineStack) -> No
     assert stack.post(stack.envelope("Identity@Graph", "b.com")).reason is WRONG_SHAPE
 
 
-def test_the_pollyweb_dialect_comes_in_by_the_same_door(stack: PipelineStack) -> None:
+def test_the_pollyweb_dialect_comes_in_by_the_same_inbox(stack: PipelineStack) -> None:
     body = stack.envelope(NOTIFY, dialect=POLLYWEB, selector="pw1")
     assert stack.post(body).status == 200
 
 
-def test_what_could_never_be_handed_on_is_refused_at_the_door(stack: PipelineStack) -> None:
-    # Counted as it will be handed on: as a string of ASCII JSON, in which this letter takes six characters.
+def test_what_could_never_be_forwarded_is_refused_by_the_inbox(stack: PipelineStack) -> None:
+    # Counted as it will be handed on: as a string of ASCII JSON, in which this character takes six characters.
     beside = len(json.dumps(stack.envelope(ORDER, body="").decode()))
-    letters, rest = divmod(MAX_FORWARDED_BYTES - beside, 6)
-    longest = "\u20ac" * letters + "x" * rest
+    characters, rest = divmod(MAX_FORWARDED_BYTES - beside, 6)
+    longest = "\u20ac" * characters + "x" * rest
     before = stack.deployed.dump()
     assert refusal(stack.post(stack.envelope(ORDER, body=longest + "x"))) == (413, TOO_LARGE)
     assert stack.deployed.dump() == before

@@ -18,22 +18,22 @@ def dead_letter_handler(stack: PipelineStack, outbox: Outbox | None = None) -> O
     return OutboxDeadLetterHandler(outbox=outbox or stack.outbox, clock=stack.clock, give_up_seconds=GIVE_UP)
 
 
-def letter(outgoing: Outgoing) -> DeadLetter:
+def dead_letter(outgoing: Outgoing) -> DeadLetter:
     return DeadLetter(f"handle of {outgoing.draft.correlation}", outgoing.encode())
 
 
 def test_what_the_courier_would_still_try_stays(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP
-    assert dead_letter_handler(stack).keep([letter(sent)]).decided == ()
+    assert dead_letter_handler(stack).keep([dead_letter(sent)]).decided == ()
     assert message_of(stack, sent).state is State.QUEUED
 
 
 def test_what_it_would_not_is_given_up_with_a_reason(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
-    kept = dead_letter_handler(stack).keep([letter(sent)])
-    assert (kept.decided, kept.given_up) == ((letter(sent).receipt_handle,), (sent,))
+    kept = dead_letter_handler(stack).keep([dead_letter(sent)])
+    assert (kept.decided, kept.given_up) == ((dead_letter(sent).receipt_handle,), (sent,))
     end = message_of(stack, sent).end
     assert end == DeliveryEnd(State.GIVEN_UP, int(stack.clock.now * 1000), str(UNDELIVERABLE), UNDELIVERABLE.sentence)
     assert stack.dispatch().send(sent) is Delivery.SILENT, "redriven, it is not sent any more"
@@ -44,7 +44,7 @@ def test_what_was_delivered_after_all_stays_delivered(stack: PipelineStack) -> N
     sent = queue(stack)
     stack.dispatch().send(sent)
     stack.clock.now += GIVE_UP + 1
-    kept = dead_letter_handler(stack).keep([letter(sent)])
+    kept = dead_letter_handler(stack).keep([dead_letter(sent)])
     assert (len(kept.decided), kept.given_up) == (1, ())
     assert message_of(stack, sent).state is State.DELIVERED
 
@@ -52,7 +52,7 @@ def test_what_was_delivered_after_all_stays_delivered(stack: PipelineStack) -> N
 def test_a_copy_by_another_carrier_gives_nothing_up(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
-    kept = dead_letter_handler(stack).keep([letter(Outgoing(sent.draft, "another"))])
+    kept = dead_letter_handler(stack).keep([dead_letter(Outgoing(sent.draft, "another"))])
     assert (len(kept.decided), kept.given_up) == (1, ())
     assert message_of(stack, sent).state is State.QUEUED
 
@@ -61,8 +61,8 @@ def test_what_is_no_message_of_an_owners_stays_and_its_neighbours_are_decided(st
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
     bodies = ["", "{", "[]", "{}", '{"form":9}', sent.encode().replace('"form": 1', '"form": 9')]
-    kept = dead_letter_handler(stack).keep([*(DeadLetter(body, body) for body in bodies), letter(sent)])
-    assert kept.decided == (letter(sent).receipt_handle,)
+    kept = dead_letter_handler(stack).keep([*(DeadLetter(body, body) for body in bodies), dead_letter(sent)])
+    assert kept.decided == (dead_letter(sent).receipt_handle,)
 
 
 def test_what_cannot_be_decided_now_stays_for_the_next_round(stack: PipelineStack) -> None:
@@ -72,5 +72,5 @@ def test_what_cannot_be_decided_now_stays_for_the_next_round(stack: PipelineStac
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("get_item", "ThrottlingException")
         away = stack.deployed.parts(clients).storage.outbox
-        assert dead_letter_handler(stack, away).keep([letter(sent)]).decided == ()
-    assert dead_letter_handler(stack).keep([letter(sent)]).decided == (letter(sent).receipt_handle,)
+        assert dead_letter_handler(stack, away).keep([dead_letter(sent)]).decided == ()
+    assert dead_letter_handler(stack).keep([dead_letter(sent)]).decided == (dead_letter(sent).receipt_handle,)

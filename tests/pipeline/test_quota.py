@@ -40,7 +40,7 @@ def calls_of(clients: Clients) -> "Counter[str]":
     return seen
 
 
-# ---- the door ------------------------------------------------------------------------------------------------------
+# ---- the inbox ------------------------------------------------------------------------------------------------------
 
 
 def test_a_full_mailbox_takes_nothing_in_and_says_so(stack: PipelineStack) -> None:
@@ -69,7 +69,7 @@ def test_dm3s_sender_is_told_the_code_of_a_limit(stack: PipelineStack) -> None:
 
 
 @pytest.mark.parametrize("subject", [ASK, ORDER])
-def test_what_is_not_filed_needs_no_room(stack: PipelineStack, subject: str) -> None:
+def test_what_is_not_filed_needs_no_quota(stack: PipelineStack, subject: str) -> None:
     stack.mailboxes.set_quota(SHOP, messages=1)
     stack.usages.add(SHOP, 1, 100)
     stack.handlers.handlers["ask"] = lambda _request: "yes"
@@ -79,30 +79,30 @@ def test_what_is_not_filed_needs_no_room(stack: PipelineStack, subject: str) -> 
 def test_the_deployments_quota_is_that_of_mailboxes_without_their_own(stack: PipelineStack) -> None:
     stack.quota = Quota(messages=1)
     stack.usages.add(SHOP, 1, 1)
-    door = stack.door()
-    assert door.post(posted(stack)).status == 507
+    inbox = stack.inbox()
+    assert inbox.post(posted(stack)).status == 507
     stack.mailboxes.set_quota(SHOP, messages=0)
     stack.clock.now += 31
-    assert door.post(posted(stack)).status == 200
+    assert inbox.post(posted(stack)).status == 200
 
 
 def test_a_changed_quota_is_seen_within_a_minute(stack: PipelineStack) -> None:
-    door = stack.door()
-    assert door.post(posted(stack)).status == 200
+    inbox = stack.inbox()
+    assert inbox.post(posted(stack)).status == 200
     stack.mailboxes.set_quota(SHOP, messages=1)
     stack.usages.add(SHOP, 1, 1)
     stack.clock.now += 60
-    assert door.post(posted(stack)).status == 507
+    assert inbox.post(posted(stack)).status == 507
 
 
-def test_room_that_was_made_is_seen_within_a_minute(stack: PipelineStack) -> None:
+def test_quota_that_was_freed_is_seen_within_a_minute(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=1)
     stack.usages.add(SHOP, 1, 100)
-    door = stack.door()
-    assert door.post(posted(stack)).status == 507
+    inbox = stack.inbox()
+    assert inbox.post(posted(stack)).status == 507
     stack.usages.add(SHOP, -1, -100)
     stack.clock.now += 60
-    assert door.post(posted(stack)).status == 200
+    assert inbox.post(posted(stack)).status == 200
 
 
 def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack: PipelineStack) -> None:
@@ -117,7 +117,7 @@ def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack:
         yield
 
     gate_calls(clients, away)
-    answer = stack.door(clients).post(posted(stack))
+    answer = stack.inbox(clients).post(posted(stack))
     assert (answer.status, said(answer)["reason"]) == (503, "StoreUnavailable")
     assert stack.deployed.bodies("ClaimsQueue") == []
 
@@ -126,15 +126,15 @@ def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack:
 
 
 def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(stack: PipelineStack) -> None:
-    """Ten at a time, by five doors; a worker files behind them."""
-    quota, doors = 20, [stack.door() for _ in range(5)]
+    """Ten at a time, by five inboxes; a worker files behind them."""
+    quota, inboxes = 20, [stack.inbox() for _ in range(5)]
     stack.mailboxes.set_quota(SHOP, messages=quota)
-    letters = [posted(stack) for _ in range(WRITERS)]
+    messages = [posted(stack) for _ in range(WRITERS)]
     statuses: Counter[int] = Counter()
     on_its_way = 0
     with ThreadPoolExecutor(WRITERS) as pool:
         for begin in range(0, WRITERS, 10):
-            told = list(pool.map(lambda it: doors[it % 5].post(letters[it]).status, range(begin, begin + 10)))
+            told = list(pool.map(lambda it: inboxes[it % 5].post(messages[it]).status, range(begin, begin + 10)))
             statuses.update(told)
             stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
             stack.deployed.empty("ClaimsQueue")
@@ -146,45 +146,45 @@ def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(stack: P
 
 def test_what_all_of_fifty_writers_bring_at_once_is_filed_and_then_nothing_more_is_let_in(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=20)
-    door, letters = stack.door(), [posted(stack) for _ in range(WRITERS)]
+    inbox, messages = stack.inbox(), [posted(stack) for _ in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as pool:
-        assert {answer.status for answer in pool.map(door.post, letters)} == {200}
+        assert {answer.status for answer in pool.map(inbox.post, messages)} == {200}
     stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
     stack.clock.now += ANEW_SECONDS
-    assert door.post(posted(stack)).status == 507
+    assert inbox.post(posted(stack)).status == 507
     assert counted(stack).messages == len(stack.listed()) == WRITERS
 
 
-def test_a_door_that_takes_little_looks_again_with_the_caches_time(stack: PipelineStack) -> None:
+def test_an_inbox_that_takes_little_reads_the_usage_again_when_its_cache_expires(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=1000)
-    door = stack.door()
-    assert door.post(posted(stack)).status == 200
+    inbox = stack.inbox()
+    assert inbox.post(posted(stack)).status == 200
     stack.usages.add(SHOP, 1000, 1)
     stack.clock.now += 29
-    assert door.post(posted(stack)).status == 200
+    assert inbox.post(posted(stack)).status == 200
     stack.clock.now += 1
-    assert door.post(posted(stack)).status == 507
+    assert inbox.post(posted(stack)).status == 507
 
 
 def test_strangers_without_a_key_do_not_close_a_mailbox(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=20)
-    door = stack.door()
+    inbox = stack.inbox()
     forged = [Posted(stack.envelope(key=OTHER_KEY), "application/json", "", "192.0.2.1") for _ in range(25)]
-    assert {door.post(each).status for each in forged} == {200}
+    assert {inbox.post(each).status for each in forged} == {200}
     stack.work(*(stack.record(body) for body in stack.deployed.bodies("ClaimsQueue")))
     for _ in range(3):
         stack.clock.now += ANEW_SECONDS
-        assert door.post(posted(stack)).status == 200
+        assert inbox.post(posted(stack)).status == 200
 
 
 def test_however_many_come_the_usage_is_read_once_a_second(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=5)
     clients = new_clients()
     calls = calls_of(clients)
-    door = stack.door(clients)
+    inbox = stack.inbox(clients)
     for second in range(3):
         for _ in range(4):
-            door.post(posted(stack))
+            inbox.post(posted(stack))
         assert calls["GetItem"] == second + 1
         stack.clock.now += ANEW_SECONDS
 

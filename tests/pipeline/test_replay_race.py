@@ -58,13 +58,13 @@ def restarted(stack: PipelineStack) -> PipelineStack:
 
 
 def post_at_once(stack: PipelineStack, body: bytes, pool: ThreadPoolExecutor) -> list[HttpResponse]:
-    """Each sender has a door of its own, and all of them knock at the same moment."""
+    """Each sender has an inbox of its own, and all of them post at the same moment."""
     together = Barrier(SENDERS)
 
     def post(_: int) -> HttpResponse:
-        door = stack.door()
+        inbox = stack.inbox()
         together.wait()
-        return door.post(Posted(body, "application/json", "", "192.0.2.1"))
+        return inbox.post(Posted(body, "application/json", "", "192.0.2.1"))
 
     return list(pool.map(post, range(SENDERS)))
 
@@ -130,7 +130,7 @@ def test_a_synchronous_request_posted_by_many_at_once_is_executed_once(
     assert [request for _, request in stack.handlers.calls] == [{"round": number} for number in range(ROUNDS)]
 
 
-def test_a_request_whose_door_died_is_taken_over_by_one_of_many(
+def test_a_request_whose_inbox_died_is_taken_over_by_one_of_many(
     stack: PipelineStack, senders: ThreadPoolExecutor
 ) -> None:
     stack.handlers.handlers["ask"] = died

@@ -59,7 +59,7 @@ AWKWARD = '\ufffe\uffff\u2028\u0000\x7f\U0001f91d\U0010ffff\r\n"\\é'
 
 
 def only_notice(stack: PipelineStack) -> DiscardNotification:
-    [notice] = stack.notices()
+    [notice] = stack.discard_notifications()
     assert isinstance(notice, DiscardNotification)
     return notice
 
@@ -75,7 +75,7 @@ def test_an_accepted_message_is_filed_and_listed_with_the_bytes_received(stack: 
     assert filed.line.envelope.encode() == body
     assert filed.row.key == filed.line.row == stack.claim(record).row
     assert stack.listed(conversation=SENDER) == [filed]
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_a_large_message_is_filed_from_where_its_claim_lies(stack: PipelineStack) -> None:
@@ -268,7 +268,7 @@ def test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer(stack:
     bad = stack.queued(stack.envelope(UNKNOWN))
     stack.settle(bad)
     key, at = seen_key_nlweb(SHOP, SENDER, CORRELATION), int(NOW)
-    # The door lets a message in for DAY after its Timestamp.
+    # The inbox lets a message in for DAY after its Timestamp.
     assert stack.seen.find(key, now=at + DAY + RETAIN) is not None
     assert stack.seen.find(key, now=at + DAY + RETAIN + 1) is None
     [tombstone] = [row for row in stack.deployed.rows("PostTable") if row["st"]["S"] == "G"]
@@ -295,7 +295,7 @@ def test_the_register_is_taken_before_the_courier_is_told(stack: PipelineStack) 
         stub.add_client_error("put_item", "ThrottlingException")
         report = stack.worker(clients).work([record])
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.RETRIED]
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
     stack.settle(record)
     assert only_notice(stack).row == stack.claim(record).row
 
@@ -324,7 +324,7 @@ def test_a_discard_refused_by_a_filed_or_acknowledged_row_says_nothing(stack: Pi
     assert stack.settle(record).fate is ClaimOutcome.DUPLICATE
     stack.register.acknowledge(stack.claim(record).row, int(NOW) + RETAIN)
     assert stack.settle(record).fate is ClaimOutcome.DUPLICATE
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before(stack: PipelineStack) -> None:
@@ -342,10 +342,10 @@ def test_what_was_filed_in_time_is_not_too_late_when_its_claim_comes_again(stack
     stack.settle(record)
     stack.clock.now += HORIZON + 1
     assert stack.settle(record).fate is ClaimOutcome.DUPLICATE
-    assert (len(stack.listed()), stack.notices()) == (1, [])
+    assert (len(stack.listed()), stack.discard_notifications()) == (1, [])
 
 
-def test_time_windows_are_those_of_the_door_not_of_the_worker(stack: PipelineStack) -> None:
+def test_time_windows_are_those_of_the_inbox_not_of_the_worker(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     stack.clock.now += 3 * DAY
     assert stack.settle(record).fate is ClaimOutcome.ACCEPTED
@@ -573,7 +573,7 @@ def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_and_nobody_is_tol
     for about in ("elsewhere.com", "plain.com"):
         outcome = stack.settle(stack.queued(feedback(stack, about)))
         assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, FEEDBACK_NOT_KEPT)
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_a_summary_is_filed_without_a_correlation(stack: PipelineStack) -> None:
@@ -584,7 +584,7 @@ def test_a_summary_is_filed_without_a_correlation(stack: PipelineStack) -> None:
 def test_of_a_discarded_feedback_nobody_is_ever_told(stack: PipelineStack) -> None:
     body = stack.envelope("Feedback@Buffer", {"Sender": SHOP, "Correlation": CORRELATION}, key=OTHER_KEY)
     assert stack.settle(stack.queued(body)).reason is SIGNATURE_INVALID
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 # ---- keys ----------------------------------------------------------------------------------------------------
@@ -640,7 +640,7 @@ def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(stack:
     assert (filed.line.receipt["key_name"], filed.line.receipt["evidence"]) == (None, "pre-shared")
     assert stack.keys.lookups == []
     assert stack.settle(stack.queued(stack.envelope(sender=CORRELATION))).reason is SIGNATURE_INVALID
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 def test_the_pollyweb_dialect_names_its_key_elsewhere(stack: PipelineStack) -> None:
@@ -651,10 +651,10 @@ def test_the_pollyweb_dialect_names_its_key_elsewhere(stack: PipelineStack) -> N
     assert (filed.line.receipt["dialect"], filed.line.receipt["selector"]) == ("pollyweb.org/MSG:1.0", "pw1")
 
 
-# ---- what the door found holds --------------------------------------------------------------------------------
+# ---- what the inbox found holds --------------------------------------------------------------------------------
 
 
-def test_a_message_goes_where_the_door_found_its_subject_registered_whatever_the_registry_says_since(
+def test_a_message_goes_where_the_inbox_found_its_subject_registered_whatever_the_registry_says_since(
     stack: PipelineStack,
 ) -> None:
     record = stack.queued(stack.envelope())
@@ -668,14 +668,14 @@ def test_a_message_goes_where_the_door_found_its_subject_registered_whatever_the
     assert stack.settle(removed).fate is ClaimOutcome.ACCEPTED
 
 
-def test_what_the_door_took_in_is_not_discarded_because_a_stricter_worker_refuses_it(stack: PipelineStack) -> None:
+def test_what_the_inbox_accepted_is_not_discarded_because_a_stricter_worker_refuses_it(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     claim = json.loads(record.body)
     claim["claim"]["envelope"] = claim["claim"]["envelope"].replace('"Subject"', '"Object"')
     report = stack.work(stack.record(json.dumps(claim)))
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.STUCK]
     assert len(report.failed) == 1
-    assert stack.notices() == []
+    assert stack.discard_notifications() == []
 
 
 @pytest.mark.parametrize(("beyond", "lines"), [(0, [3, 3]), (1, [2, 2, 2])])

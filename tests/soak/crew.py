@@ -17,7 +17,7 @@ from tests.soak.hand import BATCH
 from tests.soak.stack import SoakStack
 
 ROOT: Final = Path(__file__).parent.parent.parent
-DOORS: Final = 2
+INBOXES: Final = 2
 WORKERS: Final = 3
 COURIERS: Final = 2
 _COURIER_BATCH: Final = 5
@@ -115,7 +115,7 @@ class Hand:
 class Crew:
     """All hands; `killable`: those that may be killed."""
 
-    doors: tuple[Hand, ...]
+    inboxes: tuple[Hand, ...]
     pollers: tuple[Hand, ...]
 
     @property
@@ -126,8 +126,8 @@ class Crew:
 
     @property
     def all(self) -> tuple[Hand, ...]:
-        """Doors, workers, couriers."""
-        return (*self.doors, *self.pollers)
+        """Inboxes, workers, couriers."""
+        return (*self.inboxes, *self.pollers)
 
     @property
     def eldest(self) -> dict[str, Hand]:
@@ -148,7 +148,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
         return tuple(Hand(function, command, environment, str(rng.getrandbits(64))) for _ in range(count))
 
     crew = Crew(
-        hands("inbox", "InboxFunction", DOORS, []),
+        hands("inbox", "InboxFunction", INBOXES, []),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
             *hands("courier", "CourierFunction", COURIERS, notices),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 500
 """Rows whose messages are held at a time."""
 _SAID: Final = frozenset({"queued", "discarded"})
-"""What functions log of a claim with its Correlation: the door of every one, the worker of every discarded one."""
+"""What functions log of a claim with its Correlation: the inbox of every one, the worker of every discarded one."""
 
 
 def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
@@ -39,14 +39,14 @@ def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: i
             for message in messages:
                 identity, digest = _known_by(message)
                 filed[identity].append(digest)
-    told = {correlation: len(feedback) for (_, correlation), feedback in stack.sink.told.items()}
+    feedback = {correlation: len(each) for (_, correlation), each in stack.sink.feedback.items()}
     return Evidence(
         filed=dict(filed),
         unreadable=live - read,
         discards=_discards(stack),
         claims=_claims(logs),
         replies=frozenset(item["pk"]["S"] for item in _scan(stack, "SeenTable") if {"reply", "reply_at"} & item.keys()),
-        told=told,
+        feedback=feedback,
         given_up=frozenset(_given_up(logs)),
         waiting=waiting,
         died=died,
@@ -55,7 +55,7 @@ def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: i
 
 
 def audited(stack: SoakStack, logs: Path) -> Findings:
-    """What `postroom audit` finds, with what the doors logged as its ledger."""
+    """What `postroom audit` finds, with what the inboxes logged as its ledger."""
     retain_seconds = int(stack.deployment.outputs["RetainSeconds"])
     evidence = collect_evidence(stack.demo.storage.audited_store, now=int(time.time()), retain_seconds=retain_seconds)
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
@@ -93,7 +93,7 @@ def _known_by(message: Filed) -> tuple[str, bytes]:
 
 def _discards(stack: SoakStack) -> dict[str, Discard]:
     rows = ((read_row(item), "sent" in item) for item in _scan(stack, "PostTable") if not is_head(item))
-    return {row.key.claim_id: Discard(str(row.discarded), told) for row, told in rows if row.discarded}
+    return {row.key.claim_id: Discard(str(row.discarded), sent) for row, sent in rows if row.discarded}
 
 
 def _scan(stack: SoakStack, table: str) -> "Iterator[dict[str, AttributeValueTypeDef]]":

@@ -1,6 +1,6 @@
 """A process that runs one function of the template, and may be killed at any moment: `python -m tests.soak.hand`.
 
-The environment is the one that the template gives the function. A door reads HTTP API events from standard input,
+The environment is the one that the template gives the function. An inbox reads HTTP API events from standard input,
 one a line, and writes each answer as a line; the others poll their queues. What functions log goes to a file.
 """
 

@@ -1,4 +1,4 @@
-"""The ledger of a soak: what the door's last word was on every message, and whether it was kept. Pure.
+"""The ledger of a soak: what the inbox's last word was on every message, and whether it was kept. Pure.
 
 Each thing that may be wrong is one member of `Problem`; a good run has zeros everywhere.
 """
@@ -28,9 +28,9 @@ class Problem(StrEnum):
     UNKNOWN = "filed, though nobody sent it"
     WRONG_REASON = "discarded for another reason than its own"
     WRONGLY_DISCARDED = "discarded, though it was good"
-    UNTOLD = "discarded, and its sender's buffer never told"
-    TOLD_TWICE = "more than one Feedback about one discarded claim"
-    TOLD_WRONGLY = "Feedback about what was not discarded"
+    NO_FEEDBACK = "discarded, and its sender's buffer never told"
+    FEEDBACK_TWICE = "more than one Feedback about one discarded claim"
+    WRONG_FEEDBACK = "Feedback about what was not discarded"
     WRONGLY_REFUSED = "refused, though it was good"
     WRONGLY_TAKEN = "taken, though it had to be refused"
     WRONG_ANSWER = "answered otherwise than it should"
@@ -52,7 +52,7 @@ class Discard:
     """A discarded claim, as its row has it."""
 
     reason: str
-    told: bool
+    sent: bool
 
 
 @dataclass
@@ -60,9 +60,9 @@ class Evidence:
     """What stands in the deployment at the end.
 
     `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `SoakMessage`).
-    `discards`: by claim id. `claims`: the claims of each identity, as door and worker logged them.
-    `replies`: identities whose reply is remembered. `given_up`: those whose reply the door said it could not store.
-    `told`: how many different Feedback messages there were about each identity.
+    `discards`: by claim id. `claims`: the claims of each identity, as inbox and worker logged them.
+    `replies`: identities whose reply is remembered. `given_up`: those whose reply the inbox said it could not store.
+    `feedback`: how many different Feedback messages there were about each identity.
     """
 
     filed: Mapping[str, list[bytes]]
@@ -70,7 +70,7 @@ class Evidence:
     discards: Mapping[str, Discard]
     claims: Mapping[str, list[str]]
     replies: frozenset[str]
-    told: Mapping[str, int]
+    feedback: Mapping[str, int]
     given_up: frozenset[str] = frozenset()
     waiting: int = 0
     died: int = 0
@@ -79,10 +79,10 @@ class Evidence:
 
 @dataclass
 class Ledger:
-    """The door's last words. Every one is written down, a replay beside its original."""
+    """The inbox's last words. Every one is written down, a replay beside its original."""
 
     reply: str
-    """What a synchronous request must be told."""
+    """What a synchronous request must be answered."""
     kinds: Counter[Kind] = field(default_factory=Counter)
     taken: Counter[Kind] = field(default_factory=Counter)
     problems: Counter[Problem] = field(default_factory=Counter)
@@ -132,9 +132,9 @@ class Ledger:
                 self._found(Problem.UNKNOWN, identity)
             elif self._taken[identity][0] not in FILED:
                 self._found(Problem.UNEXPECTED, f"{self._taken[identity][0]} {identity}")
-        for identity in evidence.told:
+        for identity in evidence.feedback:
             if identity not in self._taken or self._taken[identity][0] is not Kind.FORGED:
-                self._found(Problem.TOLD_WRONGLY, identity)
+                self._found(Problem.WRONG_FEEDBACK, identity)
 
     @property
     def filed(self) -> int:
@@ -159,11 +159,11 @@ class Ledger:
         rows = [discard for discard in discards if discard is not None]
         if any(discard.reason != str(SIGNATURE_INVALID) for discard in rows):
             self._found(Problem.WRONG_REASON, f"{identity}: {rows}")
-        if not all(discard.told for discard in rows):
-            self._found(Problem.UNTOLD, identity)
-        told = evidence.told.get(identity, 0)
-        if told > len(rows):
-            self._found(Problem.TOLD_TWICE, f"{identity}: {told} about {len(rows)} claims")
+        if not all(discard.sent for discard in rows):
+            self._found(Problem.NO_FEEDBACK, identity)
+        received = evidence.feedback.get(identity, 0)
+        if received > len(rows):
+            self._found(Problem.FEEDBACK_TWICE, f"{identity}: {received} about {len(rows)} claims")
 
     def _found(self, problem: Problem, what: str) -> None:
         self.problems[problem] += 1

@@ -1,6 +1,6 @@
-"""The senders' side of the door: each message is posted until there is an answer that is not "not now".
+"""The senders' side of the inbox: each message is posted until there is an answer that is not "not now".
 
-A door that dies with a message in its hands leaves its sender without an answer: the same message is posted again, as
+An inbox that dies with a message in its hands leaves its sender without an answer: the same message is posted again, as
 any sender does after a lost connection.
 """
 
@@ -26,7 +26,7 @@ _NOT_NOW: Final = -32002
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The door's last word. `refused`: its reason; empty: taken, and `body` is what a synchronous request was told."""
+    """The inbox's last word. `refused`: its reason; empty: taken, and `body` is what a synchronous request was told."""
 
     status: int
     refused: str = ""
@@ -34,31 +34,31 @@ class Answer:
 
 
 class Posting:
-    """A thread for each door. `answered` is told of every final answer, by any of the threads."""
+    """A thread for each inbox. `answered` is told of every final answer, by any of the threads."""
 
-    def __init__(self, doors: Sequence[Hand], answered: Callable[[SoakMessage, Answer], None]) -> None:
+    def __init__(self, inboxes: Sequence[Hand], answered: Callable[[SoakMessage, Answer], None]) -> None:
         self.posts = self.unanswered = self.not_now = 0
         self._answered = answered
-        # Few: what is written is of now, and the doors take one at a time.
-        self._messages: Queue[SoakMessage] = Queue(maxsize=8 * len(doors))
+        # Few: what is written is of now, and the inboxes take one at a time.
+        self._messages: Queue[SoakMessage] = Queue(maxsize=8 * len(inboxes))
         self._later: list[tuple[float, int, SoakMessage]] = []
         self._numbers = count()
         self._lock = threading.Lock()
         self._open = 0
         self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._feed, args=(door,), daemon=True) for door in doors]
+        self._threads = [threading.Thread(target=self._feed, args=(inbox,), daemon=True) for inbox in inboxes]
         for thread in self._threads:
             thread.start()
 
     def post(self, message: SoakMessage) -> None:
-        """Hand over a message; waits while the doors are busy."""
+        """Hand over a message; waits while the inboxes are busy."""
         with self._lock:
             self._open += 1
         self._messages.put(message)
 
     @property
     def open(self) -> int:
-        """Letters that were handed over and have no final answer yet."""
+        """Messages that were handed over and have no final answer yet."""
         return self._open
 
     def close(self) -> None:
@@ -67,17 +67,17 @@ class Posting:
         for thread in self._threads:
             thread.join()
 
-    def _feed(self, door: Hand) -> None:
+    def _feed(self, inbox: Hand) -> None:
         while not self._over.is_set():
             message = self._next()
             if message is None:
                 continue
             try:
-                answer = read_answer(message.kind, json.loads(door.ask(message.event)))
+                answer = read_answer(message.kind, json.loads(inbox.ask(message.event)))
             except EOFError:
                 self._put_off(message)
                 self.unanswered += 1
-                self._reopen(door)
+                self._reopen(inbox)
                 continue
             finally:
                 self.posts += 1
@@ -89,13 +89,13 @@ class Posting:
             with self._lock:
                 self._open -= 1
 
-    def _reopen(self, door: Hand) -> None:
-        door.start_again_if_dead()
+    def _reopen(self, inbox: Hand) -> None:
+        inbox.start_again_if_dead()
         while True:
             with suppress(EOFError):
-                door.read()
+                inbox.read()
                 return
-            door.start_again_if_dead()
+            inbox.start_again_if_dead()
 
     def _next(self) -> SoakMessage | None:
         with self._lock:
@@ -112,7 +112,7 @@ class Posting:
 
 
 def read_answer(kind: Kind, result: dict[str, Any]) -> Answer | None:
-    """What the door said; None: not now."""
+    """What the inbox said; None: not now."""
     status, text = result["statusCode"], result["body"]
     if status >= 500:
         return None

@@ -18,10 +18,10 @@ FAILS_EVERY: Final = 20
 
 
 class Sink:
-    """A context manager. `told`: the Correlations of the Feedback received about each (sender, Correlation)."""
+    """A context manager. `feedback`: the Correlations of the Feedback received about each (sender, Correlation)."""
 
     def __init__(self, context: ssl.SSLContext, buffer: str) -> None:
-        self.told: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self.feedback: dict[tuple[str, str], set[str]] = defaultdict(set)
         self.codes: Counter[str] = Counter()
         self.received = self.failed = 0
         self._buffer = buffer
@@ -67,7 +67,7 @@ class Sink:
         header, body = feedback["Header"], feedback["Body"]
         with self._lock:
             self.received += 1
-            self.told[body["Sender"], body["Correlation"]].add(header["Correlation"])
+            self.feedback[body["Sender"], body["Correlation"]].add(header["Correlation"])
             if self.received % FAILS_EVERY:
                 return 200
             self.failed += 1

@@ -120,7 +120,7 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
             ledger = Ledger(json.dumps(identity_reply(RECEIVER, None), separators=(",", ":")))
             begun = time.monotonic()
             with Watch(stack, crew, memory) as watch:
-                posting = Posting(crew.doors, ledger.answered)
+                posting = Posting(crew.inboxes, ledger.answered)
                 _send(order, rng, Writer(stack, rng), posting, crew, watch, memory, see)
                 _until(lambda: posting.open == 0)
                 posting.close()

@@ -26,10 +26,10 @@ TAKEN = Answer(200)
 GOOD = Evidence(
     filed={"valid": [b"text"]},
     unreadable=0,
-    discards={"claim": Discard(str(SIGNATURE_INVALID), told=True)},
+    discards={"claim": Discard(str(SIGNATURE_INVALID), sent=True)},
     claims={"valid": ["another"], "forged": ["claim"]},
     replies=frozenset({"sync"}),
-    told={"forged": 1},
+    feedback={"forged": 1},
 )
 
 
@@ -91,13 +91,13 @@ def test_what_is_as_it_must_be_is_no_problem() -> None:
     assert +found.problems == Counter()
 
 
-def test_a_reply_that_the_store_did_not_take_is_no_problem_if_the_door_said_so() -> None:
+def test_a_reply_that_the_store_did_not_take_is_no_problem_if_the_inbox_said_so() -> None:
     found = ledger()
     found.audit(replace(GOOD, replies=frozenset(), given_up=frozenset({"sync"})))
     assert +found.problems == Counter()
 
 
-OTHER = Discard(str(KEY_NOT_FOUND), told=True)
+OTHER = Discard(str(KEY_NOT_FOUND), sent=True)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ OTHER = Discard(str(KEY_NOT_FOUND), told=True)
         (Problem.UNKNOWN, replace(GOOD, filed={**GOOD.filed, "stale": [b"text"]})),
         (Problem.WRONG_REASON, replace(GOOD, discards={"claim": OTHER})),
         (Problem.WRONGLY_DISCARDED, replace(GOOD, discards={**GOOD.discards, "another": OTHER})),
-        (Problem.UNTOLD, replace(GOOD, discards={"claim": Discard(str(SIGNATURE_INVALID), told=False)})),
-        (Problem.TOLD_TWICE, replace(GOOD, told={"forged": 2})),
-        (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "valid": 1})),
-        (Problem.TOLD_WRONGLY, replace(GOOD, told={"forged": 1, "nobody's": 1})),
+        (Problem.NO_FEEDBACK, replace(GOOD, discards={"claim": Discard(str(SIGNATURE_INVALID), sent=False)})),
+        (Problem.FEEDBACK_TWICE, replace(GOOD, feedback={"forged": 2})),
+        (Problem.WRONG_FEEDBACK, replace(GOOD, feedback={"forged": 1, "valid": 1})),
+        (Problem.WRONG_FEEDBACK, replace(GOOD, feedback={"forged": 1, "nobody's": 1})),
         (Problem.NOT_REMEMBERED, replace(GOOD, replies=frozenset())),
         (Problem.UNANSWERED, replace(GOOD, unanswered=1)),
         (Problem.WAITING, replace(GOOD, waiting=1)),

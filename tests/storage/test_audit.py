@@ -31,7 +31,7 @@ from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
 
 
 class AuditedStack:
-    """A post office, the ledger of its door, and a hand in its store."""
+    """A post office, the ledger of its inbox, and a hand in its store."""
 
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
@@ -148,7 +148,7 @@ def test_every_200_of_a_busy_day_has_one_end(audited: AuditedStack) -> None:
     audited.filed(subject=ORDER)
     audited.filed(subject=UNKNOWN)
     audited.filed(key=OTHER_KEY)
-    for notice in stack.notices():
+    for notice in stack.discard_notifications():
         stack.courier().deliver(notice)
     audited.deployed.empty("CourierQueue")
     twice = stack.envelope()
@@ -181,11 +181,11 @@ def test_every_200_of_a_busy_day_has_one_end(audited: AuditedStack) -> None:
     assert (findings.answered, findings.unanswered, findings.feedback_settled, findings.feedback_begun) == (1, 0, 2, 0)
 
 
-def test_a_sealed_letter_and_its_copies_have_one_end_each(audited: AuditedStack) -> None:
+def test_a_dm3_message_and_its_copies_have_one_outcome_each(audited: AuditedStack) -> None:
     service = DeliveryService(audited.stack)
     service.open(BOB, takes_unverified=True)
     submission = submitted(service)
-    # The door cannot verify the sender of these two, the worker can; of the third the door can, too.
+    # The inbox cannot verify the sender of these two, the worker can; of the third the inbox can, too.
     records = [audited.note(service.post(submission)) for _ in range(2)]
     service.publish(MALLORY)
     records.append(audited.note(service.post(submission)))
@@ -196,7 +196,7 @@ def test_a_sealed_letter_and_its_copies_have_one_end_each(audited: AuditedStack)
     assert findings.accepted == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 2})
 
 
-def test_a_sealed_letter_may_be_filed_as_unverified_and_once_more_as_verified(audited: AuditedStack) -> None:
+def test_a_dm3_message_may_be_filed_as_unverified_and_once_more_as_verified(audited: AuditedStack) -> None:
     service = DeliveryService(audited.stack)
     service.open(BOB, takes_unverified=True)
     submission = submitted(service)
@@ -290,12 +290,12 @@ def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_le
     assert (found(findings), where(findings)) == ({AuditProblem.LOST: 1}, {f"claim {key.claim_id}"})
 
 
-def test_a_letter_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(audited: AuditedStack) -> None:
+def test_a_dm3_message_that_came_again_is_a_copy_also_when_the_first_may_be_forgotten(audited: AuditedStack) -> None:
     service = DeliveryService(audited.stack)
-    letter = submitted(service, ALICE)
-    audited.settle(audited.note(service.post(letter)))
+    message = submitted(service, ALICE)
+    audited.settle(audited.note(service.post(message)))
     audited.stack.clock.now += DAY
-    audited.settle(audited.note(service.post(letter)))
+    audited.settle(audited.note(service.post(message)))
     audited.stack.clock.now += RETAIN - 1
     findings = audited.audit()
     assert findings.problems == ()
@@ -338,7 +338,7 @@ A, B = (row_key(BOB, 1, int(NOW) * 1000, claim) for claim in ("a", "b"))
 
 
 @pytest.mark.parametrize("filed_as", ["d#x", "u#x"])
-def test_a_home_that_was_named_in_vain_is_no_loss_where_the_same_letter_has_its_row(filed_as: str) -> None:
+def test_a_home_that_was_named_in_vain_is_no_loss_where_the_same_message_has_its_row(filed_as: str) -> None:
     # One worker could verify the sender and died; the next could not, and filed the sender's second copy (or the
     # other way round).
     seen = {key: Remembered("", B if key == filed_as else A, int(NOW) + RETAIN) for key in ("d#x", "u#x")}
@@ -443,7 +443,7 @@ def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audit
     assert findings.clean
     assert (findings.not_in_ledger, findings.wrong, found(findings)) == (3, 0, {AuditProblem.NOT_IN_LEDGER: 3})
     assert where(findings) == {named(key) for key in keys[1:4]}
-    # What is older or newer than the ledger is counted; so is what a run of the door may have logged before or after.
+    # What is older or newer than the ledger is counted; so is what a run of the inbox may have logged before or after.
     audited.log.pop()
     findings = audited.audit()
     assert (findings.not_in_ledger, findings.problems) == (4, ())
@@ -456,7 +456,7 @@ def test_without_a_ledger_no_row_is_missed_in_it(audited: AuditedStack) -> None:
     )
 
 
-def test_what_a_run_of_the_door_may_take_is_what_its_function_is_given() -> None:
+def test_what_a_run_of_the_inbox_may_take_is_what_its_function_is_given() -> None:
     assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] * 1000 == RUN_MS
 
 
@@ -570,7 +570,7 @@ def test_an_envelope_and_what_is_remembered_of_it_are_held_against_the_ledger(au
     audited.put("SeenTable", {**known, "hash": {"S": json.loads(forged)["Hash"]}})
     findings = audited.audit()
     assert (found(findings), where(findings)) == ({AuditProblem.BYTES_WRONG: 1}, {named(key)})
-    assert findings.problems[0].detail == "its line is not the message that the door accepted"
+    assert findings.problems[0].detail == "its line is not the message that the inbox accepted"
     audited.log.clear()
     assert audited.audit().clean  # nothing else tells
 
@@ -581,7 +581,7 @@ def test_a_row_in_another_conversation_than_its_line_is_found(audited: AuditedSt
     assert found(audited.audit()) == {AuditProblem.BYTES_WRONG: 1}
 
 
-def test_a_sealed_letter_that_was_changed_is_found(audited: AuditedStack) -> None:
+def test_a_dm3_message_that_was_changed_is_found(audited: AuditedStack) -> None:
     service = DeliveryService(audited.stack)
     key = audited.settle(audited.note(service.post(submitted(service, ALICE))))
     line = audited.rewrite(key)

@@ -93,7 +93,7 @@ def test_nothing_younger_than_the_floor_goes_whatever_is_set(
 
 
 @given(mailboxes, st.integers(0, 10_000), days, st.integers(0, NOW))
-def test_no_letter_goes_before_the_time_that_its_sender_was_told(
+def test_no_dm3_message_expires_before_the_time_that_its_sender_was_told(
     mailbox: MailboxRecord, told: int, closed_days: int, received: int
 ) -> None:
     why = ends_of(mailbox, is_dm3=True, periods=Periods(told, closed_days), now=NOW).why(received)

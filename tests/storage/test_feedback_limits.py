@@ -25,7 +25,7 @@ def test_a_share_of_nothing_is_nothing(limits: FeedbackLimits) -> None:
     assert limits.take("b.com", 7, 1)
 
 
-def test_the_room_of_a_buffer_is_apart_from_the_share_of_the_domain_of_its_name(limits: FeedbackLimits) -> None:
+def test_the_limit_of_a_buffer_is_apart_from_the_share_of_the_domain_of_its_name(limits: FeedbackLimits) -> None:
     assert [limits.take_of_buffer("b.com", 7, 2) for _ in range(3)] == [True, True, False]
     assert limits.take("b.com", 7, 1)
 

@@ -9,45 +9,45 @@ KEY = RowKey("a.com#0", "m#0000000001000#one")
 
 
 @pytest.fixture
-def told(deployed: Deployed) -> FeedbackLog:
+def log(deployed: Deployed) -> FeedbackLog:
     deployed.storage.register.discard(KEY, TOO_LATE, 100)
     return deployed.storage.feedback_log
 
 
-def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(told: FeedbackLog) -> None:
-    assert told.find(KEY) is None
-    assert told.note(KEY, "buffer.com", "first", 1) == FeedbackRecord("buffer.com", "first", 1, sent=False)
-    assert told.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=False)
-    assert told.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=False)
+def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(log: FeedbackLog) -> None:
+    assert log.find(KEY) is None
+    assert log.note(KEY, "buffer.com", "first", 1) == FeedbackRecord("buffer.com", "first", 1, sent=False)
+    assert log.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=False)
+    assert log.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=False)
 
 
-def test_what_was_sent_stays_sent(told: FeedbackLog) -> None:
-    told.note(KEY, "buffer.com", "first", 1)
-    told.sent(KEY, "delivered")
-    assert told.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=True)
-    assert told.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=True)
+def test_what_was_sent_stays_sent(log: FeedbackLog) -> None:
+    log.note(KEY, "buffer.com", "first", 1)
+    log.sent(KEY, "delivered")
+    assert log.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=True)
+    assert log.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=True)
 
 
-def test_what_was_given_up_before_it_had_an_identity_gets_none(told: FeedbackLog) -> None:
-    told.sent(KEY, "given up")
-    found, noted = told.find(KEY), told.note(KEY, "buffer.com", "late", 1)
+def test_what_was_given_up_before_it_had_an_identity_gets_none(log: FeedbackLog) -> None:
+    log.sent(KEY, "given up")
+    found, noted = log.find(KEY), log.note(KEY, "buffer.com", "late", 1)
     assert found is not None
     assert found.sent
     assert noted.sent
 
 
-def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(told: FeedbackLog, deployed: Deployed) -> None:
+def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(log: FeedbackLog, deployed: Deployed) -> None:
     swept = RowKey("a.com#0", "m#0000000000001#swept")
     before = deployed.rows("PostTable")
-    assert told.note(swept, "buffer.com", "first", 1).sent
-    told.sent(swept, "delivered")
-    assert told.find(swept) is None
+    assert log.note(swept, "buffer.com", "first", 1).sent
+    log.sent(swept, "delivered")
+    assert log.find(swept) is None
     assert deployed.rows("PostTable") == before
 
 
-def test_telling_leaves_the_tombstone_a_tombstone(told: FeedbackLog, deployed: Deployed) -> None:
-    told.note(KEY, "buffer.com", "first", 1)
-    told.sent(KEY, "delivered")
+def test_noting_feedback_leaves_the_tombstone_a_tombstone(log: FeedbackLog, deployed: Deployed) -> None:
+    log.note(KEY, "buffer.com", "first", 1)
+    log.sent(KEY, "delivered")
     row = deployed.storage.register.find(KEY)
     assert row is not None
     assert row.discarded is TOO_LATE

@@ -32,7 +32,7 @@ def live(name: str, offset: int, length: int, ttl: int | None = None) -> Row:
         (IN_CHUNK, live(CHUNK, 30, 6), Stand.HERE),
         (IN_SEGMENT, live(CHUNK, 30, 6), Stand.MOVED),
         (IN_CHUNK, live(ELSEWHERE, 30, 6), Stand.MOVED),
-        # Whoever wrote the chunk may sleep, and swing the row when it wakes.
+        # Whoever wrote the chunk may sleep, and move the row when it wakes.
         (IN_CHUNK, live(SEGMENT, 10, 5), Stand.AT_SOURCE),
         (IN_SEGMENT, live(SEGMENT, 0, 5), Stand.ASTRAY),
         (IN_SEGMENT, live(SEGMENT, 10, 4), Stand.ASTRAY),

@@ -22,13 +22,13 @@ def test_a_message_stands_for_itself_unless_it_is_put_down_to_somebody(deployed:
 @pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue"])
 def test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter(deployed: Deployed, name: str) -> None:
     queue, policy = deployed.queues[name], resources("AWS::SQS::Queue")[name]["RedrivePolicy"]
-    letters = policy["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
+    dead_letters = policy["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
     Queue(deployed.clients.sqs, queue).send("{}")
 
     def is_handed_out() -> bool:
         return "Messages" in deployed.clients.sqs.receive_message(QueueUrl=queue, VisibilityTimeout=0)
 
     assert all(is_handed_out() for _ in range(policy["maxReceiveCount"]))
-    assert deployed.bodies(letters) == []
+    assert deployed.bodies(dead_letters) == []
     assert not is_handed_out()
-    assert (deployed.bodies(name), deployed.bodies(letters)) == ([], ["{}"])
+    assert (deployed.bodies(name), deployed.bodies(dead_letters)) == ([], ["{}"])

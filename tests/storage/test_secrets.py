@@ -91,10 +91,10 @@ class Secrets:
     """A Secrets Manager that takes a moment to answer, and counts; or is away."""
 
     def __init__(self, *, away: bool = False) -> None:
-        self.asked, self._away = 0, away
+        self.reads, self._away = 0, away
 
     def get_secret_value(self, SecretId: str) -> dict[str, str]:  # noqa: N803 - boto3 names it so
-        self.asked += 1
+        self.reads += 1
         time.sleep(0.05)
         if self._away:
             raise ConnectTimeoutError(endpoint_url="https://secretsmanager.example")
@@ -119,7 +119,7 @@ def by_many_threads(secret: Secret) -> list[Any]:
 def test_threads_that_need_a_secret_at_the_same_moment_share_one_request() -> None:
     secrets: Any = Secrets()
     assert by_many_threads(Secret(secrets, "s", FakeClock(0), "an object")) == [{"a": 1}] * 8
-    assert secrets.asked == 1
+    assert secrets.reads == 1
 
 
 def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_for_again_soon() -> None:
@@ -127,7 +127,7 @@ def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_f
     clock = FakeClock(0)
     secret = Secret(secrets, "s", clock, "an object")
     assert by_many_threads(secret) == [SIGNING_KEY_UNAVAILABLE] * 8
-    assert secrets.asked == 1
+    assert secrets.reads == 1
     clock.now = 2
     assert by_many_threads(secret) == [SIGNING_KEY_UNAVAILABLE] * 8
-    assert secrets.asked == 2
+    assert secrets.reads == 2

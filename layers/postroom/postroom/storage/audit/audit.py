@@ -155,7 +155,7 @@ class _Auditor:
         if own is None:
             return
         if is_another(self._found.held.get(own), claim.seen, claim.text):
-            seen_there = "its line is not the message that the door accepted"
+            seen_there = "its line is not the message that the inbox accepted"
             self.differing.append(Finding(AuditProblem.BYTES_WRONG, named(own), seen_there))
         if (own.mailbox, own.received_at_ms) != (claim.mailbox, claim.received_at_ms):
             belongs = f"accepted for mailbox {claim.mailbox}, at {claim.received_at_ms} ms"
