@@ -251,12 +251,12 @@ def _inbox() -> Iterator[Bound]:
     yield Bound(
         "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
         "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
-        "protocols/nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
+        "protocols/nlweb/test_timestamp.py::test_both_ends_of_the_window_are_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
     yield Bound(
         "a Timestamp ahead of time", _n(AT.nlweb_max_skew_seconds, "s"), "the same", "`TimestampTooNew`",
         "Kerberos: 5 min",
-        "protocols/nlweb/test_timestamp.py::test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside",
+        "protocols/nlweb/test_timestamp.py::test_both_ends_of_the_window_are_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
 
 
@@ -280,12 +280,12 @@ def _members() -> Iterator[Bound]:
     yield Bound(
         "From, To, a selector", _n(nlweb_names.MAX_NAME, "characters"), "looked up, logged, table keys",
         "`WrongShape`", "RFC 1035 §2.3.4: 255 bytes",
-        "protocols/nlweb/test_names.py::test_a_name_may_be_so_long_and_no_longer",
+        "protocols/nlweb/test_names.py::test_the_length_of_a_name_is_limited",
     )  # fmt: skip
     yield Bound(
         "Subject", _n(envelope.MAX_SUBJECT, "characters"), "logged, compared with patterns", "`WrongShape`",
         "Exchange Online: 255",
-        "protocols/nlweb/test_envelope.py::test_a_subject_may_have_so_many_characters_and_no_more",
+        "protocols/nlweb/test_envelope.py::test_the_length_of_a_subject_is_limited",
     )  # fmt: skip
     yield Bound(
         "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before anybody is known", "`WrongShape`",
@@ -302,7 +302,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "calls in a batch", _n(jsonrpc.MAX_BATCH), "answered in one run", "`RpcBatchTooLong`",
         "geth rpc.batch-request-limit: 1,000",
-        "protocols/dm3/test_jsonrpc.py::test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done",
+        "protocols/dm3/test_jsonrpc.py::test_an_oversized_batch_is_refused_as_a_whole",
     )  # fmt: skip
     yield Bound(
         "an answer to a batch", _n(response.MAX_ANSWER_BYTES, "bytes"), "Lambda returns 6 MB", "`RpcBatchTooLong`",
@@ -312,7 +312,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "a call's id", _n(jsonrpc.MAX_ID_CHARACTERS, "characters"), "echoed", "`RpcNotARequest`",
         "RFC 5322 §2.1.1: lines of 998",
-        "protocols/dm3/test_jsonrpc.py::test_an_id_is_no_longer_than_an_answer_can_bear",
+        "protocols/dm3/test_jsonrpc.py::test_the_length_of_an_id_is_limited",
     )  # fmt: skip
     yield Bound(
         "time in which calls are begun", _n(dm3_inbox.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
@@ -335,7 +335,7 @@ def _dm3() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a message that is opened or written", _n(message.MAX_MESSAGE_BYTES, "bytes"), "dm3 says so",
-        "`MessageInvalid`", "dm3 §2.2.4", "protocols/dm3/test_message.py::test_the_whole_is_less_than_20_mb",
+        "`MessageInvalid`", "dm3 §2.2.4", "protocols/dm3/test_message.py::test_a_message_is_smaller_than_20_mb",
     )  # fmt: skip
     yield Bound(
         "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
@@ -356,27 +356,27 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "a profile's URI", _n(profile.MAX_URI_BYTES, "characters"), "parsed at the inbox", "`ProfileInvalid`",
         "RFC 2397 §2: data URIs are for short values",
-        "protocols/dm3/test_profile.py::test_a_uri_may_be_so_long_and_no_longer",
+        "protocols/dm3/test_profile.py::test_the_length_of_a_profile_uri_is_limited",
     )  # fmt: skip
     yield Bound(
         "delivery services of a profile", _n(profile.MAX_SERVICES), "each is looked up and tried", "`ProfileInvalid`",
         "Postfix smtp_mx_address_limit: 5",
-        "protocols/dm3/test_profile.py::test_so_many_delivery_services_may_be_named_and_no_more",
+        "protocols/dm3/test_profile.py::test_the_number_of_delivery_services_is_limited",
     )  # fmt: skip
     yield Bound(
         "a delivery service's URL", _n(profile.MAX_URL_CHARACTERS, "characters"), "kept and connected to",
         "`ProfileInvalid`", "sitemaps.org: 2,048",
-        "protocols/dm3/test_profile.py::test_a_url_may_be_so_long_and_no_longer",
+        "protocols/dm3/test_profile.py::test_the_length_of_a_url_is_limited",
     )  # fmt: skip
     yield Bound(
         "a profile extension as text", _n(extension.MAX_TEXT_BYTES, "bytes"), "parsed", "`ProfileInvalid`",
         "nginx client_max_body_size: 1 MB",
-        "protocols/dm3/test_extension.py::test_json_text_may_be_so_long_and_no_longer",
+        "protocols/dm3/test_extension.py::test_the_length_of_json_text_is_limited",
     )  # fmt: skip
     yield Bound(
         "the registry's document", _n(registry.MAX_DOCUMENT_BYTES, "bytes"), "read every half minute",
         "the old one stays", "SnakeYAML codePointLimit: 3 MB",
-        "names/test_registry.py::test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays",
+        "names/test_registry.py::test_an_oversized_document_does_not_replace_the_old_one",
     )  # fmt: skip
 
 
@@ -384,21 +384,21 @@ def _keys() -> Iterator[Bound]:
     yield Bound(
         "a key record", _n(key_record.MAX_RECORD_BYTES, "bytes"), "parsed for any stranger", "`KeyRecordInvalid`",
         "RFC 7208 §3.4: SPF records of 450",
-        "protocols/nlweb/test_key_record.py::test_a_record_may_be_so_long_and_no_longer",
+        "protocols/nlweb/test_key_record.py::test_the_length_of_a_record_is_limited",
     )  # fmt: skip
     yield Bound(
         "a key in DER", _n(nlweb_keys.MAX_DER_BYTES, "bytes"), "the same", "`KeyUnusable`", "RSA of 8192 bits: 1,058",
-        "protocols/nlweb/test_keys.py::test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted",
+        "protocols/nlweb/test_keys.py::test_oversized_keys_are_refused_before_parsing",
     )  # fmt: skip
     yield Bound(
         "RSA, bits of the modulus", f"{nlweb_keys.MIN_RSA_BITS:,} to {nlweb_keys.MAX_RSA_BITS:,}",
         "time grows with the square", "`KeyUnusable`", "RFC 8301 §3.2: 1024 to 4096 at least; OpenSSL: 16,384",
-        "protocols/nlweb/test_keys.py::test_a_modulus_may_be_so_short_and_so_long_and_not_a_bit_beyond",
+        "protocols/nlweb/test_keys.py::test_the_length_of_a_modulus_is_limited",
     )  # fmt: skip
     yield Bound(
         "RSA, exponent", _n(nlweb_keys.MAX_RSA_EXPONENT), "time grows with its length", "`KeyUnusable`",
         "OpenSSL: 64 bits, where the modulus is over 3072",
-        "protocols/nlweb/test_keys.py::test_an_exponent_may_be_so_large_and_no_larger",
+        "protocols/nlweb/test_keys.py::test_the_size_of_an_exponent_is_limited",
     )  # fmt: skip
 
 
@@ -420,7 +420,7 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "time between two fresh look-ups", f"at least {_n(TIMES.fresh_floor_seconds, 's')}", "the same",
         "the key in memory counts", "unbound cache-min-ttl does the same",
-        "names/test_keys.py::test_a_key_fetched_a_moment_ago_is_fresh_enough",
+        "names/test_keys.py::test_a_recently_fetched_key_is_fresh",
     )  # fmt: skip
     yield Bound(
         "questions for a look-up", _n(budget.MAX_QUESTIONS), "zones may be nested at will", "`DnssecTooCostly`",
@@ -434,7 +434,7 @@ def _dns() -> Iterator[Bound]:
     yield Bound(
         "aliases to a key", _n(MAX_ALIASES), "each needs a walk",
         "`DnssecTooCostly`", "unbound max-query-restarts: 11",
-        "names/test_keys.py::test_so_many_aliases_lead_to_a_key_and_no_more",
+        "names/test_keys.py::test_the_number_of_aliases_to_a_key_is_limited",
     )  # fmt: skip
     yield Bound(
         "CNAMEs to a host", _n(addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
@@ -554,16 +554,16 @@ def _https() -> Iterator[Bound]:
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
         "nobody is told", "RFC 8461 §3.3: policies of 64 kB",
-        "names/test_manifest.py::test_a_manifest_may_be_so_long_and_no_longer",
+        "names/test_manifest.py::test_the_length_of_a_manifest_is_limited",
     )  # fmt: skip
     yield Bound(
         "depth of YAML", _n(documents.MAX_DEPTH, "levels"), "PyYAML's time grows with the square", "nobody is told",
         "SnakeYAML nestingDepthLimit: 50",
-        "names/test_manifest.py::test_a_manifest_may_be_nested_so_deep_and_no_deeper",
+        "names/test_manifest.py::test_the_depth_of_a_manifest_is_limited",
     )  # fmt: skip
     yield Bound(
         "aliases in YAML", "none", "a kilobyte may become a gigabyte", "nobody is told",
-        "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_not_one_alias_is_taken",
+        "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_yaml_aliases_are_refused",
     )  # fmt: skip
     yield Bound(
         "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
@@ -846,34 +846,34 @@ def _caches() -> Iterator[Bound]:
     leaves = "the one used longest ago leaves"
     yield Bound(
         "senders' keys; names without one; domains that fail", _n(TIMES.max_names, "each"), "strangers choose them",
-        leaves, "unbound rrset-cache-size: 4 MB", "names/test_keys.py::test_only_so_many_names_are_remembered",
+        leaves, "unbound rrset-cache-size: 4 MB", "names/test_keys.py::test_the_number_of_cached_names_is_limited",
     )  # fmt: skip
     yield Bound(
         "the evidence of these keys", _n(TIMES.max_evidence, "characters"), "a sender may make it long", leaves,
         "unbound key-cache-size: 4 MB",
-        "names/test_keys.py::test_keys_leave_memory_when_their_evidence_is_too_much_together",
+        "names/test_keys.py::test_the_total_size_of_cached_evidence_is_limited",
     )  # fmt: skip
     yield Bound(
         "a key", f"{_n(AT.key_cache_min_seconds)} to {_n(AT.key_cache_max_seconds, 's')}",
         "its TTL within these", "looked up anew", "unbound cache-max-ttl: 86,400 s",
-        "names/test_keys.py::test_the_ttl_is_kept_within_bounds",
+        "names/test_keys.py::test_the_ttl_is_limited",
     )  # fmt: skip
     yield Bound(
         "that there is no key", _n(TIMES.max_negative_seconds, "s"), "it is often about to be repaired",
         "looked up anew", "RFC 2308 §5: 1 to 3 h at most",
-        "names/test_keys.py::test_a_refusal_is_remembered_for_a_minute_at_most",
+        "names/test_keys.py::test_a_refusal_is_cached_for_a_minute_at_most",
     )  # fmt: skip
     yield Bound(
         "profiles of a kind; names without one", _n(profiles.MAX_PROFILES, "each"), "strangers choose them", leaves,
-        "the same", "names/test_profiles.py::test_only_so_many_are_kept_and_names_without_a_profile_push_none_out",
+        "the same", "names/test_profiles.py::test_the_cache_is_limited_and_names_without_a_profile_displace_none",
     )  # fmt: skip
     yield Bound(
         "the URIs of these profiles", _n(profiles.MAX_CACHED_BYTES, "bytes"), "a profile may be long", leaves,
-        "the same", "names/test_profiles.py::test_profiles_leave_memory_when_they_are_too_long_together",
+        "the same", "names/test_profiles.py::test_the_total_size_of_cached_profiles_is_limited",
     )  # fmt: skip
     yield Bound(
         "domains' manifests; hosts that fail", _n(manifest.MAX_DOMAINS, "each"), "the same", leaves, "the same",
-        "names/test_manifest.py::test_domains_are_remembered_apart_and_only_so_many",
+        "names/test_manifest.py::test_domains_are_cached_separately_and_limited_in_number",
     )  # fmt: skip
     yield Bound(
         "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",

@@ -97,31 +97,31 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (rb'About: {Feedback: "\U00110000"}', "no plain YAML"),
     ],
 )
-def test_where_nobody_is_named_it_says_why(manifest: bytes, why: str) -> None:
+def test_a_manifest_without_feedback_has_a_cause(manifest: bytes, why: str) -> None:
     found = feedback_of(manifest)
     assert found.domain is None
     assert why in found.why
 
 
-def test_not_one_alias_is_taken() -> None:
+def test_yaml_aliases_are_refused() -> None:
     named, repeated = b"x: &x a.example\nAbout: {Feedback: a.example}", b"x: &x a.example\nAbout: {Feedback: *x}"
     assert feedback_of(named).domain == "a.example"
     assert feedback_of(repeated) == FeedbackAddress(None, "the manifest is no plain YAML")
 
 
-def test_a_manifest_may_be_so_long_and_no_longer() -> None:
+def test_the_length_of_a_manifest_is_limited() -> None:
     manifest = b"About: {Feedback: a.example}\n#"
     assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES, b"x")).domain == "a.example"
     assert feedback_of(manifest.ljust(MAX_MANIFEST_BYTES + 1, b"x")).domain is None
 
 
-def test_a_manifest_may_be_nested_so_deep_and_no_deeper() -> None:
+def test_the_depth_of_a_manifest_is_limited() -> None:
     assert feedback_of(nested(MAX_DEPTH)).domain == "a.example"
     assert feedback_of(nested(MAX_DEPTH + 1)).domain is None
 
 
 @given(st.binary(max_size=60) | st.text(alphabet="About:Feedback {}[]-?&*!|>'\"%@\n\t#a.", max_size=60).map(str.encode))
-def test_whatever_it_holds_there_is_an_answer(manifest: bytes) -> None:
+def test_any_document_has_a_result(manifest: bytes) -> None:
     assert feedback_of(manifest).why
 
 
@@ -155,26 +155,26 @@ def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
     return ManifestDirectory(hosts, hosts.clock, **settings)  # type: ignore[arg-type]
 
 
-def test_the_manifest_stands_at_the_host_nlweb() -> None:
+def test_the_manifest_is_fetched_from_the_nlweb_host() -> None:
     hosts = Hosts({NLWEB: (200, PRINTED), PW: (200, b"")})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
     assert hosts.requests == [NLWEB]
 
 
 @pytest.mark.parametrize("domain", ["sender.4ever", "127.0x1", "localhost"])
-def test_what_cannot_be_reached_has_no_manifest_and_is_not_asked(domain: str) -> None:
+def test_an_unreachable_host_has_no_manifest_without_a_request(domain: str) -> None:
     hosts = Hosts({})
     found = directory(hosts).feedback_of(domain)
     assert (found.domain, found.said, hosts.requests) == (None, False, [])
 
 
-def test_it_stands_at_pw_where_there_is_no_host_nlweb() -> None:
+def test_the_manifest_is_fetched_from_pw_if_there_is_no_nlweb_host() -> None:
     hosts = Hosts({PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
     assert hosts.requests == [NLWEB, PW]
 
 
-def test_pw_is_not_asked_where_nlweb_is_there_but_has_no_manifest() -> None:
+def test_pw_is_not_requested_if_the_nlweb_host_exists() -> None:
     hosts = Hosts({NLWEB: (404, b""), PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") is None
     assert hosts.requests == [NLWEB]
@@ -188,14 +188,14 @@ def test_a_domain_without_hosts_has_no_feedback() -> None:
 
 
 @pytest.mark.parametrize("status", [204, 301, 308, 400, 401, 403, 404, 410])
-def test_an_answer_that_is_no_manifest_is_no_feedback(status: int) -> None:
+def test_an_invalid_manifest_names_no_feedback(status: int) -> None:
     found = directory(Hosts({NLWEB: (status, PRINTED)})).feedback_of("any-sender.com")
     assert found.domain is None
     assert str(status) in found.why
 
 
 @pytest.mark.parametrize("page", [(500, b""), (502, b""), (503, b""), (429, b""), (408, b""), DOWN])
-def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tuple[int, bytes] | NotNowError) -> None:
+def test_a_temporary_error_is_retried_after_five_minutes(page: tuple[int, bytes] | NotNowError) -> None:
     hosts = Hosts({NLWEB: page, PW: (200, PRINTED)})
     ours = directory(hosts)
     said = set()
@@ -213,14 +213,14 @@ def test_what_may_pass_is_asked_again_after_five_minutes_and_no_sooner(page: tup
 
 
 @pytest.mark.parametrize("domain", ["125a5c75-cb72-43d2-9695-37026dfcaa48", "localhost", "", "a.b/../c", "10.0.0.1"])
-def test_what_is_no_host_name_is_not_asked(domain: str) -> None:
+def test_an_invalid_host_name_causes_no_request(domain: str) -> None:
     hosts = Hosts({})
     assert directory(hosts).feedback_domain_of(domain) is None
     assert hosts.requests == []
 
 
 @pytest.mark.parametrize(("body", "seconds"), [(PRINTED, 3600), (b"", 300)], ids=["named", "nobody named"])
-def test_an_answer_is_kept_for_its_time_and_no_longer(body: bytes, seconds: int) -> None:
+def test_a_result_is_cached_for_its_lifetime(body: bytes, seconds: int) -> None:
     hosts = Hosts({NLWEB: (200, body)})
     ours = directory(hosts)
     first = ours.feedback_domain_of("any-sender.com")
@@ -232,7 +232,7 @@ def test_an_answer_is_kept_for_its_time_and_no_longer(body: bytes, seconds: int)
     assert len(hosts.requests) == 2
 
 
-def test_domains_are_remembered_apart_and_only_so_many() -> None:
+def test_domains_are_cached_separately_and_limited_in_number() -> None:
     page: Callable[[str], str] = "https://nlweb.{}.example/manifest".format
     hosts = Hosts({page(name): (200, b"About: {Feedback: b-%b.example}" % name.encode()) for name in "abc"})
     ours = directory(hosts, most=2)
@@ -241,7 +241,7 @@ def test_domains_are_remembered_apart_and_only_so_many() -> None:
     assert hosts.requests == [page("a"), page("b"), page("c"), page("a")]
 
 
-def test_failures_are_remembered_apart_and_only_so_many_and_push_no_answer_out() -> None:
+def test_failures_are_limited_in_number_and_do_not_displace_results() -> None:
     page: Callable[[str], str] = "https://nlweb.{}.example/manifest".format
     hosts = Hosts({page("good"): (200, PRINTED)} | {page(name): DOWN for name in "abc"})
     ours = directory(hosts, most=2)

@@ -81,7 +81,7 @@ def test_one_name_may_be_a_user_and_a_service(registry: Counted) -> None:
     assert (ours.service("ds.eth"), ours.user("ds.eth")) == (SERVICE, ALICE)
 
 
-def test_a_name_is_normalised_and_asked_for_once(registry: Counted) -> None:
+def test_a_name_is_normalized_and_looked_up_once(registry: Counted) -> None:
     ours = profiles(registry)
     assert ours.user("ALICE.eth") == ours.user("Alice.eth") == ALICE
     assert registry.looked_up == ["alice.eth"]
@@ -98,7 +98,7 @@ def test_a_name_is_normalised_and_asked_for_once(registry: Counted) -> None:
         ("linked.eth", PROFILE_URI_UNSUPPORTED),
     ],
 )
-def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
+def test_a_name_without_a_profile_is_refused_and_looked_up_again_later(
     registry: Counted, name: str, reason: Reason
 ) -> None:
     ours = profiles(registry)
@@ -111,12 +111,12 @@ def test_a_name_without_a_profile_is_refused_and_asked_for_again_after_its_time(
     assert ours.user(name) == ALICE
 
 
-def test_what_is_no_name_is_not_asked_for(registry: Counted) -> None:
+def test_an_invalid_name_is_not_looked_up(registry: Counted) -> None:
     assert reason_for(profiles(registry), "not a name") is NAME_INVALID
     assert registry.looked_up == []
 
 
-def test_a_profile_is_kept_for_its_time_and_no_longer(registry: Counted) -> None:
+def test_a_profile_is_cached_for_its_lifetime(registry: Counted) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
@@ -126,7 +126,7 @@ def test_a_profile_is_kept_for_its_time_and_no_longer(registry: Counted) -> None
     assert ours.user("alice.eth") == MOVED
 
 
-def test_a_look_up_that_fails_is_told_and_not_kept(registry: Counted) -> None:
+def test_a_failed_look_up_is_raised_and_not_cached(registry: Counted) -> None:
     ours = profiles(registry)
     registry.down = True
     assert reason_for(ours, "alice.eth") is PROFILE_LOOKUP_FAILED
@@ -134,7 +134,7 @@ def test_a_look_up_that_fails_is_told_and_not_kept(registry: Counted) -> None:
     assert ours.user("alice.eth") == ALICE
 
 
-def test_what_is_kept_is_found_while_the_registry_is_down(registry: Counted) -> None:
+def test_cached_profiles_are_found_while_the_registry_is_unavailable(registry: Counted) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     reason_for(ours, "bob.eth")
@@ -143,7 +143,7 @@ def test_what_is_kept_is_found_while_the_registry_is_down(registry: Counted) -> 
     assert reason_for(ours, "bob.eth") is PROFILE_UNKNOWN
 
 
-def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registry: Counted) -> None:
+def test_the_cache_is_limited_and_names_without_a_profile_displace_none(registry: Counted) -> None:
     for name in ("b.eth", "c.eth"):
         registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     ours = profiles(registry, most=2)
@@ -159,9 +159,7 @@ def test_only_so_many_are_kept_and_names_without_a_profile_push_none_out(registr
     assert registry.looked_up == ["c.eth", "alice.eth", "0.eth"]
 
 
-def test_profiles_leave_memory_when_they_are_too_long_together(
-    registry: Counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_total_size_of_cached_profiles_is_limited(registry: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("b.eth", "c.eth"):
         registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     monkeypatch.setattr(module, "MAX_CACHED_BYTES", 2 * len(data_uri(ALICE.as_json())))
@@ -171,7 +169,7 @@ def test_profiles_leave_memory_when_they_are_too_long_together(
     assert registry.looked_up == ["alice.eth", "b.eth", "c.eth", "b.eth"]
 
 
-def test_a_fresh_profile_is_one_of_now_or_of_two_seconds_ago(registry: Counted) -> None:
+def test_a_fresh_profile_is_at_most_two_seconds_old(registry: Counted) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))

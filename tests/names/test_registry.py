@@ -45,18 +45,18 @@ def test_a_document_is_yaml_or_json(document: bytes) -> None:
     assert parse_registry(document) == TEXTS
 
 
-def test_names_come_back_normalised() -> None:
+def test_names_are_normalized() -> None:
     assert parse_registry("ALICE.eth: {network.dm3.profile: 'a'}\nÄ.ETH: {network.dm3.profile: b}".encode()) == {
         "alice.eth": {PROFILE_KEY: "a"},
         "ä.eth": {PROFILE_KEY: "b"},
     }
 
 
-def test_a_name_beyond_the_basic_plane_may_stand_in_json_with_escapes() -> None:
+def test_json_escapes_may_form_characters_beyond_the_basic_plane() -> None:
     assert list(parse_registry(b'{"\\ud83e\\udd8a.eth": {"network.dm3.profile": "a"}}')) == ["\U0001f98a.eth"]
 
 
-def test_what_looks_like_a_number_or_a_date_to_yaml_is_text() -> None:
+def test_yaml_numbers_and_dates_are_read_as_text() -> None:
     document = b"123: {network.dm3.profile: 2026-01-01}\nno: {network.dm3.profile: yes}"
     assert parse_registry(document) == {"123": {PROFILE_KEY: "2026-01-01"}, "no": {PROFILE_KEY: "yes"}}
 
@@ -101,13 +101,13 @@ ENTRY = b"{network.dm3.profile: secret}"
         (b"#" * (MAX_DOCUMENT_BYTES + 1), "at most 1048576"),
     ],
 )  # fmt: skip
-def test_what_is_broken_is_told_with_its_place_and_without_what_stands_there(document: bytes, why: str) -> None:
+def test_an_error_has_its_position_and_does_not_quote_the_document(document: bytes, why: str) -> None:
     with pytest.raises(SettingsError, match=why) as caught:
         parse_registry(document)
     assert "secret" not in str(caught.value)
 
 
-def test_no_object_is_ever_made_of_what_yaml_tags() -> None:
+def test_yaml_tags_create_no_objects() -> None:
     document = b"a.eth: {network.dm3.profile: !!python/object/apply:os.getcwd []}"
     with pytest.raises(SettingsError, match="no text"):
         parse_registry(document)
@@ -117,7 +117,7 @@ def test_no_object_is_ever_made_of_what_yaml_tags() -> None:
     st.binary(max_size=60)
     | st.text(alphabet="a.eth: {}[]-?&*!|>'\"%@\n\t#network.dm3.profile", max_size=80).map(str.encode)
 )
-def test_whatever_it_holds_it_is_read_or_broken(document: bytes) -> None:
+def test_any_document_is_read_or_refused(document: bytes) -> None:
     try:
         texts = parse_registry(document)
     except SettingsError:
@@ -156,13 +156,13 @@ def test_a_text_is_found_by_name_and_key() -> None:
     assert registry.text("ds.eth", SERVICE_KEY) == "https://b"
 
 
-def test_what_is_not_there_is_none() -> None:
+def test_a_missing_text_is_none() -> None:
     registry = pinned(FakeDocument(AS_YAML))
     assert registry.text("alice.eth", SERVICE_KEY) is None
     assert registry.text("bob.eth", PROFILE_KEY) is None
 
 
-def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
+def test_a_new_document_is_read_after_the_cache_lifetime() -> None:
     shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
@@ -175,7 +175,7 @@ def test_a_new_document_is_seen_after_its_time_and_no_sooner() -> None:
     assert registry.text("ds.eth", PROFILE_KEY) is None
 
 
-def test_a_document_may_be_so_large_and_where_it_is_larger_the_old_one_stays(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_oversized_document_does_not_replace_the_old_one(caplog: pytest.LogCaptureFixture) -> None:
     shelf = FakeDocument(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
     registry = pinned(shelf)
     registry.text("ds.eth", PROFILE_KEY)
@@ -196,7 +196,7 @@ NO_FILE = FileNotFoundError(2, "No such file or directory", "/secret/names.yaml"
 @pytest.mark.parametrize(
     "fault", [b"alice.eth: secret", UNAVAILABLE, NO_FILE], ids=["broken", "unavailable", "no file"]
 )
-def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
+def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
     fault: bytes | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf = FakeDocument(AS_YAML)
@@ -226,7 +226,7 @@ def test_a_new_document_that_cannot_be_read_is_logged_and_the_old_one_stays(
         (OSError(), PROFILE_LOOKUP_FAILED, "cannot be read: no reason was given"),
     ],
 )
-def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again_later(
+def test_an_unreadable_first_document_is_an_error_and_is_read_again_later(
     fault: bytes | Exception, reason: Reason, why: str
 ) -> None:
     shelf = FakeDocument(fault)
@@ -242,7 +242,7 @@ def test_a_first_document_that_cannot_be_read_is_told_to_who_asks_and_read_again
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
 
 
-def test_an_unchanged_document_is_not_taken_apart_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_document_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)
@@ -259,7 +259,7 @@ def forbidden(_: bytes) -> dict[str, dict[str, str]]:
 # --- in memory ---------------------------------------------------------------------------------------------------
 
 
-def test_in_memory_the_same_texts_are_found() -> None:
+def test_the_memory_registry_finds_the_same_texts() -> None:
     registry = MemoryRegistry({"Alice.eth": {PROFILE_KEY: ALICE}})
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
     assert registry.text("alice.eth", SERVICE_KEY) is None
@@ -273,13 +273,13 @@ def test_in_memory_the_same_texts_are_found() -> None:
 @pytest.mark.parametrize(
     "write", [lambda: MemoryRegistry({"a b": {}}), lambda: MemoryRegistry().put("a b", PROFILE_KEY, "x")]
 )
-def test_in_memory_names_are_names(write: Callable[[], object]) -> None:
+def test_the_memory_registry_checks_names(write: Callable[[], object]) -> None:
     with pytest.raises(TheirError) as caught:
         write()
     assert caught.value.reason is NAME_INVALID
 
 
-def test_a_fresh_text_is_one_of_now_or_of_two_seconds_ago() -> None:
+def test_a_fresh_text_is_at_most_two_seconds_old() -> None:
     shelf = FakeDocument(AS_YAML)
     registry = pinned(shelf)
     registry.text("alice.eth", PROFILE_KEY)

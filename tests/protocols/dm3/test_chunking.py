@@ -103,7 +103,7 @@ def test_a_full_chunk_is_not_written_again() -> None:
     assert [identifier.id for identifier in store.bring(stored_message("e", 4)).chunks] == [1]
 
 
-def test_a_late_message_goes_into_the_last_chunk_which_moves_where_it_stands_first() -> None:
+def test_a_late_message_moves_the_last_chunk_if_it_is_first_in_it() -> None:
     store = ConversationStore()
     store.bring(*(stored_message(text, 10 + number) for number, text in enumerate("abcd")))
     update = store.bring(stored_message("late", 1))
@@ -112,21 +112,21 @@ def test_a_late_message_goes_into_the_last_chunk_which_moves_where_it_stands_fir
     assert update.conversation.discarded == (ChunkIdentifier(1, AT + 13),)
 
 
-def test_a_late_message_that_stands_in_between_moves_nothing() -> None:
+def test_a_late_message_in_between_moves_nothing() -> None:
     store = ConversationStore()
     store.bring(stored_message("a", 1), stored_message("c", 3))
     assert store.bring(stored_message("b", 2)).conversation.discarded == ()
     assert store.texts_of() == [["a", "b", "c"]]
 
 
-def test_what_moved_before_is_told_once() -> None:
+def test_a_moved_chunk_is_reported_once() -> None:
     store = ConversationStore()
     store.bring(stored_message("b", 2))
     assert store.bring(stored_message("a", 1)).conversation.discarded
     assert store.bring(stored_message("c", 3)).conversation.discarded == ()
 
 
-def test_the_same_message_twice_is_one() -> None:
+def test_a_repeated_message_is_stored_once() -> None:
     store = ConversationStore()
     store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
     before = store.texts_of()
@@ -134,7 +134,7 @@ def test_the_same_message_twice_is_one() -> None:
     assert store.texts_of() == before
 
 
-def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
+def test_nothing_is_added_to_a_chunk_that_another_device_filled() -> None:
     identifier = ChunkIdentifier(4, AT + 1)
     chunk = Chunk((stored_message("a", 1), stored_message("b", 2)), is_full=True)
     store = ConversationStore(conversation=ConversationChunks((identifier,)), chunks={identifier: chunk})
@@ -144,7 +144,7 @@ def test_to_a_chunk_that_somebody_else_filled_nothing_is_added() -> None:
     assert store.conversation.ends_ms == (AT + 2,)
 
 
-def test_a_delete_request_has_a_full_chunk_written_again_with_a_tombstone() -> None:
+def test_a_delete_request_rewrites_a_full_chunk_with_a_tombstone() -> None:
     store = ConversationStore()
     store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
     update = store.bring(deletion(stored_message("b", 1), 9))
@@ -154,21 +154,21 @@ def test_a_delete_request_has_a_full_chunk_written_again_with_a_tombstone() -> N
 
 
 @pytest.mark.parametrize(("keep_history", "kept"), [(True, "b"), (False, "† EDIT")])
-def test_an_edit_keeps_history_by_setting(keep_history: bool, kept: str) -> None:
+def test_the_setting_decides_whether_an_edit_keeps_history(keep_history: bool, kept: str) -> None:
     store = ConversationStore(keep_history=keep_history)
     store.bring(*(stored_message(text, number) for number, text in enumerate("abcd")))
     store.bring(edit(stored_message("b", 1), "B", 9))
     assert store.texts_of() == [["a", kept, "c"], ["d", "B"]]
 
 
-def test_nothing_that_was_brought_is_forgotten_where_it_is_the_request_that_was_there() -> None:
+def test_a_late_message_is_stored_even_if_its_delete_request_came_first() -> None:
     store = ConversationStore()
     store.bring(deletion(stored_message("a", 1), 9))
     store.bring(stored_message("a", 1))
     assert store.texts_of() == [["† DELETE_REQUEST", ""]]
 
 
-def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
+def test_a_chunk_begun_by_another_device_is_not_changed() -> None:
     others = {ChunkIdentifier(0, AT + 5), ChunkIdentifier(1, AT + 5)}
     update = choose_chunks(
         ConversationChunks(), {}, [stored_message("a", 5)], taken=others, limit_bytes=THREE, keep_history=True
@@ -176,7 +176,7 @@ def test_a_chunk_that_somebody_else_has_begun_is_left_alone() -> None:
     assert update.conversation.chunks == (ChunkIdentifier(2, AT + 5),)
 
 
-def test_a_chunk_that_somebody_else_is_moving_is_filled_instead() -> None:
+def test_a_chunk_that_another_device_is_moving_is_filled_instead() -> None:
     last = ChunkIdentifier(0, AT + 5)
     moved = ChunkIdentifier(0, AT + 1)
     chunk = Chunk((stored_message("b", 5),))
@@ -240,7 +240,7 @@ def test_a_chunk_of_another_size_is_refused(limit: int) -> None:
 
 
 @given(st.lists(st.lists(MESSAGES, min_size=1, max_size=6), min_size=1, max_size=8))
-def test_whatever_comes_in_whichever_order(batches: list[list[StoredEnvelope]]) -> None:
+def test_any_messages_in_any_order_are_stored_in_order(batches: list[list[StoredEnvelope]]) -> None:
     store = ConversationStore()
     for batch in batches:
         before, full = store.conversation, {i: c for i, c in store.chunks.items() if c.is_full}

@@ -28,28 +28,28 @@ KNOWN = {
 TOLD = {reason_of(code): number for number, codes in KNOWN.items() for code in codes}
 
 
-def test_each_reason_of_dm3_has_the_code_of_the_text() -> None:
+def test_each_dm3_reason_has_the_code_of_the_specification() -> None:
     assert {reason: code_of(reason) for reason in TOLD} == TOLD
 
 
-def test_what_may_pass_is_unavailable_now() -> None:
+def test_temporary_errors_have_the_code_unavailable() -> None:
     passing = [reason for reason in REASONS if reason.kind is Kind.RETRY]
     assert {reason: code_of(reason) for reason in passing} == dict.fromkeys(passing, -32002)
 
 
-def test_what_is_in_no_table_is_a_fault_of_ours_and_nothing_else_is() -> None:
+def test_only_reasons_without_a_code_are_internal_errors() -> None:
     ours = {reason for reason in REASONS if code_of(reason) == -32603}
     assert ours == {reason for reason in REASONS if reason not in TOLD and reason.kind is not Kind.RETRY}
 
 
-def test_every_refusal_of_dm3_is_told_by_its_own_code() -> None:
+def test_every_dm3_refusal_has_its_own_code() -> None:
     # HTTP says 200 for them: the code is all that says no. Nobody but a receiver's client judges postmarks.
     silent = {reason for reason in REASONS if reason.status == 200 and code_of(reason) == -32603}
     assert silent == {POSTMARK_INVALID}
     assert POSTMARK_INVALID.audience is Audience.CLIENTS
 
 
-def test_every_code_has_the_words_of_the_text() -> None:
+def test_every_code_has_the_text_of_the_specification() -> None:
     assert {code: TEXTS[code] for code in sorted(TEXTS)} == {
         -32700: "Parse error",
         -32603: "Internal error",

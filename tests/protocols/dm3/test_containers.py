@@ -60,13 +60,13 @@ def test_the_key_of_a_conversation_is_that_of_the_reference(build: dict[str, Any
 
 
 @each_build
-def test_the_key_of_a_chunk_is_the_known_answer_for_the_rule_of_the_text(build: dict[str, Any]) -> None:
+def test_the_key_of_a_chunk_is_the_known_answer(build: dict[str, Any]) -> None:
     known = build["storage"]["chunkKeys"]
     identifier = ChunkIdentifier(0, build["message"]["timestamp"])
     assert chunk_key(known["conversationManifest_alice"], identifier) == known["specChunkKeyRule_alice_first"]
 
 
-def test_keys_are_sha_256_of_what_the_text_says() -> None:
+def test_keys_are_sha_256_as_specified() -> None:
     signature = bytes(range(64))
     root = hashed(base64.b64encode(signature).decode())
     conversation = hashed(root + "0x123.addr.dm3.eth")
@@ -82,7 +82,7 @@ def test_a_chunks_key_is_made_of_stringify(identifier: ChunkIdentifier) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-def test_a_signature_that_keys_hang_on_is_always_the_same(algorithm: str) -> None:
+def test_signatures_that_keys_derive_from_are_deterministic(algorithm: str) -> None:
     key = PrivateSigningKey.generate(algorithm)
     again = PrivateSigningKey.decode(key.encode())
     assert key.sign(b"bob.eth") == key.sign(b"bob.eth") == again.sign(b"bob.eth")
@@ -116,7 +116,7 @@ def test_a_conversation_is_the_example_of_the_text_and_what_is_ours() -> None:
     assert read_conversation(conversation.encode(), KEY) == conversation
 
 
-def test_of_a_conversation_that_another_program_wrote_any_chunk_may_end_late() -> None:
+def test_in_a_conversation_by_another_program_any_chunk_may_end_late() -> None:
     written = b'{"chunks":[{"id":0,"timestamp":5},{"id":1,"timestamp":9}]}'
     identifiers = (ChunkIdentifier(0, 5), ChunkIdentifier(1, 9))
     assert read_conversation(written, KEY) == ConversationChunks(identifiers, (2**53 - 1,))
@@ -139,12 +139,12 @@ def test_a_full_chunk_says_so() -> None:
 
 
 @pytest.mark.parametrize("number", [1e20, 1.0, -0.0, 5e-324, 1.7976931348623157e308, 2**53 - 1])
-def test_whatever_number_somebody_writes_a_chunk_with_it_can_be_read_again(number: float) -> None:
+def test_a_chunk_with_any_numbers_can_be_read_again(number: float) -> None:
     chunk = Chunk((stored_message("hello", extra={"further": number}),))
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
-def test_however_deeply_a_message_nests_a_chunk_with_it_can_be_read_again() -> None:
+def test_a_chunk_with_a_deeply_nested_message_can_be_read_again() -> None:
     nested: Any = []
     for _ in range(62):
         nested = [nested]
@@ -152,13 +152,13 @@ def test_however_deeply_a_message_nests_a_chunk_with_it_can_be_read_again() -> N
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
-def test_however_many_values_messages_hold_a_chunk_with_them_can_be_read_again() -> None:
+def test_a_chunk_with_any_number_of_values_can_be_read_again() -> None:
     chunk = Chunk(tuple(stored_message(str(n), extra={"further": [0] * 90_000}) for n in range(2)))
     assert read_chunk(chunk.encode(), KEY) == chunk
 
 
 @pytest.mark.parametrize("value", [{}, [], None, {"conversations": "x"}, {"conversations": [1]}, b"{", b"\xff", b""])
-def test_what_is_no_root_is_refused(value: object) -> None:
+def test_an_invalid_root_is_refused(value: object) -> None:
     assert "cannot be read" in refusal(read_root, value)
 
 
@@ -178,18 +178,18 @@ def test_what_is_no_root_is_refused(value: object) -> None:
         [{"id": 1, "timestamp": 0}, {"id": 1, "timestamp": 1}],
     ],
 )
-def test_what_is_no_conversation_is_refused(chunks: object) -> None:
+def test_an_invalid_conversation_is_refused(chunks: object) -> None:
     assert "cannot be read" in refusal(read_conversation, {"chunks": chunks})
 
 
 @pytest.mark.parametrize("further", [{"discarded": 1}, {"discarded": [{}]}, {"ends": ["x"]}])
-def test_of_a_conversation_what_is_ours_is_checked_too(further: dict[str, object]) -> None:
+def test_our_members_of_a_conversation_are_checked(further: dict[str, object]) -> None:
     chunks = [{"id": 0, "timestamp": 0}, {"id": 1, "timestamp": 1}]
     assert "cannot be read" in refusal(read_conversation, {"chunks": chunks, **further})
 
 
 @pytest.mark.parametrize("messages", [[], {}, None, [1], [{}], [{"message": {}, "metadata": {}}], [{"tombstone": 1}]])
-def test_what_is_no_chunk_is_refused(messages: object) -> None:
+def test_an_invalid_chunk_is_refused(messages: object) -> None:
     assert "cannot be read" in refusal(read_chunk, {"messages": messages})
 
 
@@ -212,5 +212,5 @@ def test_a_refusal_survives_pickling() -> None:
     assert str(copied[0](*copied[1])) == str(error) == f"the container {KEY} is missing"
 
 
-def test_two_chunks_stand_in_the_order_of_their_ids() -> None:
+def test_chunks_are_ordered_by_their_ids() -> None:
     assert ChunkIdentifier(0, AT) < ChunkIdentifier(1, 0)

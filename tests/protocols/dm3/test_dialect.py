@@ -52,7 +52,7 @@ def test_the_reference_signs_a_postmark_by_ed25519_of_the_hex_of_its_hash() -> N
     [(dialect.sign_struct, dialect.verify_struct), (dialect.sign_postmark, dialect.verify_postmark)],
     ids=["struct", "postmark"],
 )
-def test_a_signature_is_of_one_structure_by_one_key(key: PrivateSigningKey, sign: Any, verify: Any) -> None:
+def test_a_signature_is_valid_for_one_structure_and_one_key(key: PrivateSigningKey, sign: Any, verify: Any) -> None:
     signature = sign(STRUCT, key)
     assert verify(STRUCT, signature, key.public)
     assert verify(dict(reversed(STRUCT.items())), signature, key.public), "order of members is no difference"
@@ -66,13 +66,13 @@ def test_a_signature_is_of_one_structure_by_one_key(key: PrivateSigningKey, sign
 @BOTH
 @pytest.mark.parametrize("verify", [dialect.verify_struct, dialect.verify_postmark])
 @pytest.mark.parametrize("signature", ["", "!", "AAAA", "\ud800", "é", base64.b64encode(bytes(64)).decode()])
-def test_what_is_no_signature_is_not_this_keys(key: PrivateSigningKey, verify: Any, signature: str) -> None:
+def test_an_invalid_signature_does_not_verify(key: PrivateSigningKey, verify: Any, signature: str) -> None:
     assert not verify(STRUCT, signature, key.public)
 
 
 @BOTH
 @pytest.mark.parametrize("value", [float("nan"), 2**53, "\ud800"])
-def test_what_has_no_canonical_text_can_neither_be_signed_nor_have_been(key: PrivateSigningKey, value: Any) -> None:
+def test_values_without_a_canonical_text_can_be_neither_signed_nor_verified(key: PrivateSigningKey, value: Any) -> None:
     for sign, verify in (
         (dialect.sign_struct, dialect.verify_struct),
         (dialect.sign_postmark, dialect.verify_postmark),
@@ -89,7 +89,7 @@ def test_a_der_signature_is_read_as_well() -> None:
 
 
 @each_build
-def test_the_references_signatures_are_ours(build: dict[str, Any]) -> None:
+def test_we_sign_as_the_reference_does(build: dict[str, Any]) -> None:
     alice = private_signing_key(build["profiles"]["alice"]["signingKeyPair"])
     service = private_signing_key(build["deliveryService"]["keys"]["signingKeyPair"])
     message = build["message"]["message"]
@@ -120,7 +120,7 @@ def test_the_hash_of_a_postmark_is_that_of_the_text_or_the_references(build: dic
 
 
 @each_build
-def test_the_hash_in_the_metadata_is_of_what_the_build_hashes(build: dict[str, Any]) -> None:
+def test_the_hash_in_the_metadata_is_that_of_each_build(build: dict[str, Any]) -> None:
     submitted, message = build["envelope"]["encryptedEnvelop"], build["message"]["message"]
     claimed = submitted["metadata"][build["envelope"]["hashField"]]
     of_sealed = dialect.encrypted_message_hash_fits(claimed, submitted["message"])
@@ -139,7 +139,7 @@ def test_a_hash_is_read_with_and_without_0x_and_in_either_case() -> None:
         assert not dialect.encrypted_message_hash_fits(bad, "x")  # type: ignore[arg-type]
 
 
-def test_the_names_of_things_on_either_side() -> None:
+def test_names_of_members_in_both_dialects() -> None:
     assert dialect.WRITTEN_VERSION in dialect.VERSIONS == {"1.0", "v1", "1"}
     assert (dialect.TIMESTAMP_MEMBER, dialect.REFERENCE_TIMESTAMP_MEMBER) == ("incomingTimestamp", "incommingTimestamp")
     assert set(dialect.TYPE_ALIASES) == {"READ_OPENED", "READ_RECEIVED"}

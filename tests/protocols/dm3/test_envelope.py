@@ -108,19 +108,19 @@ def test_the_signature_covers_the_metadata_but_itself() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 5, {}, {"message": "x"}, {"message": "x", "metadata": []}])
-def test_what_is_no_envelope_is_refused(value: Any) -> None:
+def test_an_invalid_envelope_is_refused(value: Any) -> None:
     assert "JSON object" in refusal(value)
 
 
 @pytest.mark.parametrize("value", [ABSENT, None, "", 5, [], {}, True, "\ud800"])
-def test_the_members_that_must_be_there(value: Any) -> None:
+def test_required_members(value: Any) -> None:
     assert "message" in refusal(envelope(message=value))
     for member in ("version", "deliveryInformation", "signature"):
         assert member in refusal(envelope({member: value}))
 
 
 @pytest.mark.parametrize("value", [None, 5, [], {}, True, "\udfff"])
-def test_the_members_that_may_be_there_are_strings(value: Any) -> None:
+def test_optional_members_are_strings(value: Any) -> None:
     assert "postmark" in refusal(envelope(postmark=value))
     assert "encryptionScheme" in refusal(envelope({"encryptionScheme": value}))
 
@@ -135,7 +135,7 @@ def test_another_version_is_refused(version: str) -> None:
     assert "1, 1.0, v1" in refusal(envelope({"version": version}))
 
 
-def test_without_an_encryption_scheme_it_is_the_default() -> None:
+def test_a_missing_encryption_scheme_is_the_default() -> None:
     assert read_envelope(envelope({"encryptionScheme": ABSENT})).metadata.encryption_scheme is None
 
 
@@ -158,7 +158,7 @@ def test_the_delivery_instruction_is_a_string(value: Any) -> None:
     assert "deliveryInstruction" in refused(caught, ENVELOPE_INVALID)
 
 
-def test_delivery_information_keeps_every_member_and_its_names_as_they_stand() -> None:
+def test_delivery_information_keeps_every_member_and_name_unchanged() -> None:
     value: Any = {"to": "BOB.eth", "from": "Alice.eth", "deliveryInstruction": "", "x": [1]}
     read = read_delivery(value)
     assert (read.to, read.sender, read.delivery_instruction, read.extra) == ("BOB.eth", "Alice.eth", "", {"x": [1]})
@@ -183,7 +183,7 @@ def test_delivery_information_keeps_every_member_and_its_names_as_they_stand() -
         lambda: written(a="\ud800"),
     ],
 )
-def test_what_is_made_by_hand_is_checked_as_well(make: Any) -> None:
+def test_constructed_values_are_checked_too(make: Any) -> None:
     with pytest.raises(TheirError) as caught:
         make()
     assert refused(caught, ENVELOPE_INVALID)
@@ -198,7 +198,7 @@ def test_an_envelope_cannot_be_changed() -> None:
 
 
 @BOTH
-def test_what_is_written_is_opened_by_whom_it_is_for_and_verifies(key: PrivateSigningKey) -> None:
+def test_a_written_envelope_is_opened_by_its_receivers_and_verifies(key: PrivateSigningKey) -> None:
     read = read_envelope(json.loads(written(key, **{"app.example": 1}).encode()))
     assert (read.metadata.version, read.metadata.encryption_scheme) == ("1.0", SCHEME)
     of_sealed = "0x" + hashlib.sha256(json.dumps(read.message).encode()).hexdigest()
@@ -236,7 +236,7 @@ def test_a_message_of_another_form_is_refused(plain: bytes) -> None:
     assert refused(caught, MESSAGE_INVALID)
 
 
-def test_nothing_is_written_to_a_key_that_cannot_be_sealed_to() -> None:
+def test_an_unusable_receiver_key_is_refused() -> None:
     message = sign_message("Hello", MessageMetadata("bob.eth", "alice.eth", 1), SECP)
     for receiver, service in ((bytes(32), SERVICE.public), (BOB.public, b"")):
         with pytest.raises(TheirError) as caught:
@@ -246,7 +246,7 @@ def test_nothing_is_written_to_a_key_that_cannot_be_sealed_to() -> None:
 
 @BOTH
 @pytest.mark.parametrize("member", ["version", "encryptionScheme", "deliveryInformation", "app.example", "signature"])
-def test_no_metadata_can_be_changed_or_taken_away(key: PrivateSigningKey, member: str) -> None:
+def test_no_metadata_can_be_changed_or_removed(key: PrivateSigningKey, member: str) -> None:
     value: Any = written(key, **{"app.example": "x"}).as_json()
     other = {"version": "v1", "encryptionScheme": ABSENT}.get(member) or changed(value["metadata"][member])
     for replacement in (other, ABSENT):
@@ -336,7 +336,7 @@ def test_no_other_message_can_be_put_under_our_metadata(key: PrivateSigningKey) 
     assert "encryptedMessageHash" in refused(caught, ENVELOPE_INVALID)
 
 
-def test_for_another_delivery_service_the_sealed_message_is_taken_as_it_is() -> None:
+def test_for_another_delivery_service_the_sealed_message_is_reused() -> None:
     first, other = written(), EncryptionKey.generate()
     message = open_message(first, [BOB])
     again = write_envelope(
@@ -366,7 +366,7 @@ def test_the_hash_of_the_sealed_message_is_checked_at_the_delivery_service() -> 
     assert "encryptedMessageHash" in refused(caught, ENVELOPE_INVALID)
 
 
-def test_the_hash_of_the_message_is_checked_by_who_can_open_it() -> None:
+def test_the_hash_of_the_message_is_checked_by_the_receiver() -> None:
     made = written(messageHash="0x" + "0" * 64)
     check_envelope(made, SECP.public)
     with pytest.raises(TheirError) as caught:
@@ -417,7 +417,7 @@ def test_arbitrary_members_are_kept_or_refused_and_nothing_else_happens(members:
         assert refused(caught, SEALED_VALUE_INVALID)
 
 
-def test_what_is_sealed_is_the_stringified_message_and_delivery_information() -> None:
+def test_the_sealed_texts_are_stringify_of_message_and_delivery_information() -> None:
     made = written()
     assert open_sealed(made.metadata.delivery_information, [SERVICE]) == stringify(DELIVERY.as_json())
     assert open_sealed(made.message, [BOB]) == open_message(made, [BOB]).encode()

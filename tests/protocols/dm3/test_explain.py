@@ -121,7 +121,7 @@ def test_a_good_message_passes_every_check_and_is_shown() -> None:
     assert saw(opened, "postmark signature") == "by ds.eth, of what came in at 2026-11-21T09:30:01.000Z"
 
 
-def test_each_check_says_what_it_expected_and_where_that_stands() -> None:
+def test_each_check_has_what_it_expected_and_the_section() -> None:
     checks = {check.name: check for check in explained(sealed()).checks}
     assert all(check.expected and check.saw for check in checks.values())
     assert all(check.section.startswith(("dm3 §2.", 'decision "', "RFC ")) for check in checks.values())
@@ -164,9 +164,7 @@ BY_MALLORY: dict[str, tuple[Callable[[], Dm3Envelope], list[str], Reason]] = {
 
 
 @pytest.mark.parametrize(("make", "bad", "reason"), BY_MALLORY.values(), ids=BY_MALLORY)
-def test_what_is_forged_fails_its_own_check_and_no_other(
-    make: Callable[[], Dm3Envelope], bad: list[str], reason: Reason
-) -> None:
+def test_a_forgery_fails_its_own_check_only(make: Callable[[], Dm3Envelope], bad: list[str], reason: Reason) -> None:
     opened = explained(make())
     assert (failed(opened), opened.reason, opened.verdict) == (bad, reason, "refused")
     assert [check.name for check in opened.checks] == ALL
@@ -176,12 +174,12 @@ def test_any_delivery_service_of_the_receiver_may_have_set_the_postmark() -> Non
     assert saw(explained(sealed(service=OTHER_SERVICE)), "postmark signature").startswith("by other.eth, ")
 
 
-def test_names_are_compared_as_they_are_normalised() -> None:
+def test_names_are_compared_normalized() -> None:
     opened = explained(sealed(sender="Alice.ETH", stamped=DeliveryInformation("BOB.eth", "alice.eth")))
     assert failed(opened) == []
 
 
-def test_what_cannot_be_opened_is_said_and_the_rest_is_checked() -> None:
+def test_an_unopened_part_is_reported_and_the_rest_is_checked() -> None:
     whole = sealed()
     opened = explained(replace(whole, message=whole.message.replace("A", "B", 1)))
     assert failed(opened) == ["message", "postmark hash"]
@@ -191,13 +189,13 @@ def test_what_cannot_be_opened_is_said_and_the_rest_is_checked() -> None:
     ]  # fmt: skip
 
 
-def test_with_anothers_key_nothing_can_be_opened() -> None:
+def test_another_key_opens_nothing() -> None:
     opened = explained(sealed(), keys=MALLORY)
     assert failed(opened) == ["message", "postmark"]
     assert opened.reason is SEALED_VALUE_INVALID
 
 
-def test_without_a_postmark_the_sender_is_checked_all_the_same() -> None:
+def test_without_a_postmark_the_sender_is_still_checked() -> None:
     opened = explained(replace(sealed(), postmark=None))
     assert (failed(opened), opened.reason) == (["postmark"], POSTMARK_INVALID)
     assert saw(opened, "postmark") == "absent (no delivery service has set one)"
@@ -214,14 +212,14 @@ def test_without_a_postmark_the_sender_is_checked_all_the_same() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_looked_up_is_not_found_out_rather_than_bad(away: set[str], bad: list[str]) -> None:
+def test_a_failed_look_up_is_unknown_rather_than_bad(away: set[str], bad: list[str]) -> None:
     registry = Registry()
     registry.away = away
     opened = explained(sealed(), registry=registry)
     assert (failed(opened), opened.verdict) == (bad, "retry" if bad else "accepted")
 
 
-def test_what_is_known_to_be_bad_is_bad_whatever_could_not_be_found_out() -> None:
+def test_a_failed_check_outweighs_unknown_ones() -> None:
     registry = Registry()
     registry.away = {"alice.eth"}
     opened = explained(sealed(stamped=DeliveryInformation("bob.eth", "carol.eth")), registry=registry)
@@ -229,7 +227,7 @@ def test_what_is_known_to_be_bad_is_bad_whatever_could_not_be_found_out() -> Non
     assert (opened.reason, opened.verdict) == (POSTMARK_INVALID, "refused")
 
 
-def test_a_sender_without_a_profile_is_nobody() -> None:
+def test_a_sender_without_a_profile_is_unverified() -> None:
     opened = explained(sealed(), registry=MemoryRegistry())
     assert failed(opened) == ["sender's profile", "postmark signature"]
     assert opened.reason is PROFILE_UNKNOWN
@@ -250,7 +248,7 @@ def reference(build: dict[str, Any]) -> tuple[Dm3Envelope, UserKeys, MemoryRegis
 
 
 @each_build
-def test_what_the_reference_sends_passes_too(build: dict[str, Any]) -> None:
+def test_the_references_messages_pass(build: dict[str, Any]) -> None:
     envelope, keys, registry = reference(build)
     opened = explained(envelope, keys=keys, registry=registry)
     assert failed(opened) == []
@@ -276,20 +274,20 @@ def test_the_references_postmark_names_nobody_so_the_receivers_profile_must_be_m
         (b'{"message":"m","metadata":{"version":"2"}}', "envelope", ENVELOPE_INVALID),
     ],
 )
-def test_what_is_no_envelope_ends_there(data: bytes, name: str, reason: Reason) -> None:
+def test_an_invalid_envelope_ends_the_checks(data: bytes, name: str, reason: Reason) -> None:
     opened = explained(data)
     assert (opened.checks[-1].name, opened.reason, opened.message) == (name, reason, None)
 
 
 @given(st.sampled_from(["message", "postmark"]), st.text(max_size=200))
-def test_no_sealed_text_makes_it_fall(member: str, text: str) -> None:
+def test_any_sealed_text_is_explained(member: str, text: str) -> None:
     value = sealed().as_json()
     value[member] = text
     opened = explained(json.dumps(value).encode(errors="replace"))
     assert opened.reason in (ENVELOPE_INVALID, SEALED_VALUE_INVALID, NOT_I_JSON)
 
 
-def test_what_is_long_is_shown_short() -> None:
+def test_long_values_are_shortened() -> None:
     long_key = base64.b64encode(bytes(3000)).decode()
     envelope = sealed()
     shown = explained(replace(envelope, metadata=replace(envelope.metadata, signature=long_key)))

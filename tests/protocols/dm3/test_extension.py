@@ -40,12 +40,12 @@ def test_the_texts_example_is_read_and_written() -> None:
     assert extension.as_json() == example
 
 
-def test_nothing_said_is_new_and_the_default_scheme() -> None:
+def test_an_empty_extension_means_type_new_and_the_default_scheme() -> None:
     assert read_extension({}) == ProfileExtension()
     assert ProfileExtension().as_json() == {"encryptionScheme": [SCHEME], "supportedMessageTypes": ["NEW"]}
 
 
-def test_new_and_the_default_scheme_are_always_there() -> None:
+def test_type_new_and_the_default_scheme_are_always_included() -> None:
     extension = read_extension({"encryptionScheme": ["mls", "pgp"], "supportedMessageTypes": ["EDIT"]})
     assert extension.message_types == ("NEW", "EDIT")
     assert extension.encryption_schemes == ("mls", "pgp", SCHEME)
@@ -70,13 +70,13 @@ def test_the_references_default_is_every_type_new_among_them(build: str) -> None
     )  # fmt: skip
 
 
-def test_what_the_reference_says_is_not_supported_is_left_out() -> None:
+def test_unsupported_values_of_the_reference_are_left_out() -> None:
     extension = read_extension({"notSupportedMessageTypes": ["EDIT", "READ_OPENED"], "encryptionAlgorithm": ["mls"]})
     assert extension.message_types == ("NEW", "DELETE_REQUEST", "REPLY", "REACTION", "RESEND_REQUEST")
     assert extension.encryption_schemes == ("mls", SCHEME)
 
 
-def test_the_texts_list_goes_before_the_references() -> None:
+def test_the_specifications_list_takes_precedence_over_the_references() -> None:
     both = {"supportedMessageTypes": ["EDIT"], "notSupportedMessageTypes": ["EDIT"]}
     assert read_extension(both).message_types == ("NEW", "EDIT")
 
@@ -98,19 +98,19 @@ RULES_AS_JSON = {
 }
 
 
-def test_json_text_may_be_so_long_and_no_longer() -> None:
+def test_the_length_of_json_text_is_limited() -> None:
     longest = "{}".ljust(MAX_TEXT_BYTES)
     assert read_extension(longest) == ProfileExtension()
     with pytest.raises(TheirError, match=f"ProfileInvalid.*at most {MAX_TEXT_BYTES}"):
         read_extension(longest + " ")
 
 
-def test_filter_rules_are_told_by_the_members_that_were_decided() -> None:
+def test_filter_rules_are_published_in_the_decided_members() -> None:
     assert ProfileExtension(rules=RULES).as_json()["spamFilterRules"] == RULES_AS_JSON
     assert read_extension({"spamFilterRules": RULES_AS_JSON}).rules == RULES
 
 
-def test_rules_that_are_not_set_are_not_told() -> None:
+def test_unset_rules_are_not_published() -> None:
     assert ProfileExtension(rules=FilterRules(min_nonce=0)).as_json()["spamFilterRules"] == {"minNonce": 0}
     assert "spamFilterRules" not in ProfileExtension(rules=FilterRules()).as_json()
 
@@ -175,7 +175,7 @@ def test_null_is_the_same_as_absent() -> None:
         ({"spamFilterRules": {"block": [None]}}, "block is not"),
     ],
 )
-def test_what_is_no_extension_is_refused_and_says_where(value: Any, why: str) -> None:
+def test_an_invalid_extension_is_refused_with_its_place(value: Any, why: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_extension(value)
     assert caught.value.reason is PROFILE_INVALID
@@ -208,7 +208,7 @@ ANY_EXTENSION = st.builds(
 
 
 @given(ANY_EXTENSION)
-def test_what_is_told_is_read_as_the_same(extension: ProfileExtension) -> None:
+def test_a_published_extension_is_read_back_unchanged(extension: ProfileExtension) -> None:
     assert read_extension(json.loads(json.dumps(extension.as_json()))) == extension
 
 
@@ -226,37 +226,37 @@ def reason_for(rules: FilterRules, sender: str, *, verified: bool = True) -> Rea
     return None
 
 
-def test_without_rules_everybody_comes_in() -> None:
+def test_without_rules_every_sender_is_accepted() -> None:
     assert reason_for(FilterRules(), "alice.eth") is None
     assert reason_for(FilterRules(), "alice.eth", verified=False) is None
 
 
-def test_who_is_blocked_stays_out_and_others_come_in() -> None:
+def test_only_blocked_senders_are_refused() -> None:
     rules = FilterRules(block=("mallory.eth",))
     assert reason_for(rules, "Mallory.ETH") is SENDER_NOT_WANTED
     assert reason_for(rules, "mallory.eth", verified=False) is SENDER_NOT_WANTED
     assert reason_for(rules, "alice.eth") is None
 
 
-def test_where_somebody_is_allowed_nobody_else_comes_in() -> None:
+def test_with_an_allow_list_only_listed_senders_are_accepted() -> None:
     rules = FilterRules(allow=("Alice.eth",))
     assert reason_for(rules, "aLice.eth") is None
     assert reason_for(rules, "sub.alice.eth") is SENDER_NOT_WANTED
     assert reason_for(rules, "bob.eth") is SENDER_NOT_WANTED
 
 
-def test_a_name_that_nobody_has_proven_is_not_the_allowed_one() -> None:
+def test_an_unproven_name_is_not_on_the_allow_list() -> None:
     assert reason_for(FilterRules(allow=("alice.eth",)), "alice.eth", verified=False) is SENDER_NOT_WANTED
 
 
-def test_to_be_blocked_is_stronger_than_to_be_allowed() -> None:
+def test_a_block_overrides_an_allowance() -> None:
     assert reason_for(FilterRules(allow=("a.eth",), block=("a.eth",)), "a.eth") is SENDER_NOT_WANTED
 
 
 @pytest.mark.parametrize(
     "rule", [{"min_nonce": 1}, {"min_balance": 1}, {"min_token_balance": TokenBalance(TOKEN, 1)}], ids=str
 )
-def test_a_rule_that_asks_a_chain_says_come_back_later_to_all_but_the_allowed(rule: dict[str, Any]) -> None:
+def test_a_rule_about_the_chain_is_a_temporary_refusal_except_for_allowed_senders(rule: dict[str, Any]) -> None:
     assert reason_for(FilterRules(**rule), "alice.eth") is FILTER_RULE_UNCHECKED
     assert reason_for(FilterRules(**rule, block=("alice.eth",)), "alice.eth") is SENDER_NOT_WANTED
     friends = FilterRules(**rule, allow=("alice.eth",))
@@ -267,18 +267,16 @@ def test_a_rule_that_asks_a_chain_says_come_back_later_to_all_but_the_allowed(ru
 @pytest.mark.parametrize(
     "rule", [{"min_nonce": 0}, {"min_balance": 0}, {"min_token_balance": TokenBalance(TOKEN, 0)}], ids=str
 )
-def test_that_a_sender_has_at_least_nothing_needs_no_chain(rule: dict[str, Any]) -> None:
+def test_a_minimum_balance_of_zero_needs_no_chain(rule: dict[str, Any]) -> None:
     assert reason_for(FilterRules(**rule), "alice.eth") is None
 
 
-def test_what_is_no_name_is_nobodys() -> None:
+def test_an_invalid_name_matches_no_rule() -> None:
     assert reason_for(FilterRules(), "not a name") is NAME_INVALID
 
 
 @given(ANY_RULES, st.sampled_from(["carol.eth", "dave.eth", "\u00fcnder.eth", "eve.eth"]), st.booleans())
-def test_nobody_who_is_blocked_comes_in_and_nobody_unproven_past_a_list(
-    rules: FilterRules, sender: str, verified: bool
-) -> None:
+def test_no_blocked_sender_and_no_unproven_one_passes_a_list(rules: FilterRules, sender: str, verified: bool) -> None:
     let_in = reason_for(rules, sender, verified=verified) is None
     assert not (let_in and sender in rules.block)
     assert not (let_in and rules.allow and not (verified and sender in rules.allow))
@@ -289,12 +287,12 @@ def test_nobody_who_is_blocked_comes_in_and_nobody_unproven_past_a_list(
 
 
 @pytest.mark.parametrize("days", [0, 30, 365])
-def test_only_how_long_and_how_much_is_told(days: int) -> None:
+def test_only_times_and_amounts_are_published(days: int) -> None:
     assert Properties(days, 4_000_000).as_json() == {"messageTTL": days, "sizeLimit": 4_000_000}
 
 
 @pytest.mark.parametrize(("days", "size"), [(1, 1), (29, 1), (-1, 1), (30, 0), (0, -1)])
-def test_a_setting_that_the_text_forbids_stops_the_start(days: int, size: int) -> None:
+def test_an_invalid_setting_stops_the_start(days: int, size: int) -> None:
     with pytest.raises(SettingsError):
         Properties(days, size)
 
@@ -316,7 +314,7 @@ def test_a_services_limit_is_read_from_its_answer(properties: Any, limit: int | 
 @pytest.mark.parametrize(
     "properties", [None, [], "{", "null", {"sizeLimit": "5"}, {"sizeLimit": True}, {"sizeLimit": -1}]
 )
-def test_a_limit_of_another_kind_is_none(properties: Any) -> None:
+def test_a_limit_of_another_type_is_ignored(properties: Any) -> None:
     with pytest.raises(TheirError) as caught:
         read_size_limit(properties)
     assert caught.value.reason is PROFILE_INVALID

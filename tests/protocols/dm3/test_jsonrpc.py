@@ -148,7 +148,7 @@ def test_the_examples_of_the_specification(request_: str, response: object) -> N
         '[{"jsonrpc": "2.0", "method": "subtract", "params": {}}]',
     ],
 )
-def test_notifications_get_no_answer_be_it_an_error(body: str) -> None:
+def test_notifications_get_no_answer_even_for_errors(body: str) -> None:
     assert serve(body) is None
 
 
@@ -159,14 +159,14 @@ def test_notifications_get_no_answer_be_it_an_error(body: str) -> None:
     "identity",
     ['"1"', '""', '"\\ud83d\\ude00 \\u0000"', "0", "-0", "-7", "1.0", "1e3", "0.5", "9007199254740991", "null"],
 )
-def test_an_id_of_every_allowed_kind_comes_back(identity: str) -> None:
+def test_an_id_of_every_allowed_type_is_returned(identity: str) -> None:
     asked = f'{{"jsonrpc":"2.0","method":"get_data","id":{identity}}}'
     assert served(asked) == {"jsonrpc": "2.0", "result": ["hello", 5], "id": json.loads(identity)}
     assert served(asked.replace("get_data", "none")) == failure(NOT_FOUND, json.loads(identity))
 
 
 @pytest.mark.parametrize("identity", ["{}", '{"a":1}', "[]", "[1]", "true", "false"])
-def test_an_id_of_another_kind_is_no_id(identity: str) -> None:
+def test_an_id_of_another_type_is_invalid(identity: str) -> None:
     assert served(f'{{"jsonrpc":"2.0","method":"get_data","id":{identity}}}') == failure(INVALID_REQUEST)
 
 
@@ -202,7 +202,7 @@ def test_null_is_an_id_and_absence_makes_a_notification() -> None:
         (b" " * 100_001, -32011, None, "at most 100000"),
     ],
 )
-def test_each_fault_has_its_code_and_says_why(body: str | bytes, code: int, identity: object, why: str) -> None:
+def test_each_error_has_its_code_and_cause(body: str | bytes, code: int, identity: object, why: str) -> None:
     text = serve(body)
     assert text is not None
     answers = json.loads(text)
@@ -211,7 +211,7 @@ def test_each_fault_has_its_code_and_says_why(body: str | bytes, code: int, iden
     assert why in one["error"]["data"]["detail"]
 
 
-def test_what_has_neither_version_nor_id_is_no_notification_and_is_answered() -> None:
+def test_a_value_without_version_and_id_is_not_a_notification() -> None:
     assert served('{"jsonrpc":"1.0","method":"update"}') == failure(
         {"code": -32006, "message": "JSON-RPC version not supported"}
     )
@@ -227,7 +227,7 @@ def batch(size: int) -> str:
 TOO_LONG = failure({"code": -32005, "message": "Limit exceeded"})
 
 
-def test_a_batch_may_be_so_long_and_of_a_longer_one_nothing_is_done() -> None:
+def test_an_oversized_batch_is_refused_as_a_whole() -> None:
     answers = served(batch(MAX_BATCH))
     assert isinstance(answers, list)
     assert [one["id"] for one in answers if isinstance(one, dict)] == list(range(MAX_BATCH))
@@ -238,7 +238,7 @@ def test_a_batch_of_one_is_answered_with_an_array() -> None:
     assert served(batch(1)) == [{"jsonrpc": "2.0", "result": ["hello", 5], "id": 0}]
 
 
-def test_a_batch_that_is_far_too_long_is_one_error_whatever_is_in_it() -> None:
+def test_a_far_too_long_batch_is_one_error() -> None:
     assert served(json.dumps([1] * 10_000)) == TOO_LONG
 
 
@@ -246,7 +246,7 @@ def test_a_batch_that_is_far_too_long_is_one_error_whatever_is_in_it() -> None:
 
 
 @pytest.mark.parametrize("params", ['["envelope"]', '["envelope","token"]'])
-def test_the_first_parameter_is_taken_and_later_ones_are_left(params: str) -> None:
+def test_parameters_after_the_first_are_ignored(params: str) -> None:
     assert first_param(call_with(params)) == "envelope"
 
 
@@ -279,7 +279,7 @@ def call_with(params: str) -> RpcRequest:
         ),
     ],
 )  # fmt: skip
-def test_an_error_says_the_code_of_the_text_and_our_reason(why: TheirError | NotNowError, said: object) -> None:
+def test_an_error_has_the_specifications_code_and_our_reason(why: TheirError | NotNowError, said: object) -> None:
     call = RpcRequest("7", False, "m", None)
     refused = error(call, why)
     assert refused is not None
@@ -287,7 +287,7 @@ def test_an_error_says_the_code_of_the_text_and_our_reason(why: TheirError | Not
     assert error(RpcRequest(None, True, "m", None), why) is None
 
 
-def test_of_a_fault_of_ours_nothing_is_told() -> None:
+def test_an_internal_error_reveals_nothing() -> None:
     call = RpcRequest(3, False, "m", None)
     text = write_answers(Calls((call,), is_batch=False), [fault(call)])
     assert text == b'{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":3}'
@@ -337,7 +337,7 @@ def test_all_bytes_get_a_well_formed_answer(body: bytes) -> None:
     assert_well_formed(serve(body))
 
 
-def test_an_id_is_no_longer_than_an_answer_can_bear() -> None:
+def test_the_length_of_an_id_is_limited() -> None:
     def asked(identity: str) -> RpcRequest | RpcError:
         [item] = read_calls(
             json.dumps({"jsonrpc": "2.0", "method": "m", "id": identity}).encode(), max_bytes=9999

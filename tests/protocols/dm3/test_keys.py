@@ -70,11 +70,11 @@ def test_a_public_key_of_32_bytes_is_ed25519() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 31, 34, 64, 66])
-def test_a_public_key_of_another_length_is_none(length: int) -> None:
+def test_a_public_key_of_another_length_is_invalid(length: int) -> None:
     assert f"has {length} bytes" in public_refusal(b64(b"\x02" * length))
 
 
-def test_the_hybrid_form_of_a_point_is_not_taken() -> None:
+def test_the_hybrid_form_of_a_point_is_refused() -> None:
     raw = OURS.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
     hybrid = bytes([6 + raw[-1] % 2]) + raw[1:]
     assert coincurve.PublicKey(hybrid).format(compressed=False) == raw, "the library would take it"
@@ -82,7 +82,7 @@ def test_the_hybrid_form_of_a_point_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"\x02" + bytes(32), b"\x03" + b"\xff" * 32, b"\x04" + bytes(64), b"\x05" + bytes(32)])
-def test_what_is_no_point_of_secp256k1_is_refused(raw: bytes) -> None:
+def test_a_point_off_the_curve_is_refused(raw: bytes) -> None:
     assert "secp256k1" in public_refusal(b64(raw))
 
 
@@ -92,7 +92,7 @@ def test_an_ed25519_key_of_small_order_is_refused(raw: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "AAA", "-_-_", "é", "\ud800", b64(bytes(32))[:-2] + "B="])
-def test_what_is_no_base64_is_no_key(text: str) -> None:
+def test_a_key_must_be_base64(text: str) -> None:
     public_refusal(text)
 
 
@@ -121,7 +121,7 @@ def test_the_fingerprint_is_of_the_subject_public_key_info(key: PrivateSigningKe
 
 
 @BOTH
-def test_what_is_signed_verifies_and_nothing_else_does(key: PrivateSigningKey) -> None:
+def test_a_signature_verifies_its_own_text_only(key: PrivateSigningKey) -> None:
     signature = key.sign(TEXT)
     assert len(signature) == 64
     assert key.public.verify(signature, TEXT)
@@ -133,7 +133,7 @@ def test_what_is_signed_verifies_and_nothing_else_does(key: PrivateSigningKey) -
 
 @BOTH
 @given(signature=st.binary(max_size=80))
-def test_any_other_bytes_are_just_no_signature(key: PrivateSigningKey, signature: bytes) -> None:
+def test_any_other_bytes_are_an_invalid_signature(key: PrivateSigningKey, signature: bytes) -> None:
     assert not key.public.verify(signature, TEXT)
 
 
@@ -163,7 +163,7 @@ def test_the_lower_s_is_emitted(text: bytes) -> None:
 
 @pytest.mark.parametrize("r", [0, 1, ORDER - 1, ORDER, 2**256 - 1])
 @pytest.mark.parametrize("s", [0, 1, ORDER, 2**256 - 1])
-def test_numbers_at_the_edge_are_no_signature(r: int, s: int) -> None:
+def test_numbers_at_the_edge_of_the_range_are_refused(r: int, s: int) -> None:
     assert not SECP.public.verify(r.to_bytes(32) + s.to_bytes(32), TEXT)
 
 
@@ -182,7 +182,7 @@ def test_ed25519_signs_as_the_reference_does(build: dict[str, Any]) -> None:
     assert b64(key.sign(known["message"].encode())) == known["signature"]
 
 
-def test_nobody_signs_by_another_algorithm() -> None:
+def test_other_algorithms_are_refused() -> None:
     with pytest.raises(ValueError, match="not by rsa"):
         PrivateSigningKey.generate("rsa")
 
@@ -221,7 +221,7 @@ def test_no_repr_shows_a_key(key: PrivateSigningKey) -> None:
         "secp256k1:é",
     ],
 )
-def test_a_stored_key_that_is_none_is_said_so_without_showing_it(text: str) -> None:
+def test_an_invalid_stored_key_is_reported_without_showing_it(text: str) -> None:
     with pytest.raises(ValueError, match=r"secp256k1:|ed25519:") as caught:
         PrivateSigningKey.decode(text)
     secret = text.rpartition(":")[2]
@@ -254,12 +254,12 @@ GOOD_KEYS = UserKeys.random().as_json()
         {**GOOD_KEYS, "signing": "rsa:"},
     ],
 )
-def test_stored_keys_of_another_form_are_none(value: Any) -> None:
+def test_stored_keys_of_another_form_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"keys|key"):
         read_user_keys(value)
 
 
-def test_users_sign_by_the_texts_algorithm_unless_told_otherwise() -> None:
+def test_users_sign_with_the_specifications_algorithm_by_default() -> None:
     assert UserKeys.random().signing.public.algorithm == "secp256k1"
 
 
@@ -268,7 +268,7 @@ def test_users_sign_by_the_texts_algorithm_unless_told_otherwise() -> None:
 
 @each_build
 @pytest.mark.parametrize("who", ["alice", "bob"])
-def test_a_wallets_signature_makes_the_keys_it_makes_at_the_reference(build: dict[str, Any], who: str) -> None:
+def test_keys_derived_from_a_wallets_signature_are_the_references(build: dict[str, Any], who: str) -> None:
     known = build["profiles"][who]
     for signature in (known["storageKeyMessageSignature"], "0x" + known["storageKeyMessageSignature"][2:].upper()):
         keys = UserKeys.from_wallet_signature(signature)
@@ -280,14 +280,14 @@ def test_a_wallets_signature_makes_the_keys_it_makes_at_the_reference(build: dic
 @pytest.mark.parametrize(
     "signature", ["", "0x", "0x" + "0" * 129, "0x" + "0" * 128 + "0g", "0" * 130, "0x0x" + "0" * 128]
 )
-def test_what_is_no_wallets_signature_makes_no_keys(signature: str) -> None:
+def test_an_invalid_wallet_signature_gives_no_keys(signature: str) -> None:
     with pytest.raises(ValueError, match="65 bytes"):
         UserKeys.from_wallet_signature(signature)
 
 
 @each_build
 @pytest.mark.parametrize("who", ["alice", "bob"])
-def test_a_wallet_signs_the_text_it_signs_at_the_reference(build: dict[str, Any], who: str) -> None:
+def test_the_text_for_a_wallet_to_sign_is_the_references(build: dict[str, Any], who: str) -> None:
     known = build["profiles"][who]
     for address in (known["address"], known["address"].lower(), "0x" + known["address"][2:].upper()):
         assert wallet_message(address, known["nonce"]) == known["storageKeyMessage"]
@@ -313,6 +313,6 @@ def test_an_address_whose_case_does_not_fit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "0x", "alice.eth", "0x" + "0" * 39, "0x" + "0" * 41, "0x" + "g" * 40])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="40 hex digits"):
         wallet_message(address, "1")

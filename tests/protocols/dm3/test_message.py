@@ -98,13 +98,13 @@ def test_the_signature_covers_everything_but_itself() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 5, {}, {"message": "x"}])
-def test_what_is_no_message_is_refused(value: Any) -> None:
+def test_an_invalid_message_is_refused(value: Any) -> None:
     assert "JSON object" in refusal(value)
 
 
 @pytest.mark.parametrize("member", ["to", "from", "timestamp", "type"])
 @pytest.mark.parametrize("value", [ABSENT, None, [], {}, True, "", 1.5, -1, 2**53, "\ud800"])
-def test_the_metadata_that_must_be_there(member: str, value: Any) -> None:
+def test_required_metadata(member: str, value: Any) -> None:
     assert member in refusal(message({member: value}))
 
 
@@ -115,7 +115,7 @@ def test_a_timestamp_is_an_integer_that_is_exact_in_javascript(timestamp: int) -
 
 @pytest.mark.parametrize("member", ["referenceMessageHash", "replyDeliveryInstruction"])
 @pytest.mark.parametrize("value", [None, 5, [], {}, True, "\udfff"])
-def test_the_metadata_that_may_be_there_are_strings(member: str, value: Any) -> None:
+def test_optional_metadata_are_strings(member: str, value: Any) -> None:
     assert member in refusal(message({member: value}))
 
 
@@ -143,7 +143,7 @@ def test_a_type_that_needs_a_reference_and_has_none_is_invalid(kind: MessageType
 
 
 @pytest.mark.parametrize("kind", list(MessageType))
-def test_the_text_is_needed_but_for_service_messages(kind: MessageType) -> None:
+def test_a_text_is_required_except_for_service_messages(kind: MessageType) -> None:
     value = message({"type": str(kind), "referenceMessageHash": "0xab"}, message=ABSENT)
     if kind in NO_TEXT:
         assert read_message(value).as_json() == value
@@ -164,7 +164,7 @@ def test_the_text_is_a_string(kind: MessageType, value: Any) -> None:
 
 @BOTH
 @pytest.mark.parametrize("alias", ["READ_OPENED", "READ_RECEIVED"])
-def test_what_the_reference_calls_a_read_receipt_is_one_and_keeps_its_name(alias: str, key: PrivateSigningKey) -> None:
+def test_the_references_type_for_read_receipts_is_accepted_and_kept(alias: str, key: PrivateSigningKey) -> None:
     metadata = MessageMetadata("bob.eth", "alice.eth", 1, alias, "0xab")
     signed = sign_message("READ", metadata, key, attachments=[])
     read = read_message(json.loads(signed.encode()))
@@ -229,7 +229,7 @@ def test_no_attachments_and_an_empty_array_are_not_the_same() -> None:
     assert read_message(message(attachments=[])).as_json()["attachments"] == []
 
 
-def test_the_whole_is_less_than_20_mb() -> None:
+def test_a_message_is_smaller_than_20_mb() -> None:
     rest = len(read_message(message(message="")).encode())
     most = read_message(message(message="x" * (MAX_MESSAGE_BYTES - rest)))
     assert len(most.encode()) == 19_999_999
@@ -266,7 +266,7 @@ GOOD = MessageMetadata("bob.eth", "alice.eth", 1)
         lambda: sign_message(None, GOOD, SECP),
     ],
 )
-def test_what_is_made_by_hand_is_checked_as_well(make: Any) -> None:
+def test_constructed_values_are_checked_too(make: Any) -> None:
     with pytest.raises(TheirError) as caught:
         make()
     assert refused(caught, MESSAGE_INVALID)
@@ -328,7 +328,7 @@ def test_no_member_can_be_changed(key: PrivateSigningKey, path: tuple[Any, ...])
 
 @BOTH
 @pytest.mark.parametrize("path", [path for path in leaves(WHOLE) if path and path != ("signature",)], ids=str)
-def test_no_member_can_be_taken_away(key: PrivateSigningKey, path: tuple[Any, ...]) -> None:
+def test_no_member_can_be_removed(key: PrivateSigningKey, path: tuple[Any, ...]) -> None:
     value = signed_whole(key)
     holder = value
     for name in path[:-1]:

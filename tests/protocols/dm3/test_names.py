@@ -64,7 +64,7 @@ def test_a_name_has_one_spelling(name: str, normalized: str) -> None:
         ("https://alice.eth", "disallowed character"),
     ],
 )
-def test_what_ensip_15_does_not_normalise_is_no_name(name: str, why: str) -> None:
+def test_a_name_that_ensip_15_refuses_is_invalid(name: str, why: str) -> None:
     with pytest.raises(TheirError) as caught:
         normalize(name)
     assert caught.value.reason is NAME_INVALID
@@ -107,7 +107,7 @@ def by_the_library(name: str) -> str | None:
         return None
 
 
-def test_every_short_label_of_the_fast_way_is_one_of_the_library() -> None:
+def test_every_short_label_of_the_fast_path_is_valid_for_the_library() -> None:
     for length in (1, 2):
         for letters in itertools.product(string.ascii_letters + string.digits + "-", repeat=length):
             label = "".join(letters)
@@ -115,7 +115,7 @@ def test_every_short_label_of_the_fast_way_is_one_of_the_library() -> None:
 
 
 @given(st.from_regex(_PLAIN, fullmatch=True).filter(lambda name: len(name) <= MAX_NAME_BYTES))
-def test_the_fast_way_equals_the_library(name: str) -> None:
+def test_the_fast_path_equals_the_library(name: str) -> None:
     assert normalize(name) == by_the_library(name) == name
     assert normalize(name.upper()) == by_the_library(name.upper()) == name
 
@@ -124,7 +124,7 @@ TELLING = "aZ09.-_$'\n\u212a\u00c4\u00ad\u200b\u200d\ufe0f\u0300\u03b1\u0430\U00
 
 
 @given(st.text(alphabet=TELLING, max_size=12) | st.text(max_size=20))
-def test_every_text_is_a_name_or_refused_as_the_library_has_it(text: str) -> None:
+def test_every_text_is_normalized_or_refused_as_by_the_library(text: str) -> None:
     expected = by_the_library(text) if text and "\n" not in text else None
     if expected is None:
         with pytest.raises(TheirError) as caught:
@@ -134,7 +134,7 @@ def test_every_text_is_a_name_or_refused_as_the_library_has_it(text: str) -> Non
         assert normalize(text) == expected == normalize(expected)
 
 
-def test_a_plain_name_does_not_wait_for_the_library() -> None:
+def test_a_plain_name_does_not_import_the_library() -> None:
     code = (
         "import sys, postroom.protocols.dm3.names as n; n.normalize('Alice-1.eth'); "
         "print('ens_normalize' in sys.modules)"

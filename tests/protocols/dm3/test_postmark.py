@@ -50,7 +50,7 @@ def resigned(value: Any, key: PrivateSigningKey = SECP) -> Any:
 
 
 @BOTH
-def test_a_postmark_says_what_the_text_says(key: PrivateSigningKey) -> None:
+def test_a_postmark_has_the_members_of_the_specification(key: PrivateSigningKey) -> None:
     value = stamped(key)
     assert value == {
         "messageHash": hashlib.sha256(SEALED_MESSAGE.encode()).hexdigest(),
@@ -69,13 +69,13 @@ def test_a_postmark_is_sealed_to_the_receiver_alone() -> None:
     assert refused(caught, SEALED_VALUE_INVALID)
 
 
-def test_nothing_is_sealed_to_a_receiver_whose_key_is_none() -> None:
+def test_an_invalid_receiver_key_is_refused() -> None:
     with pytest.raises(TheirError) as caught:
         make_postmark(SEALED_MESSAGE, DELIVERY, RECEIVED_AT, SECP, bytes(32))
     assert refused(caught, PROFILE_INVALID)
 
 
-def test_with_fixed_keys_a_postmark_is_always_the_same() -> None:
+def test_with_fixed_keys_a_postmark_is_deterministic() -> None:
     ephemeral, nonce = EncryptionKey.from_seed(bytes(32)), bytes(12)
     first, second = (
         make_postmark(SEALED_MESSAGE, DELIVERY, RECEIVED_AT, SECP, BOB.public, ephemeral=ephemeral, nonce=nonce)
@@ -95,7 +95,7 @@ def test_every_member_is_kept_and_covered_by_the_signature() -> None:
 
 @BOTH
 @pytest.mark.parametrize("member", ["messageHash", "incomingTimestamp", "deliveryInformation", "signature"])
-def test_no_member_can_be_changed_or_taken_away(key: PrivateSigningKey, member: str) -> None:
+def test_no_member_can_be_changed_or_removed(key: PrivateSigningKey, member: str) -> None:
     value = stamped(key)
     assert "signature" in refusal({**value, member: changed(value[member])}, key)
     del value[member]
@@ -110,12 +110,12 @@ def test_the_copy_of_the_delivery_information_cannot_be_changed(key: PrivateSign
     assert "signature" in refusal(value, key)
 
 
-def test_a_postmark_is_of_one_envelope() -> None:
+def test_a_postmark_is_valid_for_one_envelope() -> None:
     other = Dm3Envelope("another", ENVELOPE.metadata)
     assert "messageHash" in refusal(stamped(), envelope=other)
 
 
-def test_a_postmark_is_of_one_delivery_service() -> None:
+def test_a_postmark_is_valid_for_one_delivery_service() -> None:
     for other in (PrivateSigningKey.generate("secp256k1"), ED):
         assert "signature" in refusal(stamped(), other)
 
@@ -152,7 +152,7 @@ def test_arbitrary_bytes_are_refused_and_nothing_else_happens(text: bytes) -> No
         lambda: Postmark("ab", 1, DELIVERY, "\ud800"),
     ],
 )
-def test_what_is_made_by_hand_is_checked_as_well(make: Any) -> None:
+def test_constructed_values_are_checked_too(make: Any) -> None:
     with pytest.raises(TheirError) as caught:
         make()
     assert refused(caught, POSTMARK_INVALID)
@@ -181,7 +181,7 @@ def test_the_references_postmark_is_read_and_checked(build: dict[str, Any]) -> N
 
 @each_build
 @pytest.mark.parametrize("member", ["messageHash", "incommingTimestamp", "signature"])
-def test_no_member_of_the_references_can_be_changed(build: dict[str, Any], member: str) -> None:
+def test_no_member_of_the_references_postmark_can_be_changed(build: dict[str, Any], member: str) -> None:
     value = opened(build)
     with pytest.raises(TheirError) as caught:
         check_postmark(
@@ -193,7 +193,7 @@ def test_no_member_of_the_references_can_be_changed(build: dict[str, Any], membe
 
 
 @each_build
-def test_the_references_postmark_is_of_one_envelope(build: dict[str, Any]) -> None:
+def test_the_references_postmark_is_valid_for_one_envelope(build: dict[str, Any]) -> None:
     with pytest.raises(TheirError) as caught:
         check_postmark(
             read(opened(build)), ENVELOPE, public_signing_key(build["deliveryService"]["keys"]["signingKeyPair"])

@@ -110,7 +110,7 @@ KNOWN_URIS = [(build, known) for build in BUILDS for known in BUILDS[build]["pro
 @pytest.mark.parametrize(
     ("build", "known"), KNOWN_URIS, ids=[f"{build}: {known['name']}" for build, known in KNOWN_URIS]
 )
-def test_uris_the_reference_was_asked_for(build: str, known: dict[str, str]) -> None:
+def test_uris_by_the_reference(build: str, known: dict[str, str]) -> None:
     theirs, ours = OURS[known["name"]]
     assert known["result"].split(":")[0] == theirs
     uri = WHOLE.get(known["name"], known["uri"])
@@ -148,7 +148,7 @@ def test_every_form_of_a_data_uri_is_read(uri: str, value: object) -> None:
     assert profile_of_uri(uri) == value
 
 
-def test_json_that_stands_as_it_is_is_not_decoded_once_more() -> None:
+def test_unencoded_json_is_not_percent_decoded() -> None:
     assert profile_of_uri('data:application/json,{"url":"https://a.example/%7Balice%22"}') == {
         "url": "https://a.example/%7Balice%22"
     }
@@ -183,11 +183,11 @@ def test_json_that_stands_as_it_is_is_not_decoded_once_more() -> None:
         ("data:application/json," + "ü" * (MAX_URI_BYTES - 30), "at most 65536"),
     ],
 )
-def test_what_carries_no_json_is_no_profile_uri(uri: str, why: str) -> None:
+def test_a_uri_without_json_is_not_a_profile_uri(uri: str, why: str) -> None:
     assert why in refused(profile_of_uri, uri)
 
 
-def test_a_uri_may_be_so_long_and_no_longer() -> None:
+def test_the_length_of_a_profile_uri_is_limited() -> None:
     longest = "data:application/json,{}".ljust(MAX_URI_BYTES)
     assert profile_of_uri(longest) == {}
     assert "more than 65536" in refused(profile_of_uri, longest + " ")
@@ -210,7 +210,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=9), JSON, max_size=4))
-def test_what_we_publish_we_read_in_each_of_the_three_forms(value: dict[str, Any]) -> None:
+def test_our_profile_is_read_in_each_of_the_three_forms(value: dict[str, Any]) -> None:
     plain = data_uri(value)
     text = plain.removeprefix("data:application/json,")
     assert profile_of_uri(plain) == value
@@ -224,7 +224,7 @@ SECP256K1 = PrivateSigningKey.generate("secp256k1").public
 ALICES = read_user_profile(BARE)
 
 
-def test_the_wrapper_of_the_reference_is_taken_off() -> None:
+def test_the_wrapper_of_the_reference_is_removed() -> None:
     assert read_user_profile(WRAPPED) == ALICES
     assert read_service_profile({"profile": SERVICE, "signature": "0x"}) == read_service_profile(SERVICE)
 
@@ -247,20 +247,20 @@ def test_a_key_of_secp256k1_is_read_and_written() -> None:
     assert profile.as_json()["publicSigningKey"] == SECP256K1.encode()
 
 
-def test_members_that_nobody_knows_are_kept() -> None:
+def test_unknown_members_are_kept() -> None:
     profile = read_user_profile({**BARE, "mutableProfileExtensionUrl": None})
     assert profile.extra == {"mutableProfileExtensionUrl": None}
     assert profile.as_json() == {**BARE, "mutableProfileExtensionUrl": None}
 
 
-def test_so_many_delivery_services_may_be_named_and_no_more() -> None:
+def test_the_number_of_delivery_services_is_limited() -> None:
     names = [f"{number}.eth" for number in range(MAX_SERVICES)]
     assert read_user_profile({**BARE, "deliveryServices": names}).delivery_services == tuple(names)
     why = refused(read_user_profile, {**BARE, "deliveryServices": [*names, "more.eth"]})
     assert f"{MAX_SERVICES + 1} delivery services; at most {MAX_SERVICES}" in why
 
 
-def test_names_of_delivery_services_are_normalised_and_stay_in_their_order() -> None:
+def test_names_of_delivery_services_are_normalized_in_order() -> None:
     assert UserProfile(ALICES.encryption_key, SECP256K1, ("B.eth", "a.ETH")).delivery_services == ("b.eth", "a.eth")
 
 
@@ -330,7 +330,7 @@ def test_at_least_one_delivery_service_is_named(services: object, why: str) -> N
         "https://[::1]/dm3",
     ],
 )
-def test_a_url_is_kept_as_it_is(url: str) -> None:
+def test_a_url_is_kept_unchanged(url: str) -> None:
     assert ServiceProfile(ALICES.encryption_key, SECP256K1, url).as_json()["url"] == url
 
 
@@ -350,11 +350,11 @@ def test_a_url_is_kept_as_it_is(url: str) -> None:
         "https://ds.example\\@evil.example/",
     ],
 )
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     assert "url is not" in refused(read_service_profile, {**SERVICE, "url": url})
 
 
-def test_a_url_may_be_so_long_and_no_longer() -> None:
+def test_the_length_of_a_url_is_limited() -> None:
     longest = "https://ds.example/".ljust(MAX_URL_CHARACTERS, "a")
     assert read_service_profile({**SERVICE, "url": longest}).url == longest
     assert "url is not" in refused(read_service_profile, {**SERVICE, "url": longest + "a"})
@@ -364,7 +364,7 @@ def test_a_delivery_service_has_a_url() -> None:
     assert "url is missing" in refused(read_service_profile, {**SERVICE, "url": None})
 
 
-def test_members_of_a_service_that_nobody_knows_are_kept() -> None:
+def test_unknown_members_of_a_service_are_kept() -> None:
     assert read_service_profile({**SERVICE, "region": "eu"}).as_json() == {**SERVICE, "region": "eu"}
 
 

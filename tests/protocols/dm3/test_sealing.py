@@ -88,7 +88,9 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("text", "key", "ephemeral", "plain"), KNOWN)
-def test_what_the_reference_sealed_opens(text: str, key: EncryptionKey, ephemeral: EncryptionKey, plain: str) -> None:
+def test_values_sealed_by_the_reference_open(
+    text: str, key: EncryptionKey, ephemeral: EncryptionKey, plain: str
+) -> None:
     assert open_sealed(text, [EVE, key]).decode() == plain
 
 
@@ -100,7 +102,7 @@ def test_with_the_references_keys_we_seal_the_same_bytes(
 
 
 @each_build
-def test_keys_are_derived_of_seeds_as_the_reference_does(build: dict[str, Any]) -> None:
+def test_keys_are_derived_from_seeds_as_by_the_reference(build: dict[str, Any]) -> None:
     exchange = build["primitives"]["keyExchange"]
     for who in "AB":
         assert EncryptionKey.from_seed(base64.b64decode(exchange[f"seed{who}"])) == encryption_key(exchange[who])
@@ -114,7 +116,7 @@ def test_a_private_key_has_one_public_key() -> None:
 
 
 @pytest.mark.parametrize("make", [EncryptionKey.from_private, EncryptionKey.from_seed])
-def test_a_private_key_of_another_length_is_none(make: Any) -> None:
+def test_a_private_key_of_another_length_is_invalid(make: Any) -> None:
     with pytest.raises(ValueError, match="31 bytes, not 32"):
         make(bytes(31))
 
@@ -140,7 +142,7 @@ def test_ephemeral_key_and_nonce_are_fresh_for_each_value() -> None:
 
 
 @given(st.binary(max_size=5000))
-def test_what_is_sealed_opens(plaintext: bytes) -> None:
+def test_a_sealed_value_opens(plaintext: bytes) -> None:
     text = seal(plaintext, BOB.public)
     assert open_sealed(text, [BOB]) == plaintext
     blocks = len(plaintext) // 2048 + 1
@@ -150,7 +152,7 @@ def test_what_is_sealed_opens(plaintext: bytes) -> None:
 @pytest.mark.parametrize(
     "text", [SEALED.replace("0x", "\\u0030x"), SEALED.replace('"ciphertext":', '"ciphertext" : '), f" {SEALED}\n"]
 )
-def test_however_its_json_is_written_a_sealed_value_opens(text: str) -> None:
+def test_a_sealed_value_opens_from_any_json_form(text: str) -> None:
     assert open_sealed(text, [BOB]) == b"hello bob"
 
 
@@ -176,13 +178,13 @@ def test_an_ephemeral_key_of_small_order_is_refused(point: str) -> None:
 
 
 @pytest.mark.parametrize("point", SMALL_ORDER)
-def test_nothing_is_sealed_to_a_key_of_small_order(point: str) -> None:
+def test_a_receiver_key_of_small_order_is_refused(point: str) -> None:
     with pytest.raises(TheirError) as caught:
         seal(b"secret", bytes.fromhex(point))
     assert "small order" in refused(caught, PROFILE_INVALID)
 
 
-def test_nothing_is_sealed_to_a_key_of_another_length() -> None:
+def test_a_receiver_key_of_another_length_is_refused() -> None:
     with pytest.raises(TheirError) as caught:
         seal(b"secret", bytes(33))
     assert "33 bytes" in refused(caught, PROFILE_INVALID)
@@ -215,7 +217,7 @@ def test_hex_of_either_case_is_read() -> None:
 
 @pytest.mark.parametrize("member", ["ciphertext", "ephemPublicKey"])
 @pytest.mark.parametrize("value", ["!", "AAA", "AAAA\n", "AA=A", "AB==", "AAAA=", "AAAA====", "é", "A-_A", None, 5, {}])
-def test_what_is_no_proper_base64_is_refused(member: str, value: object) -> None:
+def test_improper_base64_is_refused(member: str, value: object) -> None:
     assert member in refusal(with_members(**{member: value}))
 
 
@@ -281,7 +283,7 @@ def test_padding_to_another_block_is_refused(build: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", '"x"', "{}", "{", SEALED + "x", SEALED[:-1], "\ud800", "\ufeff{}"])
-def test_what_is_no_json_object_of_this_form_is_refused(text: str) -> None:
+def test_json_of_another_form_is_refused(text: str) -> None:
     refusal(text)
 
 
@@ -291,13 +293,13 @@ def test_a_member_that_occurs_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("member", ["ciphertext", "ephemPublicKey"])
 @pytest.mark.parametrize("at", [0, 17, -1])
-def test_a_changed_bit_is_noticed(member: str, at: int) -> None:
+def test_a_changed_bit_is_detected(member: str, at: int) -> None:
     raw = bytearray(base64.b64decode(json.loads(SEALED)[member]))
     raw[at] ^= 1
     assert "or was changed" in refusal(with_members(**{member: base64.b64encode(raw).decode()}))
 
 
-def test_another_nonce_is_noticed() -> None:
+def test_another_nonce_is_detected() -> None:
     assert "or was changed" in refusal(with_members(nonce="0x" + bytes(12).hex()))
 
 

@@ -16,7 +16,7 @@ def test_keys_are_read_as_they_were_written(algorithm: str) -> None:
     assert keys.signing.public.verify(again.signing.sign(b"text"), b"text")
 
 
-def test_the_newest_encryption_key_is_told_and_the_older_ones_are_kept() -> None:
+def test_the_newest_encryption_key_is_published_and_older_ones_are_kept() -> None:
     first = ServiceKeys.generate()
     second = first.rotated()
     assert second.encryption[1:] == first.encryption
@@ -26,7 +26,7 @@ def test_the_newest_encryption_key_is_told_and_the_older_ones_are_kept() -> None
     assert read_service_profile(profile.as_json()) == profile
 
 
-def test_keys_are_shown_nowhere() -> None:
+def test_no_repr_shows_the_keys() -> None:
     keys = ServiceKeys.generate()
     secret = keys.as_json()
     assert secret["signing"].partition(":")[2] not in repr(keys)

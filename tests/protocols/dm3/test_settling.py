@@ -24,21 +24,21 @@ def settled(*entries: Entry, keep_history: bool = True) -> list[str]:
 # --- copies -----------------------------------------------------------------------------------------------------
 
 
-def test_the_same_message_twice_is_one() -> None:
+def test_a_repeated_message_is_one_entry() -> None:
     assert settled(HELLO, HELLO) == ["hello"]
 
 
-def test_a_proven_copy_takes_the_place_of_one_that_is_not_whichever_came_first() -> None:
+def test_a_proven_copy_replaces_an_unproven_one_in_any_order() -> None:
     unproven = replace(HELLO, unverified="SenderSignatureInvalid")
     assert merge_copies([unproven, HELLO]) == merge_copies([HELLO, unproven]) == {HELLO.message_hash: HELLO}
 
 
-def test_of_two_proven_copies_the_first_stays() -> None:
+def test_the_first_of_two_proven_copies_stays() -> None:
     other = replace(HELLO, metadata=replace(HELLO.metadata, signature="BBBB"))
     assert merge_copies([HELLO, other])[HELLO.message_hash] is HELLO
 
 
-def test_no_copy_brings_back_what_was_removed() -> None:
+def test_a_copy_does_not_restore_a_deleted_message() -> None:
     grave = settle([HELLO, deletion(HELLO)], keep_history=True)[HELLO.message_hash]
     assert merge_copies([grave, HELLO])[HELLO.message_hash] == merge_copies([HELLO, grave])[HELLO.message_hash] == grave
 
@@ -64,7 +64,7 @@ def test_a_delete_request_leaves_a_tombstone_and_stays(keep_history: bool) -> No
     }
 
 
-def test_a_message_that_arrives_after_the_request_to_delete_it_is_deleted_too() -> None:
+def test_a_message_that_arrives_after_its_delete_request_is_deleted() -> None:
     assert settled(deletion(HELLO, -1), HELLO) == ["", "† DELETE_REQUEST"]
 
 
@@ -75,39 +75,39 @@ def test_a_request_may_name_any_hash_of_a_message(which: int) -> None:
         assert settled(HELLO, deletion(written)) == ["† DELETE_REQUEST", ""]
 
 
-def test_the_hash_that_the_reference_writes_into_the_metadata_names_a_message() -> None:
+def test_the_references_hash_in_the_metadata_identifies_a_message() -> None:
     claimed = {"encryptedMessageHash": "0x" + "ab" * 32}
     hello = replace(HELLO, metadata=replace(HELLO.metadata, extra=claimed))
     assert settled(hello, deletion("ab" * 32)) == ["† DELETE_REQUEST", ""]
 
 
-def test_a_hash_that_another_message_claims_means_the_one_that_has_it() -> None:
+def test_a_claimed_hash_identifies_the_message_that_really_has_it() -> None:
     claims = {"encryptedMessageHash": "0x" + HELLO.message_hash}
     liar = stored_message("liar", -1)
     liar = replace(liar, metadata=replace(liar.metadata, extra=claims))
     assert settled(liar, HELLO, deletion(HELLO)) == ["liar", "† DELETE_REQUEST", ""]
 
 
-def test_a_hash_that_many_messages_claim_means_the_first() -> None:
+def test_a_hash_claimed_by_many_messages_identifies_the_first() -> None:
     claims = {"encryptedMessageHash": "0x" + "ab" * 32}
     liars = [stored_message(f"{number}", number) for number in range(3)]
     liars = [replace(liar, metadata=replace(liar.metadata, extra=claims)) for liar in liars]
     assert settled(*liars, deletion("ab" * 32)) == ["† DELETE_REQUEST", "1", "2", ""]
 
 
-def test_nobody_but_its_author_deletes_a_message() -> None:
+def test_only_the_author_can_delete_a_message() -> None:
     assert settled(HELLO, deletion(HELLO, sender=BOB)) == ["hello", ""]
 
 
-def test_an_author_is_the_same_however_the_name_is_written() -> None:
+def test_an_authors_name_is_compared_normalized() -> None:
     assert settled(HELLO, deletion(HELLO, sender="ALICE.eth")) == ["† DELETE_REQUEST", ""]
 
 
-def test_whose_request_is_not_proven_deletes_nothing() -> None:
+def test_an_unproven_request_deletes_nothing() -> None:
     assert settled(HELLO, deletion(HELLO, unverified=True)) == ["hello", ""]
 
 
-def test_what_is_not_proven_to_be_the_authors_is_deleted_as_well() -> None:
+def test_a_proven_request_deletes_unproven_messages_too() -> None:
     assert settled(stored_message("hello", unverified=True), deletion(stored_message("hello"))) == [
         "† DELETE_REQUEST",
         "",
@@ -120,39 +120,39 @@ def test_a_request_cannot_be_taken_back(unverified: bool) -> None:
     assert "† DELETE_REQUEST" not in settled(request, deletion(request, 2))
 
 
-def test_a_request_for_what_is_not_there_does_nothing() -> None:
+def test_a_request_for_a_missing_message_does_nothing() -> None:
     assert settled(HELLO, deletion("ab" * 32)) == ["hello", ""]
 
 
 # --- EDIT ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_edit_leaves_older_versions_where_history_is_kept() -> None:
+def test_an_edit_keeps_older_versions_if_history_is_kept() -> None:
     assert settled(HELLO, HELLO_AGAIN, HELLO_AT_LAST) == ["hello", "hello again", "hello at last"]
 
 
-def test_an_edit_takes_the_place_of_older_versions_where_it_is_not() -> None:
+def test_an_edit_replaces_older_versions_if_history_is_off() -> None:
     assert settled(HELLO, HELLO_AGAIN, keep_history=False) == ["† EDIT", "hello again"]
     assert settled(HELLO, HELLO_AGAIN, HELLO_AT_LAST, keep_history=False) == ["† EDIT", "† EDIT", "hello at last"]
 
 
-def test_an_edit_of_an_edit_takes_the_place_of_both() -> None:
+def test_an_edit_of_an_edit_replaces_both() -> None:
     last = edit(HELLO_AGAIN, "hello at last", 2)
     assert settled(HELLO, HELLO_AGAIN, last, keep_history=False) == ["† EDIT", "† EDIT", "hello at last"]
 
 
 @pytest.mark.parametrize("further", [{"sender": BOB}, {"unverified": True}])
-def test_nobody_but_its_author_edits_a_message(further: dict[str, Any]) -> None:
+def test_only_the_author_can_edit_a_message(further: dict[str, Any]) -> None:
     assert settled(HELLO, edit(HELLO, "bye", **further), keep_history=False) == ["hello", "bye"]
 
 
-def test_an_edit_takes_no_request_away() -> None:
+def test_an_edit_does_not_replace_a_request() -> None:
     request = deletion(HELLO, 1)
     assert settled(HELLO, request, edit(request, "bye", 2), keep_history=False) == ["† DELETE_REQUEST", "", "bye"]
 
 
 @BOTH
-def test_who_deletes_a_message_deletes_all_its_versions(keep_history: bool) -> None:
+def test_deleting_a_message_deletes_all_its_versions(keep_history: bool) -> None:
     last = edit(HELLO_AGAIN, "hello at last", 2)
     after = settled(HELLO, HELLO_AGAIN, last, deletion(HELLO), keep_history=keep_history)
     assert after == ["† DELETE_REQUEST"] * 3 + [""]
@@ -164,11 +164,11 @@ def test_a_version_that_arrives_late_is_deleted_with_the_message(keep_history: b
     assert settled(*before.values(), HELLO_AGAIN, keep_history=keep_history)[:2] == ["† DELETE_REQUEST"] * 2
 
 
-def test_who_deletes_a_version_leaves_those_before_it() -> None:
+def test_deleting_a_version_keeps_earlier_ones() -> None:
     assert settled(HELLO, HELLO_AGAIN, deletion(HELLO_AGAIN)) == ["hello", "† DELETE_REQUEST", ""]
 
 
-def test_a_version_that_was_replaced_still_leads_to_those_after_it() -> None:
+def test_a_replaced_version_still_leads_to_later_ones() -> None:
     last = edit(HELLO_AGAIN, "hello at last", 2)
     before = settle([HELLO, HELLO_AGAIN, last], keep_history=False)
     assert settled(*before.values(), deletion(HELLO), keep_history=False) == ["† DELETE_REQUEST"] * 3 + [""]
@@ -177,7 +177,7 @@ def test_a_version_that_was_replaced_still_leads_to_those_after_it() -> None:
 # --- what has to be read -------------------------------------------------------------------------------------------
 
 
-def test_what_is_asked_for_is_what_proven_requests_name_and_is_not_there() -> None:
+def test_missing_messages_are_those_named_by_proven_requests() -> None:
     request = deletion("0x" + "AB" * 32)
     grave = settle([HELLO, HELLO_AGAIN, HELLO_AT_LAST], keep_history=False)[HELLO_AGAIN.message_hash]
     entries = [HELLO_AT_LAST, request, grave, deletion("cd" * 32, unverified=True)]
@@ -186,7 +186,7 @@ def test_what_is_asked_for_is_what_proven_requests_name_and_is_not_there() -> No
     assert removals_requested([HELLO]) == set()
 
 
-def test_what_is_asked_for_is_by_the_same_author() -> None:
+def test_missing_messages_are_by_the_same_author() -> None:
     assert names_of(HELLO) == {(ALICE, reference) for reference in HELLO.hashes()}
     of_bob = stored_message("hello", sender=BOB)
     assert removals_requested([of_bob, deletion(of_bob)]) == {(ALICE, of_bob.message_hash)}
@@ -214,7 +214,7 @@ def conversations(draw: st.DrawFn) -> list[StoredEnvelope]:
 
 @BOTH
 @given(data=st.data(), entries=conversations())
-def test_it_makes_no_difference_in_which_order_entries_come_and_whether_they_are_settled_at_once(
+def test_the_result_does_not_depend_on_order_or_batches(
     keep_history: bool, data: st.DataObject, entries: list[StoredEnvelope]
 ) -> None:
     at_once = settled(*entries, keep_history=keep_history)

@@ -30,7 +30,7 @@ def test_a_container_is_sealed_by_chacha20_poly1305_with_its_key_as_associated_d
     assert StorageKey(SECRET).open(sealed, KEY) == text
 
 
-def test_a_container_cannot_be_put_in_the_place_of_another() -> None:
+def test_a_container_cannot_replace_another() -> None:
     sealed = StorageKey(SECRET).seal(b"text", KEY, NONCE)
     with pytest.raises(ContainerError, match=OTHER):
         StorageKey(SECRET).open(sealed, OTHER)
@@ -43,7 +43,7 @@ def test_another_storage_key_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 11, 12, 16, -1])
-def test_a_changed_byte_is_noticed(at: int) -> None:
+def test_a_changed_byte_is_detected(at: int) -> None:
     sealed = bytearray(StorageKey(SECRET).seal(b"text", KEY, NONCE))
     sealed[at] ^= 1
     with pytest.raises(ContainerError):
@@ -74,11 +74,11 @@ def test_a_nonce_has_twelve_bytes() -> None:
         StorageKey(SECRET).seal(b"", KEY, bytes(11))
 
 
-def test_a_storage_key_can_be_handed_to_a_process() -> None:
+def test_a_storage_key_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(StorageKey(SECRET))) == StorageKey(SECRET)
 
 
-def test_the_key_is_derived_of_a_signature_that_is_always_the_same() -> None:
+def test_the_key_is_derived_from_a_deterministic_signature() -> None:
     """HKDF-SHA256 (RFC 5869), worked out by hand: extract with no salt, one round of expand."""
     for key in (PrivateSigningKey.generate(), PrivateSigningKey.generate("ed25519"), PrivateKey.generate("rsa")):
         signature = key.sign(KEY_TEXT)
@@ -89,7 +89,7 @@ def test_the_key_is_derived_of_a_signature_that_is_always_the_same() -> None:
         )
 
 
-def test_what_is_signed_for_the_key_is_nothing_that_is_signed_for_others() -> None:
+def test_the_text_signed_for_the_key_is_signed_for_nothing_else() -> None:
     """Messages are JSON objects, challenges are JSON Web Tokens, roots are made of names."""
     text = KEY_TEXT.decode()
     assert not text.startswith("{")

@@ -52,7 +52,7 @@ def reread(entry: Entry) -> Entry:
 
 
 @each_build
-def test_what_was_sealed_is_stored_opened_and_the_metadata_unchanged(build: dict[str, Any]) -> None:
+def test_the_message_is_stored_opened_with_unchanged_metadata(build: dict[str, Any]) -> None:
     members = json.loads(stored(build).encode())
     assert members["message"] == build["message"]["message"]
     assert members["metadata"] == build["envelope"]["encryptedEnvelop"]["metadata"]
@@ -73,7 +73,7 @@ def test_every_signature_can_be_checked_again(build: dict[str, Any]) -> None:
 
 
 @each_build
-def test_others_may_refer_to_it_by_the_hash_of_the_text_and_by_those_of_the_reference(build: dict[str, Any]) -> None:
+def test_a_message_is_referred_to_by_the_specifications_or_the_references_hash(build: dict[str, Any]) -> None:
     entry = stored(build)
     envelope = read_envelope(build["envelope"]["encryptedEnvelop"])
     hashes = [message_hash(envelope), build["message"]["sha256OfStringifiedMessage"][2:]]
@@ -85,16 +85,16 @@ def test_others_may_refer_to_it_by_the_hash_of_the_text_and_by_those_of_the_refe
     "entry",
     [stored_message("hello"), stored_message("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE],
 )
-def test_what_is_stored_is_read_again(entry: Entry) -> None:
+def test_a_stored_message_is_read_back(entry: Entry) -> None:
     assert reread(entry) == entry
 
 
-def test_that_its_sender_could_not_be_proven_stays_with_the_message() -> None:
+def test_the_mark_of_an_unproven_sender_is_stored() -> None:
     assert stored_message("hello").unverified == ""
     assert stored_message("hello", unverified=True).unverified == "SenderSignatureInvalid"
 
 
-def test_messages_stand_by_time_and_of_one_moment_by_hash() -> None:
+def test_messages_are_ordered_by_time_and_then_by_hash() -> None:
     early, late = stored_message("hello", 1), stored_message("hello", 2)
     one, two = replace(early, message_hash="0" * 64), replace(early, message_hash="1" * 64)
     assert sorted([late, two, one], key=place) == [one, two, late]
@@ -111,11 +111,11 @@ def test_messages_stand_by_time_and_of_one_moment_by_hash() -> None:
         (ALICE, "alias.bob.eth", ALICE),
     ],
 )
-def test_a_conversation_is_with_who_is_not_the_owner(sender: str, to: str, partner: str) -> None:
+def test_a_conversation_is_named_after_the_other_party(sender: str, to: str, partner: str) -> None:
     assert conversation_partner(stored_message("hello", sender=sender, to=to), "Bob.eth") == partner
 
 
-def test_who_has_no_name_has_no_conversation() -> None:
+def test_a_sender_without_a_valid_name_has_no_conversation() -> None:
     with pytest.raises(TheirError) as caught:
         conversation_partner(stored_message("hello", sender="a..b"), BOB)
     refused(caught, NAME_INVALID)
@@ -142,7 +142,7 @@ def test_no_member_of_a_tombstone_may_be_missing_or_of_another_type(member: str)
 
 
 @pytest.mark.parametrize("member", ["id", "at", "from", "receipt", "envelope"])
-def test_no_member_of_what_is_kept_as_it_came_may_be_missing_or_of_another_type(member: str) -> None:
+def test_no_member_of_an_unopened_entry_may_be_missing_or_of_another_type(member: str) -> None:
     members = RECEIVED.as_json()["received"]
     assert isinstance(members, dict)
     for changed_members in ({k: v for k, v in members.items() if k != member}, {**members, member: ["?"]}):
@@ -151,7 +151,7 @@ def test_no_member_of_what_is_kept_as_it_came_may_be_missing_or_of_another_type(
         refused(caught, ENVELOPE_INVALID)
 
 
-def test_what_is_kept_as_it_came_is_one_message_by_its_id_and_in_its_conversation_unless_it_was_set_aside() -> None:
+def test_an_unopened_entry_is_identified_by_its_id_in_its_conversation_or_set_aside() -> None:
     assert RECEIVED.message_hash == ASIDE.message_hash != replace(RECEIVED, id="other").message_hash
     assert conversation_partner(RECEIVED, BOB) == "sender.example"
     assert conversation_partner(ASIDE, BOB) == SET_ASIDE
@@ -159,13 +159,13 @@ def test_what_is_kept_as_it_came_is_one_message_by_its_id_and_in_its_conversatio
         normalize(SET_ASIDE)
 
 
-def test_nobody_has_what_is_kept_as_it_came_removed() -> None:
+def test_no_request_deletes_an_unopened_entry() -> None:
     request = deletion(RECEIVED.message_hash, sender="sender.example")
     settled = settle([RECEIVED, request], keep_history=True)
     assert settled[RECEIVED.message_hash] == RECEIVED
 
 
-def test_a_tombstone_tells_nothing_of_what_was_written() -> None:
+def test_a_tombstone_reveals_nothing_of_the_text() -> None:
     assert TOMBSTONE.as_json()["tombstone"].keys() == {  # type: ignore[union-attr]
         "messageHash", "timestamp", "from", "hashes", "edited", "cause", "removedBy",
     }  # fmt: skip

@@ -26,7 +26,7 @@ NAMES = st.lists(LABEL, min_size=2, max_size=5).map(".".join)
         (WALLET.upper(), WALLET),
     ],
 )
-def test_a_block_has_one_spelling_as_names_have(text: str, block: str) -> None:
+def test_a_block_is_normalized(text: str, block: str) -> None:
     assert read_block(text) == block
     assert read_block(block) == block
 
@@ -39,14 +39,14 @@ def test_a_block_has_one_spelling_as_names_have(text: str, block: str) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_block_is_refused(text: str) -> None:
+def test_an_invalid_block_is_refused(text: str) -> None:
     with pytest.raises(TheirError) as caught:
         read_block(text)
     assert caught.value.reason is WRONG_SHAPE
 
 
 @given(st.text(max_size=MAX_NAME))
-def test_whatever_is_written_is_a_block_in_one_spelling_or_none(text: str) -> None:
+def test_any_text_is_a_normalized_block_or_refused(text: str) -> None:
     try:
         block = read_block(text)
     except TheirError:
@@ -70,13 +70,13 @@ def test_whatever_is_written_is_a_block_in_one_spelling_or_none(text: str) -> No
         (WALLET, "*.com", False),
     ],
 )
-def test_a_block_holds_a_domain_and_with_a_star_all_below_it(sender: str, block: str, blocked: bool) -> None:
+def test_a_block_matches_a_domain_and_with_a_star_all_below_it(sender: str, block: str, blocked: bool) -> None:
     assert is_blocked(sender, {block}) is blocked
     assert not is_blocked(sender, frozenset())
 
 
 @given(NAMES, st.lists(LABEL, max_size=3))
-def test_a_branch_holds_itself_and_every_name_below_and_a_domain_itself_alone(domain: str, below: list[str]) -> None:
+def test_a_branch_matches_every_name_below_and_a_domain_only_itself(domain: str, below: list[str]) -> None:
     name = ".".join([*below, domain])
     assert is_blocked(name, {f"*.{domain}"})
     assert is_blocked(name, {domain}) is (name == domain)

@@ -129,7 +129,7 @@ def test_an_empty_header_member_is_a_shape_error(member: str) -> None:
 
 
 @pytest.mark.parametrize("member", ["from", "FROM", "From "])
-def test_member_names_are_compared_as_they_stand(member: str) -> None:
+def test_member_names_are_case_sensitive(member: str) -> None:
     assert wrong_shape(envelope({"From": ABSENT, member: "any-sender.com"})) == "Header.From is missing"
 
 
@@ -141,7 +141,7 @@ def test_a_refusal_never_repeats_what_the_sender_wrote() -> None:
 # --- the dialects ------------------------------------------------------------------------------------------------
 
 
-def test_the_version_is_looked_at_before_any_other_member() -> None:
+def test_the_version_is_checked_before_any_other_member() -> None:
     value: JsonValue = {"🤝": "nlweb.org/MSG:2.0", "Header": {}}
     assert refusal(value).reason is UNSUPPORTED_VERSION
     value = {"Header": {"Schema": "nlweb.org/MSG:2.0", "From": 1}}
@@ -152,7 +152,7 @@ def test_a_minor_version_is_accepted() -> None:
     assert read_envelope(envelope(**{"🤝": "nlweb.org/MSG:1.7"})).dialect is NLWEB
 
 
-def test_without_any_code_it_is_nlweb() -> None:
+def test_without_a_schema_code_the_dialect_is_nlweb() -> None:
     assert read_envelope(envelope(**{"🤝": ABSENT})).dialect is NLWEB
 
 
@@ -185,7 +185,7 @@ def test_pollyweb_requires_a_selector() -> None:
 
 
 @pytest.mark.parametrize("selector", ["../x", "a" * 300, "", "pk1.", "a_b", "pk1._domainkey.evil.example"])
-def test_a_selector_leads_nowhere_else(selector: str) -> None:
+def test_a_selector_cannot_leave_its_branch(selector: str) -> None:
     assert wrong_shape(envelope({"DKIM": selector})) == "Header.DKIM is not a DKIM selector"
     header = {"Schema": "pollyweb.org/MSG:1.0", "Selector": selector}
     assert wrong_shape(envelope(header, **{"🤝": ABSENT})) == "Header.Selector is not a DKIM selector"
@@ -205,7 +205,7 @@ def test_the_other_dialects_selector_is_any_header_member() -> None:
     [{}, {"DKIM": ABSENT}, {"Schema": "pollyweb.org/MSG:1.0", "DKIM": ABSENT}],
     ids=["nlweb with a selector", "nlweb", "pollyweb"],
 )
-def test_a_wallets_key_is_never_asked_of_dns(header: dict[str, object]) -> None:
+def test_a_wallets_key_is_never_looked_up_in_dns(header: dict[str, object]) -> None:
     read = read_envelope(envelope({"From": WALLET.upper(), **header}, **{"🤝": ABSENT}))
     assert read.sender == WALLET
     assert read.from_wallet
@@ -221,7 +221,7 @@ def test_a_subject_is_printable_characters(subject: str) -> None:
 
 
 @pytest.mark.parametrize("character", ["x", "🤝"])
-def test_a_subject_may_have_so_many_characters_and_no_more(character: str) -> None:
+def test_the_length_of_a_subject_is_limited(character: str) -> None:
     longest = character * MAX_SUBJECT
     assert read_envelope(envelope({"Subject": longest})).subject == longest
     too_long = wrong_shape(envelope({"Subject": longest + character}))
@@ -235,7 +235,7 @@ def test_a_subject_may_have_so_many_characters_and_no_more(character: str) -> No
         *(f"Hello{control}@Host" for control in "\0\t\n\r\x1b\x7f\x80\x85\x9b\xa0\u200b\u2028\u202e\ufeff\ue000"),
     ],
 )
-def test_control_and_invisible_characters_are_no_part_of_a_subject(subject: str) -> None:
+def test_control_and_invisible_characters_are_refused_in_a_subject(subject: str) -> None:
     assert wrong_shape(envelope({"Subject": subject})) == "Header.Subject is not 1 to 256 printable characters"
 
 
@@ -290,12 +290,12 @@ def test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits() -> None:
         "AAA\u212a",
     ],
 )
-def test_what_is_no_standard_base64_on_one_line(text: str) -> None:
+def test_other_base64_than_standard_on_one_line(text: str) -> None:
     assert wrong_shape(envelope(Signature=text)) == "Signature is not standard base64 on one line"
 
 
 @given(st.text("AQgw+/-_=\n", max_size=12))
-def test_a_signature_has_one_text(text: str) -> None:
+def test_a_signature_has_one_encoding(text: str) -> None:
     try:
         signature = read_envelope(envelope(Signature=text)).signature
     except TheirError:
@@ -318,7 +318,7 @@ def test_the_signed_text_is_rfc_8785_of_body_and_header() -> None:
     )
 
 
-def test_members_are_signed_as_received_not_as_understood() -> None:
+def test_members_are_signed_as_received() -> None:
     header = {"From": "Any-Sender.COM", "To": "ANY-receiver.com.", "Timestamp": "2018-12-10T13:45:00+00:00"}
     assert signed(envelope(header)) == {"Body": {"Hello": "World"}, "Header": {**HEADER, **header}}
 
@@ -328,7 +328,7 @@ def test_an_absent_body_stays_absent() -> None:
 
 
 @pytest.mark.parametrize("body", [None, {}, [], "", 0, False])
-def test_an_empty_body_is_none_the_less_signed(body: JsonValue) -> None:
+def test_an_empty_body_is_signed(body: JsonValue) -> None:
     value = envelope(Body=body)
     assert signed(value) == {"Body": body, "Header": HEADER}
     assert read_envelope(value).signed_text != read_envelope(envelope(Body=ABSENT)).signed_text
@@ -344,13 +344,13 @@ def test_unknown_members_beside_the_header_are_ignored_and_not_signed(value: Jso
     assert read_envelope(envelope(Unknown=value)) == read_envelope(envelope())
 
 
-def test_nothing_but_the_choice_of_parser_hangs_on_the_handshake() -> None:
+def test_the_handshake_only_selects_the_dialect() -> None:
     """It is outside the signed text: with another code of the same authority, nothing changes."""
     for code in (ABSENT, "nlweb.org/MSG", "nlweb.org/MSG:1.9"):
         assert read_envelope(envelope(**{"🤝": code})) == read_envelope(envelope())
 
 
-def test_the_order_of_members_and_white_space_are_no_part_of_the_signed_text() -> None:
+def test_member_order_and_white_space_do_not_affect_the_signed_text() -> None:
     value = envelope({"Z": 1, "A": {"b": 1, "a": 2}})
     turned = json.dumps(_reversed(value), indent=3)
     assert read_envelope(parse(turned.encode(), max_bytes=1 << 20)).signed_text == read_envelope(value).signed_text
@@ -408,7 +408,7 @@ def test_a_hash_of_another_length_case_or_value_is_a_mismatch(claimed: str) -> N
     ("is_ours", "to"),
     [(lambda name: name == "any-receiver.com", name) for name in ("ANY-Receiver.com", "any-receiver.com.")],
 )
-def test_a_message_for_us_is_taken_however_our_name_is_written(is_ours: Callable[[str], bool], to: str) -> None:
+def test_a_message_for_us_is_accepted_in_any_spelling_of_our_name(is_ours: Callable[[str], bool], to: str) -> None:
     check_receiver(read_envelope(envelope({"To": to})), is_ours)
 
 

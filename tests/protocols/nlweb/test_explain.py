@@ -106,7 +106,7 @@ def test_a_good_message_passes_every_check_in_order() -> None:
     assert (explanation.verdict, explanation.reason) == ("accepted", None)
 
 
-def test_every_check_tells_what_it_saw_what_it_expected_and_the_section() -> None:
+def test_every_check_has_what_it_found_what_it_expected_and_the_section() -> None:
     for check in explained(GOOD).checks:
         assert check.saw, check.name
         assert check.expected, check.name
@@ -116,7 +116,7 @@ def test_every_check_tells_what_it_saw_what_it_expected_and_the_section() -> Non
     assert KEY.public.fingerprint in check_of(explained(GOOD), "key").saw
 
 
-def test_the_key_is_looked_for_where_the_dialect_says() -> None:
+def test_the_key_is_looked_up_at_the_dialects_name() -> None:
     looked_up: list[str] = []
 
     def find_key(name: str) -> tuple[PublicKey, str]:
@@ -137,14 +137,14 @@ def test_the_key_is_looked_for_where_the_dialect_says() -> None:
     ]
 
 
-def test_no_dns_stands_behind_a_wallets_key() -> None:
+def test_a_wallets_key_has_no_dns_check() -> None:
     explanation = explained(sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY))
     assert explanation.verdict == "accepted"
     assert "dnssec" not in names(explanation)
 
 
 @pytest.mark.parametrize("ours", [(), ("any-receiver.com",), ("ANY-receiver.com",)])
-def test_any_receiver_is_taken_for_ours_where_none_is_given(ours: Sequence[str]) -> None:
+def test_without_a_given_receiver_any_is_accepted(ours: Sequence[str]) -> None:
     assert check_of(explained(GOOD, ours=ours), "receiver").ok
 
 
@@ -171,7 +171,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("envelope", "name", "reason"), FAULTS)
-def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
+def test_one_fault_fails_one_check_and_the_others_still_run(
     envelope: dict[str, JsonValue], name: str, reason: Reason
 ) -> None:
     explanation = explained(envelope)
@@ -192,7 +192,7 @@ def test_one_fault_fails_one_check_and_all_that_can_be_checked_is(
     assert set(ALL) - set(names(explanation)) == hanging.get(name, set()) - {name}
 
 
-def test_the_verdict_is_that_of_the_first_fault() -> None:
+def test_the_verdict_is_that_of_the_first_failed_check() -> None:
     envelope = {**with_header(To="any-other.com", Timestamp="2018-12-10T13:45:00Z"), "Hash": "0" * 64}
     explanation = explained(envelope, raising(TheirError(KEY_NOT_FOUND, "none")))
     assert failed(explanation) == {
@@ -213,7 +213,7 @@ def test_the_verdict_is_that_of_the_first_fault() -> None:
         (b'{"Header":7}', ["json", "frame"], WRONG_SHAPE),
     ],
 )
-def test_where_nothing_can_be_read_nothing_more_is_checked(data: bytes, names_told: list[str], reason: Reason) -> None:
+def test_an_unreadable_envelope_ends_the_checks(data: bytes, names_told: list[str], reason: Reason) -> None:
     explanation = explained(data)
     assert names(explanation) == names_told
     assert explanation.reason is reason
@@ -238,7 +238,7 @@ def test_a_message_too_large_is_not_read() -> None:
         (TheirError(KEY_UNUSABLE, "1024 bits"), "key", "discarded"),
     ],
 )
-def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
+def test_a_missing_key_has_its_cause_and_skips_the_signature(
     error: TheirError | NotNowError, name: str, verdict: str
 ) -> None:
     explanation = explained(GOOD, raising(error))
@@ -249,7 +249,7 @@ def test_a_key_that_was_not_found_says_why_and_nothing_is_verified_with_it(
 
 
 @pytest.mark.parametrize("error", [TheirError(WALLET_UNKNOWN), NotNowError(KEY_LOOKUP_FAILED, "the directory is away")])
-def test_a_wallets_key_is_no_matter_of_dnssec_even_where_it_is_missing(error: TheirError | NotNowError) -> None:
+def test_a_missing_wallet_key_has_no_dnssec_check(error: TheirError | NotNowError) -> None:
     envelope = sign(Draft(WALLET, OURS[0], "X", UUID, NOW_MS), KEY)
     explanation = explained(envelope, raising(error))
     assert failed(explanation) == {"key": error.reason}
@@ -287,7 +287,7 @@ def test_null_is_shown_as_null_and_absent_as_absent() -> None:
     assert "🤝 absent" in check_of(explained(without(GOOD, "🤝")), "schema").saw
 
 
-def test_what_is_long_is_shown_in_part() -> None:
+def test_long_values_are_shortened() -> None:
     saw = check_of(explained({**GOOD, "Hash": "x" * 100_000}), "hash").saw
     assert saw.startswith('"xxx')
     assert "100002 characters" in saw
@@ -297,7 +297,7 @@ def test_what_is_long_is_shown_in_part() -> None:
 @pytest.mark.parametrize(
     "control", ["\x1b[2J", "\x9b2J", "\x07", "\u202e", "\u2028", "\x7f", "\x85", "\ufffe", "\U000e0001"]
 )
-def test_nothing_shown_can_move_a_terminal(control: str) -> None:
+def test_shown_values_have_no_control_characters(control: str) -> None:
     """It is shown to people: what is not printable is escaped."""
     for explanation in (explained(with_header(Subject=f"a{control}b")), explained({**GOOD, "Hash": control})):
         assert all(check.saw.isprintable() for check in explanation.checks)
@@ -378,12 +378,12 @@ def mutated(header: dict[str, JsonValue], top: dict[str, JsonValue], gone: set[s
 )
 @example(json.dumps(GOOD).encode(), found)
 @example(json.dumps(without(GOOD, "Body")).encode(), found)
-def test_the_verdict_is_that_of_the_flow(data: bytes, find_key: FindKey) -> None:
+def test_the_verdict_is_that_of_inbox_and_worker(data: bytes, find_key: FindKey) -> None:
     explanation = explained(data, find_key)
     assert explanation.reason is flow(data, find_key)
     assert json.loads(json.dumps(explanation.as_json())) == explanation.as_json()
 
 
 @given(st.binary(max_size=60) | st.recursive(ODD, st.lists, max_leaves=4).map(lambda value: json.dumps(value).encode()))
-def test_any_bytes_are_explained_as_the_flow_judges_them(data: bytes) -> None:
+def test_any_bytes_have_the_verdict_of_inbox_and_worker(data: bytes) -> None:
     assert explained(data).reason is flow(data, found)

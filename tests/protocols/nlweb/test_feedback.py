@@ -29,11 +29,11 @@ HOUR_MS = 3_600_000
 # --- who is notified -----------------------------------------------------------------------------------------------
 
 
-def test_a_domain_is_told_of_its_discarded_message() -> None:
+def test_a_domain_gets_feedback_about_its_discarded_message() -> None:
     assert is_due("AnyMethod", "any-sender.com")
 
 
-def test_nobody_is_ever_told_about_a_feedback() -> None:
+def test_there_is_no_feedback_about_feedback() -> None:
     assert not is_due("Feedback@Buffer", "any-buffer.com")
 
 
@@ -44,7 +44,7 @@ def test_a_wallet_has_no_manifest_that_names_a_buffer() -> None:
 # --- what is said ------------------------------------------------------------------------------------------------
 
 
-def test_one_discard_is_told_in_these_words() -> None:
+def test_the_text_of_feedback_about_one_discard() -> None:
     assert body_of("any-sender.com", UUID, SIGNATURE_INVALID) == {
         "Sender": "any-sender.com",
         "Correlation": UUID,
@@ -61,7 +61,7 @@ def test_every_discard_has_its_sentence_and_its_code(reason: Reason) -> None:
     assert json.loads(json.dumps(body)) == body
 
 
-def test_what_is_beyond_an_hours_limit_is_counted_into_one_summary() -> None:
+def test_discards_beyond_the_hourly_limit_are_summarized() -> None:
     summary = summary_of("any-sender.com", 0, HOUR_MS, {"SignatureInvalid": 3, "KeyNotFound": 39})
     assert summary == {
         "Sender": "any-sender.com",
@@ -74,7 +74,7 @@ def test_what_is_beyond_an_hours_limit_is_counted_into_one_summary() -> None:
     assert read_timestamp(str(summary["Until"])) == HOUR_MS
 
 
-def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_counted() -> None:
+def test_the_summary_does_not_depend_on_the_order_of_discards() -> None:
     one = summary_of("any-sender.com", 0, HOUR_MS, {"A": 1, "B": 2})
     other = summary_of("any-sender.com", 0, HOUR_MS, {"B": 2, "A": 1})
     assert json.dumps(one) == json.dumps(other)
@@ -83,13 +83,13 @@ def test_the_same_discards_make_the_same_summary_in_whatever_order_they_were_cou
 # --- what is taken -----------------------------------------------------------------------------------------------
 
 
-def test_what_we_say_as_receiver_we_understand_as_buffer() -> None:
+def test_feedback_that_we_send_is_read_as_a_buffer() -> None:
     body = body_of("any-sender.com", UUID, KEY_REVOKED)
     assert read_feedback(body) == ReceivedFeedback("any-sender.com", UUID, "KeyRevoked", KEY_REVOKED.sentence)
 
 
 @given(st.text(max_size=500), st.integers(0, 80))
-def test_a_strangers_text_is_shown_as_far_as_it_is_plain(text: str, most: int) -> None:
+def test_text_of_strangers_is_shown_without_control_characters(text: str, most: int) -> None:
     line = line_of(text, most)
     assert line.isprintable()
     assert len(line) <= most
@@ -98,7 +98,7 @@ def test_a_strangers_text_is_shown_as_far_as_it_is_plain(text: str, most: int) -
 
 
 @pytest.mark.parametrize("value", [None, 1, True, [], ["x"], {}, {"a": "x"}])
-def test_what_is_no_text_says_nothing(value: JsonValue) -> None:
+def test_values_that_are_not_text_are_ignored(value: JsonValue) -> None:
     assert line_of(value, 9) == ""
     assert read_refusal(value) == ("", "")
 
@@ -111,7 +111,7 @@ def test_what_is_no_text_says_nothing(value: JsonValue) -> None:
         ({"type": "about:blank"}, ("", "")),
     ],
 )
-def test_a_refusal_says_its_code_and_its_sentence(problem: JsonValue, code_and_text: tuple[str, str]) -> None:
+def test_a_refusal_has_its_code_and_sentence(problem: JsonValue, code_and_text: tuple[str, str]) -> None:
     assert read_refusal(problem) == code_and_text
 
 
@@ -125,7 +125,7 @@ def test_a_feedback_is_filed_under_lower_case_names() -> None:
     )
 
 
-def test_further_members_of_a_feedback_are_no_concern() -> None:
+def test_unknown_members_of_feedback_are_ignored() -> None:
     body: JsonValue = {"Sender": "any-sender.com", "Correlation": UUID, "Note": 1, "Count": 2}
     assert read_feedback(body) == ReceivedFeedback("any-sender.com", UUID)
 
@@ -160,7 +160,7 @@ def test_further_members_of_a_feedback_are_no_concern() -> None:
         {"Sender": "any-sender.com", "Correlation": "../" + UUID[3:]},
     ],
 )
-def test_a_feedback_that_cannot_be_filed_is_a_shape_error(body: JsonValue) -> None:
+def test_feedback_that_cannot_be_filed_is_a_shape_error(body: JsonValue) -> None:
     with pytest.raises(TheirError) as caught:
         read_feedback(body)
     assert caught.value.reason is WRONG_SHAPE

@@ -54,7 +54,7 @@ def refusal(*records: bytes, rules: KeyRules = KeyRules()) -> TheirError:  # noq
 
 
 @pytest.mark.parametrize("record", [RFC_6376_APPENDIX_C, RFC_8463_RSA], ids=["RFC 6376", "RFC 8463"])
-def test_the_rsa_keys_of_the_rfcs_have_1024_bits_and_are_taken_by_rule_only(record: bytes) -> None:
+def test_the_rsa_keys_of_the_rfcs_have_1024_bits_and_need_a_setting(record: bytes) -> None:
     key = parse_key_record([record], KeyRules(allow_rsa_1024=True))
     assert (key.algorithm, key.bits) == ("rsa", 1024)
     assert key.spki() == b64decode(record.partition(b"p=")[2])
@@ -123,7 +123,7 @@ def test_ed25519_may_be_raw_or_a_subject_public_key_info() -> None:
         b"x" * 60_000,
     ],
 )
-def test_txt_records_that_are_no_key_records_are_passed_over(other: bytes) -> None:
+def test_other_txt_records_are_ignored(other: bytes) -> None:
     assert parse_key_record([other, b"v=DKIM1; p=" + P_RSA]) == RSA
     assert parse_key_record([b"v=DKIM1; p=" + P_RSA, other]) == RSA
     assert refusal(other).reason is KEY_NOT_FOUND
@@ -132,7 +132,7 @@ def test_txt_records_that_are_no_key_records_are_passed_over(other: bytes) -> No
 # --- forms that are refused ----------------------------------------------------------------------------------
 
 
-def test_no_record_is_no_key() -> None:
+def test_an_empty_record_set_has_no_key() -> None:
     assert refusal().reason is KEY_NOT_FOUND
 
 
@@ -177,13 +177,13 @@ def test_an_empty_p_is_a_revoked_key(record: bytes) -> None:
         (b"p=" + b"A" * 64_000, f"at most {MAX_RECORD_BYTES}"),
     ],
 )
-def test_a_malformed_record_is_refused_with_what_is_wrong(record: bytes, sentence: str) -> None:
+def test_a_malformed_record_is_refused_with_its_cause(record: bytes, sentence: str) -> None:
     error = refusal(record)
     assert error.reason is KEY_RECORD_INVALID
     assert sentence in error.detail
 
 
-def test_a_record_may_be_so_long_and_no_longer() -> None:
+def test_the_length_of_a_record_is_limited() -> None:
     longest = (b"p=" + P_RSA + b"; n=").ljust(MAX_RECORD_BYTES, b"x")
     assert parse_key_record([longest]) == RSA
     assert f"{MAX_RECORD_BYTES + 1} bytes; at most" in refusal(longest + b"x").detail
@@ -220,7 +220,7 @@ mutated = st.tuples(st.integers(0, len(GOOD)), st.binary(max_size=3), st.integer
 
 @given(st.lists(mutated | st.binary(max_size=80) | st.lists(pieces, max_size=8).map(b"".join), max_size=2))
 @settings(max_examples=examples(500))
-def test_whatever_stands_there_is_a_key_or_a_reason(records: list[bytes]) -> None:
+def test_any_record_is_a_key_or_refused_with_a_reason(records: list[bytes]) -> None:
     try:
         key = parse_key_record(records)
     except TheirError as error:
@@ -243,7 +243,7 @@ def test_ed25519_is_written_raw_as_rfc_8463_has_it() -> None:
     assert record_text(ED25519) == f"v=DKIM1; k=ed25519; p={P_ED25519.decode()}"
 
 
-def test_the_record_of_rfc_8463_is_written_as_it_stands_there() -> None:
+def test_the_record_of_rfc_8463_is_written_identically() -> None:
     for record in (RFC_8463_ED25519, RFC_8463_RSA):
         assert record_text(parse_key_record([record], KeyRules(allow_rsa_1024=True))).encode() == record
 

@@ -81,7 +81,7 @@ def refusal(der: bytes, rules: KeyRules = KeyRules()) -> TheirError:  # noqa: B0
 
 
 @BOTH
-def test_a_signature_fits_its_text_and_no_other(key: PrivateKey) -> None:
+def test_a_signature_verifies_its_own_text_only(key: PrivateKey) -> None:
     signature = key.sign(b"text")
     assert key.public.verify(signature, b"text")
     assert not key.public.verify(signature, b"Text")
@@ -89,7 +89,7 @@ def test_a_signature_fits_its_text_and_no_other(key: PrivateKey) -> None:
 
 
 @BOTH
-def test_a_text_whose_digest_is_known_already_is_judged_alike(key: PrivateKey) -> None:
+def test_a_precomputed_digest_gives_the_same_verdict(key: PrivateKey) -> None:
     signature, digest = key.sign(b"text"), hashlib.sha256(b"text").digest()
     assert key.public.verify(signature, b"text", digest)
     assert not key.public.verify(signature, b"Text", hashlib.sha256(b"Text").digest())
@@ -103,7 +103,7 @@ def test_another_key_does_not_verify_it(key: PrivateKey) -> None:
 
 @BOTH
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 255, 256, 257, 100_000])
-def test_bytes_of_any_length_are_no_signature_and_no_error(key: PrivateKey, length: int) -> None:
+def test_any_bytes_are_an_invalid_signature_without_an_error(key: PrivateKey, length: int) -> None:
     assert not key.public.verify(bytes(length), b"text")
     assert not key.public.verify(b"\xff" * length, b"text")
 
@@ -186,7 +186,7 @@ def test_points_of_small_order_and_in_other_than_canonical_form_are_refused(poin
     assert refusal(bytes.fromhex("302a300506032b6570032100") + raw).reason is KEY_UNUSABLE
 
 
-def test_bytes_that_are_no_point_are_refused() -> None:
+def test_bytes_that_are_not_a_point_are_refused() -> None:
     with pytest.raises(TheirError, match="KeyUnusable"):
         ed25519_from_raw((2).to_bytes(32, "little"))
 
@@ -202,7 +202,7 @@ def test_an_ed25519_key_has_32_bytes(length: int) -> None:
 
 
 @BOTH
-def test_a_key_is_what_it_was_after_being_written_and_read(key: PrivateKey) -> None:
+def test_a_key_is_written_and_read_unchanged(key: PrivateKey) -> None:
     again = public_key_from_spki(key.public.spki())
     assert again == key.public
     assert hash(again) == hash(key.public)
@@ -215,7 +215,7 @@ def test_the_fingerprint_is_of_the_subject_public_key_info(key: PrivateKey) -> N
     assert key.public.fingerprint == "SHA256:" + b64encode(digest).decode().rstrip("=")
 
 
-def test_algorithm_and_bits_are_told() -> None:
+def test_a_key_has_its_algorithm_and_bits() -> None:
     assert (RSA.public.algorithm, RSA.public.bits) == ("rsa", 2048)
     assert (ED25519.public.algorithm, ED25519.public.bits) == ("ed25519", 256)
 
@@ -230,7 +230,7 @@ def odd(bits: int) -> int:
 
 
 @pytest.mark.parametrize(("end", "beyond"), [(MIN_RSA_BITS, MIN_RSA_BITS - 1), (MAX_RSA_BITS, MAX_RSA_BITS + 1)])
-def test_a_modulus_may_be_so_short_and_so_long_and_not_a_bit_beyond(end: int, beyond: int) -> None:
+def test_the_length_of_a_modulus_is_limited(end: int, beyond: int) -> None:
     assert public_key_from_spki(spki(pkcs1(odd(end), 65537))).bits == end
     error = refusal(spki(pkcs1(odd(beyond), 65537)))
     assert error.reason is KEY_UNUSABLE
@@ -247,7 +247,7 @@ def test_rsa_of_other_sizes_is_refused(bits: int) -> None:
     assert refusal(spki(pkcs1(odd(bits), 65537))).reason is KEY_UNUSABLE
 
 
-def test_1024_bits_are_accepted_by_rule_and_not_one_less() -> None:
+def test_rsa_1024_is_accepted_by_setting_and_shorter_keys_are_not() -> None:
     rules = KeyRules(allow_rsa_1024=True)
     assert public_key_from_spki(spki(pkcs1(odd(1024), 65537)), rules).bits == 1024
     error = refusal(spki(pkcs1(odd(1023), 65537)), rules)
@@ -255,7 +255,7 @@ def test_1024_bits_are_accepted_by_rule_and_not_one_less() -> None:
     assert "1023 bits; 1024 to 8192" in error.detail
 
 
-def test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted() -> None:
+def test_oversized_keys_are_refused_before_parsing() -> None:
     for read in (public_key_from_spki, public_key_from_pkcs1):
         for size, reason in ((MAX_DER_BYTES, KEY_RECORD_INVALID), (MAX_DER_BYTES + 1, KEY_UNUSABLE)):
             with pytest.raises(TheirError) as caught:
@@ -263,7 +263,7 @@ def test_no_key_is_looked_at_that_takes_more_bytes_than_any_that_is_accepted() -
             assert caught.value.reason is reason
 
 
-def test_an_exponent_may_be_so_large_and_no_larger() -> None:
+def test_the_size_of_an_exponent_is_limited() -> None:
     assert public_key_from_spki(spki(pkcs1(MODULUS, MAX_RSA_EXPONENT))).algorithm == "rsa"
     error = refusal(spki(pkcs1(MODULUS, MAX_RSA_EXPONENT + 2)))  # the next that is odd
     assert error.reason is KEY_UNUSABLE
@@ -271,7 +271,7 @@ def test_an_exponent_may_be_so_large_and_no_larger() -> None:
 
 
 @pytest.mark.parametrize("exponent", [3, 17, 65537])
-def test_odd_exponents_from_3_on_are_accepted(exponent: int) -> None:
+def test_odd_exponents_from_3_are_accepted(exponent: int) -> None:
     assert public_key_from_spki(spki(pkcs1(MODULUS, exponent))).algorithm == "rsa"
 
 
@@ -291,7 +291,7 @@ def test_impossible_moduli_are_refused(modulus: int) -> None:
     assert refusal(spki(pkcs1(modulus, 65537))).reason is KEY_UNUSABLE
 
 
-def test_a_key_that_says_pss_is_refused_though_cryptography_takes_it_for_plain_rsa() -> None:
+def test_a_pss_key_is_refused_though_cryptography_reads_it_as_plain_rsa() -> None:
     pss = spki(pkcs1(MODULUS, 65537), RSASSA_PSS)
     assert isinstance(load_der_public_key(pss), rsa.RSAPublicKey)
     assert refusal(pss).reason is KEY_UNUSABLE
@@ -343,7 +343,7 @@ GOOD = spki(pkcs1(MODULUS, 65537))
         element(0x30, element(0x30, b"") + element(0x03, b"\x00" + pkcs1(MODULUS, 65537))),
     ],
 )
-def test_what_is_no_key_in_der_is_malformed(der: bytes) -> None:
+def test_invalid_der_is_malformed(der: bytes) -> None:
     assert refusal(der).reason is KEY_RECORD_INVALID
 
 
@@ -359,7 +359,7 @@ def test_one_key_has_one_encoding_x_690_section_10_1() -> None:
         public_key_from_pkcs1(padded(pkcs1(MODULUS, 65537)))
 
 
-def test_rsa_encryption_without_its_null_is_no_accepted_kind_rfc_3279_section_2_3_1() -> None:
+def test_rsa_encryption_without_its_null_is_refused_rfc_3279_section_2_3_1() -> None:
     bare = spki(pkcs1(MODULUS, 65537), bytes.fromhex("300b06092a864886f70d010101"))
     assert refusal(bare).reason is KEY_UNUSABLE
 
@@ -371,7 +371,7 @@ def test_rsa_encryption_without_its_null_is_no_accepted_kind_rfc_3279_section_2_
     )
 )
 @settings(max_examples=examples(500))
-def test_mutated_keys_are_read_or_refused_and_what_is_read_is_written_the_same(der: bytes) -> None:
+def test_mutated_keys_are_refused_or_written_back_identically(der: bytes) -> None:
     try:
         key = public_key_from_spki(der)
     except TheirError as error:
@@ -385,7 +385,7 @@ def test_mutated_keys_are_read_or_refused_and_what_is_read_is_written_the_same(d
 
 
 @BOTH
-def test_a_private_key_comes_back_from_its_pem(key: PrivateKey) -> None:
+def test_a_private_key_is_read_back_from_its_pem(key: PrivateKey) -> None:
     pem = key.to_pem()
     assert pem.startswith(b"-----BEGIN PRIVATE KEY-----")
     again = PrivateKey.from_pem(pem)
@@ -399,7 +399,7 @@ def test_a_pkcs1_pem_is_read_too() -> None:
 
 
 @BOTH
-def test_a_private_key_does_not_show_itself(key: PrivateKey) -> None:
+def test_no_repr_shows_a_private_key(key: PrivateKey) -> None:
     assert "_key" not in repr(key)
 
 
@@ -430,7 +430,7 @@ def test_an_unusable_private_key_is_our_own_fault(pem: bytes) -> None:
         PrivateKey.from_pem(pem)
 
 
-def test_a_private_key_of_1024_bits_is_taken_by_rule() -> None:
+def test_a_private_key_of_1024_bits_is_accepted_by_setting() -> None:
     key = PrivateKey.from_pem(SMALL_RSA, KeyRules(allow_rsa_1024=True))
     assert key.public.verify(key.sign(b"text"), b"text")
     assert isinstance(key.public, PublicKey)

@@ -22,7 +22,7 @@ def test_a_manifest_reads_as_the_specification_prints_it() -> None:
 
 
 @pytest.mark.parametrize("feedback", [None, ""])
-def test_who_wants_no_feedback_names_no_buffer(feedback: str | None) -> None:
+def test_a_manifest_without_feedback_names_no_buffer(feedback: str | None) -> None:
     assert yaml.safe_load(manifest_of("any-sender.com", feedback)) == {
         "🤝": "nlweb.org/MANIFEST/ABOUT",
         "About": {"Name": "any-sender.com"},
@@ -30,7 +30,7 @@ def test_who_wants_no_feedback_names_no_buffer(feedback: str | None) -> None:
 
 
 @pytest.mark.parametrize("domain", ["1.e5", "0x1.example", "null.example", "xn--bcher-kva.example", "1.1e1"])
-def test_a_name_stays_a_text_whatever_it_looks_like(domain: str) -> None:
+def test_a_name_is_always_written_as_text(domain: str) -> None:
     assert yaml.safe_load(manifest_of(domain, domain))["About"] == {"Name": domain, "Feedback": domain}
 
 
@@ -55,7 +55,7 @@ def test_a_manifest_is_served_as_yaml() -> None:
         ("nlweb.nlweb.example", "nlweb.example"),
     ],
 )
-def test_the_host_tells_the_domain(host: str, domain: str) -> None:
+def test_the_host_determines_the_domain(host: str, domain: str) -> None:
     assert domain_of_host(host) == domain
 
 
@@ -79,7 +79,7 @@ def test_the_host_tells_the_domain(host: str, domain: str) -> None:
         "abc.execute-api.eu-central-1.amazonaws.com",
     ],
 )
-def test_a_host_that_is_no_post_office_has_no_manifest(host: str) -> None:
+def test_another_host_has_no_manifest(host: str) -> None:
     with pytest.raises(TheirError) as caught:
         domain_of_host(host)
     assert caught.value.reason is NOT_OURS
@@ -103,7 +103,7 @@ def test_an_identity_request_without_a_domain_is_a_shape_error(body: JsonValue) 
     assert caught.value.reason is WRONG_SHAPE
 
 
-def test_an_identity_request_about_no_host_name_says_which_member_is_wrong() -> None:
+def test_an_identity_request_with_an_invalid_name_names_the_member() -> None:
     with pytest.raises(TheirError) as caught:
         read_identity_request({"Domain": "no host"})
     assert (caught.value.reason, caught.value.detail) == (WRONG_SHAPE, "Body.Domain is not a host name")

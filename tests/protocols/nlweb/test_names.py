@@ -104,7 +104,7 @@ def no_shape(read: Callable[..., str], *text: str) -> str:
 
 @pytest.mark.parametrize("read", [read_sender, read_receiver, partial(read_selector, member="DKIM")],
                          ids=["From", "To", "selector"])  # fmt: skip
-def test_a_name_may_be_so_long_and_no_longer(read: Callable[[str], str]) -> None:
+def test_the_length_of_a_name_is_limited(read: Callable[[str], str]) -> None:
     assert (len(HOST_253), len(HOST_254)) == (MAX_NAME, MAX_NAME + 1)
     assert read(HOST_253) == HOST_253
     no_shape(read, HOST_254)
@@ -125,7 +125,7 @@ def test_a_senders_name_is_lower_cased() -> None:
 
 
 @pytest.mark.parametrize("name", NO_HOST_NAMES)
-def test_what_is_no_host_name_is_no_sender(name: str) -> None:
+def test_an_invalid_host_name_is_refused_as_sender(name: str) -> None:
     assert not is_host_name(name)
     no_shape(read_sender, name)
 
@@ -144,11 +144,11 @@ def test_what_is_no_host_name_is_no_sender(name: str) -> None:
         "аpple.example",  # the first letter is Cyrillic
     ],
 )
-def test_a_sender_is_written_in_a_labels(name: str) -> None:
+def test_a_sender_uses_a_labels(name: str) -> None:
     no_shape(read_sender, name)
 
 
-def test_a_trailing_dot_is_no_part_of_a_senders_name() -> None:
+def test_a_senders_name_has_no_trailing_dot() -> None:
     no_shape(read_sender, "any-sender.com.")
 
 
@@ -159,7 +159,7 @@ def test_a_sender_is_the_uuid_of_a_wallet(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_UUIDS)
-def test_another_form_of_uuid_is_no_sender(text: str) -> None:
+def test_another_form_of_uuid_is_refused_as_sender(text: str) -> None:
     assert not is_uuid(text)
     no_shape(read_sender, text)
 
@@ -185,7 +185,7 @@ def test_a_receiver_is_a_host_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NO_HOST_NAMES)
-def test_what_is_no_host_name_is_no_receiver(name: str) -> None:
+def test_an_invalid_host_name_is_refused_as_receiver(name: str) -> None:
     no_shape(read_receiver, name)
 
 
@@ -207,7 +207,7 @@ def test_one_trailing_dot_is_dropped(name: str) -> None:
         (f"{KELVIN}.example", "k.example"),  # UTS 46 maps it, and says so
     ],
 )
-def test_a_receiver_in_u_labels_is_taken_as_its_a_labels(written: str, name: str) -> None:
+def test_a_receiver_in_u_labels_is_converted_to_a_labels(written: str, name: str) -> None:
     assert read_receiver(written) == name
 
 
@@ -226,11 +226,11 @@ def test_a_receiver_in_u_labels_is_taken_as_its_a_labels(written: str, name: str
         "אa1.example",  # right to left and left to right in one label
     ],
 )
-def test_what_has_no_a_labels_is_no_receiver(name: str) -> None:
+def test_a_name_without_a_labels_is_refused_as_receiver(name: str) -> None:
     no_shape(read_receiver, name)
 
 
-def test_a_wallet_is_no_receiver() -> None:
+def test_a_wallet_is_refused_as_receiver() -> None:
     no_shape(read_receiver, UUID)
 
 
@@ -286,7 +286,7 @@ def test_a_selector_is_labels_joined_by_dots(selector: str) -> None:
         ".".join(["a" * 50] * 6),
     ],
 )
-def test_what_is_no_selector(selector: str) -> None:
+def test_an_invalid_selector_is_refused(selector: str) -> None:
     assert no_shape(read_selector, selector, "DKIM") == "Header.DKIM is not a DKIM selector"
 
 
@@ -298,7 +298,7 @@ def test_a_correlation_is_a_uuid_and_compared_in_lower_case() -> None:
 
 
 @pytest.mark.parametrize("text", [*NO_UUIDS, f"{KELVIN}{UUID[1:]}"])
-def test_another_form_of_uuid_is_no_correlation(text: str) -> None:
+def test_another_form_of_uuid_is_refused_as_correlation(text: str) -> None:
     no_shape(read_correlation, text)
 
 

@@ -64,7 +64,7 @@ def test_the_hash_of_openssl_is_ours(folder: Path) -> None:
     assert done.stdout.rpartition("= ")[2] == hashlib.sha256(CANONICAL).hexdigest()
 
 
-def test_a_signature_of_openssl_is_good_for_us(folder: Path) -> None:
+def test_we_accept_a_signature_of_openssl(folder: Path) -> None:
     key = PrivateKey.generate("rsa")
     (folder / "private.pem").write_bytes(key.to_pem())
     done = run(SIGN, folder)
@@ -74,7 +74,7 @@ def test_a_signature_of_openssl_is_good_for_us(folder: Path) -> None:
     assert signature == key.sign(CANONICAL)
 
 
-def test_our_signature_is_good_for_openssl(folder: Path) -> None:
+def test_openssl_accepts_our_signature(folder: Path) -> None:
     key = PrivateKey.generate("rsa")
     (folder / "public.pem").write_bytes(public_pem(key.public))
     (folder / "signature.txt").write_bytes(b64encode(key.sign(CANONICAL)))

@@ -95,23 +95,23 @@ def test_any_text_is_a_dialect_or_not_supported(code: str) -> None:
 # --- which of the two places counts ------------------------------------------------------------------------------
 
 
-def test_the_member_is_called_by_the_specifications_emoji() -> None:
+def test_the_member_has_the_specifications_emoji_as_name() -> None:
     assert HANDSHAKE == "\U0001f91d"
 
 
-def test_where_neither_stands_it_is_1_0_of_nlweb_org() -> None:
+def test_without_any_code_the_version_is_1_0_of_nlweb_org() -> None:
     assert choose_dialect(None, None) is NLWEB
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_either_alone_is_enough(dialect: Dialect) -> None:
+def test_one_code_is_enough(dialect: Dialect) -> None:
     assert choose_dialect(dialect.schema, None) is dialect
     assert choose_dialect(None, dialect.schema) is dialect
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(("one", "other"), [("", ":1.0"), (":1", ""), (":1.0", ":1"), (":1.3", ":1.3")])
-def test_where_both_stand_they_agree_by_what_they_mean(dialect: Dialect, one: str, other: str) -> None:
+def test_two_codes_must_have_the_same_meaning(dialect: Dialect, one: str, other: str) -> None:
     assert choose_dialect(f"{dialect.authority}/MSG{one}", f"{dialect.authority}/MSG{other}") is dialect
 
 
@@ -146,13 +146,13 @@ def test_a_code_of_another_type_is_a_shape_error(other: object) -> None:
 # --- what differs ------------------------------------------------------------------------------------------------
 
 
-def test_nlweb_posts_to_and_looks_keys_up_under_its_names() -> None:
+def test_nlweb_has_its_own_host_and_key_names() -> None:
     assert NLWEB.inbox_url("any-receiver.com") == "https://nlweb.any-receiver.com/inbox"
     assert NLWEB.key_name("any-sender.com", "pk1") == "pk1._domainkey.any-sender.com"
     assert (NLWEB.selector_member, NLWEB.default_selector) == ("DKIM", "nlweb")
 
 
-def test_pollyweb_posts_to_and_looks_keys_up_under_its_names() -> None:
+def test_pollyweb_has_its_own_host_and_key_names() -> None:
     assert POLLYWEB.inbox_url("any-receiver.com") == "https://pw.any-receiver.com/inbox"
     assert POLLYWEB.key_name("any-sender.com", "pk1") == "pk1._domainkey.pw.any-sender.com"
     assert (POLLYWEB.selector_member, POLLYWEB.default_selector) == ("Selector", None)

@@ -56,7 +56,7 @@ def travelled(envelope: JsonValue) -> JsonValue:
 
 
 @given(DRAFTS)
-def test_what_we_sign_we_read(draft: Draft) -> None:
+def test_a_signed_envelope_is_read_back(draft: Draft) -> None:
     read = read_envelope(travelled(sign(draft, ED25519)))
     assert (read.sender, read.receiver, read.subject, read.correlation, read.timestamp_ms, read.selector) == (
         draft.sender, draft.receiver, draft.subject, draft.correlation, draft.timestamp_ms, draft.selector,
@@ -77,7 +77,7 @@ def refusal(read: Callable[[], object]) -> tuple[Reason, str] | None:
 
 
 @given(DRAFTS, st.text(max_size=260))
-def test_what_a_door_would_say_of_a_draft_is_known_before_it_is_signed(draft: Draft, subject: str) -> None:
+def test_an_inbox_refusal_is_known_before_signing(draft: Draft, subject: str) -> None:
     draft = replace(draft, subject=subject)
     envelope = write(sign(draft, ED25519))
     assert refusal(lambda: check_draft(draft, 1 << 20)) == refusal(
@@ -86,7 +86,7 @@ def test_what_a_door_would_say_of_a_draft_is_known_before_it_is_signed(draft: Dr
 
 
 @pytest.mark.parametrize("key", [ED25519, RSA])
-def test_a_draft_that_is_short_enough_is_so_by_any_key_and_selector(key: PrivateKey) -> None:
+def test_the_size_check_of_a_draft_holds_for_any_key_and_selector(key: PrivateKey) -> None:
     drafts = [replace(DRAFT, body="x" * length) for length in range(7900, 8300)]
     taken = [draft for draft in drafts if refusal(lambda draft=draft: check_draft(draft, 10_000)) is None]  # type: ignore[misc]
     assert 0 < len(taken) < len(drafts)
@@ -137,7 +137,7 @@ def test_a_pollyweb_envelope_names_its_schema_in_the_header_and_has_no_handshake
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_without_a_selector_none_is_written(dialect: Dialect) -> None:
+def test_without_a_selector_the_member_is_absent(dialect: Dialect) -> None:
     header = header_of(Draft("any-sender.com", "any-receiver.com", "X", UUID, 0, dialect=dialect))
     assert not {"DKIM", "Selector"} & set(header)
 
@@ -147,7 +147,7 @@ def test_the_default_selector_is_found_by_the_receiver() -> None:
     assert read_envelope(travelled(sign(DRAFT, ED25519))).key_name == "nlweb._domainkey.any-sender.com"
 
 
-def test_a_body_left_out_is_another_message_than_an_empty_one() -> None:
+def test_a_missing_body_differs_from_an_empty_one() -> None:
     without = Draft("any-sender.com", "any-receiver.com", "X", UUID, 0, has_body=False)
     empty = Draft("any-sender.com", "any-receiver.com", "X", UUID, 0, body=None)
     assert "Body" not in sign(without, ED25519)
@@ -156,13 +156,13 @@ def test_a_body_left_out_is_another_message_than_an_empty_one() -> None:
 
 
 @pytest.mark.parametrize("body", [2**53, -(2**53), float("nan"), float("inf"), "\ud800"])
-def test_what_has_no_canonical_text_is_not_signed(body: JsonValue) -> None:
+def test_a_body_without_a_canonical_text_is_not_signed(body: JsonValue) -> None:
     with pytest.raises(TheirError) as caught:
         sign(Draft("any-sender.com", "any-receiver.com", "X", UUID, 0, body), ED25519)
     assert caught.value.reason is NOT_I_JSON
 
 
-def test_content_made_elsewhere_is_sealed_as_it_is() -> None:
+def test_given_content_is_signed_unchanged() -> None:
     content: dict[str, JsonValue] = {"Header": {"From": "a.example", "Unknown": [1.0]}, "Body": 7}
     sealed = seal(content, ED25519)
     text = b'{"Body":7,"Header":{"From":"a.example","Unknown":[1]}}'
@@ -172,7 +172,7 @@ def test_content_made_elsewhere_is_sealed_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("header", [None, "x", []])
-def test_content_without_a_header_is_a_mistake_of_ours(header: JsonValue) -> None:
+def test_content_without_a_header_is_a_programming_error(header: JsonValue) -> None:
     with pytest.raises(TypeError):
         seal({"Header": header}, ED25519)
 

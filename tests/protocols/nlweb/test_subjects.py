@@ -36,7 +36,7 @@ def test_a_subject_may_be_a_bare_name(pattern: str) -> None:
     assert find_rule("AnyMethod", [rule("AnyMethod@*"), rule("*@AnyMethod")]) is None
 
 
-def test_the_more_telling_pattern_goes_before_the_wider_one() -> None:
+def test_the_more_specific_pattern_takes_precedence() -> None:
     rules = [rule("*"), rule("*@Host"), rule("Hello@*"), rule("Hello@Host")]
     for order in (rules, rules[::-1]):
         assert find_rule("Hello@Host", order) == rule("Hello@Host")
@@ -46,22 +46,22 @@ def test_the_more_telling_pattern_goes_before_the_wider_one() -> None:
 
 
 @pytest.mark.parametrize("subject", ["hello@host", "Hello@Host ", "Hello @Host", "Hello@", "@Host", "Hello@Host@Host"])
-def test_a_subject_is_compared_as_it_stands(subject: str) -> None:
+def test_a_subject_is_case_sensitive(subject: str) -> None:
     assert find_rule(subject, [rule("Hello@Host")]) is None
 
 
-def test_feedback_is_known_to_every_domain() -> None:
+def test_every_domain_accepts_feedback() -> None:
     assert find_rule("Feedback@Buffer", []) == SubjectRule(FEEDBACK, Treatment.FEEDBACK, "")
 
 
 @pytest.mark.parametrize("subject", ["Identity@Graph", "Identity@Broker"])
-def test_identity_has_two_names_and_is_answered_at_once(subject: str) -> None:
+def test_identity_has_two_names_and_is_synchronous(subject: str) -> None:
     assert subject in IDENTITY
     assert find_rule(subject, []) == SubjectRule(subject, Treatment.SYNC, "identity")
 
 
 @pytest.mark.parametrize("built_in", BUILT_IN, ids=lambda built_in: built_in.pattern)
-def test_an_operators_rule_goes_before_the_built_in_of_the_same_pattern_only(built_in: SubjectRule) -> None:
+def test_an_operators_rule_overrides_the_built_in_rule_of_the_same_pattern_only(built_in: SubjectRule) -> None:
     assert find_rule(built_in.pattern, [rule("*"), rule("*@Buffer"), rule("Identity@*")]) == built_in
     assert find_rule(built_in.pattern, [rule(built_in.pattern)]) == rule(built_in.pattern)
 
@@ -72,12 +72,12 @@ def test_a_pattern_is_a_subject_with_stars_for_whole_parts(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "@", "Hello@", "@Host", "**", "He*@Host", "Hello@Ho*", "Hello\n", "Hello@\0Host"])
-def test_what_would_never_match_or_too_much_is_no_pattern(text: str) -> None:
+def test_a_pattern_that_matches_nothing_or_too_much_is_refused(text: str) -> None:
     assert not is_pattern(text)
 
 
 @pytest.mark.parametrize("subject", ["Hello@Host", "AnyMethod"])
-def test_every_form_that_a_pattern_can_have_is_looked_for(subject: str) -> None:
+def test_every_form_of_a_pattern_is_looked_up(subject: str) -> None:
     assert all(is_pattern(pattern) for pattern in patterns_for(subject))
 
 
@@ -86,7 +86,7 @@ PATTERNS = [*PARTS, *(f"{method}@{role}" for method in PARTS for role in PARTS)]
 
 
 @given(st.sampled_from([*PATTERNS, "a@", "@a", "@", "a@b@a"]), st.lists(st.sampled_from(PATTERNS), max_size=4))
-def test_the_rule_is_the_most_telling_of_those_that_fit(subject: str, patterns: list[str]) -> None:
+def test_the_most_specific_matching_rule_is_used(subject: str, patterns: list[str]) -> None:
     fitting = sorted((rank, pattern) for pattern in patterns if (rank := _rank(pattern, subject)) is not None)
     assert find_rule(subject, [rule(pattern) for pattern in patterns]) == (rule(fitting[0][1]) if fitting else None)
 

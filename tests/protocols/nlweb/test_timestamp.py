@@ -111,7 +111,7 @@ def test_a_year_is_always_written_in_four_digits(at_ms: int) -> None:
 
 
 @given(st.integers(FIRST_MS, LAST_MS))
-def test_what_we_write_we_read(at_ms: int) -> None:
+def test_a_written_timestamp_is_read_back(at_ms: int) -> None:
     assert read_timestamp(write_timestamp(at_ms)) == at_ms
 
 
@@ -124,7 +124,7 @@ def test_pythons_own_form_is_read(moment: datetime) -> None:
 
 
 @given(st.tuples(*(st.integers(0, most) for most in (9999, 14, 33, 25, 61, 61))))
-def test_only_what_the_calendar_and_the_clock_have_is_a_time(parts: tuple[int, int, int, int, int, int]) -> None:
+def test_only_existing_dates_and_times_are_accepted(parts: tuple[int, int, int, int, int, int]) -> None:
     year, month, day, hour, minute, second = parts
     text = f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
     try:
@@ -144,7 +144,7 @@ def test_the_window_is_24_hours_back_and_120_seconds_ahead() -> None:
 
 
 @pytest.mark.parametrize("age_ms", [DAY_MS - 1, 1, 0, -1, -119_999])
-def test_what_is_between_the_ends_of_the_window_is_inside(age_ms: int) -> None:
+def test_times_between_the_ends_of_the_window_are_inside(age_ms: int) -> None:
     TimestampWindow().check(NOW_MS - age_ms, NOW_MS)
 
 
@@ -159,7 +159,7 @@ AT = DeploymentSettings()
     ],
     ids=["age", "ahead of time"],
 )
-def test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside(
+def test_both_ends_of_the_window_are_inside_and_a_millisecond_beyond_is_outside(
     end_ms: int, step_ms: int, reason: Reason
 ) -> None:
     window = TimestampWindow(AT.nlweb_max_age_seconds, AT.nlweb_max_skew_seconds)
@@ -173,7 +173,7 @@ def test_either_end_of_the_window_is_inside_and_a_millisecond_beyond_is_outside(
     ("age_ms", "reason"),
     [(NOW_MS - FIRST_MS, TIMESTAMP_TOO_OLD), (NOW_MS - LAST_MS, TIMESTAMP_TOO_NEW)],
 )
-def test_what_is_far_beyond_is_outside(age_ms: int, reason: Reason) -> None:
+def test_distant_times_are_outside(age_ms: int, reason: Reason) -> None:
     with pytest.raises(TheirError) as caught:
         TimestampWindow().check(NOW_MS - age_ms, NOW_MS)
     assert caught.value.reason is reason
@@ -188,7 +188,7 @@ def test_the_window_is_a_setting() -> None:
             narrow.check(outside, NOW_MS)
 
 
-def test_a_refusal_says_how_far_outside_and_how_much_is_accepted() -> None:
+def test_a_refusal_has_the_distance_and_the_window() -> None:
     with pytest.raises(TheirError) as old:
         TimestampWindow().check(NOW_MS - 100_000_000, NOW_MS)
     assert old.value.detail == "Header.Timestamp is 100000 s ago; at most 86400 s are accepted"

@@ -58,13 +58,13 @@ def own_time(vector: Vector) -> int:
     return read_envelope(json.loads(rebuilt(vector))).timestamp_ms
 
 
-def test_there_are_four_and_three_have_a_published_key() -> None:
+def test_there_are_four_vectors_and_three_published_keys() -> None:
     assert [vector["id"] for vector in VECTORS] == ["A1", "A2", "B", "C"]
     assert [vector["id"] for vector in VECTORS if vector["public_key_spki_b64"] is None] == ["C"]
 
 
 @EACH
-def test_at_its_own_time_the_hash_is_of_another_text(vector: Vector) -> None:
+def test_the_hash_of_a_vector_is_of_another_text(vector: Vector) -> None:
     assert hashlib.sha256(vector["signed_text"].encode()).hexdigest() == vector["Hash"]
     with pytest.raises(TheirError) as caught:
         checked(rebuilt(vector), own_time(vector))
@@ -72,14 +72,14 @@ def test_at_its_own_time_the_hash_is_of_another_text(vector: Vector) -> None:
 
 
 @EACH
-def test_now_it_is_too_old(vector: Vector) -> None:
+def test_a_vector_is_too_old_today(vector: Vector) -> None:
     with pytest.raises(TheirError) as caught:
         checked(rebuilt(vector), int(time.time() * 1000))
     assert caught.value.reason is TIMESTAMP_TOO_OLD
 
 
 @EACH
-def test_with_its_handshake_of_2023_it_is_of_no_supported_authority(vector: Vector) -> None:
+def test_the_handshake_of_2023_has_no_supported_authority(vector: Vector) -> None:
     envelope = {"🤝": "dtfw.org/msg:1", **json.loads(rebuilt(vector))}
     with pytest.raises(TheirError) as caught:
         checked(json.dumps(envelope).encode(), own_time(vector))
@@ -87,13 +87,13 @@ def test_with_its_handshake_of_2023_it_is_of_no_supported_authority(vector: Vect
 
 
 @EACH
-def test_the_canonical_text_is_what_the_vector_says(vector: Vector) -> None:
+def test_the_canonical_text_is_that_of_the_vector(vector: Vector) -> None:
     envelope = checked(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
     assert envelope.signed_text == vector["jcs_text"].encode()
 
 
 @WITH_KEY
-def test_even_with_the_right_hash_and_the_published_key_the_signature_does_not_verify(vector: Vector) -> None:
+def test_with_the_right_hash_and_the_published_key_the_signature_still_fails(vector: Vector) -> None:
     envelope = checked(rebuilt(vector, vector["jcs_sha256"]), own_time(vector))
     key = public_key_from_spki(b64decode(vector["public_key_spki_b64"] or ""))
     with pytest.raises(TheirError) as caught:

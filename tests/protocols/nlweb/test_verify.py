@@ -78,11 +78,11 @@ def with_header(**members: JsonValue) -> dict[str, JsonValue]:
     return {"🤝": SIGNED["🤝"], **seal({"Header": {**header, **members}, "Body": SIGNED["Body"]}, KEY)}
 
 
-def test_a_good_message_comes_in_and_its_signature_holds() -> None:
+def test_a_good_message_is_accepted_and_verified() -> None:
     check_signature(checked(written(SIGNED)), KEY.public)
 
 
-def test_the_bytes_may_be_written_otherwise() -> None:
+def test_the_json_may_be_written_differently() -> None:
     for data in (
         json.dumps(SIGNED, ensure_ascii=True, indent=7).encode(),
         json.dumps(dict(reversed(SIGNED.items()))).encode(),
@@ -112,7 +112,7 @@ OLD, NEW = write_timestamp(NOW_MS - 86_400_001), write_timestamp(NOW_MS + 120_00
         (changed(**WRONG_HASH), HASH_MISMATCH),
     ],
 )
-def test_what_needs_no_look_up_is_refused_at_the_door(data: bytes, reason: Reason) -> None:
+def test_faults_that_need_no_look_up_are_refused_by_the_inbox(data: bytes, reason: Reason) -> None:
     assert reason_for(data) is reason
     assert reason.kind is Kind.REFUSAL
 
@@ -130,7 +130,7 @@ def test_version_before_shape_before_receiver_before_time_before_hash(data: byte
     assert reason_for(data) is reason
 
 
-def test_a_message_is_no_longer_than_the_setting_says() -> None:
+def test_the_size_of_a_message_is_limited() -> None:
     data = written(SIGNED)
     checked(data, max_bytes=len(data))
     assert reason_for(data, max_bytes=len(data) - 1) is TOO_LARGE
@@ -140,7 +140,7 @@ def test_a_message_is_no_longer_than_the_setting_says() -> None:
     ("now_ms", "inside"),
     [(NOW_MS + 86_400_000, True), (NOW_MS + 86_400_001, False), (NOW_MS - 120_000, True), (NOW_MS - 120_001, False)],
 )
-def test_the_window_counts_from_the_doors_clock_and_includes_both_ends(now_ms: int, inside: bool) -> None:
+def test_the_window_is_relative_to_the_inbox_clock_and_includes_both_ends(now_ms: int, inside: bool) -> None:
     if inside:
         checked(written(SIGNED), now_ms)
     else:
@@ -175,7 +175,7 @@ def test_another_key_does_not_verify(key: PrivateKey) -> None:
         lambda content: content["Header"].update(Correlation=UUID.upper()),
     ],
 )
-def test_a_change_is_a_hash_mismatch_and_with_a_new_hash_a_bad_signature(change: Callable[[Any], object]) -> None:
+def test_a_change_is_a_hash_mismatch_or_with_a_new_hash_an_invalid_signature(change: Callable[[Any], object]) -> None:
     content = json.loads(json.dumps({name: SIGNED[name] for name in ("Header", "Body")}))
     change(content)
     assert reason_for(changed_content(content, str(SIGNED["Hash"]))) is HASH_MISMATCH
@@ -219,7 +219,7 @@ def _passes(data: bytes) -> bool:
     return True
 
 
-def test_the_forgery_test_above_would_see_a_signature_that_is_not_checked() -> None:
+def test_an_unchecked_signature_would_fail_the_forgery_test() -> None:
     assert _passes(
         CONTENT[:-1] + b"," + json.dumps({name: SIGNED[name] for name in ("Hash", "Signature")}).encode()[1:]
     )
@@ -290,6 +290,6 @@ def test_a_pollyweb_wallet_can_send_to_us() -> None:
     ],
     ids=["1.0", "-0.0", "1e16", "1e-5", "1e-7", "astral name"],
 )
-def test_where_pollywebs_text_is_not_rfc_8785_the_rfc_wins(body: dict[str, Any]) -> None:
+def test_rfc_8785_takes_precedence_over_pollywebs_text(body: dict[str, Any]) -> None:
     data, _ = of_pollyweb(body)
     assert reason_for(data) is HASH_MISMATCH
