@@ -172,7 +172,7 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
         "the next pass begins behind them", "Cassandra tombstone_warn_threshold: 1,000",
-        "storage/test_head.py::test_few_tombstones_are_not_worth_a_head_nor_is_it_raised_by_who_looks_at_one_conversation",
+        "storage/test_head.py::test_few_tombstones_and_passes_over_one_conversation_raise_no_head",
     )  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def _inbox() -> Iterator[Bound]:
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
         "a write is paid by the kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
-        "storage/test_replies.py::test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket",
+        "storage/test_replies.py::test_a_short_reply_is_in_its_row_and_a_longer_one_in_the_bucket",
     )  # fmt: skip
     yield Bound(
         "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
@@ -317,7 +317,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "time in which calls are begun", _n(dm3_inbox.BODY_SECONDS, "s"), "the run must end in time", "`NotQueued`",
         "API Gateway: 30 s",
-        "pipeline/test_dm3_inbox.py::test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again",
+        "pipeline/test_dm3_inbox.py::test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable",
     )  # fmt: skip
     yield Bound(
         "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; told to senders",
@@ -340,7 +340,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "look-ups for a call", "two, of receiver and sender, and one more where the sender's key fails",
         "the sender waits", "`SenderSignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
-        "pipeline/test_dm3_inbox.py::test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails",
+        "pipeline/test_dm3_inbox.py::test_a_call_costs_two_look_ups_and_a_third_if_the_senders_key_fails",
     )  # fmt: skip
     yield Bound(
         "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
@@ -567,7 +567,7 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
-        "outbound/test_graph.py::test_a_graphs_reply_is_read_up_to_its_size",
+        "outbound/test_graph.py::test_a_graphs_reply_is_read_up_to_the_limit",
     )  # fmt: skip
 
 
@@ -575,7 +575,7 @@ def _worker() -> Iterator[Bound]:
     claims, suspects = _source("Claims"), _source("Suspects")
     yield Bound(
         "a queue message", _n(queue.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
-        "pipeline/test_claims.py::test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3",
+        "pipeline/test_claims.py::test_a_claim_too_long_for_a_queue_message_goes_to_s3",
     )  # fmt: skip
     yield Bound(
         "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
@@ -586,7 +586,7 @@ def _worker() -> Iterator[Bound]:
         "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
         "pointers are not counted in Lambda's 6 MB", "a segment more", "AWS CLI multipart_threshold: 8 MB",
         "pipeline/test_worker.py::"
-        "test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more",
+        "test_a_batch_of_large_messages_is_processed_in_parts_of_limited_bytes",
     )  # fmt: skip
     yield Bound(
         "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
@@ -608,12 +608,12 @@ def _worker() -> Iterator[Bound]:
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
         "a batch comes in parts, each with look-ups of its own", "the rest waits for another run",
         "Postfix smtpd_timeout: 300 s",
-        "pipeline/test_worker.py::test_a_part_of_a_batch_is_begun_until_so_long_and_no_later",
+        "pipeline/test_worker.py::test_no_part_of_a_batch_is_begun_after_the_time_limit",
     )  # fmt: skip
     yield Bound(
         "a call of AWS", f"{aws.AWS_TRIES} tries of {aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
-        "runtime/test_adapters.py::test_a_call_of_aws_is_tried_so_often_and_no_more",
+        "runtime/test_adapters.py::test_a_call_of_aws_is_attempted_a_limited_number_of_times",
     )  # fmt: skip
     yield Bound(
         "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
@@ -628,7 +628,7 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
         "a dead letter; `Undeliverable` near the horizon", "the same",
-        "storage/test_queue.py::test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter",
+        "storage/test_queue.py::test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
@@ -643,17 +643,17 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "identities and tombstones", _n(AT.retain_seconds, "s"), "a row each", "forgotten by the tables' TTL",
         "SQS: 14 d for a copy after its last send",
-        "pipeline/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer",
+        "pipeline/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_for_the_retention_period",
     )  # fmt: skip
     yield Bound(
         "one read of filed messages", _n(segments.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
         "AWS CLI multipart_chunksize: 8 MB",
-        "storage/test_segments.py::test_one_request_reads_so_many_bytes_and_no_more",
+        "storage/test_segments.py::test_one_request_reads_a_limited_number_of_bytes",
     )  # fmt: skip
     yield Bound(
         "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
         "the key is not stored", "Secrets Manager: 65,536",
-        "storage/test_secrets.py::test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is",
+        "storage/test_secrets.py::test_a_secret_that_would_exceed_its_limit_is_unchanged",
     )  # fmt: skip
 
 
@@ -692,22 +692,22 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
         "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
-        "outbound/test_courier.py::test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour",
+        "outbound/test_courier.py::test_a_domain_over_its_hourly_limit_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
         "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
         "its domains name it without asking it", "nobody is told", "RFC 3834 §2: responders limit themselves",
-        "outbound/test_courier.py::test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it",
+        "outbound/test_courier.py::test_a_buffers_limit_holds_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
         "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
-        "outbound/test_courier.py::test_given_up_after_24_hours_and_silent_ever_after",
+        "outbound/test_courier.py::test_feedback_is_given_up_after_24_hours_for_good",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"),
         f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
-        "SQS: 900 s", "outbound/test_courier.py::test_the_delay_grows_and_ends_at_the_longest_of_sqs",
+        "SQS: 900 s", "outbound/test_courier.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
         "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
@@ -736,7 +736,7 @@ def _storage() -> Iterator[Bound]:
     yield Bound(
         "a request, and an answer", _n(schemas.MAX_PART_BYTES, "bytes"), "Lambda takes and returns 6 MB, in base64",
         "`ContainerTooLarge`; larger containers come and are read in parts", "S3's parts of an upload: 5 MB at least",
-        "functions/test_mailbox.py::test_the_largest_request_and_answer_are_such_that_lambda_takes_them",
+        "functions/test_mailbox.py::test_lambda_takes_the_largest_request_and_the_largest_response",
     )  # fmt: skip
     yield Bound(
         "a container", _n(schemas.MAX_CONTAINER_BYTES, "bytes"), "a message of 20 MB has a chunk of its own",
@@ -772,7 +772,7 @@ def _outbox() -> Iterator[Bound]:
     yield Bound(
         "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
         "Postfix maximal_queue_lifetime: 5 d",
-        "outbound/test_outbox.py::test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble",
+        "outbound/test_outbox.py::test_a_message_is_given_up_after_23_hours_with_the_last_failure",
     )  # fmt: skip
     yield Bound(
         "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
@@ -783,14 +783,14 @@ def _outbox() -> Iterator[Bound]:
         "the answer that is kept with it", _n(outbox.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
         "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
         "outbound/test_outbox.py::"
-        "test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same",
+        "test_a_message_counts_as_delivered_even_if_the_response_is_no_json_or_too_large_to_keep",
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
         "a stranger's words in a row, and before its owner's eyes", "cut off; what is not printable is left out",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
         "outbound/test_outbox.py::"
-        "test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain",
+        "test_a_refusal_is_final_and_shown_in_the_receivers_words_without_control_characters",
     )  # fmt: skip
 
 
@@ -799,7 +799,7 @@ def _notifications() -> Iterator[Bound]:
         "targets of a mailbox", _n(notification_targets.MAX_TARGETS), "each is a post for each turn",
         "`TooManyTargets`",
         "GitHub: 20 webhooks of a repository",
-        "storage/test_notification_targets.py::test_so_many_targets_a_mailbox_has_however_many_are_added_at_once",
+        "storage/test_notification_targets.py::test_a_mailbox_has_a_limited_number_of_targets_however_many_are_added_at_once",
     )  # fmt: skip
     yield Bound(
         "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
@@ -818,21 +818,21 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
-        "none", "outbound/test_notifier.py::test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong",
+        "none", "outbound/test_notifier.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
     )  # fmt: skip
     yield Bound(
         "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
         "many messages come in at once", "told at the end of the interval", "none",
-        "outbound/test_notifier.py::test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval",
+        "outbound/test_notifier.py::test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
         "retries of a target at once", "one", "all say the same", "covered by it", "none",
-        "outbound/test_notifier.py::test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again",
+        "outbound/test_notifier.py::test_one_notification_of_a_target_that_is_down_is_retried",
     )  # fmt: skip
     yield Bound(
         "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
         "Standard Webhooks: disable what fails for days",
-        "outbound/test_notifier.py::test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing",
+        "outbound/test_notifier.py::test_a_target_is_paused_after_days_of_failure_and_notified_no_more",
     )  # fmt: skip
     yield Bound(
         "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
@@ -877,7 +877,7 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",
-        "outbound/test_graph.py::test_only_so_many_answers_are_remembered",
+        "outbound/test_graph.py::test_the_cache_of_answers_is_limited",
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",

@@ -40,7 +40,7 @@ def test_sam_finds_nothing_wrong_with_a_template(path: Path, tmp_path: Path) -> 
 
 
 @EACH_ARCHITECTURE
-def test_the_layer_is_the_library_with_what_it_needs_as_pinned(built: Path, architecture: str) -> None:
+def test_the_layer_is_the_library_with_its_pinned_requirements(built: Path, architecture: str) -> None:
     layer = python_of(built, architecture)
     ours = {name.removesuffix("c") for name in files_of(layer / "postroom")}
     assert ours == {
@@ -58,7 +58,7 @@ def _pin(name: str, version: str) -> tuple[str, str]:
 
 
 @EACH_ARCHITECTURE
-def test_whatever_is_compiled_is_for_the_processor_the_python_and_the_linux_of_the_runtime(
+def test_compiled_modules_fit_the_processor_the_python_and_the_linux_of_the_runtime(
     built: Path, architecture: str
 ) -> None:
     libraries = [path for name, path in files_of(built / LAYERS[architecture]).items() if ".so" in Path(name).suffixes]
@@ -79,7 +79,7 @@ def test_the_layer_holds_no_tests_no_stubs_no_caches_and_no_programs(built: Path
 
 
 @EACH_ARCHITECTURE
-def test_of_the_library_the_layer_holds_the_packages_that_functions_import_and_no_other(
+def test_the_layer_holds_the_packages_of_the_library_that_functions_import_and_no_other(
     built: Path, architecture: str
 ) -> None:
     there = {path.stem for path in (python_of(built, architecture) / "postroom").iterdir()} - {"__init__"}
@@ -141,7 +141,7 @@ def digests(folder: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def test_modules_lie_there_compiled_by_the_runtimes_python(running_build: Path) -> None:
+def test_modules_are_compiled_by_the_runtimes_python(running_build: Path) -> None:
     compiled = python_of(running_build, ARCHITECTURE)
     assert not list(compiled.rglob("*.py"))
     pyc = compiled / "postroom" / "reasons.pyc"
@@ -149,7 +149,9 @@ def test_modules_lie_there_compiled_by_the_runtimes_python(running_build: Path) 
     assert pyc.read_bytes()[4:8] == (1).to_bytes(4, "little")
 
 
-def test_a_python_of_another_version_says_what_that_costs(running_build: Path, python: str, tmp_path: Path) -> None:
+def test_the_build_reports_what_a_python_of_another_version_costs(
+    running_build: Path, python: str, tmp_path: Path
+) -> None:
     other = "3.12" if version_of(python) != "3.12" else "3.13"
     script = ROOT / "layers" / "postroom" / "build.py"
     nowhere = {**os.environ, "PATH": "/usr/bin:/bin"}
@@ -177,7 +179,7 @@ def test_the_layer_is_built_for_the_runtime_of_the_functions() -> None:
         assert layer["CompatibleRuntimes"] == [f"python{RUNTIME}"]
 
 
-def test_without_a_package_index_the_build_says_what_to_do(tmp_path: Path) -> None:
+def test_the_build_says_what_to_do_without_a_package_index(tmp_path: Path) -> None:
     nothing = {"PIP_NO_INDEX": "1", "PATH": "/usr/bin:/bin"}
     script = ROOT / "layers" / "postroom" / "build.py"
     done = subprocess.run(
@@ -193,7 +195,7 @@ def test_without_a_package_index_the_build_says_what_to_do(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("function", resources("AWS::Serverless::Function"))
-def test_a_function_is_its_own_few_lines(built: Path, function: str) -> None:
+def test_a_functions_package_holds_its_own_modules_only(built: Path, function: str) -> None:
     said = template()["Resources"][function]["Properties"]
     module = template()["Globals"]["Function"]["Handler"] if "Handler" not in said else said["Handler"]
     name = f"{module.partition('.')[0]}.py"

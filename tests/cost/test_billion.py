@@ -153,7 +153,7 @@ def others(prices: Prices, firehose: float, tables: float, objects: float) -> It
     yield "DynamoDB alone", 2 * inline
 
 
-def test_the_page_reckons_with_a_billion_messages_a_day() -> None:
+def test_the_page_computes_the_cost_of_a_billion_messages_a_day() -> None:
     assert by_share() in PAGE
 
 

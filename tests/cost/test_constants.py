@@ -25,14 +25,14 @@ def test_the_template_has_what_is_paid_by_the_month() -> None:
     assert len(resources("AWS::SecretsManager::Secret")) == counted.SECRETS
 
 
-def test_the_functions_have_the_memory_that_is_reckoned_with() -> None:
+def test_functions_have_the_memory_that_the_cost_model_assumes() -> None:
     default = template()["Globals"]["Function"]["MemorySize"]
     memory = {name: said.get("MemorySize", default) for name, said in resources("AWS::Serverless::Function").items()}
     others = dict.fromkeys(memory.keys() - {"WorkerFunction"}, counted.MEMORY_MB)
     assert memory == {"WorkerFunction": counted.WORKER_MEMORY_MB, **others}
 
 
-def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
+def test_queues_are_polled_and_batches_gathered_as_the_cost_model_assumes() -> None:
     events = [event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()]
     sources = [event["Properties"] for event in events if event["Type"] == "SQS"]
     assert len(sources) == counted.QUEUES_POLLED
@@ -45,20 +45,20 @@ def test_queues_are_polled_and_batches_gathered_as_is_reckoned_with() -> None:
     assert re.findall(r"\d+", schedule) == [str(counted.DEAD_LETTER_ROUND_MINUTES)]
 
 
-def test_rows_are_kept_as_long_as_is_reckoned_with() -> None:
+def test_rows_are_kept_as_long_as_the_cost_model_assumes() -> None:
     at = DeploymentSettings()
     assert at.retain_seconds == counted.RETAIN_DAYS * 86_400
     assert at.outbox_keep_seconds == counted.OUTBOX_KEEP_DAYS * 86_400
     assert at.nlweb_max_age_seconds == counted.MAX_AGE_DAYS * 86_400
 
 
-def test_large_messages_are_worked_off_in_such_parts() -> None:
+def test_large_messages_are_processed_in_the_parts_that_the_cost_model_assumes() -> None:
     assert worker.SLICE_BYTES == counted.PART_BYTES
     text = json.dumps(envelope(1, MADE_AT, None), ensure_ascii=False)
     assert sys.getsizeof(text * 100) == pytest.approx(100 * len(text) * counted.CHARACTER_BYTES, rel=0.01)
 
 
-def test_telling_a_sender_costs_what_is_reckoned_with(deployed: Deployed) -> None:
+def test_a_feedback_message_costs_what_the_cost_model_assumes(deployed: Deployed) -> None:
     stack = PipelineStack(deployed)
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
     [notice] = stack.discard_notifications()

@@ -32,7 +32,7 @@ NOW = 1_795_399_200_000
 UNHURRIED = 1e9
 
 
-def test_a_run_asks_for_what_is_reckoned_with(deployed: Deployed) -> None:
+def test_a_run_makes_the_requests_that_the_cost_model_assumes(deployed: Deployed) -> None:
     s3, dynamodb, table = deployed.clients.s3, deployed.clients.dynamodb, deployed.tables["PostTable"]
     plan = Plan(
         messages=600, seed=8, mailboxes=20, ends_at_ms=NOW - DAY_MS, spans_hours=1, batch=20, acknowledged=0.75,
@@ -79,7 +79,7 @@ def test_a_run_asks_for_what_is_reckoned_with(deployed: Deployed) -> None:
     assert asked["s3.list"] - 4 == len(hours) * in_an_hour
 
 
-def test_an_hour_is_listed_in_shares_as_is_reckoned_with(deployed: Deployed) -> None:
+def test_an_hour_is_listed_in_the_shares_that_the_cost_model_assumes(deployed: Deployed) -> None:
     s3 = deployed.clients.s3
     names = [f"{HOUR}{number * 2**128 // 1_040:032x}.jsonl" for number in range(1_040)]
     for name in names:
@@ -96,7 +96,7 @@ def test_an_hour_is_listed_in_shares_as_is_reckoned_with(deployed: Deployed) -> 
     assert in_an_hour == 1 + counted.JOB_SHARES
 
 
-def test_the_jobs_are_as_is_reckoned_with() -> None:
+def test_the_jobs_have_the_settings_that_the_cost_model_assumes() -> None:
     jobs = resources("AWS::Glue::Job")
     assert {(job["WorkerType"], job["NumberOfWorkers"]["Ref"]) for job in jobs.values()} == {("G.1X", "JobsMaxWorkers")}
     default = {name: said["Default"] for name, said in template()["Parameters"].items() if "Default" in said}
@@ -113,7 +113,7 @@ def test_the_jobs_are_as_is_reckoned_with() -> None:
     assert len(directive["Metrics"]) == counted.JOB_METRICS
 
 
-def test_the_ceilings_of_a_job_are_those_that_are_reckoned_with() -> None:
+def test_a_job_has_the_ceilings_that_the_cost_model_assumes() -> None:
     told = CompactSettings(
         job_name="", bucket="", post_table="", directory_table="", retain_seconds=DeploymentSettings().retain_seconds
     )
@@ -124,12 +124,12 @@ def test_the_ceilings_of_a_job_are_those_that_are_reckoned_with() -> None:
 # --- the model --------------------------------------------------------------------------------------------------------
 
 
-def test_what_nobody_fetches_is_looked_at_six_times_in_a_month_and_never_copied() -> None:
+def test_an_unread_chunk_is_read_six_times_in_a_month_and_never_copied() -> None:
     run = run_of(1_000_000, 2_000, 0.01, Nights(left=0.5, later=0))
     assert (run.looked, run.moved) == (6 * 500_000, 0)
 
 
-def test_what_is_fetched_before_the_first_look_is_looked_at_once() -> None:
+def test_a_chunk_that_is_fetched_before_the_first_run_is_read_once() -> None:
     run = run_of(1_000_000, 2_000, 0.01, Nights(left=0.5, later=1))
     assert (run.looked, run.moved) == (500_000, 0)
 
@@ -141,7 +141,7 @@ def test_a_chunk_of_which_half_is_garbage_at_each_look_is_copied_at_each() -> No
 
 
 @pytest.mark.parametrize(("reads", "a_second"), [(2000, 2000 / 4), (1_000_000, counted.JOB_LINES_PER_SECOND)])
-def test_a_slot_is_as_fast_as_its_share_of_the_ceiling_lets_it_or_its_processor(reads: float, a_second: float) -> None:
+def test_a_slot_is_limited_by_its_share_of_the_ceiling_or_by_its_processor(reads: float, a_second: float) -> None:
     survey = run_of(2_400_000, 2_000, 0.01, Nights(left=0, runs_a_day=1, workers=2, reads=reads)).survey
     assert (survey.busy, survey.workers) == (4, 2)
     assert survey.seconds == pytest.approx(2_400_000 / 4 / a_second)

@@ -29,7 +29,7 @@ def is_listed(item: Item) -> bool:
     return item["sk"]["S"].startswith("out#")
 
 
-def test_a_message_asks_for_so_much_and_no_more(sent: tuple[Counted, list[str], Counted]) -> None:
+def test_an_outbox_message_makes_the_counted_requests_and_no_more(sent: tuple[Counted, list[str], Counted]) -> None:
     api, _, courier = sent
     assert api.requests == Counter(
         {"dynamodb PutItem": 2 * MANY, "dynamodb UpdateItem": MANY, "sqs SendMessage": MANY * counted.SENT_SENDS}
@@ -47,7 +47,7 @@ def test_each_write_is_one_unit_and_one_more_in_the_index_where_the_message_is_l
     assert (api.read_units, courier.read_units) == (0, MANY * counted.SENT_READS)
 
 
-def test_the_bytes_of_what_is_queued_answered_and_kept(sent: tuple[Counted, list[str], Counted]) -> None:
+def test_queue_messages_responses_and_rows_have_the_counted_bytes(sent: tuple[Counted, list[str], Counted]) -> None:
     api, queued, _ = sent
     assert {len(body) - SMALL for body in queued} == {counted.SENT_BYTES_BESIDE}
     assert api.answer_bytes == MANY * counted.SENT_ANSWER_BYTES

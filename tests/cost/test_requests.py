@@ -33,9 +33,7 @@ def test_the_goals_of_the_store_protocol_hold(
     assert (worker.write_units, worker.read_units) == (2 * batch, 0)
 
 
-def test_at_a_batch_of_100_hardly_anything_but_two_writes_is_asked_of_aws(
-    stack: CountedStack, numbers: Numbers
-) -> None:
+def test_at_a_batch_of_100_a_message_costs_hardly_more_than_two_writes(stack: CountedStack, numbers: Numbers) -> None:
     _, worker = filed(stack, "nlweb", numbers(100))
     # Lambda receives and deletes; the inbox sends.
     assert worker.of("sqs") / 100 <= 1.1
@@ -71,14 +69,14 @@ def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
 
 
 @pytest.mark.parametrize("size", [600_000, OVERSIZE])
-def test_a_batch_of_large_messages_is_put_in_as_many_parts_as_is_reckoned_with(
+def test_a_batch_of_large_messages_is_put_in_the_parts_that_the_cost_model_assumes(
     stack: CountedStack, numbers: Numbers, size: int
 ) -> None:
     _, claims = stack.take_in("nlweb", [stack.nlweb(number, size) for number in numbers(10)])
     assert stack.work(claims).requests["s3 PutObject"] == parts(10, size)
 
 
-def test_what_a_sender_sends_again_costs_a_refused_write_a_read_and_a_line(
+def test_a_message_sent_again_costs_a_refused_write_a_read_and_a_log_line(
     stack: CountedStack, numbers: Numbers
 ) -> None:
     messages = [stack.nlweb(number) for number in numbers(10)]
@@ -93,7 +91,7 @@ def test_what_a_sender_sends_again_costs_a_refused_write_a_read_and_a_line(
     assert [len(line) + 1 for line in lines] == [counted.DUPLICATE_LOG_BYTES] * 10
 
 
-def test_what_the_queue_hands_out_again_is_written_as_often_as_before_and_changes_nothing(
+def test_a_redelivered_claim_is_written_as_often_as_before_and_changes_nothing(
     stack: CountedStack, numbers: Numbers
 ) -> None:
     _, claims = stack.take_in("nlweb", [stack.nlweb(number) for number in numbers(10)])
@@ -104,7 +102,7 @@ def test_what_the_queue_hands_out_again_is_written_as_often_as_before_and_change
     assert stack.rows() == before
 
 
-def test_a_discard_is_one_write_one_notice_and_a_line(stack: CountedStack, numbers: Numbers) -> None:
+def test_a_discard_is_one_write_one_notification_and_a_log_line(stack: CountedStack, numbers: Numbers) -> None:
     _, claims = stack.take_in("nlweb", [stack.forged(number) for number in numbers(10)])
     worker = stack.work(claims)
     sends = {"sqs SendMessage": 10 * counted.DISCARD_SENDS}

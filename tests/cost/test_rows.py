@@ -52,7 +52,7 @@ def test_a_discarded_row_is_one_unit_up_to_the_end_of_its_feedback(deployed: Dep
 
 
 @LONGEST
-def test_what_remembers_a_message_is_one_unit(deployed: Deployed, name: str) -> None:
+def test_the_row_that_remembers_a_message_is_one_unit(deployed: Deployed, name: str) -> None:
     home = row_key(name, 10_000, NOW_MS, CLAIM)
     seen = deployed.storage.seen
     seen.claim_home(seen_key_nlweb(name, name, CORRELATION), "0" * 64, home, now=NOW_MS // 1000, forget_at=FAR)

@@ -29,7 +29,7 @@ def test_a_client_is_made_once_for_each_function(clients: Clients) -> None:
     assert boto3.client("sqs", config=ONCE) is not worker
 
 
-def test_what_was_registered_is_gone(clients: Clients) -> None:
+def test_registered_handlers_are_removed(clients: Clients) -> None:
     heard: list[str] = []
     events = boto3.client("sqs", config=ONCE).meta.events
     events.register("heard", lambda **_: heard.append("heard"))
@@ -39,7 +39,7 @@ def test_what_was_registered_is_gone(clients: Clients) -> None:
     assert heard == ["heard"]
 
 
-def test_the_sdk_grants_as_many_tries_as_at_first(clients: Clients) -> None:
+def test_the_sdk_has_its_full_number_of_attempts_again(clients: Clients) -> None:
     boto3.client("sqs", config=ONCE)
     [granted] = clients._quotas
     whole = granted.available_capacity

@@ -16,40 +16,40 @@ def kept(*calls: tuple[str, str, str, str, str]) -> list[str]:
     return [str(death.moment) for death in found]
 
 
-def test_of_writes_the_deaths_after_each_and_the_first_are_kept() -> None:
+def test_deaths_after_each_write_and_before_the_first_are_kept() -> None:
     assert kept(("PutItem", "0", "", "1", ""), ("SendMessage", "1", "", "2", "")) == [
         "die before 1", "die after 1", "die after 2",
     ]  # fmt: skip
 
 
-def test_what_only_reads_is_no_death_of_its_own() -> None:
+def test_a_call_that_only_reads_is_no_death_of_its_own() -> None:
     assert kept(
         ("GetItem", "0", "", "0", ""), ("PutItem", "0", "", "1", ""), ("Query", "1", "", "1", ""),
         ("PutItem", "1", "", "2", ""),
     ) == ["die before 1", "die after 2", "die after 4"]  # fmt: skip
 
 
-def test_what_is_known_to_read_and_is_seen_to_write_is_a_death() -> None:
+def test_a_read_that_is_seen_to_write_is_a_death() -> None:
     assert kept(("GetItem", "0", "", "1", "")) == ["die before 1", "die after 1"]
 
 
-def test_what_writes_nothing_that_is_seen_is_a_death() -> None:
+def test_a_write_whose_effect_is_not_seen_is_a_death() -> None:
     assert kept(("PutEvents", "0", "", "0", "")) == ["die before 1", "die after 1"]
 
 
-def test_what_is_sent_to_others_between_two_calls_parts_their_deaths() -> None:
+def test_a_request_to_others_between_two_calls_separates_their_deaths() -> None:
     assert kept(("PutItem", "0", "", "1", ""), ("UpdateItem", "1", "a POST", "2", "a POST")) == [
         "die before 1", "die after 1", "die before 2", "die after 2",
     ]  # fmt: skip
 
 
-def test_what_is_sent_to_others_after_a_read_parts_its_deaths() -> None:
+def test_a_request_to_others_after_a_read_separates_its_deaths() -> None:
     assert kept(("GetItem", "0", "", "0", ""), ("GetItem", "0", "a POST", "0", "a POST")) == [
         "die before 1", "die before 2",
     ]  # fmt: skip
 
 
-def test_what_is_stored_between_two_calls_parts_their_deaths() -> None:
+def test_a_change_in_storage_between_two_calls_separates_their_deaths() -> None:
     assert kept(("PutItem", "0", "", "1", ""), ("PutItem", "2", "", "3", "")) == [
         "die before 1", "die after 1", "die before 2", "die after 2",
     ]  # fmt: skip

@@ -20,12 +20,12 @@ def test_nothing_is_lost_nothing_is_doubled(played: Played) -> None:
     assert played.code == 0, played
 
 
-def test_the_page_says_what_befalls_each_flow(played: Played) -> None:
+def test_the_page_lists_the_faults_of_each_flow(played: Played) -> None:
     table = PAGE.read_text(encoding="utf-8").partition(MARK)[2].splitlines()[2:]
     assert [row.rpartition(" | ")[0] + " |" for row in played.rows] == table
 
 
-def test_each_flow_is_struck(played: Played, record_property: Callable[[str, object], None]) -> None:
+def test_every_flow_meets_faults(played: Played, record_property: Callable[[str, object], None]) -> None:
     number: Counter[str] = Counter()
     for row in played.rows:
         strikes = re.findall(r"(.+?) (\d+)(?:, | \|)", row.rpartition(" | ")[2])

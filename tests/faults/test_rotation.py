@@ -31,5 +31,5 @@ def test_quick_plays_a_quarter_of_the_deaths_and_all_plays_them_all_and_a_quarte
         assert Share(Tier.PROOF, rotation).of(dying, others) == [*dying, *others]
 
 
-def test_where_nobody_dies_quick_plays_a_quarter_of_the_rest() -> None:
+def test_without_deaths_quick_plays_a_quarter_of_the_rest() -> None:
     assert Share(Tier.QUICK, 1).of([], [0, 1, 2, 3, 4]) == [1]

@@ -23,7 +23,7 @@ def discarded(running: FunctionsStack) -> None:
 
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
-def test_only_what_is_no_notice_of_ours_is_handed_out_again(
+def test_only_a_message_that_is_no_queue_message_of_ours_is_redelivered(
     running: FunctionsStack, post_offices: FakePostOffices, junk: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = sqs("CourierQueue", MADE_AT, junk, notice())
@@ -61,7 +61,9 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
     assert first == second
 
 
-def test_the_log_says_who_was_told_of_what_and_why(running: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_names_each_feedback_its_receiver_and_its_reason(
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
     running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice()))
     output = capsys.readouterr().out
     [line] = log_lines(output)

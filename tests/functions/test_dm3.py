@@ -99,7 +99,7 @@ def test_both_addresses_answer_the_same(running: FunctionsStack, path: str) -> N
     assert said(post(running, properties, path))["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
 
 
-def test_what_the_template_sets_is_told(opened: Deployed) -> None:
+def test_the_properties_are_those_that_the_template_sets(opened: Deployed) -> None:
     with functions_stack(opened, Dm3SizeLimitBytes="5000", Dm3MessageTtlDays="40") as running:
         properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
         assert said(post(running, properties))["result"] == {"messageTTL": 40, "sizeLimit": 5000}
@@ -141,7 +141,7 @@ def test_a_body_that_is_no_text_is_a_parse_error(running: FunctionsStack, change
 
 @PATHS
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
-def test_another_method_is_refused_and_told_which_are_allowed(running: FunctionsStack, path: str, method: str) -> None:
+def test_another_method_is_refused_with_the_allowed_ones(running: FunctionsStack, path: str, method: str) -> None:
     answer = running.invoke("InboxFunction", http(method, DM3_URL.replace("/dm3", path), MADE_AT))
     assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "OPTIONS, POST")
     assert answer["headers"]["Content-Type"] == "application/problem+json"
@@ -151,7 +151,7 @@ def test_another_method_is_refused_and_told_which_are_allowed(running: Functions
         assert json.loads(answer["body"])["reason"] == "MethodNotAllowed"
 
 
-def test_a_notification_is_taken_in_and_answered_by_nothing(running: FunctionsStack) -> None:
+def test_a_json_rpc_notification_is_accepted_without_a_response_body(running: FunctionsStack) -> None:
     call = submission()
     del call["id"]
     answer = post(running, call)
@@ -195,7 +195,7 @@ def test_any_page_may_post_unless_the_operator_says_otherwise(opened: Deployed, 
         assert cors(post(running, {}, path, {"Origin": PAGE})) == {"access-control-allow-origin": "*"}
 
 
-def test_of_listed_pages_the_one_that_asks_is_named_and_no_other_gets_in(opened: Deployed) -> None:
+def test_only_a_listed_origin_is_allowed_and_named(opened: Deployed) -> None:
     with functions_stack(opened, Dm3CorsOrigins=f"{PAGE},http://localhost:3000") as running:
         named = {"access-control-allow-origin": PAGE, "vary": "Origin"}
         assert cors(preflight(running, PAGE)) == {**named, **ALLOWS}
@@ -205,7 +205,7 @@ def test_of_listed_pages_the_one_that_asks_is_named_and_no_other_gets_in(opened:
         assert cors(post(running, submission("from a server"))) == {"vary": "Origin"}
 
 
-def test_none_lets_no_page_in(opened: Deployed) -> None:
+def test_the_setting_none_allows_no_origin(opened: Deployed) -> None:
     with functions_stack(opened, Dm3CorsOrigins="none") as running:
         assert cors(preflight(running, PAGE)) == {}
         answer = post(running, submission(), headers={"origin": PAGE})
@@ -214,7 +214,7 @@ def test_none_lets_no_page_in(opened: Deployed) -> None:
 
 
 @pytest.mark.parametrize("setting", ["*", PAGE, "none"])
-def test_there_are_no_credentials_and_no_cookies(opened: Deployed, setting: str) -> None:
+def test_credentials_and_cookies_are_never_allowed(opened: Deployed, setting: str) -> None:
     with functions_stack(opened, Dm3CorsOrigins=setting) as running:
         for answer in (preflight(running, PAGE), post(running, submission(), headers={"origin": PAGE})):
             assert not {name.lower() for name in answer["headers"]} & {
@@ -223,7 +223,7 @@ def test_there_are_no_credentials_and_no_cookies(opened: Deployed, setting: str)
             assert "cookies" not in answer
 
 
-def test_origins_that_are_none_stop_the_start(opened: Deployed) -> None:
+def test_an_invalid_origin_stops_the_start(opened: Deployed) -> None:
     with (
         functions_stack(opened, Dm3CorsOrigins="app.example") as running,
         pytest.raises(SettingsError, match="DM3_CORS"),
@@ -301,7 +301,7 @@ def test_without_a_registry_no_sender_can_be_verified_now(running: FunctionsStac
     assert unavailable(running, PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
 
 
-def test_where_s3_says_403_for_what_is_not_there_it_is_the_same(running: FunctionsStack) -> None:
+def test_a_403_of_s3_for_a_missing_registry_means_the_same(running: FunctionsStack) -> None:
     with denied("GetObject"):
         answer = post(running, submission())
     assert refusal(answer) == (-32002, "ProfileLookupFailed")
@@ -331,7 +331,7 @@ def test_a_registry_that_is_broken_says_where_and_a_repaired_one_is_seen_within_
     assert "the old one stays" in caplog.text
 
 
-def test_before_there_are_keys_nothing_is_taken_in(deployed: Deployed) -> None:
+def test_nothing_is_accepted_before_there_are_keys(deployed: Deployed) -> None:
     with functions_stack(deployed) as running:
         assert unavailable(running, SIGNING_KEY_UNAVAILABLE, 503) == "this delivery service has no dm3 keys"
 
@@ -341,7 +341,7 @@ def test_keys_that_may_not_be_read_are_unavailable(running: FunctionsStack) -> N
         unavailable(running, SIGNING_KEY_UNAVAILABLE, 503)
 
 
-def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
+def test_an_exception_in_one_call_is_an_internal_error_that_only_our_log_shows(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = running.deployed
@@ -357,7 +357,7 @@ def test_what_breaks_one_call_is_our_fault_logged_for_us_and_shown_to_nobody(
     assert ALICE not in output + caplog.text
 
 
-def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: FunctionsStack) -> None:
+def test_the_status_is_503_if_all_calls_failed_by_our_fault(running: FunctionsStack) -> None:
     """Who sends a notification is told nothing else; who sends a batch, of which something was done, reads on."""
     store = running.deployed
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
@@ -368,7 +368,7 @@ def test_where_we_failed_in_all_that_was_asked_the_status_says_so_too(running: F
     assert [error["error"]["code"] for error in said(post(running, [submission(), submission()]), 503)] == [-32603] * 2
 
 
-def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(running: FunctionsStack) -> None:
+def test_the_status_reports_a_lost_json_rpc_notification(running: FunctionsStack) -> None:
     store = running.deployed
     store.clients.sqs.delete_queue(QueueUrl=store.queues["ClaimsQueue"])
     notification = {name: value for name, value in submission().items() if name != "id"}
@@ -378,7 +378,7 @@ def test_a_notification_that_we_lost_among_others_is_told_of_by_the_status(runni
     assert told["id"] == 2
 
 
-def test_what_breaks_the_inbox_is_answered_503(running: FunctionsStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_the_inbox_is_answered_503(running: FunctionsStack, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
@@ -396,7 +396,7 @@ def called(running: FunctionsStack) -> set[str]:
     return {call.action for call in running.calls}
 
 
-def test_the_roles_allow_what_dm3_needs_of_the_first_call_after_a_cold_start(running: FunctionsStack) -> None:
+def test_the_roles_allow_the_first_dm3_call_after_a_cold_start(running: FunctionsStack) -> None:
     post(running, submission())
     assert called(running) == {
         "secretsmanager:GetSecretValue", "dynamodb:Query", "s3:GetObject", "sqs:SendMessage",

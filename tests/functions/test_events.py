@@ -67,7 +67,7 @@ def test_every_file_is_made_by_samples_py_and_has_a_test_below() -> None:
     assert {path.name for path in EVENTS.iterdir()} == set(events()) == COVERED
 
 
-def test_no_private_key_lies_beside_them() -> None:
+def test_no_private_key_is_beside_the_events() -> None:
     assert not [path for path in EVENTS.iterdir() if "PRIVATE KEY" in path.read_text(encoding="utf-8")]
 
 

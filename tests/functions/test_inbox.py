@@ -71,7 +71,7 @@ def test_head_has_the_headers_of_get_and_no_body(running: FunctionsStack, path: 
         ("/manifest", "POST", "GET, HEAD"),
     ],
 )
-def test_another_method_is_refused_and_told_which_are_allowed(
+def test_another_method_is_refused_with_the_allowed_ones(
     running: FunctionsStack, path: str, method: str, allowed: str
 ) -> None:
     answer = running.invoke("InboxFunction", http(method, f"https://nlweb.{RECEIVER}{path}", MADE_AT))
@@ -85,13 +85,13 @@ def test_another_path_is_nothing(running: FunctionsStack, path: str) -> None:
             NO_SUCH_ROUTE)  # fmt: skip
 
 
-def test_the_manifest_of_a_domain_that_is_not_ours_is_not_told(running: FunctionsStack) -> None:
+def test_there_is_no_manifest_for_a_domain_that_is_not_ours(running: FunctionsStack) -> None:
     for host in ("nlweb.stranger.example", RECEIVER, "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"):
         refused(running.invoke("InboxFunction", http("GET", f"https://{host}/manifest", MADE_AT)), NOT_OURS)
 
 
 @pytest.mark.parametrize("body", ["@@@", "é", "AAA"])
-def test_base64_that_is_none_is_a_body_that_is_no_json(running: FunctionsStack, body: str) -> None:
+def test_invalid_base64_is_a_body_that_is_no_json(running: FunctionsStack, body: str) -> None:
     event = {**post_event(), "isBase64Encoded": True, "body": body}
     refused(running.invoke("InboxFunction", event), NOT_JSON)
 
@@ -107,7 +107,7 @@ def test_no_body_at_all_is_no_json(running: FunctionsStack) -> None:
     refused(running.invoke("InboxFunction", event), NOT_JSON)
 
 
-def test_whatever_breaks_the_sender_is_told_to_come_back_and_sees_no_stack(
+def test_after_any_exception_the_sender_is_asked_to_retry_and_sees_no_traceback(
     running: FunctionsStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: object) -> None:
@@ -134,7 +134,7 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(
     assert "secret" not in output
 
 
-def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_its_contents_in_the_log(
+def test_an_accepted_message_is_counted_and_traceable_and_its_contents_are_not_logged(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     envelope = json.loads(post_event()["body"])
@@ -153,7 +153,7 @@ def test_what_is_taken_in_is_counted_and_can_be_followed_and_leaves_nothing_of_i
         assert told not in output
 
 
-def test_a_queue_that_takes_nothing_is_told_as_such_logged_for_us_and_nothing_is_stored(
+def test_a_failing_queue_is_answered_503_and_logged_and_nothing_is_stored(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = running.deployed

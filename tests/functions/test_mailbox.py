@@ -174,7 +174,7 @@ def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: Functi
     assert said(ask(running, "GET", at, token=token))["bytes"] == 0
 
 
-def test_the_largest_request_and_answer_are_such_that_lambda_takes_them(running: FunctionsStack) -> None:
+def test_lambda_takes_the_largest_request_and_the_largest_response(running: FunctionsStack) -> None:
     token, key, data = sign_in(running), f"0x{1:064x}", b"\xff" * MAX_PART_BYTES
     assert said(keep(running, token, key, data))["size"] == len(data)
     answer = ask(running, "GET", f"/storage/{RECEIVER}/containers/{key}", token=token)
@@ -222,7 +222,7 @@ def test_head_is_answered_without_a_body(running: FunctionsStack) -> None:
     assert (answer["statusCode"], answer["body"]) == (200, "")
 
 
-def test_a_page_may_ask_and_read_what_it_needs(running: FunctionsStack) -> None:
+def test_a_web_page_may_send_and_read_the_headers_that_it_needs(running: FunctionsStack) -> None:
     preflight = ask(running, "OPTIONS", f"/mailboxes/{RECEIVER}/messages", headers={"origin": PAGE})
     assert preflight["statusCode"] == 204
     assert preflight["headers"]["Access-Control-Allow-Origin"] == "*"
@@ -233,7 +233,7 @@ def test_a_page_may_ask_and_read_what_it_needs(running: FunctionsStack) -> None:
     assert "etag" in answer["headers"]["Access-Control-Expose-Headers"]
 
 
-def test_no_page_may_where_the_operator_says_so(opened: Deployed) -> None:
+def test_the_operator_may_exclude_web_pages(opened: Deployed) -> None:
     with functions_stack(opened, MailboxApiCorsOrigins=PAGE) as running:
         for origin, allowed in ((PAGE, True), (OTHER, False)):
             for method in ("GET", "OPTIONS"):
@@ -257,7 +257,7 @@ def test_a_refusal_is_a_problem_document_and_counted_by_reason(
     assert RECEIVER not in json.dumps(log_lines(printed)), "who asks for a mailbox need not have it"
 
 
-def test_nothing_that_a_run_prints_holds_a_token_or_a_key(
+def test_no_token_and_no_key_is_printed(
     opened: Deployed, running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = sign_in(running)
@@ -269,7 +269,7 @@ def test_nothing_that_a_run_prints_holds_a_token_or_a_key(
         assert hidden not in printed
 
 
-def test_the_document_tells_every_operation(running: FunctionsStack) -> None:
+def test_the_openapi_document_has_every_operation(running: FunctionsStack) -> None:
     document = said(ask(running, "GET", "/openapi.json"))
     assert document["openapi"] == "3.1.0"
     assert set(document["paths"]) >= {"/auth/{name}", "/mailboxes/{name}/messages", "/mailboxes/{name}/settings"}
@@ -277,7 +277,7 @@ def test_the_document_tells_every_operation(running: FunctionsStack) -> None:
     assert ask(running, "GET", "/openapi.json", headers={"if-none-match": etag})["statusCode"] == 304
 
 
-def test_a_deployment_without_a_key_for_tokens_says_to_come_again(opened: Deployed) -> None:
+def test_a_deployment_without_a_token_key_answers_503(opened: Deployed) -> None:
     opened.clients.secrets.put_secret_value(SecretId=opened.secrets["TokenKeys"], SecretString="{}")
     with functions_stack(opened) as running:
         answer = ask(running, "GET", f"/auth/{RECEIVER}")
@@ -285,7 +285,7 @@ def test_a_deployment_without_a_key_for_tokens_says_to_come_again(opened: Deploy
     assert json.loads(answer["body"])["reason"] == "SigningKeyUnavailable"
 
 
-def test_where_there_is_no_registry_of_names_nobody_has_a_profile_and_nothing_is_amiss(
+def test_without_a_registry_nobody_has_a_profile_and_that_is_no_fault(
     deployed: Deployed, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = base64.b64encode(published_key().public.spki()).decode()

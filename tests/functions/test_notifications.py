@@ -141,7 +141,7 @@ def library_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standardwebhooks.webhooks, "datetime", Then)
 
 
-def test_what_is_wrong_with_the_secret_of_webhooks_is_told_by_the_courier_too(
+def test_the_courier_reports_a_wrong_webhook_secret_too(
     running: FunctionsStack, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add(running, token)
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_the_secret_of_webhooks_is_told_by_the_courier_too(
     assert [line["level"] for line in log_lines(output) if "WebhookKeys" in line["message"]] == ["ERROR"]
 
 
-def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
+def test_a_target_is_verified_and_notified_by_calls_that_the_roles_allow(
     running: FunctionsStack, hook: Hook, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = add(running, token)
@@ -182,9 +182,7 @@ def test_a_target_is_verified_and_told_by_calls_that_the_roles_allow(
     assert ask(running, "DELETE", f"{AT}/{made['id']}", token=token)["statusCode"] == 200
 
 
-def test_after_a_rotation_receivers_of_either_secret_are_content(
-    running: FunctionsStack, hook: Hook, token: str
-) -> None:
+def test_after_a_rotation_either_secret_verifies_a_webhook(running: FunctionsStack, hook: Hook, token: str) -> None:
     made = verified(running, token, hook)
     rotated = act(running, token, made, "rotate")
     file(running)
@@ -211,7 +209,7 @@ def test_after_a_rotation_receivers_of_either_secret_are_content(
     ],
     ids=["500", "404", "302", "307", "giant", "slow"],
 )
-def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_followed(
+def test_any_failed_response_is_retried_and_no_redirect_is_followed(
     running: FunctionsStack, hook: Hook, token: str, trouble: dict[str, Any], detail: str, post_offices: FakePostOffices
 ) -> None:
     verified(running, token, hook)
@@ -232,7 +230,7 @@ def test_whatever_a_receiver_answers_it_is_tried_again_and_no_redirect_is_follow
     assert post_offices.posted == []
 
 
-def test_a_receiver_that_is_gone_is_told_nothing_more(running: FunctionsStack, hook: Hook, token: str) -> None:
+def test_a_target_that_answers_410_is_notified_no_more(running: FunctionsStack, hook: Hook, token: str) -> None:
     verified(running, token, hook)
     file(running)
     courier(running)
@@ -241,7 +239,7 @@ def test_a_receiver_that_is_gone_is_told_nothing_more(running: FunctionsStack, h
     assert (shown(running, token)["state"], running.deployed.bodies("CourierQueue")) == ("paused", [])
 
 
-def test_a_host_in_a_private_network_is_sent_nothing_whatever_its_name(
+def test_nothing_is_sent_to_a_private_network_whatever_the_hosts_name(
     running: FunctionsStack, hook: Hook, token: str
 ) -> None:
     add(running, token)
@@ -251,7 +249,7 @@ def test_a_host_in_a_private_network_is_sent_nothing_whatever_its_name(
     assert shown(running, token)["detail"] == f"{HOOK} has no public address"
 
 
-def test_a_name_that_leads_elsewhere_by_now_is_judged_anew_at_each_try(
+def test_the_address_of_a_host_is_checked_at_each_attempt(
     running: FunctionsStack, hook: Hook, token: str, zones: ZoneTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who was verified at a public address and then names a private one is not followed there."""
@@ -286,7 +284,9 @@ def topic(running: FunctionsStack) -> tuple[str, str]:
     return arn, url
 
 
-def test_a_topic_is_verified_and_told_the_same(running: FunctionsStack, topic: tuple[str, str], token: str) -> None:
+def test_a_topic_is_verified_and_notified_the_same_way(
+    running: FunctionsStack, topic: tuple[str, str], token: str
+) -> None:
     arn, url = topic
 
     def heard() -> list[Any]:
@@ -318,7 +318,9 @@ def test_a_topic_that_is_not_there_any_more_is_tried_again(
     assert made["state"] == "unverified"
 
 
-def test_without_topics_none_is_taken_and_without_a_right_none_is_told(running: FunctionsStack, token: str) -> None:
+def test_without_allowed_topics_none_is_accepted_and_without_the_right_none_is_notified(
+    running: FunctionsStack, token: str
+) -> None:
     answer = ask(running, "POST", AT, {"kind": "sns", "to": "arn:aws:sns:eu-west-1:123456789012:x"}, token=token)
     assert json.loads(answer["body"])["reason"] == "NotificationNotOffered"
 

@@ -111,6 +111,6 @@ def test_an_operation_is_as_the_document_says(running: FunctionsStack, operation
     is_answered()
 
 
-def test_no_refusal_stands_in_the_place_of_an_answer() -> None:
+def test_no_refusal_stands_in_the_place_of_a_response() -> None:
     for operation in OPERATIONS:
         assert all(reason.status >= 400 for reason in operation.refusals), operation.id

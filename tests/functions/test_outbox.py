@@ -45,7 +45,7 @@ def shown(running: FunctionsStack, token: str, correlation: str) -> Any:
     return said(ask(running, "GET", f"{AT}/{correlation}", token=token))
 
 
-def test_what_an_owner_sends_is_delivered_by_calls_that_the_roles_allow(
+def test_an_outbox_message_is_delivered_by_calls_that_the_roles_allow(
     running: FunctionsStack, post_offices: FakePostOffices, token: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     post_offices.body = b'{"Status":"Queued"}'
@@ -117,7 +117,7 @@ def test_a_receiver_in_a_private_network_is_not_posted_to(
     assert shown(running, token, correlation)["state"] == "queued"
 
 
-def test_a_message_that_breaks_us_does_not_drag_its_neighbours_along(
+def test_a_message_that_raises_an_exception_does_not_affect_its_neighbours(
     running: FunctionsStack, post_offices: FakePostOffices, token: str
 ) -> None:
     send(running, token)

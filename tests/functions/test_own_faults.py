@@ -623,14 +623,16 @@ def test_a_setting_that_is_wrong_stops_the_start(
     assert str(caught.value) == f"{variable} {_MUST[value]}"
 
 
-def test_a_deployment_that_is_no_delivery_service_is_not_at_fault_whoever_writes_to_it(
+def test_a_deployment_without_a_delivery_service_reports_no_fault_of_its_own(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert running.handle("InboxFunction", events()["inbox-dm3.json"])["statusCode"] == 503
     assert "OwnFault" not in metrics(capsys.readouterr().out)
 
 
-def test_what_was_met_in_one_run_is_told_in_it_alone(ready: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_reported_in_the_run_that_met_it_alone(
+    ready: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
     url = ready.deployed.queues["ClaimsQueue"]
     ready.deployed.clients.sqs.delete_queue(QueueUrl=url)
     assert ready.handle("InboxFunction", events()["inbox-post.json"])["statusCode"] == 503
@@ -640,7 +642,7 @@ def test_what_was_met_in_one_run_is_told_in_it_alone(ready: FunctionsStack, caps
     assert metrics(capsys.readouterr().out) == {"Answered": [1]}
 
 
-def test_what_befell_many_messages_of_a_run_is_told_once(
+def test_a_fault_of_many_messages_of_a_run_is_reported_once(
     ready: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = events()["worker-claims.json"]
@@ -650,7 +652,7 @@ def test_what_befell_many_messages_of_a_run_is_told_once(
     assert metrics(capsys.readouterr().out)["OwnFault"] == [1]
 
 
-def test_a_webhook_whose_secret_cannot_be_shown_now_is_neither_taken_in_nor_given_another(
+def test_a_webhook_is_not_added_while_its_secret_cannot_be_shown(
     ready: FunctionsStack,
 ) -> None:
     """Its owner would never see the secret, and be told that it exists the next time."""

@@ -62,7 +62,7 @@ def reads(running: FunctionsStack, work: Work, event: Json) -> list[str]:
     ],
     ids=lambda it: it.what if isinstance(it, Work) else "",
 )
-def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_within_a_minute(
+def test_an_instance_reads_a_secret_once_and_sees_a_change_within_a_minute(
     ready: FunctionsStack, clock: FakeClock, work: Work, needed: list[str], needed_again: list[str]
 ) -> None:
     event = work.ready(ready)
@@ -74,7 +74,7 @@ def test_an_instance_reads_a_secret_that_it_needs_once_and_what_was_changed_with
     assert reads(ready, work, event) == needed_again
 
 
-def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarked(
+def test_a_message_sealed_to_the_delivery_services_old_key_is_accepted_and_postmarked(
     ready: FunctionsStack, clock: FakeClock
 ) -> None:
     store = ready.deployed
@@ -88,7 +88,7 @@ def test_what_was_sealed_to_the_delivery_services_old_key_is_taken_and_postmarke
     assert json.loads(json.loads(segment)["envelope"])["postmark"]
 
 
-def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: FunctionsStack, clock: FakeClock) -> None:
+def test_a_token_of_the_old_key_is_valid_and_new_ones_use_the_new_key(ready: FunctionsStack, clock: FakeClock) -> None:
     TARGETS.ready(ready)
     store, old = ready.deployed, sign_in(ready)
     keys = TokenKeys(store.clients.secrets, store.secrets["TokenKeys"], clock)
@@ -101,7 +101,7 @@ def test_a_token_by_the_old_key_counts_and_new_ones_are_by_the_new_key(ready: Fu
         assert said(ask(ready, "GET", f"/mailboxes/{RECEIVER}/status", token=token))
 
 
-def test_feedback_is_signed_by_a_domains_new_key_under_its_new_selector(
+def test_feedback_is_signed_with_a_domains_new_key_and_selector(
     ready: FunctionsStack, clock: FakeClock, post_offices: FakePostOffices
 ) -> None:
     """Who still holds what the old key signed finds that key under the old selector, in the zone."""
@@ -118,9 +118,7 @@ def test_feedback_is_signed_by_a_domains_new_key_under_its_new_selector(
 
 
 @pytest.mark.parametrize("work", [DM3, NOTICE, CHALLENGE, TARGETS], ids=lambda it: it.what)
-def test_no_level_of_logging_writes_keys_down(
-    ready: FunctionsStack, work: Work, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_keys_are_logged_at_no_log_level(ready: FunctionsStack, work: Work, caplog: pytest.LogCaptureFixture) -> None:
     """An operator may set the level of a function's log to DEBUG, of all libraries."""
     event = work.ready(ready)
     ready.end()

@@ -102,7 +102,7 @@ LATER = {
 
 @EACH
 @pytest.mark.parametrize("how", [None, "on-demand", "snap-start", "provisioned-concurrency"])
-def test_what_few_events_need_is_made_for_the_first_of_them_unless_nobody_waits_for_the_start(
+def test_rarely_used_clients_are_made_when_first_needed_unless_nobody_waits_for_the_start(
     running: FunctionsStack, function: str, how: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how:

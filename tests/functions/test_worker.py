@@ -25,7 +25,7 @@ def ids(event: Json, *places: int) -> list[Json]:
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"claim": 1, "tries": 0}', '{"at": "claim/nowhere"}',
                                   '{"claim": "{}", "tries": 0}', '{"claim": "[]", "tries": 0}'])  # fmt: skip
-def test_only_what_is_no_claim_of_ours_is_handed_out_again(running: FunctionsStack, junk: str) -> None:
+def test_only_a_message_that_is_no_claim_of_ours_is_redelivered(running: FunctionsStack, junk: str) -> None:
     event = sqs("ClaimsQueue", MADE_AT, message(1), junk, message(2))
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": ids(event, 1)}
     assert len(running.deployed.rows("PostTable")) == 2
@@ -60,7 +60,7 @@ def test_a_suspect_is_not_set_apart_again(running: FunctionsStack) -> None:
     assert len(running.deployed.rows("PostTable")) == 1
 
 
-def test_what_cannot_be_found_out_now_is_sent_on_its_way_and_leaves_the_queue(
+def test_a_claim_that_cannot_be_judged_now_goes_to_the_retry_queue(
     running: FunctionsStack, dns_server: DnsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dns_server.stop()
@@ -73,7 +73,7 @@ def test_what_cannot_be_found_out_now_is_sent_on_its_way_and_leaves_the_queue(
     assert told["Retried"] == told["RetriedKeyLookupFailed"] == [1.0]
 
 
-def test_a_retry_that_cannot_be_sent_is_handed_out_again(running: FunctionsStack, dns_server: DnsServer) -> None:
+def test_a_retry_that_cannot_be_sent_is_redelivered(running: FunctionsStack, dns_server: DnsServer) -> None:
     dns_server.stop()
     # A queue that throttles is a passing fault; a queue that is not there is ours, and fails the whole batch.
     worker = running.start("WorkerFunction").worker
@@ -98,7 +98,7 @@ def test_a_claim_twice_in_one_batch_is_settled_once(running: FunctionsStack) -> 
     assert row["len"]["N"] == str(len(segment) - 1)
 
 
-def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_that_the_template_gives(
+def test_a_message_is_forwarded_to_the_operators_queue_by_the_templates_role(
     running: FunctionsStack,
 ) -> None:
     store = running.deployed
@@ -114,7 +114,7 @@ def test_a_forwarded_message_is_handed_to_the_operators_queue_under_the_role_tha
     assert row["why"]["S"] == "forwarded"
 
 
-def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells_contents(
+def test_filed_messages_share_a_log_line_others_have_one_each_and_none_has_contents(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = events()["worker-claims.json"]
@@ -133,7 +133,7 @@ def test_what_was_filed_shares_a_line_what_was_not_has_its_own_and_neither_tells
             assert str(secret) not in output
 
 
-def test_the_metrics_are_the_fates_the_reasons_and_the_age(
+def test_the_metrics_are_the_outcomes_the_reasons_and_the_age(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running.invoke("WorkerFunction", events()["worker-claims.json"])
@@ -154,7 +154,7 @@ def test_more_claims_than_one_metrics_document_holds_are_all_counted(
     assert len(told["AgeMilliseconds"]) == sum(told["Discarded"]) == sum(told["DiscardedSignatureInvalid"]) == 100
 
 
-def test_a_full_batch_of_different_fates_ends_without_a_warning(
+def test_a_full_batch_of_different_outcomes_ends_without_a_warning(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Powertools writes a metrics document at the hundredth value, and warns of an end with none left."""

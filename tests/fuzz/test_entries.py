@@ -16,7 +16,7 @@ EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
 
 @EACH
-def test_it_holds_for_what_is_known(entry: Entry) -> None:
+def test_the_entry_holds_for_the_known_inputs(entry: Entry) -> None:
     for data in (*entry.seeds, *(path.read_bytes() for path in kept(entry.name))):
         entry.run(data)
 
@@ -24,7 +24,7 @@ def test_it_holds_for_what_is_known(entry: Entry) -> None:
 @EACH
 @settings(max_examples=examples(CHANGES))
 @given(data=st.data())
-def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject) -> None:
+def test_the_entry_holds_for_changes_of_known_inputs(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))
     random = data.draw(st.randoms(use_true_random=False))
     entry.run(changed(known, random, entry.seeds))
@@ -33,6 +33,6 @@ def test_it_holds_for_changes_of_what_is_known(entry: Entry, data: st.DataObject
 @EACH
 @settings(max_examples=examples(REPETITIONS))
 @given(data=st.data())
-def test_it_holds_for_what_repeats_itself_as_often_as_it_may(entry: Entry, data: st.DataObject) -> None:
+def test_the_entry_holds_for_repetitions_up_to_the_largest_input(entry: Entry, data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(entry.seeds))
     entry.run(pumped(known, data.draw(st.randoms(use_true_random=False)), entry.max_bytes))

@@ -58,7 +58,7 @@ SUMMARY: libFuzzer: out-of-memory
     ],
     ids=["quiet", "raised", "slow", "large", "broken"],
 )
-def test_what_a_search_came_to_is_read_from_its_log(log: str, outcome: Outcome) -> None:
+def test_the_outcome_of_a_search_is_read_from_its_log(log: str, outcome: Outcome) -> None:
     assert read_log(log, 9) == outcome
 
 
@@ -78,13 +78,13 @@ def test_time_memory_and_length_are_bounded_and_known_inputs_are_begun_with(
     assert said[-2:] == (str(tmp_path / "corpus"), str(tmp_path / "kept" / "timestamps"))
 
 
-def test_an_entry_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_entry_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         program.main(["nothing", "--minutes", "1"])
     assert "there is no entry 'nothing'; there are ijson," in capsys.readouterr().err
 
 
-def test_where_atheris_is_not_nothing_is_searched(
+def test_nothing_is_searched_without_atheris(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(program, "find_spec", lambda _name: None)
@@ -93,7 +93,7 @@ def test_where_atheris_is_not_nothing_is_searched(
     assert "`make fuzz` installs it, on Linux on x86-64" in capsys.readouterr().err
 
 
-def test_a_finding_is_the_exit_code_and_adds_to_what_is_known(
+def test_a_finding_sets_the_exit_code_and_is_added_to_the_outcome(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(program, "find_spec", lambda _name: object())
@@ -109,7 +109,7 @@ def test_a_finding_is_the_exit_code_and_adds_to_what_is_known(
 # --- the corpus -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_belongs_to_an_entry_and_is_small() -> None:
+def test_kept_inputs_belong_to_an_entry_and_are_small() -> None:
     assert {path.name for path in corpus.CORPUS.iterdir()} <= set(ENTRIES)
     for name, entry in ENTRIES.items():
         sizes = [path.stat().st_size for path in corpus.kept(name)]
@@ -118,7 +118,7 @@ def test_what_is_kept_belongs_to_an_entry_and_is_small() -> None:
         assert max(sizes, default=0) <= entry.max_bytes
 
 
-def test_of_inputs_that_go_the_same_ways_the_smallest_is_kept(tmp_path: Path) -> None:
+def test_the_smallest_of_inputs_with_the_same_coverage_is_kept(tmp_path: Path) -> None:
     for name, data in {"a": b"no time", "b": b"nor this", "c": b"2026-02-30T09:30:00Z"}.items():
         (tmp_path / name).write_bytes(data)
     done = subprocess.run(
@@ -129,7 +129,7 @@ def test_of_inputs_that_go_the_same_ways_the_smallest_is_kept(tmp_path: Path) ->
     assert reached["files"] == []
 
 
-def test_what_is_kept_takes_the_place_of_what_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_newly_kept_inputs_replace_the_old_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(corpus, "CORPUS", tmp_path / "corpus")
     for data in (b"one", b"two"):
         (tmp_path / "found").write_bytes(data)
@@ -137,7 +137,7 @@ def test_what_is_kept_takes_the_place_of_what_was(monkeypatch: pytest.MonkeyPatc
         assert [path.read_bytes() for path in corpus.kept("entry")] == [data]
 
 
-def test_a_change_is_decided_by_chance_alone() -> None:
+def test_changes_depend_on_the_random_source_alone() -> None:
     for entry in ENTRIES.values():
         first, again = ([changed(entry.seeds[0], Random(seed), entry.seeds) for seed in range(20)] for _ in range(2))
         assert first == again

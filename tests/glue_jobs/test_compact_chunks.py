@@ -117,7 +117,7 @@ def source_of(line: bytes) -> str:
     return str(orjson.loads(line)["src"])
 
 
-def test_what_is_younger_than_the_lag_is_left_alone(night: Night) -> None:
+def test_segments_younger_than_the_lag_are_left_alone(night: Night) -> None:
     assert night.left_alone.counts["s3.get"] == 0
     assert night.untouched[0]
 
@@ -128,7 +128,7 @@ def test_a_dry_run_says_what_it_would_do_and_changes_nothing(night: Night) -> No
     assert night.untouched[1]
 
 
-def test_long_lines_cross_spark_in_pieces_and_are_what_they_were(spark: SparkSession, stack: JobStack) -> None:
+def test_long_lines_cross_spark_in_pieces_unchanged(spark: SparkSession, stack: JobStack) -> None:
     written = stack.fill(
         messages=120, seed=9, mailboxes=3, batch=8, median_bytes=300_000, most_bytes=3_000_000, corrupt=0
     )
@@ -206,7 +206,7 @@ def test_two_runs_at_once_end_as_one_does(spark: SparkSession, stack: JobStack) 
     assert set(stack.names("chk/")) == stack.pointed()
 
 
-def test_made_up_mail_is_what_the_tests_take_it_for(stack: JobStack) -> None:
+def test_generated_mail_has_the_properties_that_the_tests_assume(stack: JobStack) -> None:
     written: Written = stack.fill(messages=400, seed=10)
     assert written.shown is not None
     assert {sk for rows in stack.shown().values() for sk, _ in rows} == {key.sk for key in written.shown}

@@ -36,7 +36,7 @@ def mailboxes(stack: JobStack) -> Mailboxes:
     return stack.deployed.storage.mailboxes
 
 
-def test_what_had_its_time_goes_with_its_bytes_and_what_is_held_or_without_end_is_shown_as_before(
+def test_expired_messages_are_deleted_with_their_bytes_and_held_ones_are_shown_as_before(
     spark: SparkSession, stack: JobStack
 ) -> None:
     stack.fill(messages=600, seed=11, mailboxes=4)
@@ -70,7 +70,7 @@ def test_what_had_its_time_goes_with_its_bytes_and_what_is_held_or_without_end_i
     assert set(stack.names(SEGMENTS)) <= kept
 
 
-def test_an_old_segment_goes_when_nobody_needs_it_whatever_compaction_came_to(
+def test_an_old_segment_that_no_row_needs_is_deleted_whatever_compaction_did(
     spark: SparkSession, stack: JobStack
 ) -> None:
     stack.fill(messages=300, seed=12, mailboxes=2, acknowledged=1.0)
@@ -84,7 +84,7 @@ def test_an_old_segment_goes_when_nobody_needs_it_whatever_compaction_came_to(
     assert stack.names(SEGMENTS) == []
 
 
-def test_what_owners_keep_stays_and_what_no_row_names_goes_unless_a_row_cannot_be_read(
+def test_containers_stay_and_unnamed_objects_are_deleted_unless_a_row_cannot_be_read(
     spark: SparkSession, stack: JobStack
 ) -> None:
     clients, table = stack.deployed.clients, stack.deployed.tables["StorageTable"]
@@ -110,7 +110,7 @@ def test_what_owners_keep_stays_and_what_no_row_names_goes_unless_a_row_cannot_b
     assert set(stack.names("box/")) == set(kept)
 
 
-def test_the_driver_does_not_hold_the_names_of_all_that_owners_keep(spark: SparkSession) -> None:
+def test_the_driver_does_not_hold_all_names_of_containers(spark: SparkSession) -> None:
     few = spark.range(1).mapInArrow(lambda batches: batches, "name string")
     plan = expire_messages.unnamed(few, few)._jdf.queryExecution().sparkPlan().toString()
     assert "SortMergeJoin" in plan

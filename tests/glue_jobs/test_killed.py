@@ -93,7 +93,9 @@ def is_all_there_and_nothing_else(spark: object, stack: JobStack, before: object
     assert set(stack.names("seg/")) | set(stack.names("chk/")) == stack.pointed()
 
 
-def test_kill_9_of_the_jvm(spark: object, stack: JobStack, environment: dict[str, str]) -> None:
+def test_a_run_after_kill_9_of_the_jvm_completes_the_work(
+    spark: object, stack: JobStack, environment: dict[str, str]
+) -> None:
     stack.fill(messages=250, seed=21, corrupt=0, orphans=0)
     before = stack.shown()
     with a_slow_run(stack, environment) as (job, started):
@@ -104,7 +106,9 @@ def test_kill_9_of_the_jvm(spark: object, stack: JobStack, environment: dict[str
 
 
 @pytest.mark.proof
-def test_kill_9_of_all_of_it(spark: object, stack: JobStack, environment: dict[str, str]) -> None:
+def test_a_run_after_kill_9_of_all_processes_completes_the_work(
+    spark: object, stack: JobStack, environment: dict[str, str]
+) -> None:
     stack.fill(messages=250, seed=22, corrupt=0, orphans=0)
     before = stack.shown()
     with a_slow_run(stack, environment) as (job, _):
@@ -114,7 +118,7 @@ def test_kill_9_of_all_of_it(spark: object, stack: JobStack, environment: dict[s
 
 
 @pytest.mark.proof
-def test_a_task_that_dies_is_done_again_within_the_run(
+def test_a_task_that_dies_is_repeated_within_the_run(
     spark: object, stack: JobStack, environment: dict[str, str]
 ) -> None:
     stack.fill(messages=250, seed=23, corrupt=0, orphans=0)
@@ -133,7 +137,9 @@ def test_a_task_that_dies_is_done_again_within_the_run(
 
 
 @pytest.mark.proof
-def test_kill_9_of_the_jvm_of_expiry(spark: SparkSession, stack: JobStack, environment: dict[str, str]) -> None:
+def test_a_run_of_expiry_after_kill_9_of_the_jvm_completes_the_work(
+    spark: SparkSession, stack: JobStack, environment: dict[str, str]
+) -> None:
     stack.fill(messages=250, seed=25, days=60, corrupt=0, orphans=0, acknowledged=0, discarded=0)
     before = stack.shown()
     held, *timed = sorted(before, key=lambda name: -len(before[name]))

@@ -27,7 +27,7 @@ def a_line(row: int, source: str, size: int) -> ChunkLine:
     ),
     st.randoms(use_true_random=False),
 )
-def test_whatever_order_rows_come_in_sorted_they_are_the_lines_and_the_evidence_that_they_were(
+def test_rows_of_any_order_give_the_same_sorted_lines_and_evidence(
     sizes: dict[tuple[int, str], int], random: Random
 ) -> None:
     lines = [a_line(row, source, size) for (row, source), size in sizes.items()]

@@ -14,7 +14,7 @@ def account(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"account": [os.environ["AWS_ACCESS_KEY_ID"]]})
 
 
-def test_a_session_after_another_one_asks_its_own_account(tmp_path: Path) -> None:
+def test_a_second_session_uses_its_own_account(tmp_path: Path) -> None:
     for caller in ("100000000001", "100000000002"):
         with session(caller, master="local[1]") as spark:
             assert os.environ["AWS_ACCESS_KEY_ID"] == caller

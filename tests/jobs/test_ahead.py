@@ -12,7 +12,7 @@ from postroom.jobs.ahead import ahead
 
 
 @given(st.lists(st.integers(1, 20)), st.integers(1, 30))
-def test_what_comes_is_in_order_and_no_more_is_held_than_may_be(items: list[int], most: int) -> None:
+def test_results_come_in_order_and_no_more_than_allowed_are_held(items: list[int], most: int) -> None:
     held: list[int] = []
 
     def work(item: int) -> int:
@@ -39,7 +39,7 @@ def test_several_are_at_work_at_once() -> None:
         assert list(ahead(pool, work, range(20), cost=lambda _item: 1, most=4)) == list(range(20))
 
 
-def test_what_fails_fails_in_its_turn() -> None:
+def test_a_failure_is_raised_in_its_turn() -> None:
     done = ahead(SerialExecutor(), lambda item: 1 // item, [1, 0, 1], cost=lambda _item: 1, most=9)
     assert next(done) == 1
     with pytest.raises(ZeroDivisionError):

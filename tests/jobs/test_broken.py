@@ -88,14 +88,14 @@ def takes_what_lies_elsewhere_for_moving(patch: pytest.MonkeyPatch) -> None:
 
 
 def dies(ours: Clients, victims: list[Clients]) -> None:
-    plays.test_wherever_a_run_dies_the_next_ones_end_it(ours, victims, turn=list)
+    plays.test_later_runs_complete_what_a_dead_run_began(ours, victims, turn=list)
 
 
 def sleeps(ours: Clients, victims: list[Clients]) -> None:
-    plays.test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes(ours, victims, turn=list)
+    plays.test_a_run_that_sleeps_for_days_before_any_write_does_no_harm(ours, victims, turn=list)
 
 
-LOOKS: Play = plays.test_an_owner_who_looks_all_the_while_sees_the_same_sequence
+LOOKS: Play = plays.test_an_owner_sees_the_same_sequence_throughout
 
 
 FOUND: dict[Callable[[pytest.MonkeyPatch], None], tuple[Play, str]] = {
@@ -108,7 +108,7 @@ FOUND: dict[Callable[[pytest.MonkeyPatch], None], tuple[Play, str]] = {
 
 
 @pytest.mark.parametrize("breaks", FOUND, ids=lambda breaks: breaks.__name__)
-def test_what_is_broken_is_found(
+def test_broken_variants_are_found(
     ours: Clients,
     victims: list[Clients],
     monkeypatch: pytest.MonkeyPatch,

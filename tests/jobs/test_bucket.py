@@ -43,7 +43,7 @@ def listed(deployed: Deployed, victims: list[Clients]) -> ListedBucket:
     return ListedBucket(deployed, victims[0])
 
 
-def test_hours_in_which_there_is_something_are_found_oldest_first(listed: ListedBucket) -> None:
+def test_hours_with_objects_are_found_oldest_first(listed: ListedBucket) -> None:
     listed.put(
         "seg/2026/11/21/09/b.jsonl", "seg/2026/11/21/09/a.jsonl", "seg/2026/11/21/10/a.jsonl",
         "seg/2026/02/28/23/a.jsonl", "seg/2025/12/31/00/a.jsonl", "chk/2026/11/20/09/a.jsonl", "quarantine/seg/x.json",
@@ -79,7 +79,7 @@ def test_random_names_are_shared_out_evenly(listed: ListedBucket) -> None:
     assert [len(list(listed.bucket.objects(share))) for share in listed.bucket.shares(HOUR)] == [16] * 16
 
 
-def test_an_object_is_read_whole_piece_by_piece(listed: ListedBucket) -> None:
+def test_an_object_is_read_completely_in_pieces(listed: ListedBucket) -> None:
     data = bytes(range(256)) * 10_000
     listed.deployed.clients.s3.put_object(Bucket=listed.deployed.bucket, Key="seg/a", Body=data)
     pieces = list(listed.bucket.read("seg/a"))
@@ -93,13 +93,13 @@ def test_an_object_that_is_not_there_is_missing(listed: ListedBucket) -> None:
         list(listed.bucket.read("seg/gone"))
 
 
-def test_what_stands_under_a_name_stays(listed: ListedBucket) -> None:
+def test_an_object_is_never_overwritten(listed: ListedBucket) -> None:
     assert listed.bucket.put_new("chk/a", b"first", "application/jsonl") is True
     assert listed.bucket.put_new("chk/a", b"second", "application/jsonl") is False
     assert listed.deployed.objects() == {"chk/a": b"first"}
 
 
-def test_many_are_deleted_at_once_and_nobody_asks_whether_they_were_there(listed: ListedBucket) -> None:
+def test_many_objects_are_deleted_by_one_request_whether_they_exist_or_not(listed: ListedBucket) -> None:
     names = [f"seg/{number}" for number in range(10)]
     listed.put(*names, "seg/stays")
     listed.bucket.delete_all([*names, "seg/gone"])
@@ -132,7 +132,7 @@ def test_an_object_that_cannot_be_deleted_just_now_is_deleted_by_the_next_try(li
     assert not listed.deployed.objects()
 
 
-def test_a_passing_fault_of_any_call_is_not_now(listed: ListedBucket) -> None:
+def test_a_temporary_fault_of_any_call_is_a_not_now_error(listed: ListedBucket) -> None:
     def answer(operation: str, _request: Json, _send: Send) -> Json:
         raise throttled(operation)
 
@@ -174,7 +174,7 @@ def test_a_passing_fault_of_any_call_passes(listed: ListedBucket) -> None:
     assert counts["throttled.s3"] * 2 == calls == sum(counts[f"s3.{what}"] for what in ("list", "get", "put", "delete"))
 
 
-def test_an_object_that_ends_too_early_is_not_taken_for_whole(listed: ListedBucket) -> None:
+def test_a_truncated_object_is_not_taken_for_complete(listed: ListedBucket) -> None:
     """Lines that were not read would be in nobody's way when it is collected."""
 
     def answer(_operation: str, request: Json, send: Send) -> Json:

@@ -31,7 +31,7 @@ def collector(deployed: Deployed, tally: Tally, clients: Clients | None = None, 
     return Collector(Played(deployed, 0).bucket(tally, clients), tally, dry_run=dry_run)
 
 
-def test_what_is_needed_by_nobody_is_deleted_and_nothing_else(stored: Deployed) -> None:
+def test_only_objects_that_nobody_needs_are_deleted(stored: Deployed) -> None:
     tally = Tally()
     collector(stored, tally).collect(NEEDED[:2] + PAST + NEEDED[2:])
     assert set(stored.objects()) == {evidence.source for evidence in NEEDED}
@@ -40,7 +40,7 @@ def test_what_is_needed_by_nobody_is_deleted_and_nothing_else(stored: Deployed) 
     assert counts["s3.delete"] == 1
 
 
-def test_where_all_is_needed_nobody_is_asked_to_delete_anything(stored: Deployed) -> None:
+def test_nothing_is_deleted_if_everything_is_needed(stored: Deployed) -> None:
     tally = Tally()
     collector(stored, tally).collect(NEEDED)
     assert len(stored.objects()) == 7
@@ -54,7 +54,7 @@ def test_a_dry_run_deletes_nothing_and_counts_the_same(stored: Deployed) -> None
     assert tally.take() == {"objects.collected": 2, "bytes.collected": 100, "objects.left": 5}
 
 
-def test_a_thousand_go_by_one_request(deployed: Deployed, victims: list[Clients]) -> None:
+def test_a_thousand_objects_are_deleted_by_one_request(deployed: Deployed, victims: list[Clients]) -> None:
     asked: list[list[str]] = []
 
     def answer(operation: str, request: Json, _send: Send) -> Json:
@@ -69,7 +69,7 @@ def test_a_thousand_go_by_one_request(deployed: Deployed, victims: list[Clients]
     assert [name for each in asked for name in each] == names
 
 
-def test_what_cannot_be_deleted_ends_the_run_and_is_named(stored: Deployed, victims: list[Clients]) -> None:
+def test_an_object_that_cannot_be_deleted_ends_the_run_and_is_named(stored: Deployed, victims: list[Clients]) -> None:
     def answer(_operation: str, request: Json, _send: Send) -> Json:
         return {"Errors": [{"Key": "seg/nine", "Code": "AccessDenied", "Message": "Access Denied"}]}
 

@@ -25,21 +25,21 @@ def due(deployed: Deployed, lag_ms: int, began: int, its_lag_ms: int = DAY_MS) -
     return list(due_hours(Played(deployed, 0).bucket(Tally()), lag_ms=lag_ms, before=before, now=NOW))
 
 
-def test_segments_come_first_and_what_is_oldest_of_them_then_the_chunks(stored: Deployed) -> None:
+def test_segments_come_first_oldest_first_then_the_chunks(stored: Deployed) -> None:
     assert due(stored, DAY_MS, 0) == [
         "seg/2025/10/17/09/", "seg/2026/11/18/09/", "seg/2026/11/20/08/",
         "chk/2025/10/17/09/", "chk/2026/11/18/09/", "chk/2026/11/20/08/",
     ]  # fmt: skip
 
 
-def test_what_a_run_came_to_its_end_with_is_due_when_its_age_has_doubled(stored: Deployed) -> None:
+def test_a_segment_that_a_run_left_is_due_when_its_age_has_doubled(stored: Deployed) -> None:
     assert due(stored, DAY_MS, NOW - HOUR_MS) == ["seg/2026/11/20/08/", "chk/2026/11/20/08/"]
     assert due(stored, DAY_MS, NOW - 2 * DAY_MS) == [
         "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/18/09/", "chk/2026/11/20/08/",
     ]  # fmt: skip
 
 
-def test_what_an_earlier_run_left_for_its_longer_lag_is_due(stored: Deployed) -> None:
+def test_a_segment_that_an_earlier_run_left_for_its_longer_lag_is_due(stored: Deployed) -> None:
     assert due(stored, DAY_MS, NOW - HOUR_MS, its_lag_ms=7 * DAY_MS) == [
         "seg/2026/11/18/09/", "seg/2026/11/20/08/", "chk/2026/11/20/08/",
     ]  # fmt: skip

@@ -16,7 +16,7 @@ def part(numbers: frozenset[int], whole: bool) -> ObjectEvidence:
 
 
 @given(PARTS, st.randoms())
-def test_evidence_adds_up_to_the_same_in_any_order_and_twice(
+def test_evidence_is_merged_the_same_in_any_order_and_repeatedly(
     drawn: list[tuple[frozenset[int], bool]], random: st.DataObject
 ) -> None:
     parts = [part(*each) for each in drawn]
@@ -29,7 +29,7 @@ def test_evidence_adds_up_to_the_same_in_any_order_and_twice(
 
 
 @given(PARTS)
-def test_an_object_is_needed_by_nobody_when_each_of_its_lines_is_past(
+def test_an_object_is_garbage_when_each_of_its_lines_is_past(
     drawn: list[tuple[frozenset[int], bool]],
 ) -> None:
     past = frozenset[int]().union(*(numbers for numbers, _ in drawn))
@@ -38,13 +38,13 @@ def test_an_object_is_needed_by_nobody_when_each_of_its_lines_is_past(
 
 
 @given(st.frozensets(st.integers(0, 70_000), max_size=30))
-def test_lines_are_bits_from_the_lowest_of_the_first_byte_on(numbers: frozenset[int]) -> None:
+def test_lines_are_numbered_from_the_lowest_bit_of_the_first_byte(numbers: frozenset[int]) -> None:
     told = bits(numbers)
     assert {place for place in range(len(told) * 8) if told[place // 8] >> place % 8 & 1} == numbers
     assert not told.endswith(b"\0")
 
 
-def test_of_an_object_of_unknown_length_nothing_is_complete() -> None:
+def test_an_object_of_unknown_length_is_never_complete() -> None:
     assert not ObjectEvidence("seg/a", 0, b"").complete
     assert not added_up("seg/a", []).complete
     assert not added_up("seg/a", [ObjectEvidence("seg/a", 0, bits(range(8)))]).complete

@@ -18,12 +18,12 @@ def test_messages_stay_without_end_and_closed_mailboxes_for_the_floor_unless_set
     assert settings().periods == Periods(0, FLOOR_DAYS)
 
 
-def test_what_is_said_counts() -> None:
+def test_given_settings_are_used() -> None:
     assert settings(DM3_MESSAGE_TTL_DAYS="90", CLOSED_DAYS="60").periods == Periods(90, 60)
 
 
 @pytest.mark.parametrize("name", ["DM3_MESSAGE_TTL_DAYS", "CLOSED_DAYS"])
 @pytest.mark.parametrize("days", ["29", "-1"])
-def test_no_time_is_shorter_than_the_floor(name: str, days: str) -> None:
+def test_no_period_is_shorter_than_the_floor(name: str, days: str) -> None:
     with pytest.raises(SettingsError, match=f"--{name} must be at least {FLOOR_DAYS}"):
         settings(**{name: days})

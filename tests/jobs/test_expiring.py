@@ -112,7 +112,7 @@ def sks(keys: Iterable[RowKey]) -> set[str]:
 # --- what goes, and what stays --------------------------------------------------------------------------------------
 
 
-def test_what_had_its_time_is_gone_and_says_so(stack: ExpiryStack) -> None:
+def test_an_expired_message_is_a_tombstone_with_its_reason(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     [old] = stack.file(SHOP, 41)
     stack.file(SHOP, 39)
@@ -127,7 +127,7 @@ def test_what_had_its_time_is_gone_and_says_so(stack: ExpiryStack) -> None:
     stack.check_usage(SHOP)
 
 
-def test_what_has_no_time_stays(stack: ExpiryStack) -> None:
+def test_a_message_without_a_period_stays(stack: ExpiryStack) -> None:
     for name in ("no.row", "without.end", "letters.eth", "wanted.eth"):
         stack.file(name, 4000)
     stack.mailboxes.set_ttl("without.end", 0)
@@ -148,7 +148,7 @@ def test_a_dm3_message_expires_when_its_sender_was_told_and_not_before_whatever_
     stack.check_usage(BOB)
 
 
-def test_a_mailbox_that_was_taken_out_of_the_delivery_service_keeps_what_its_senders_were_told(
+def test_a_mailbox_removed_from_the_delivery_service_keeps_the_announced_period(
     stack: ExpiryStack,
 ) -> None:
     stack.file(BOB, 91, 50)
@@ -160,7 +160,7 @@ def test_a_mailbox_that_was_taken_out_of_the_delivery_service_keeps_what_its_sen
     assert stack.waiting(BOB) == 1
 
 
-def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_the_last_30_days(stack: ExpiryStack) -> None:
+def test_a_mailbox_closed_long_ago_keeps_the_messages_of_the_last_30_days(stack: ExpiryStack) -> None:
     stack.mailboxes.close(SHOP, (NOW - 61 * DAY_MS) // 1000)
     stack.mailboxes.close("lately.com", (NOW - 59 * DAY_MS) // 1000)
     old = stack.file(SHOP, 400, 31)
@@ -173,7 +173,7 @@ def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_the_last_30_days(sta
     stack.check_usage(SHOP)
 
 
-def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes_and_it_is_counted(stack: ExpiryStack) -> None:
+def test_a_mailbox_closed_at_an_unknown_time_keeps_everything_and_is_counted(stack: ExpiryStack) -> None:
     stack.file(SHOP, 400)
     stack.set_row(f"mailbox#{SHOP}", closed={"BOOL": True})
     counts = stack.expire()
@@ -181,7 +181,7 @@ def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes_and_it_is_c
     assert counts["mailboxes.closed at an unknown time"] == 1
 
 
-def test_a_mailbox_whose_row_cannot_be_read_stops_nobody(stack: ExpiryStack) -> None:
+def test_a_mailbox_whose_row_cannot_be_read_does_not_stop_the_run(stack: ExpiryStack) -> None:
     stack.file("broken.com", 400)
     stack.set_row("mailbox#broken.com", ttl_days={"S": "some"})
     stack.mailboxes.set_ttl(SHOP, 40)
@@ -190,7 +190,7 @@ def test_a_mailbox_whose_row_cannot_be_read_stops_nobody(stack: ExpiryStack) -> 
     assert (counts["mailboxes.unreadable"], counts["expired.expired"], stack.waiting("broken.com")) == (1, 1, 1)
 
 
-def test_of_a_mailbox_under_legal_hold_nothing_goes_until_it_is_released(stack: ExpiryStack) -> None:
+def test_a_mailbox_under_legal_hold_keeps_everything_until_it_is_released(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     stack.mailboxes.close(SHOP, 1)
     stack.file(SHOP, 400)
@@ -214,7 +214,7 @@ def test_mailboxes_are_listed_as_long_as_they_are_held(stack: ExpiryStack) -> No
     assert not stack.mailboxes.find(BOB).held
 
 
-def test_each_mailbox_that_may_have_something_is_found_once_in_whatever_parts_the_directory_is_read(
+def test_each_candidate_mailbox_is_found_once_whatever_the_number_of_segments(
     stack: ExpiryStack,
 ) -> None:
     operators = stack.deployed.storage.operators
@@ -228,9 +228,7 @@ def test_each_mailbox_that_may_have_something_is_found_once_in_whatever_parts_th
         assert stack.candidates(segments=segments) == expected
 
 
-def test_all_shards_and_all_pages_are_gone_through_from_the_head_on(
-    stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_shards_and_pages_are_read_from_the_head_on(stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 3)
     stack.mailboxes.set_ttl(SHOP, 40)
     stack.mailboxes.raise_shards(SHOP, 3)
@@ -244,7 +242,7 @@ def test_all_shards_and_all_pages_are_gone_through_from_the_head_on(
     stack.check_usage(SHOP)
 
 
-def test_a_mailbox_whose_head_is_beyond_what_may_go_is_left_alone(stack: ExpiryStack) -> None:
+def test_a_mailbox_whose_head_is_past_the_expired_rows_is_left_alone(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     [young] = stack.file(SHOP, 5)
     Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"]).raise_to(young.pk, Position("", 0), young.sk, NOW)
@@ -260,7 +258,7 @@ def test_a_mailbox_without_a_quota_is_not_counted(stack: ExpiryStack) -> None:
     assert stack.deployed.rows("LimitsTable") == []
 
 
-def test_a_dry_run_says_what_would_go_and_changes_nothing_at_all(stack: ExpiryStack) -> None:
+def test_a_dry_run_reports_what_would_expire_and_changes_nothing(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     stack.mailboxes.close("closed.com", 1)
     stack.file(SHOP, 41, 42, 39)
@@ -293,7 +291,7 @@ def meanwhile(stack: ExpiryStack, operation: str, do: Callable[[], object]) -> E
     return stack.by(clients)
 
 
-def test_what_is_acknowledged_meanwhile_is_acknowledged_and_counted_once(stack: ExpiryStack) -> None:
+def test_a_message_acknowledged_meanwhile_is_counted_once(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     first, second = stack.file(SHOP, 41, 42)
     counts = meanwhile(stack, "UpdateItem", lambda: stack.acknowledge(second)).expire()
@@ -302,7 +300,7 @@ def test_what_is_acknowledged_meanwhile_is_acknowledged_and_counted_once(stack: 
     stack.check_usage(SHOP)
 
 
-def test_what_two_runs_let_go_at_once_is_counted_once(stack: ExpiryStack) -> None:
+def test_a_message_that_two_runs_expire_at_once_is_counted_once(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     stack.file(SHOP, *range(41, 61))
     other: list[int] = []
@@ -312,7 +310,7 @@ def test_what_two_runs_let_go_at_once_is_counted_once(stack: ExpiryStack) -> Non
     stack.check_usage(SHOP)
 
 
-def test_a_hold_that_is_set_while_a_run_is_under_way_holds_for_all_that_is_still_there(
+def test_a_legal_hold_set_during_a_run_protects_what_is_still_there(
     stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 4)
@@ -339,7 +337,7 @@ def ends(stack: ExpiryStack) -> list[Any]:
     return [row.get("why", row.get("st")) for row in stack.deployed.rows("PostTable")]
 
 
-def test_wherever_a_run_dies_the_next_one_ends_what_it_began(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_completes_what_a_dead_run_began(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 2)
     victim = new_clients()
     with deployment(clients) as deployed:

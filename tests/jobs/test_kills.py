@@ -123,7 +123,7 @@ def undisturbed_calls(ours: Clients, clients: Clients) -> list[str]:
         return run.calls
 
 
-def test_an_owner_who_looks_all_the_while_sees_the_same_sequence(ours: Clients, victims: list[Clients]) -> None:
+def test_an_owner_sees_the_same_sequence_throughout(ours: Clients, victims: list[Clients]) -> None:
     with scenes(ours) as scene:
         mail = scene.mail
         before = {mailbox: mail.shown(mailbox, NOW) for mailbox in ("shop.com", OTHER)}
@@ -142,7 +142,7 @@ def test_an_owner_who_looks_all_the_while_sees_the_same_sequence(ours: Clients, 
         scene.settles(NOW + HOUR_MS)
 
 
-def test_wherever_a_run_dies_the_next_ones_end_it(ours: Clients, victims: list[Clients], turn: Turn) -> None:
+def test_later_runs_complete_what_a_dead_run_began(ours: Clients, victims: list[Clients], turn: Turn) -> None:
     with scenes(ours) as scene:
         deaths = deaths_of(victims[0], lambda: scene.job.compact(NOW, victims[0]))
     assert set(deaths.calls) >= WRITES
@@ -152,7 +152,9 @@ def test_wherever_a_run_dies_the_next_ones_end_it(ours: Clients, victims: list[C
             scene.settles(NOW + HOUR_MS)
 
 
-def test_whatever_is_not_answered_the_next_runs_end_it(ours: Clients, victims: list[Clients], turn: Turn) -> None:
+def test_later_runs_complete_the_work_whatever_call_has_no_answer(
+    ours: Clients, victims: list[Clients], turn: Turn
+) -> None:
     calls = undisturbed_calls(ours, victims[0])
     settled: list[object] = []
     for number in turn(range(1, len(calls) + 1)):
@@ -174,7 +176,7 @@ def test_whatever_is_not_answered_the_next_runs_end_it(ours: Clients, victims: l
                 settled.append(after)
 
 
-def test_a_run_that_sleeps_for_days_before_any_write_does_no_harm_when_it_wakes(
+def test_a_run_that_sleeps_for_days_before_any_write_does_no_harm(
     ours: Clients, victims: list[Clients], turn: Turn
 ) -> None:
     writes = [number for number, call in enumerate(undisturbed_calls(ours, victims[0])) if call in WRITES]
@@ -230,7 +232,7 @@ def test_runs_at_once_an_owner_and_a_late_worker_end_well_in_any_order(
         scene.settles(NOW + HOUR_MS)
 
 
-def test_runs_that_are_killed_night_after_night_leave_only_what_they_have_not_seen_to_be_garbage(
+def test_runs_killed_every_night_leave_only_objects_that_they_have_not_found_to_be_garbage(
     ours: Clients, victims: list[Clients]
 ) -> None:
     """A run deletes what it finds to be past before it moves anything: whatever it dies of later, so much is done.

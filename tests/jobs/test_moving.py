@@ -86,13 +86,13 @@ def test_rows_point_to_the_lines_and_the_lines_to_where_they_come_from(removal: 
     assert removal.mail.problems(NOW) == ()
 
 
-def test_nothing_to_move_is_nothing_to_do(removal: Removal) -> None:
+def test_without_lines_to_move_nothing_is_written(removal: Removal) -> None:
     removal.kept = []
     assert removal.move() == []
     assert removal.chunks() == {}
 
 
-def test_whether_it_moved_or_had_moved_on_each_row_has_left_its_source(removal: Removal) -> None:
+def test_every_row_has_left_its_source_whether_or_not_this_run_moved_it(removal: Removal) -> None:
     removal.mail.acknowledge(removal.kept[0].row)
     evidence = removal.move()
     assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
@@ -113,7 +113,7 @@ def test_a_full_chunk_is_followed_by_another(removal: Removal) -> None:
     removal.mail.check(NOW)
 
 
-def test_no_row_moves_before_its_chunk_is_there(removal: Removal) -> None:
+def test_no_row_is_repointed_before_its_chunk_exists(removal: Removal) -> None:
     def answer(operation: str, request: Json, send: Send) -> Json:
         if operation == "UpdateItem":
             assert request["ExpressionAttributeValues"][":o"]["S"] in removal.chunks()
@@ -124,7 +124,7 @@ def test_no_row_moves_before_its_chunk_is_there(removal: Removal) -> None:
     removal.mail.check(NOW)
 
 
-def test_a_put_that_a_first_try_of_it_has_done_stands(removal: Removal) -> None:
+def test_a_put_that_its_first_attempt_completed_counts(removal: Removal) -> None:
     """The SDK asks again where no answer came, and hears that the name is taken."""
 
     def answer(operation: str, request: Json, send: Send) -> Json:
@@ -138,7 +138,7 @@ def test_a_put_that_a_first_try_of_it_has_done_stands(removal: Removal) -> None:
     removal.mail.check(NOW)
 
 
-def test_a_chunk_of_which_no_answer_came_is_not_written_twice(removal: Removal) -> None:
+def test_a_chunk_whose_put_had_no_answer_is_not_written_twice(removal: Removal) -> None:
     asked: list[str] = []
 
     def answer(_operation: str, request: Json, send: Send) -> Json:
@@ -156,7 +156,7 @@ def test_a_chunk_of_which_no_answer_came_is_not_written_twice(removal: Removal) 
     removal.mail.check(NOW)
 
 
-def test_where_no_chunk_can_be_written_no_row_moves(removal: Removal) -> None:
+def test_no_row_is_repointed_if_no_chunk_can_be_written(removal: Removal) -> None:
     tries = 0
 
     def answer(operation: str, _request: Json, _send: Send) -> Json:
@@ -172,7 +172,7 @@ def test_where_no_chunk_can_be_written_no_row_moves(removal: Removal) -> None:
     assert removal.mail.deployed.dump() == before
 
 
-def test_a_dry_run_moves_nothing_and_tells_what_would_be_past(removal: Removal) -> None:
+def test_a_dry_run_repoints_nothing_and_reports_what_would_be_past(removal: Removal) -> None:
     before = removal.mail.deployed.dump()
     would = removal.move(dry_run=True)
     assert removal.mail.deployed.dump() == before

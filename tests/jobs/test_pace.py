@@ -57,7 +57,7 @@ def played(most: float, steps: list[tuple[str, float]]) -> Taker:
 
 
 @given(RATES, st.lists(TAKES | WAITS, max_size=40))
-def test_the_ceiling_holds_in_any_stretch_of_time_beyond_a_burst(most: float, steps: list[tuple[str, float]]) -> None:
+def test_the_ceiling_holds_over_any_period_longer_than_a_burst(most: float, steps: list[tuple[str, float]]) -> None:
     given_when = played(most, steps).given
     largest = max((units for _, units in given_when), default=0)
     for begins, _ in given_when:
@@ -68,7 +68,7 @@ def test_the_ceiling_holds_in_any_stretch_of_time_beyond_a_burst(most: float, st
 
 
 @given(RATES, st.lists(TAKES | WAITS | THROTTLED, max_size=60))
-def test_throttled_or_not_it_never_gives_more_than_the_ceiling_since_it_began(
+def test_the_ceiling_holds_since_the_start_whether_or_not_throttled(
     most: float, steps: list[tuple[str, float]]
 ) -> None:
     given_when = played(most, steps).given
@@ -77,21 +77,21 @@ def test_throttled_or_not_it_never_gives_more_than_the_ceiling_since_it_began(
         assert so_far <= most * (ends - BEGAN + BURST_SECONDS) + 1e-6
 
 
-def test_who_takes_less_than_there_is_never_waits() -> None:
+def test_a_task_below_the_rate_never_waits() -> None:
     taker = Taker(100)
     assert taker.take(50) == 0
     taker.clock.now += 0.1
     assert taker.take(10) == 0
 
 
-def test_what_nobody_took_is_saved_up_for_half_a_second_only() -> None:
+def test_unused_units_are_saved_for_half_a_second_only() -> None:
     taker = Taker(100)
     taker.clock.now += 3600
     assert taker.take(50) == 0
     assert taker.take(50) == 0.5
 
 
-def test_throttled_it_goes_on_at_half_its_rate() -> None:
+def test_throttling_halves_the_rate() -> None:
     taker = Taker(100)
     taker.take(50)
     assert taker.take(10) == pytest.approx(0.1)
@@ -100,7 +100,7 @@ def test_throttled_it_goes_on_at_half_its_rate() -> None:
     assert taker.take(10) == pytest.approx(0.2)
 
 
-def test_throttled_by_many_at_once_is_throttled_once() -> None:
+def test_many_throttled_requests_at_once_count_once() -> None:
     taker = Taker(100)
     taker.take(50)
     for _ in range(10):
@@ -114,7 +114,7 @@ def test_throttled_by_many_at_once_is_throttled_once() -> None:
     assert taker.take(50) > 1
 
 
-def test_throttled_again_and_again_it_still_asks_now_and_then() -> None:
+def test_repeated_throttling_never_stops_all_requests() -> None:
     taker = Taker(100)
     taker.take(50)
     for _ in range(50):
@@ -125,7 +125,7 @@ def test_throttled_again_and_again_it_still_asks_now_and_then() -> None:
     assert waits <= 1001 / SLOWEST
 
 
-def test_it_wins_its_rate_back_in_some_seconds() -> None:
+def test_the_rate_recovers_within_seconds() -> None:
     taker = Taker(100)
     taker.pace.throttled()
     taker.clock.now += 10

@@ -14,13 +14,13 @@ LONG = bytes(range(256)) * (PIECE_BYTES // 128) + b"end"
 @pytest.mark.parametrize(
     ("size", "pieces"), [(1, 1), (PIECE_BYTES, 1), (PIECE_BYTES + 1, 2), (5 * PIECE_BYTES, 5), (5 * PIECE_BYTES + 1, 6)]
 )
-def test_no_piece_has_more_than_so_many_bytes(size: int, pieces: int) -> None:
+def test_no_piece_exceeds_the_limit(size: int, pieces: int) -> None:
     found = [len(piece) for piece in pieces_of(bytes(size))]
     assert (len(found), sum(found), max(found)) == (pieces, size, min(size, PIECE_BYTES))
 
 
 @given(st.lists(st.integers(1, 3 * PIECE_BYTES), max_size=6))
-def test_lines_of_any_length_are_what_they_were(sizes: list[int]) -> None:
+def test_lines_of_any_length_are_unchanged(sizes: list[int]) -> None:
     lines = [bytes([number]) * size for number, size in enumerate(sizes)]
     joining, found = Joining(), []
     for number, line in enumerate(lines):

@@ -53,7 +53,7 @@ def test_a_last_line_without_its_newline_is_one() -> None:
     assert list(raw_lines([b"ab\ncd"])) == [(0, b"ab"), (3, b"cd")]
 
 
-def test_of_a_line_that_is_too_long_no_more_is_held_than_of_one_that_is_not() -> None:
+def test_a_line_that_is_too_long_takes_no_more_memory_than_the_limit() -> None:
     piece = 1024 * 1024
 
     def endless() -> Iterator[bytes]:
@@ -75,7 +75,7 @@ def test_of_a_line_that_is_too_long_no_more_is_held_than_of_one_that_is_not() ->
 
 
 @pytest.mark.parametrize("src", [None, "seg/2026/11/20/09/before.jsonl"])
-def test_a_line_names_its_row_its_place_and_where_it_was_copied_from(src: str | None) -> None:
+def test_a_line_has_its_row_its_place_and_its_source(src: str | None) -> None:
     data = orjson.dumps(orjson.loads(LINE.encode()) | {"src": src})
     read = read_line(SOURCE, 40, data)
     assert isinstance(read, Read)
@@ -83,7 +83,7 @@ def test_a_line_names_its_row_its_place_and_where_it_was_copied_from(src: str | 
     assert read.conversation == "b.com"
 
 
-def test_moved_it_is_the_same_line_and_says_where_it_comes_from() -> None:
+def test_a_moved_line_is_unchanged_and_names_its_source() -> None:
     read = read_line(SOURCE, 0, LINE.encode())
     assert isinstance(read, Read)
     assert decode_line(read.moved) == LINE
@@ -94,7 +94,7 @@ def test_moved_it_is_the_same_line_and_says_where_it_comes_from() -> None:
 
 
 @given(st.text(), st.text(min_size=1), st.dictionaries(st.text(), st.text() | st.integers(0, 2**53) | st.none()))
-def test_what_a_message_holds_is_not_changed_by_moving_it(
+def test_moving_a_message_does_not_change_its_contents(
     envelope: str, conversation: str, receipt: dict[str, object]
 ) -> None:
     line = Line(KEY, conversation, envelope, receipt)
@@ -104,7 +104,7 @@ def test_what_a_message_holds_is_not_changed_by_moving_it(
     assert b"\n" not in read.moved
 
 
-def test_what_a_newer_release_puts_into_a_line_stays_wherever_it_stands() -> None:
+def test_members_of_a_newer_release_stay_in_a_moved_line() -> None:
     for data in (other(more={"src": None}), orjson.dumps({"more": '"src":null', **orjson.loads(LINE.encode())})):
         read = read_line(SOURCE, 0, data)
         assert isinstance(read, Read)
@@ -133,7 +133,7 @@ def other(**changed: object) -> bytes:
         b'{"a":' + b"[" * 100_000,
     ],
 )
-def test_what_is_no_json_is_said_to_be_none(data: bytes) -> None:
+def test_invalid_json_is_reported_as_such(data: bytes) -> None:
     assert read_line(SOURCE, 3, data) == Damaged(3, len(data), Damage.NOT_JSON, data)
 
 
@@ -154,9 +154,9 @@ def test_what_is_no_json_is_said_to_be_none(data: bytes) -> None:
     ],
     ids=lambda data: data[:60].decode(),
 )  # fmt: skip
-def test_what_is_no_line_is_said_to_be_none(data: bytes) -> None:
+def test_json_that_is_no_line_is_reported_as_such(data: bytes) -> None:
     assert read_line(SOURCE, 3, data) == Damaged(3, len(data), Damage.NOT_A_LINE, data)
 
 
-def test_a_line_that_is_too_long_is_said_to_be_so() -> None:
+def test_a_line_that_is_too_long_is_reported_as_such() -> None:
     assert read_line(SOURCE, 3, 99_000_000) == Damaged(3, 99_000_000, Damage.TOO_LONG)

@@ -77,7 +77,7 @@ def table(deployed: Deployed, victims: list[Clients]) -> Table:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_each_row_is_found_as_it_stands(table: Table) -> None:
+def test_each_row_is_found(table: Table) -> None:
     live, gone, absent, strange, torn = (*(table.live() for _ in range(4)), table.live())
     table.register.acknowledge(gone, 99)
     for key, item in ((absent, None), (strange, {"st": {"S": "X"}}), (torn, {"st": {"S": "L"}})):
@@ -95,7 +95,7 @@ def test_each_row_is_found_as_it_stands(table: Table) -> None:
         assert key.sk in str(found[key])
 
 
-def test_rows_are_read_consistently_and_each_is_asked_for_once(table: Table) -> None:
+def test_rows_are_read_consistently_and_once(table: Table) -> None:
     one, other = table.live(), table.live()
     found = table.registers.find_all([one, other, one, one])
     assert list(found) == [one, other]
@@ -106,7 +106,7 @@ def test_rows_are_read_consistently_and_each_is_asked_for_once(table: Table) -> 
     assert table.tally.take() == {"units.read": 2, "dynamodb.read": 1}
 
 
-def test_what_the_table_left_out_is_asked_for_again_and_paid_for_once(table: Table) -> None:
+def test_unprocessed_keys_are_requested_again_and_counted_once(table: Table) -> None:
     keys = [table.live() for _ in range(MOST_READ)]
 
     def in_part(_operation: str, request: Json, send: Send) -> Json:
@@ -124,7 +124,7 @@ def test_what_the_table_left_out_is_asked_for_again_and_paid_for_once(table: Tab
     assert (counts["units.read"], counts["throttled.reads"]) == (100, 2)
 
 
-def test_throttled_it_waits_longer_and_longer_and_is_answered_in_the_end(table: Table) -> None:
+def test_throttled_requests_are_repeated_with_growing_delays(table: Table) -> None:
     key = table.live()
     table.throttle(TRIES - 1)
     assert table.registers.find_all([key]) == {key: Row(key, SEGMENT, "b.com")}
@@ -134,7 +134,7 @@ def test_throttled_it_waits_longer_and_longer_and_is_answered_in_the_end(table: 
     assert len(set(table.pauses)) > 1, "never the same for two that were throttled together"
 
 
-def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
+def test_permanent_throttling_is_a_not_now_error(table: Table) -> None:
     key = table.live()
     table.throttle(1000)
     for attempt in (lambda: table.registers.find_all([key]), lambda: table.registers.repoint(key, "seg/s", CHUNK)):
@@ -148,7 +148,7 @@ def test_throttled_all_the_time_it_gives_up_for_now(table: Table) -> None:
     assert table.register.find(key) == Row(key, SEGMENT, "b.com")
 
 
-def test_what_is_no_matter_of_time_is_not_asked_again(table: Table) -> None:
+def test_a_permanent_error_is_not_retried(table: Table) -> None:
     def answer(operation: str, request: Json, _send: Send) -> Json:
         table.requests.append(request)
         raise refused(operation, "AccessDeniedException")
@@ -162,7 +162,7 @@ def test_what_is_no_matter_of_time_is_not_asked_again(table: Table) -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_row_that_is_at_the_source_is_moved_and_else_stays_what_it_was(table: Table) -> None:
+def test_a_row_at_the_source_is_repointed_and_otherwise_unchanged(table: Table) -> None:
     key = table.live()
     assert table.registers.repoint(key, "seg/s", CHUNK) is True
     assert table.register.find(key) == Row(key, CHUNK, "b.com")
@@ -179,14 +179,14 @@ def test_a_row_that_has_moved_on_stays_where_it_is(table: Table) -> None:
     assert table.deployed.rows("PostTable") == before, "and none is made"
 
 
-def test_asked_twice_a_row_moves_once(table: Table) -> None:
+def test_a_row_is_repointed_once_if_asked_twice(table: Table) -> None:
     key = table.live()
     assert table.registers.repoint(key, "seg/s", CHUNK) is True
     assert table.registers.repoint(key, "seg/s", CHUNK) is False
     assert table.register.find(key) == Row(key, CHUNK, "b.com")
 
 
-def test_whose_answer_is_lost_asks_again_and_hears_that_it_was_done_before(table: Table) -> None:
+def test_a_repoint_whose_answer_was_lost_succeeds_when_repeated(table: Table) -> None:
     key = table.live()
 
     def answer(_operation: str, request: Json, send: Send) -> Json:

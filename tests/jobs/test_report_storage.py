@@ -20,18 +20,18 @@ def put_report(objects: Objects, report: object) -> None:
     objects.replace(latest_name("compact"), orjson.dumps(report), "application/json")
 
 
-def test_when_it_began_and_until_when_it_looked_at_all_segments(objects: Objects) -> None:
+def test_the_last_run_is_known_by_its_start_and_by_the_time_up_to_which_it_read_all_segments(objects: Objects) -> None:
     put_report(objects, {"began_ms": NOW - 2, "settled_ms": NOW - 5})
     assert last_run("compact", objects, NOW) == Before(NOW - 2, NOW - 5)
     assert last_run("expire", objects, NOW) == Before()
 
 
-def test_where_it_did_not_say_until_when_no_segment_passes_for_seen(objects: Objects) -> None:
+def test_a_report_without_that_time_counts_no_segment_as_seen(objects: Objects) -> None:
     put_report(objects, {"began_ms": NOW})
     assert last_run("compact", objects, NOW) == Before(NOW, 0)
 
 
 @pytest.mark.parametrize("report", [{"began_ms": NOW + 1, "settled_ms": 1}, {}, {"began_ms": "x"}, [], None, 7])
-def test_a_run_of_the_future_and_what_is_no_report_are_not_believed(objects: Objects, report: object) -> None:
+def test_a_report_from_the_future_or_an_invalid_one_is_ignored(objects: Objects, report: object) -> None:
     put_report(objects, report)
     assert last_run("compact", objects, NOW) == Before()

@@ -15,13 +15,13 @@ GLUES_OWN = [
 ]  # fmt: skip
 
 
-def test_what_is_not_said_is_as_written_in_the_settings() -> None:
+def test_settings_have_their_defaults() -> None:
     assert parse(CompactSettings, GIVEN) == CompactSettings(
         job_name="compact", bucket="mail", post_table="post", directory_table="directory", retain_seconds=1_900_800
     )
 
 
-def test_everything_can_be_said() -> None:
+def test_every_setting_can_be_given() -> None:
     said = [
         "--READ_UNITS_PER_SECOND", "10", "--WRITE_UNITS_PER_SECOND", "20", "--WORKERS", "2", "--DRY_RUN", "True",
         "--ENDPOINT_URL", "http://127.0.0.1:4566", "--LOG_GROUP", "jobs", "--LAG_HOURS", "0",
@@ -43,7 +43,7 @@ def test_everything_can_be_said() -> None:
 
 
 @pytest.mark.parametrize("arguments", [GLUES_OWN + GIVEN, GIVEN + GLUES_OWN])
-def test_what_glue_adds_is_passed_over(arguments: list[str]) -> None:
+def test_arguments_that_glue_adds_are_ignored(arguments: list[str]) -> None:
     assert parse(CompactSettings, arguments) == parse(CompactSettings, GIVEN)
 
 
@@ -52,7 +52,7 @@ def test_an_argument_may_be_joined_to_its_value() -> None:
 
 
 @pytest.mark.parametrize("name", GIVEN[::2])
-def test_what_is_missing_is_named(name: str) -> None:
+def test_a_missing_argument_is_named(name: str) -> None:
     at = GIVEN.index(name)
     with pytest.raises(SettingsError, match=f"{name} is missing"):
         parse(CompactSettings, GIVEN[:at] + GIVEN[at + 2 :])
@@ -70,7 +70,7 @@ def test_what_is_missing_is_named(name: str) -> None:
         ("--LAG_HOURS", "-1", "must not be negative"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, value: str, says: str) -> None:
+def test_an_invalid_argument_is_named(name: str, value: str, says: str) -> None:
     with pytest.raises(SettingsError, match=f"{name}.*{says}"):
         parse(CompactSettings, [*GIVEN, f"{name}={value}"])
 
@@ -81,5 +81,5 @@ def test_an_argument_without_its_value_is_named() -> None:
 
 
 @pytest.mark.parametrize("argument", ["--LAG", "--lag_hours", "--RETAIN"])
-def test_a_name_is_not_guessed(argument: str) -> None:
+def test_argument_names_may_not_be_abbreviated(argument: str) -> None:
     assert parse(CompactSettings, [*GIVEN, argument, "7"]) == parse(CompactSettings, GIVEN)

@@ -55,7 +55,7 @@ def lines_of(mail: Mail, many: int, at: int = THEN) -> list[Line]:
     return [mail.message(at + number) for number in range(many)]
 
 
-def test_live_lines_are_kept_and_of_the_others_it_is_known_what_became_of_them(mail: Mail) -> None:
+def test_live_lines_are_kept_and_the_state_of_the_others_is_known(mail: Mail) -> None:
     live, acknowledged, discarded, expired, redelivered, late = lines_of(mail, 6)
     forgotten = mail.message(NOW - RETAIN * 1000 - DAY_MS)
     mail.deliver(THEN, redelivered)
@@ -77,7 +77,7 @@ def test_live_lines_are_kept_and_of_the_others_it_is_known_what_became_of_them(m
     assert (counts["left.to come"], counts["lines.read"], counts["lines.kept"]) == (1, 7, 1)
 
 
-def test_the_lines_of_a_mailbox_under_legal_hold_stay_unless_they_lie_elsewhere(mail: Mail) -> None:
+def test_the_lines_of_a_mailbox_under_legal_hold_stay_unless_they_were_copied(mail: Mail) -> None:
     ours, theirs, moved, waits = (mail.message(THEN, mailbox=name) for name in ("a.com", "b.com", "a.com", "a.com"))
     mail.deliver(THEN, moved)
     name = mail.deliver(THEN, ours, theirs, moved, waits)
@@ -90,7 +90,7 @@ def test_the_lines_of_a_mailbox_under_legal_hold_stay_unless_they_lie_elsewhere(
     assert looking.counts()["left.held"] == 1
 
 
-def test_a_line_whose_row_points_to_another_place_of_its_object_is_told_of_and_stays(mail: Mail) -> None:
+def test_a_line_whose_row_points_to_another_place_of_its_object_is_reported_and_stays(mail: Mail) -> None:
     one, other = lines_of(mail, 2)
     places = mail.segment(THEN, one, one, other)
     mail.file(one, places[1])
@@ -104,7 +104,7 @@ def test_a_line_whose_row_points_to_another_place_of_its_object_is_told_of_and_s
     }  # fmt: skip
 
 
-def test_a_row_of_no_known_form_keeps_its_line(mail: Mail) -> None:
+def test_a_row_of_unknown_form_keeps_its_line(mail: Mail) -> None:
     [line] = lines_of(mail, 1)
     name = mail.deliver(THEN, line)
     mail.deployed.clients.dynamodb.put_item(
@@ -116,7 +116,7 @@ def test_a_row_of_no_known_form_keeps_its_line(mail: Mail) -> None:
     assert looking.counts()["left.unknown"] == 1
 
 
-def test_what_another_run_has_collected_meanwhile_is_passed_over(mail: Mail) -> None:
+def test_an_object_that_another_run_deleted_meanwhile_is_skipped(mail: Mail) -> None:
     [line] = lines_of(mail, 1)
     name = mail.deliver(THEN, line)
     looking = Looking(mail)
@@ -133,7 +133,7 @@ def test_rows_are_looked_up_by_the_hundred_across_objects(mail: Mail) -> None:
     assert looking.counts()["dynamodb.read"] == 3
 
 
-def test_what_comes_of_objects_that_are_read_together_is_told_of_each(mail: Mail) -> None:
+def test_objects_read_together_are_reported_one_by_one(mail: Mail) -> None:
     one, other = lines_of(mail, 3), lines_of(mail, 2)
     names = [mail.deliver(THEN, *one), mail.deliver(THEN, *other)]
     mail.acknowledge(one[2].row)
@@ -152,7 +152,7 @@ def test_what_comes_of_objects_that_are_read_together_is_told_of_each(mail: Mail
     ("acknowledged", "age", "move"),
     [(0, DAY_MS, False), (1, DAY_MS, False), (2, DAY_MS, True), (1, MONTH_MS, True), (0, MONTH_MS, True)],
 )
-def test_the_lines_of_a_chunk_stay_until_it_is_worth_it(mail: Mail, acknowledged: int, age: int, move: bool) -> None:
+def test_the_lines_of_a_chunk_stay_until_moving_them_pays(mail: Mail, acknowledged: int, age: int, move: bool) -> None:
     lines = lines_of(mail, 4, NOW - age)
     name = mail.chunk(NOW - age, *lines, src="seg/before")
     for line in lines[:acknowledged]:
@@ -193,7 +193,7 @@ def told(mail: Mail, name: str) -> dict[str, list[dict[str, object]]]:
     return found
 
 
-def test_damaged_lines_are_told_of_with_their_beginnings_and_keep_their_object(mail: Mail) -> None:
+def test_damaged_lines_are_reported_with_their_beginnings_and_keep_their_object(mail: Mail) -> None:
     name, line, places = damaged_segment(mail)
     looking = Looking(mail)
     [kept], [evidence] = looking.at(name)
@@ -211,7 +211,7 @@ def test_damaged_lines_are_told_of_with_their_beginnings_and_keep_their_object(m
     assert (counts["quarantined.NotJson"], counts["quarantined.NotALine"], counts["quarantined.objects"]) == (2, 1, 1)
 
 
-def test_it_is_told_once_what_is_damaged(mail: Mail) -> None:
+def test_damage_is_reported_once(mail: Mail) -> None:
     name, line, _ = damaged_segment(mail)
     Looking(mail).at(name)
     before = mail.deployed.objects()
@@ -220,7 +220,7 @@ def test_it_is_told_once_what_is_damaged(mail: Mail) -> None:
     assert mail.deployed.objects() == before
 
 
-def test_of_much_that_is_damaged_the_beginning_is_shown(mail: Mail) -> None:
+def test_only_the_first_damaged_lines_are_shown(mail: Mail) -> None:
     [first, *_] = mail.segment(THEN, *[TORN] * (MOST_SHOWN + 50))
     Looking(mail).at(first.object)
     said = told(mail, first.object)

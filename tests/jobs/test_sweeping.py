@@ -115,7 +115,7 @@ def stack(deployed: Deployed) -> SweptStack:
 # --- claims and replies ---------------------------------------------------------------------------------------------
 
 
-def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(stack: SweptStack) -> None:
+def test_claims_and_replies_are_deleted_when_nobody_can_need_them(stack: SweptStack) -> None:
     now = 1_795_253_400_000
     hour = hour_of(claim_name(now - 31 * DAY_MS - HOUR_MS, "any"))
     old = {stack.put(name(hour - age, "one"), b"12345") for age in (1, 9 * DAY_MS) for name in (claim_name, reply_name)}
@@ -133,7 +133,7 @@ def test_claims_and_replies_go_when_nobody_can_ask_for_them_any_more(stack: Swep
 
 
 @pytest.mark.parametrize("segments", [1, 3])
-def test_what_lies_under_box_and_is_named_by_no_row_goes_after_a_day(stack: SweptStack, segments: int) -> None:
+def test_an_object_under_box_that_no_row_names_is_deleted_after_a_day(stack: SweptStack, segments: int) -> None:
     for mailbox, key in ((BOB, KEY), (BOB, OTHER), (ALICE, KEY)):
         stack.storage.put(mailbox, key, None, b"sealed")
     parts = [stack.storage.add_part(ALICE, data, 4_000_000_000) for data in (b"one", b"two", b"three")]
@@ -202,7 +202,7 @@ def _meanwhile(number: int, do: Callable[[], object]) -> Clients:
     return clients
 
 
-def test_nothing_goes_while_there_is_a_row_that_cannot_be_read(stack: SweptStack) -> None:
+def test_nothing_is_deleted_while_a_row_cannot_be_read(stack: SweptStack) -> None:
     stack.put("box/garbage")
     table = stack.deployed.tables["StorageTable"]
     odd = {"pk": {"S": BOB}, "sk": {"S": "z#from a newer release"}}
@@ -211,7 +211,7 @@ def test_nothing_goes_while_there_is_a_row_that_cannot_be_read(stack: SweptStack
     assert (went, stack.names(), counts[UNREADABLE]) == ([], {"box/garbage"}, 1)
 
 
-def test_parts_that_nobody_joined_go_after_a_day_and_the_count_stays_right(stack: SweptStack) -> None:
+def test_stale_parts_are_deleted_after_a_day_and_the_count_stays_right(stack: SweptStack) -> None:
     now = 1_795_253_400_000
     begun = (now - GARBAGE_MS) // 1000
     stack.storage.put(BOB, KEY, None, b"sealed")
@@ -230,7 +230,7 @@ def test_parts_that_nobody_joined_go_after_a_day_and_the_count_stays_right(stack
 # --- uploads --------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload_that_nobody_finished_is_aborted_after_a_day(stack: SweptStack) -> None:
+def test_an_unfinished_upload_is_aborted_after_a_day(stack: SweptStack) -> None:
     s3, bucket = stack.deployed.clients.s3, stack.deployed.bucket
     s3.create_multipart_upload(Bucket=bucket, Key="box/large")
     [upload] = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
@@ -263,7 +263,7 @@ def littered(stack: SweptStack) -> int:
     return stack.a_day_later()
 
 
-def test_wherever_a_run_dies_nothing_is_lost_and_the_next_one_ends_what_it_began(clients: Clients) -> None:
+def test_a_dead_run_loses_nothing_and_the_next_one_completes_its_work(clients: Clients) -> None:
     victim = new_clients()
     with deployment(clients) as deployed:
         stack = SweptStack(deployed)
@@ -320,7 +320,7 @@ def collect(stack: SweptStack, *, held: frozenset[str] = frozenset(), dry_run: b
         ((ACKED, None), True),
     ],
 )
-def test_an_old_object_goes_that_no_row_needs(
+def test_an_old_object_that_no_row_needs_is_deleted(
     stack: SweptStack, name: Callable[[int, str], str], whys: tuple[str | None, ...], stays: bool
 ) -> None:
     old = name(NOW - 31 * DAY_MS, "old")
@@ -334,7 +334,7 @@ def test_an_old_object_goes_that_no_row_needs(
     assert counts["objects.collected"] == (not stays)
 
 
-def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_became_of_them(stack: SweptStack) -> None:
+def test_the_bytes_of_a_mailbox_under_legal_hold_stay_whatever_their_state(stack: SweptStack) -> None:
     name = segment_name(NOW - 31 * DAY_MS, "old")
     filed(stack, name, ACKED, OVER, "")
     collect(stack, held=frozenset({BOB}))

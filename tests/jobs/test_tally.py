@@ -13,7 +13,7 @@ def test_several_threads_count_together() -> None:
     assert tally.take() == {"lines.read": 1000}
 
 
-def test_what_was_taken_is_not_counted_again() -> None:
+def test_counts_that_were_taken_are_not_counted_again() -> None:
     tally = Tally()
     tally.add("chunks")
     assert tally.take() == {"chunks": 1}
@@ -22,7 +22,7 @@ def test_what_was_taken_is_not_counted_again() -> None:
     assert tally.take() == {}
 
 
-def test_how_long_a_step_takes_is_counted_though_it_fails() -> None:
+def test_the_time_of_a_step_is_counted_even_if_it_fails() -> None:
     tally = Tally()
     with pytest.raises(ZeroDivisionError), tally.timed("write"):
         _ = 1 / 0

@@ -19,7 +19,7 @@ class Sum:
         self.counts.update(term)
 
 
-def test_what_a_stage_counts_is_added_once_it_has_come_to_its_end() -> None:
+def test_the_counts_of_a_stage_are_added_when_it_has_ended() -> None:
     total = Sum()
     stage = counted(total, lambda tally, _pool, batches: (tally.add("seen") or batch * 2 for batch in batches))
     half = stage([1, 2])
@@ -29,9 +29,7 @@ def test_what_a_stage_counts_is_added_once_it_has_come_to_its_end() -> None:
     assert total.counts == {"seen": 2}
 
 
-def test_no_archive_is_read_anew_for_the_next_task_and_what_is_in_it_is_found_all_the_same(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_are_read_once_for_all_tasks(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = f"{tmp_path}/archive.zip"
     with ZipFile(archive, "w") as made:
         made.writestr("only_in_an_archive_1.py", "")

@@ -24,7 +24,7 @@ def mail(deployed: Deployed) -> Mail:
     return Mail(deployed)
 
 
-def test_what_was_acknowledged_within_a_day_costs_nothing_but_its_deletion(mail: Mail) -> None:
+def test_messages_acknowledged_within_a_day_cost_only_their_deletion(mail: Mail) -> None:
     lines = [mail.message(THEN) for _ in range(5)]
     mail.deliver(THEN, *lines)
     for line in lines:
@@ -34,7 +34,7 @@ def test_what_was_acknowledged_within_a_day_costs_nothing_but_its_deletion(mail:
     assert (counts["s3.put"], counts["dynamodb.write"], counts["s3.delete"]) == (0, 0, 1)
 
 
-def test_a_run_asks_for_nothing_else(mail: Mail) -> None:
+def test_a_run_makes_no_other_requests(mail: Mail) -> None:
     asked: Counter[str] = Counter()
 
     def gate(operation: str) -> AbstractContextManager[None]:
@@ -86,7 +86,7 @@ def test_chunks_are_sorted_by_mailbox_conversation_and_time(mail: Mail) -> None:
     assert found == sorted(lines, key=lambda line: (line.row.mailbox, line.conversation, line.row.sk))
 
 
-def test_many_threads_do_what_one_does(mail: Mail) -> None:
+def test_many_threads_give_the_same_result_as_one(mail: Mail) -> None:
     random, segments = Random("threads"), amount(quick=12, all=30, proof=30)
     lines, read = 8 * segments, 3 * segments
     for _ in range(segments):
@@ -104,7 +104,7 @@ def test_many_threads_do_what_one_does(mail: Mail) -> None:
     assert mail.problems(NOW) == ()
 
 
-def test_what_a_mailbox_under_legal_hold_had_stays_until_the_hold_ends(mail: Mail) -> None:
+def test_messages_under_legal_hold_stay_until_the_hold_ends(mail: Mail) -> None:
     read, waits, others = mail.message(THEN), mail.message(THEN), mail.message(THEN, mailbox="other.com")
     held, free = mail.deliver(THEN, read, waits, others), mail.deliver(THEN, mail.message(THEN, mailbox="other.com"))
     mail.acknowledge(read.row)

@@ -50,7 +50,7 @@ def test_a_queue_calls_its_function_in_its_account(one, two) -> None:
     assert item(two, "from one") == {}
 
 
-def test_what_a_function_reports_as_failed_stays_in_the_queue(one) -> None:
+def test_messages_that_a_function_reports_as_failed_stay_in_the_queue(one) -> None:
     one.client("sqs").send_message_batch(
         QueueUrl=one.outputs["Retry"],
         Entries=[{"Id": str(n), "MessageBody": body} for n, body in enumerate(["good 1", "bad", "good 2"])],
@@ -65,12 +65,12 @@ def test_what_a_function_reports_as_failed_stays_in_the_queue(one) -> None:
     wait_for(lambda: left() == 1)
 
 
-def test_a_role_that_does_not_allow_it_forbids_it(one, ask) -> None:
+def test_a_call_that_the_role_does_not_allow_is_denied(one, ask) -> None:
     answer = ask(one.client, one.outputs["Inbox"], "forbidden")
     assert "not authorized to perform: dynamodb:Scan" in answer["errorMessage"]
 
 
-def test_a_role_that_names_a_secret_allows_to_read_it(one, ask) -> None:
+def test_a_role_that_names_a_secret_allows_reading_it(one, ask) -> None:
     assert "Key" in ask(one.client, one.outputs["Inbox"], "secret")
 
 
@@ -90,7 +90,7 @@ def test_a_schedule_calls_its_target(two) -> None:
     assert wait_for(lambda: item(two, "tick"))["account"] == two.account
 
 
-def test_nothing_here_starts_a_job(one) -> None:
+def test_no_job_is_started_by_its_schedule(one) -> None:
     """The emulator would run the script as it is, without Spark, and call that a success."""
     glue = one.client("glue")
     assert [job["Name"] for job in glue.get_jobs()["Jobs"]] == [
@@ -99,18 +99,18 @@ def test_nothing_here_starts_a_job(one) -> None:
     assert glue.get_triggers()["Triggers"] == []
 
 
-def test_a_job_of_a_nested_stack_is_told_what_the_template_says(one) -> None:
+def test_a_job_of_a_nested_stack_gets_the_templates_arguments(one) -> None:
     job = one.client("glue").get_job(JobName=one.outputs["Night"])["Job"]
     assert job["DefaultArguments"] == {"--BUCKET": one.outputs["Things"], "--GREETING": "good day"}
     assert job["Command"]["ScriptLocation"] == "jobs/night.py"
 
 
-def test_an_alarm_that_cannot_be_created_here_does_not_keep_the_rest_away(one) -> None:
+def test_an_alarm_that_the_emulator_cannot_create_does_not_prevent_the_rest(one) -> None:
     assert "NightAlarm" not in {resource.logical for resource in one.resources}
     assert one.client("cloudwatch").describe_alarms()["MetricAlarms"] == []
 
 
-def test_what_functions_print_can_be_read(one, ask) -> None:
+def test_the_output_of_functions_can_be_read(one, ask) -> None:
     ask(one.client, one.outputs["Inbox"], "where")
     assert ("Inbox", "somebody asked where we are") in {(line.function, line.text) for line in one.logs()}
 

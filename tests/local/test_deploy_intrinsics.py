@@ -77,7 +77,7 @@ def test_a_resource_whose_condition_fails_is_not_among_the_resources() -> None:
         ({"Fn::If": [{"Fn::Contains": []}, 1, 2]}, "Fn::Contains"),
     ],
 )
-def test_what_it_does_not_know_it_names(expression, named: str) -> None:
+def test_an_unknown_expression_is_named(expression, named: str) -> None:
     with pytest.raises(OurError, match=named):
         evaluator().value(expression)
 

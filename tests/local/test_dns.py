@@ -79,7 +79,7 @@ def test_an_answer_has_its_signature(server, transport):
     assert not message.flags & dns.flags.AD
 
 
-def test_who_does_not_ask_for_signatures_gets_none(server):
+def test_a_query_without_do_gets_no_signatures(server):
     message = ask(server, "x.sender.example", want_dnssec=False)
     assert shape(message.answer) == ["TXT x.sender.example."]
     assert shape(ask(server, "no.sender.example", want_dnssec=False).authority) == ["SOA sender.example."]
@@ -105,25 +105,25 @@ def ask_to_validate(server, name, rdtype=TXT, flag=dns.flags.AD, **options):
     ],
 )
 @pytest.mark.parametrize("asking", [{"flag": dns.flags.AD}, {"flag": dns.flags.RD, "want_dnssec": True}])
-def test_what_is_proven_from_the_root_down_is_called_authentic_to_who_asks(server, name, rdtype, asking):
+def test_an_answer_proven_from_the_root_down_has_the_ad_bit(server, name, rdtype, asking):
     assert ask_to_validate(server, name, rdtype, **asking).flags & dns.flags.AD
 
 
-def test_who_asks_neither_with_ad_nor_with_do_is_not_told_whether_it_is_authentic(server):
+def test_a_query_with_neither_ad_nor_do_gets_no_ad_bit(server):
     message = ask_to_validate(server, "x.sender.example", flag=dns.flags.RD)
     assert shape(message.answer) == ["TXT x.sender.example."]
     assert not message.flags & dns.flags.AD
 
 
 @pytest.mark.parametrize("name", ["y.plain.test", "n.plain.test", "y.below.plain.test"])
-def test_what_no_unbroken_chain_leads_to_is_not_authentic(server, name):
+def test_an_answer_without_an_unbroken_chain_is_not_authentic(server, name):
     message = ask_to_validate(server, name, want_dnssec=True)
     assert message.rcode() == (dns.rcode.NXDOMAIN if name.startswith("n.") else dns.rcode.NOERROR)
     assert not message.flags & dns.flags.AD
 
 
 @pytest.mark.parametrize("name", ["y.broken.test", "n.broken.test", "y.below.broken.test"])
-def test_what_is_bogus_is_a_failure_unless_checking_is_left_to_the_asker(server, name):
+def test_a_bogus_answer_is_servfail_unless_checking_is_disabled(server, name):
     message = ask_to_validate(server, name)
     assert (message.rcode(), message.answer, message.authority) == (dns.rcode.SERVFAIL, [], [])
     assert not message.flags & dns.flags.AD
@@ -179,17 +179,17 @@ def test_below_a_dname_the_answer_is_the_dname_an_unsigned_cname_made_of_it_and_
     assert (message.answer[2].ttl, str(message.answer[2][0])) == (message.answer[0].ttl, "y.other.test.")
 
 
-def test_to_who_asks_for_a_cname_below_a_dname_the_one_made_of_it_is_the_answer(server):
+def test_a_query_for_a_cname_below_a_dname_gets_the_synthesized_one(server):
     assert shape(ask(server, "y.moved.sender.example", CNAME).answer)[2:] == ["CNAME y.moved.sender.example."]
 
 
-def test_at_a_dname_itself_are_its_own_records(server):
+def test_a_dname_has_its_own_records(server):
     message = ask(server, "moved.sender.example")
     assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
     assert "NSEC moved.sender.example." in shape(message.authority)
 
 
-def test_what_a_dname_would_make_too_long_is_a_failure_of_its_own(server):
+def test_a_name_that_a_dname_makes_too_long_is_yxdomain(server):
     message = ask(server, f"{'a' * 60}.long.sender.example")
     assert message.rcode() == dns.rcode.YXDOMAIN
     assert shape(message.answer) == ["DNAME long.sender.example.", "RRSIG DNAME long.sender.example."]
@@ -211,7 +211,7 @@ def test_each_wildcard_on_the_way_has_its_proof_that_no_closer_name_is_there(ser
         ("any.stars.sender.example", Secure),
     ],
 )
-def test_what_dnames_and_wildcards_lead_to_is_proven(server, anchors, name, found):
+def test_targets_of_dnames_and_wildcards_are_proven(server, anchors, name, found):
     with Resolvers(server.address) as resolvers:
         verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())
     assert isinstance(verdict, found)
@@ -222,7 +222,7 @@ def covers(rrset, name):
     return rrset.name < name and (name < following or following <= rrset.name)
 
 
-def test_a_name_that_is_not_there_is_denied_with_proof_of_it_and_of_no_wildcard(server):
+def test_a_missing_name_is_denied_with_proof_of_it_and_of_no_wildcard(server):
     message = ask(server, "no.sender.example")
     assert message.rcode() == dns.rcode.NXDOMAIN
     assert shape(message.authority)[:2] == ["SOA sender.example.", "RRSIG SOA sender.example."]
@@ -232,13 +232,13 @@ def test_a_name_that_is_not_there_is_denied_with_proof_of_it_and_of_no_wildcard(
     assert [r for r in message.authority if r.rdtype == RRSIG and r.covers == NSEC]
 
 
-def test_a_type_that_is_not_there_is_denied_by_the_names_own_nsec(server):
+def test_a_missing_type_is_denied_by_the_names_own_nsec(server):
     message = ask(server, "x.sender.example", SOA)
     assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
     assert "NSEC x.sender.example." in shape(message.authority)
 
 
-def test_a_name_between_others_is_there_and_empty(server):
+def test_an_empty_non_terminal_exists(server):
     message = ask(server, "b.c.sender.example")
     assert (message.rcode(), message.answer) == (dns.rcode.NOERROR, [])
     assert "SOA sender.example." in shape(message.authority)
@@ -270,7 +270,7 @@ def test_a_wildcard_answers_under_the_name_asked_with_its_own_signature(server):
 
 
 @pytest.mark.parametrize("payload", [512, 1232, 4096])
-def test_what_is_too_large_for_a_datagram_is_truncated_and_whole_over_tcp(server, payload):
+def test_an_answer_too_large_for_a_datagram_is_truncated_and_complete_over_tcp(server, payload):
     message = ask(server, "big.sender.example", payload=payload)
     assert message.flags & dns.flags.TC
     assert message.answer == []
@@ -298,7 +298,7 @@ def test_other_operations_are_not_implemented(server):
 
 
 @given(st.binary(max_size=200))
-def test_garbage_is_passed_over_in_silence_or_called_not_implemented(server, wire):
+def test_garbage_is_ignored_or_answered_notimp(server, wire):
     reply = server.reply(wire, udp=True)
     assert reply is None or dns.message.from_wire(reply).flags & dns.flags.QR
 

@@ -109,7 +109,7 @@ def test_a_body_that_is_no_text_arrives_as_it_was_sent(call) -> None:
         ("large", 200, b"x" * 5_000_000),
     ],
 )
-def test_what_the_function_gives_is_answered(call, what, status, body) -> None:
+def test_the_response_is_what_the_function_returns(call, what, status, body) -> None:
     response = call("GET", f"/do/{what}", headers={"accept-encoding": "gzip"})
     assert (response.status, response.content) == (status, body)
     assert b"content-encoding" not in dict(response.headers)
@@ -126,7 +126,7 @@ def test_head_is_answered_without_a_body(call) -> None:
 
 
 @pytest.mark.parametrize("what", ["fail", "exit", "odd", "huge"])
-def test_a_function_that_fails_is_an_internal_server_error_that_tells_nothing(call, what) -> None:
+def test_a_failing_function_is_an_internal_server_error_without_details(call, what) -> None:
     assert message(call("GET", f"/do/{what}")) == (500, {"message": "Internal Server Error"})
 
 
@@ -144,7 +144,7 @@ def test_an_unknown_host_has_no_certificate(stack, edge, call) -> None:
         call("GET", "/do/text", host="nobody.example")
 
 
-def test_hosts_change_while_it_runs_and_each_leads_to_its_deployment(stack, edge, call, one, two) -> None:
+def test_hosts_can_change_at_run_time_and_each_leads_to_its_deployment(stack, edge, call, one, two) -> None:
     one.serve_host("moving.example")
     assert json.loads(call("GET", "/do/where", host="moving.example").content)["account"] == one.account
     two.serve_host("moving.example")
@@ -173,7 +173,7 @@ def test_a_body_over_what_lambda_takes_is_too_large(call) -> None:
     assert call("POST", "/echo", content=b"x" * 5 * 1024 * 1024).status == 413
 
 
-def test_more_at_once_than_is_reserved_is_too_many(stack, edge) -> None:
+def test_more_requests_at_once_than_the_reserved_concurrency_are_429(stack, edge) -> None:
     """The fixture reserves four."""
     context = stack.authority.client_context()
 
@@ -203,7 +203,7 @@ def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) ->
             )
 
 
-def test_a_client_that_goes_half_way_harms_nobody(raw, edge, call) -> None:
+def test_a_client_that_disconnects_half_way_harms_nobody(raw, edge, call) -> None:
     for sent in (
         b"POST /echo HTTP/1.1\r\nHo",
         b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf",
@@ -214,14 +214,14 @@ def test_a_client_that_goes_half_way_harms_nobody(raw, edge, call) -> None:
     assert call("GET", "/do/text").status == 200
 
 
-def test_a_client_that_promises_more_than_it_sends_is_let_go(raw, stack) -> None:
+def test_a_client_that_sends_less_than_its_content_length_is_disconnected(raw, stack) -> None:
     with Edge(stack.authority, idle_seconds=0.2) as edge:
         connection = raw(edge)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_client_that_sends_more_than_it_promised_gets_two_answers(raw, edge) -> None:
+def test_a_client_that_sends_more_than_its_content_length_gets_two_responses(raw, edge) -> None:
     """What follows the promised length is the next request, and is none."""
     connection = raw(edge)
     connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nokand more\r\n\r\n")
@@ -236,7 +236,7 @@ def test_nonsense_is_a_bad_request(raw, edge) -> None:
     assert read_all(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_it_ends_though_a_client_holds_on(raw, stack) -> None:
+def test_the_edge_stops_although_a_client_is_connected(raw, stack) -> None:
     with Edge(stack.authority) as edge:
         connection = raw(edge)
         connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")

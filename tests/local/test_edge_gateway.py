@@ -100,7 +100,7 @@ def test_headers_of_one_name_are_joined_by_commas() -> None:
     assert event(headers=[("x-a", "1"), ("x-b", "2"), ("x-a", "3")])["headers"]["x-a"] == "1,3"
 
 
-def test_what_the_gateway_adds_is_there_and_the_connection_s_own_headers_are_not() -> None:
+def test_the_gateways_headers_are_added_and_hop_by_hop_headers_removed() -> None:
     headers = event(b"xy", headers=[("transfer-encoding", "chunked"), ("connection", "close")])["headers"]
     assert not {"transfer-encoding", "connection"} & headers.keys()
     assert headers["content-length"] == "2"
@@ -108,7 +108,7 @@ def test_what_the_gateway_adds_is_there_and_the_connection_s_own_headers_are_not
     assert headers["x-amzn-trace-id"].startswith("Root=1-6553f100-")
 
 
-def test_who_forwarded_before_is_kept_before_who_asks_now() -> None:
+def test_x_forwarded_for_is_extended_by_the_client() -> None:
     assert event(headers=[("x-forwarded-for", "9.9.9.9")])["headers"]["x-forwarded-for"] == "9.9.9.9,192.0.2.7"
 
 
@@ -149,7 +149,7 @@ def test_text_is_given_as_text(kind) -> None:
         (b"{}", [("content-type", "application/json"), ("content-encoding", "identity")]),
     ],
 )
-def test_all_else_is_base64(body, headers) -> None:
+def test_other_bodies_are_base64(body, headers) -> None:
     found = event(body, headers=headers)
     assert found["isBase64Encoded"] is True
     assert base64.b64decode(found["body"]) == body

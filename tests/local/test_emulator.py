@@ -13,7 +13,7 @@ from postroom.local.emulator import Emulator
 from postroom.local.ports import HOST, free_port, require_free
 
 
-def test_what_is_in_one_account_is_not_in_another(stack) -> None:
+def test_accounts_are_separate(stack) -> None:
     mine, yours = stack.emulator.clients("111111111111"), stack.emulator.clients("222222222222")
     mine("sqs").create_queue(QueueName="mine")
     assert mine("sqs").list_queues()["QueueUrls"]
@@ -54,7 +54,7 @@ def test_after_the_end_no_port_and_no_file_is_left() -> None:
 
 
 @pytest.mark.stack
-def test_ending_it_twice_is_fine() -> None:
+def test_stopping_twice_does_nothing() -> None:
     emulator = Emulator()
     emulator.start()
     emulator.stop()

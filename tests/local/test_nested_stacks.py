@@ -49,7 +49,7 @@ def inlined(template: Json, night: Json = NIGHT) -> Json:
     return inline(template, Path("here"), files.__getitem__)
 
 
-def test_resources_of_a_nested_stack_stand_in_its_place() -> None:
+def test_the_resources_of_a_nested_stack_replace_it() -> None:
     assert list(inlined(root())["Resources"]) == ["Queue", "Job", "Role"]
 
 
@@ -65,7 +65,7 @@ def test_a_parameter_is_what_it_is_given_in_references_and_in_texts() -> None:
     assert properties["Role"] == {"Fn::GetAtt": ["Role", "Arn"]}
 
 
-def test_an_output_is_what_it_stands_for_in_the_outputs_of_the_whole() -> None:
+def test_an_output_of_a_nested_stack_is_resolved_in_the_outputs_of_the_whole() -> None:
     values = [{"Fn::GetAtt": "Night.Outputs.Job"}, {"Fn::GetAtt": ["Night", "Outputs.Role"]}]
     text = {"Fn::Sub": "job ${Night.Outputs.Job}, role ${Night.Outputs.Role}"}
     outputs = {"A": {"Value": values}, "B": {"Value": text}}
@@ -87,12 +87,12 @@ def test_a_script_is_found_from_the_folder_of_the_whole() -> None:
     assert job["Properties"]["Command"]["ScriptLocation"] == "jobs/night.py"
 
 
-def test_what_is_read_stays_as_it_is() -> None:
+def test_the_templates_that_were_read_are_unchanged() -> None:
     """A script's path, for one, would otherwise grow each time."""
     assert inlined(root()) == inlined(root())
 
 
-def test_a_nested_stack_with_a_condition_stays_one() -> None:
+def test_a_nested_stack_with_a_condition_stays_nested() -> None:
     hosts = {**stack("hosts.yaml", Job="x"), "Condition": "HasDomain"}
     assert inlined(root(Hosts=hosts))["Resources"]["Hosts"] == hosts
 
@@ -109,7 +109,7 @@ def test_a_nested_stack_with_a_condition_stays_one() -> None:
         ),
     ],
 )
-def test_what_would_mean_something_else_here_is_refused(nested: Json, said: str) -> None:
+def test_a_template_that_would_change_its_meaning_is_refused(nested: Json, said: str) -> None:
     with pytest.raises(OurError, match=said):
         inlined(root(), nested)
 

@@ -127,7 +127,7 @@ def test_a_long_queue_does_not_keep_a_function_from_its_other_queue(held: Held) 
 
 
 @pytest.mark.stack
-def test_what_is_asked_of_a_busy_function_waits_and_is_answered(held: Held) -> None:
+def test_requests_to_a_busy_function_wait_and_are_answered(held: Held) -> None:
     """Its reserved concurrency is 4, which this bound does not reach: nothing is refused."""
     names = [f"asked{number}" for number in range(3 * BOUND)]
     with ThreadPoolExecutor(len(names)) as pool:
@@ -184,7 +184,7 @@ def siblings_must_end_well(held: Held) -> None:
 
 
 @pytest.mark.stack
-def test_what_was_stored_survives_a_stop_while_a_function_runs_and_others_wait(tmp_path: Path, monkeypatch) -> None:
+def test_state_survives_a_stop_while_a_function_runs_and_others_wait(tmp_path: Path, monkeypatch) -> None:
     """None of them goes on by itself, and the stop is given all the time: it must need none of them to end."""
     monkeypatch.setattr(emulator, "GRACE_SECONDS", float(WAIT_SECONDS))
     template, state, folder = Path(__file__).parent / "held" / "template.yaml", tmp_path / "state", tmp_path / "said"
@@ -228,7 +228,7 @@ class Taking:
         return len(self._turns._lines["f"]) + len(self.answers)
 
 
-def test_turns_are_taken_in_the_order_of_coming() -> None:
+def test_waiting_invocations_run_in_the_order_of_their_arrival() -> None:
     turns = InvocationSlots(queue=1, http=1)
     assert turns.take("f")
     taking = Taking(turns)
@@ -241,7 +241,7 @@ def test_turns_are_taken_in_the_order_of_coming() -> None:
     assert not turns.any_taken
 
 
-def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
+def test_a_raised_limit_starts_all_invocations_that_it_allows(monkeypatch) -> None:
     """Its queue is taken from a function: it may have more processes then."""
     mapping = {"FunctionName": "f"}
     monkeypatch.setattr(ministack, "_mappings_to", lambda key: iter([mapping] if mapping else []))
@@ -257,7 +257,7 @@ def test_all_that_a_raised_bound_lets_run_run(monkeypatch) -> None:
     assert taking.answers == [(name, True) for name in "abc"]
 
 
-def test_no_batch_is_taken_for_a_turn_that_somebody_waits_for() -> None:
+def test_no_batch_is_received_for_a_process_that_somebody_waits_for() -> None:
     turns = InvocationSlots(queue=2, http=2)
     assert turns.take("f")
     assert turns.take("f")
@@ -267,7 +267,7 @@ def test_no_batch_is_taken_for_a_turn_that_somebody_waits_for() -> None:
         assert turns.free("f") == 0
 
 
-def test_nobody_waits_for_a_turn_that_will_not_come() -> None:
+def test_nobody_waits_for_a_process_that_will_not_come() -> None:
     turns = InvocationSlots(queue=1, http=1)
     assert turns.take("f")
     taking = Taking(turns)
@@ -282,7 +282,7 @@ def test_nobody_waits_for_a_turn_that_will_not_come() -> None:
     assert not turns.any_taken
 
 
-def test_a_turn_of_which_ministack_makes_nothing_is_given_back(monkeypatch) -> None:
+def test_a_process_that_ministack_does_not_use_is_released(monkeypatch) -> None:
     from ministack.services import lambda_svc
 
     def break_down(function: object, config: object) -> object:
@@ -300,7 +300,7 @@ def test_a_turn_of_which_ministack_makes_nothing_is_given_back(monkeypatch) -> N
     assert lambda_svc._acquire_execution_slot("broken", {"FunctionName": "f"}) == (None, "account")
 
 
-def test_ministack_has_what_is_replaced_in_it() -> None:
+def test_ministack_has_the_names_that_are_replaced() -> None:
     """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
     import hypercorn.asyncio
     from ministack import app as ministack_app
@@ -357,7 +357,7 @@ def test_up_says_how_many_processes(options, processes, monkeypatch, tmp_path: P
     assert found == [processes]
 
 
-def test_make_up_hands_them_on() -> None:
+def test_make_up_passes_the_numbers_of_processes_on() -> None:
     dry = ["make", "-n", "up", "QUEUE_PROCESSES=5", "HTTP_PROCESSES=7"]
     said = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "--queue-processes 5 --http-processes 7" in said

@@ -148,7 +148,7 @@ def test_state_survives_though_the_stack_was_ended_by_a_signal(
     assert {"pk": {"S": "kept"}} in items
 
 
-def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack, one, template: Path) -> None:
+def test_two_stacks_run_side_by_side_and_the_sigterm_handler_is_restored(stack, one, template: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with LocalStack(template) as other:
         ours = {stack.emulator.port, stack.edge.port, stack.dns.port}
@@ -162,7 +162,7 @@ def test_two_stacks_stand_side_by_side_and_sigterm_is_left_as_it_was_found(stack
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_ports_may_be_asked_for_and_zone_files_of_a_folder_are_served(template: Path, tmp_path: Path) -> None:
+def test_ports_can_be_given_and_zone_files_of_a_folder_are_served(template: Path, tmp_path: Path) -> None:
     edge, names = free_port(), free_port()
     (tmp_path / "mine.example.zone").write_text("@ 60 IN A 192.0.2.5\n")
     with LocalStack(template, zones_dir=tmp_path, edge_port=edge, dns_port=names) as stack:
@@ -195,7 +195,7 @@ def test_the_template_gets_the_stacks_resolvers_and_anchors(stack, one, ask) -> 
     assert function["Environment"]["Variables"]["OUTBOUND_PORT"] == str(stack.edge.port)
 
 
-def test_what_the_caller_says_goes_before_what_the_stack_says(stack, ask) -> None:
+def test_parameters_of_the_caller_override_those_of_the_stack(stack, ask) -> None:
     deployment = stack.deploy("deaf", {"Resolvers": "udp://127.0.0.1:9"})
     assert ask(deployment.client, deployment.outputs["Inbox"], "where")["resolvers"] == "udp://127.0.0.1:9"
 
@@ -216,7 +216,7 @@ def test_a_name_put_into_the_tree_leads_through_the_edge_to_the_deployment(stack
     assert response.content == b"hello"
 
 
-def test_it_comes_up_in_a_thread_as_well(template: Path) -> None:
+def test_the_stack_can_start_in_a_thread(template: Path) -> None:
     ports = []
 
     def run() -> None:

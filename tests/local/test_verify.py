@@ -142,7 +142,7 @@ SPOILED: list[tuple[str, str, Spoil]] = [
 
 
 @pytest.mark.parametrize(("resource", "name", "spoil"), SPOILED, ids=[f"{s[0]}.{s[1]}" for s in SPOILED])
-def test_what_is_not_as_the_template_says_is_a_difference(template, fresh_account, resource, name, spoil) -> None:
+def test_every_deviation_from_the_template_is_a_difference(template, fresh_account, resource, name, spoil) -> None:
     clients = fresh_account()
     deployed = deploy(template, "spoiled", clients)
     assert verify(deployed.resources, clients) == []

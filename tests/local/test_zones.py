@@ -45,7 +45,7 @@ def test_the_zones_above_a_zone_are_made_up_to_the_root():
     assert {str(origin) for origin in tree.zones()} == {".", "example.", "sender.example."}
 
 
-def test_what_a_zone_must_have_may_be_left_out():
+def test_the_required_records_of_a_zone_may_be_left_out():
     tree = ZoneTree()
     tree.put("sender.example", "x TXT hello")
     zone = tree.zones()[SENDER]
@@ -103,7 +103,7 @@ def test_an_unsigned_zone_has_no_signatures_and_no_ds():
     assert tree.zones()[EXAMPLE].get_rdataset(SENDER, DS) is None
 
 
-def test_in_a_bogus_zone_only_the_signature_over_its_keys_holds():
+def test_a_bogus_zone_has_valid_signatures_over_its_keys_only():
     tree = ZoneTree()
     tree.put("sender.example", "x TXT hello", Mode.BOGUS)
     assert holds(tree, "sender.example.", SENDER, DNSKEY)
@@ -144,7 +144,7 @@ def test_a_text_that_cannot_be_read_is_refused_and_changes_nothing():
         ("x TXT (\n one\n" + " two\n" * 18, "line 1: unbalanced parentheses"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(text, said):
+def test_an_unreadable_line_is_named_by_its_number(text, said):
     with pytest.raises(SettingsError) as refused:
         ZoneTree().put("sender.example", text)
     assert str(refused.value).startswith(f"the zone sender.example. cannot be read: {said}")
@@ -159,7 +159,7 @@ def test_what_cannot_be_read_is_told_with_its_line(text, said):
         (f"{LONGEST}.zone", b"", f"the zone {LONGEST}. cannot be served: A DNS name is > 255 octets long"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_with_its_path(tmp_path, name, data, said):
+def test_a_wrong_file_is_named_by_its_path(tmp_path, name, data, said):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(SettingsError) as refused:
         ZoneTree(tmp_path)
@@ -208,7 +208,7 @@ def test_changes_in_the_directory_are_seen(tmp_path):
     assert SENDER not in tree.zones()
 
 
-def test_a_zone_put_by_hand_goes_before_its_file(tmp_path):
+def test_a_zone_put_by_hand_overrides_its_file(tmp_path):
     write(tmp_path / "sender.example.zone", "x TXT file")
     tree = ZoneTree(tmp_path)
     tree.put("sender.example", "x TXT hand")

@@ -47,7 +47,7 @@ def bodies(stack: PipelineStack) -> list[dict[str, Any]]:
     return [json.loads(envelope)["Body"] for _, envelope in stack.outbound.posts]
 
 
-def test_the_buffer_that_the_senders_manifest_names_is_told(stack: PipelineStack) -> None:
+def test_feedback_goes_to_the_buffer_that_the_senders_manifest_names(stack: PipelineStack) -> None:
     notice = discard(stack)
     assert stack.courier().deliver(notice) is Delivery.DELIVERED
     [(url, data)] = stack.outbound.posts
@@ -67,7 +67,7 @@ def test_the_buffer_that_the_senders_manifest_names_is_told(stack: PipelineStack
     assert envelope.selector == "pk1"
 
 
-def test_once_it_was_sent_every_further_notice_is_silent(stack: PipelineStack) -> None:
+def test_feedback_that_was_sent_is_not_sent_again(stack: PipelineStack) -> None:
     notice = discard(stack)
     stack.courier().deliver(notice)
     for again in (notice, notice.again()):
@@ -96,7 +96,7 @@ def test_a_home_that_is_named_and_not_yet_filed_counts_as_another_home(stack: Pi
     assert stack.courier().deliver(notice) is Delivery.SILENT
 
 
-def test_a_home_that_was_discarded_does_not_silence(stack: PipelineStack) -> None:
+def test_a_home_that_was_discarded_does_not_prevent_feedback(stack: PipelineStack) -> None:
     notice = discard(stack)
     home = RowKey("shop.com#0", "m#0000000000000#x")
     key = seen_key_nlweb(SHOP, SENDER, notice.correlation)
@@ -105,7 +105,7 @@ def test_a_home_that_was_discarded_does_not_silence(stack: PipelineStack) -> Non
     assert stack.courier().deliver(notice) is Delivery.DELIVERED
 
 
-def test_of_another_message_under_the_same_correlation_the_sender_is_told(stack: PipelineStack) -> None:
+def test_feedback_is_sent_about_another_message_under_the_same_correlation(stack: PipelineStack) -> None:
     correlation = stack.new_uuid()
     stack.settle(stack.queued(stack.envelope(body=1, correlation=correlation)))
     notice = discard(stack, stack.envelope(body=2, correlation=correlation))
@@ -122,14 +122,14 @@ def test_a_request_that_was_answered_at_once_was_not_discarded(stack: PipelineSt
     assert stack.courier().deliver(discard(stack, body)) is Delivery.SILENT
 
 
-def test_who_names_no_buffer_is_told_nothing(stack: PipelineStack) -> None:
+def test_a_domain_without_a_buffer_gets_no_feedback(stack: PipelineStack) -> None:
     stack.manifests.buffers.clear()
     assert stack.courier().deliver(discard(stack)) is Delivery.NOBODY
     assert stack.outbound.posts == []
     assert stack.deployed.rows("LimitsTable") == []
 
 
-def test_the_pollyweb_dialect_is_told_in_its_own_words_at_its_own_host(stack: PipelineStack) -> None:
+def test_feedback_in_the_pollyweb_dialect_goes_to_its_own_host(stack: PipelineStack) -> None:
     stack.keys.published["pw1._domainkey.pw.sender.com"] = SENDER_KEY.public
     notice = discard(stack, stack.envelope(UNKNOWN, dialect=POLLYWEB, selector="pw1"))
     stack.courier().deliver(notice)
@@ -147,7 +147,7 @@ def waiting(stack: PipelineStack) -> DiscardNotification | DiscardSummaryDue:
 
 
 @pytest.mark.parametrize("trouble", [None, 500, 503, 429, 408, 302])
-def test_every_try_repeats_the_same_header_and_body(stack: PipelineStack, trouble: int | None) -> None:
+def test_every_attempt_repeats_the_same_header_and_body(stack: PipelineStack, trouble: int | None) -> None:
     stack.outbound.answers = [trouble, trouble]
     notice: DiscardNotification | DiscardSummaryDue = discard(stack)
     for expected in (Delivery.WAITING, Delivery.WAITING, Delivery.DELIVERED):
@@ -159,7 +159,7 @@ def test_every_try_repeats_the_same_header_and_body(stack: PipelineStack, troubl
     assert sent[0] == sent[1] == sent[2]
 
 
-def test_the_delay_grows_and_ends_at_the_longest_of_sqs(stack: PipelineStack) -> None:
+def test_the_delay_grows_up_to_the_longest_of_sqs(stack: PipelineStack) -> None:
     stack.outbound.answers = [None] * 10
     notice: DiscardNotification | DiscardSummaryDue = discard(stack)
     for _ in range(10):
@@ -179,12 +179,12 @@ def test_a_refusal_is_final(stack: PipelineStack, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 202, 204])
-def test_any_success_is_delivered(stack: PipelineStack, status: int) -> None:
+def test_any_success_status_means_delivered(stack: PipelineStack, status: int) -> None:
     stack.outbound.answers = [status]
     assert stack.courier().deliver(discard(stack)) is Delivery.DELIVERED
 
 
-def test_given_up_after_24_hours_and_silent_ever_after(stack: PipelineStack) -> None:
+def test_feedback_is_given_up_after_24_hours_for_good(stack: PipelineStack) -> None:
     stack.outbound.answers = [None, None]
     notice = discard(stack)
     stack.clock.now += DAY
@@ -195,7 +195,7 @@ def test_given_up_after_24_hours_and_silent_ever_after(stack: PipelineStack) -> 
     assert len(stack.outbound.posts) == 2
 
 
-def test_a_manifest_that_cannot_be_had_is_waited_for_and_given_up_as_well(stack: PipelineStack) -> None:
+def test_feedback_waits_for_a_manifest_that_cannot_be_read_and_is_given_up_too(stack: PipelineStack) -> None:
     stack.manifests.buffers[SENDER] = NotNowError(OUTBOUND_FAILED)
     notice = discard(stack)
     assert stack.courier().deliver(notice) is Delivery.WAITING
@@ -205,7 +205,7 @@ def test_a_manifest_that_cannot_be_had_is_waited_for_and_given_up_as_well(stack:
     assert stack.courier().deliver(notice) is Delivery.SILENT
 
 
-def test_without_a_signing_key_the_notice_waits(stack: PipelineStack) -> None:
+def test_feedback_waits_without_a_signing_key(stack: PipelineStack) -> None:
     key = stack.our_keys.keys.pop(SHOP)
     notice = discard(stack)
     assert stack.courier().deliver(notice) is Delivery.WAITING
@@ -214,7 +214,7 @@ def test_without_a_signing_key_the_notice_waits(stack: PipelineStack) -> None:
     assert stack.courier().deliver(waiting(stack)) is Delivery.DELIVERED
 
 
-def test_where_not_even_waiting_is_possible_the_queue_hands_the_notice_out_again(stack: PipelineStack) -> None:
+def test_a_notification_that_cannot_be_put_back_is_redelivered(stack: PipelineStack) -> None:
     stack.outbound.answers = [None]
     notice = discard(stack)
     clients = new_clients()
@@ -225,7 +225,7 @@ def test_where_not_even_waiting_is_possible_the_queue_hands_the_notice_out_again
             courier.deliver(notice)
 
 
-def test_a_discard_whose_row_is_gone_for_good_is_told_to_nobody(stack: PipelineStack) -> None:
+def test_there_is_no_feedback_about_a_discard_whose_row_was_swept(stack: PipelineStack) -> None:
     notice = discard(stack)
     key = {"pk": {"S": notice.row.pk}, "sk": {"S": notice.row.sk}}
     stack.deployed.clients.dynamodb.delete_item(TableName=stack.deployed.tables["PostTable"], Key=key)
@@ -236,7 +236,7 @@ def test_a_discard_whose_row_is_gone_for_good_is_told_to_nobody(stack: PipelineS
 # ---- the share of a domain -----------------------------------------------------------------------------------
 
 
-def test_beyond_its_share_of_an_hour_a_domain_gets_one_summary_after_the_hour(stack: PipelineStack) -> None:
+def test_a_domain_over_its_hourly_limit_gets_one_summary_after_the_hour(stack: PipelineStack) -> None:
     stack.feedback_an_hour = 2
     notices = [discard(stack) for _ in range(4)] + [discard(stack, stack.envelope(key=OTHER_KEY))]
     done = [stack.courier().deliver(notice) for notice in notices]
@@ -284,7 +284,7 @@ def test_a_summary_repeats_itself_until_it_arrives(stack: PipelineStack) -> None
     assert first == second
 
 
-def test_the_next_hour_has_a_share_of_its_own(stack: PipelineStack) -> None:
+def test_the_next_hour_has_its_own_limit(stack: PipelineStack) -> None:
     stack.feedback_an_hour = 1
     assert stack.courier().deliver(discard(stack)) is Delivery.DELIVERED
     assert stack.courier().deliver(discard(stack)) is Delivery.SUMMARY
@@ -292,7 +292,7 @@ def test_the_next_hour_has_a_share_of_its_own(stack: PipelineStack) -> None:
     assert stack.courier().deliver(discard(stack)) is Delivery.DELIVERED
 
 
-def test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it(stack: PipelineStack) -> None:
+def test_a_buffers_limit_holds_however_many_domains_name_it(stack: PipelineStack) -> None:
     stack.feedback_an_hour = 1
     many = [f"n{number}.sender.com" for number in range(DOMAINS_OF_A_BUFFER + 2)]
     stack.manifests.buffers |= dict.fromkeys(many, BUFFER) | {"other.com": "buffer.other.com"}
@@ -303,7 +303,7 @@ def test_a_buffer_is_told_no_more_than_its_share_however_many_domains_name_it(st
     assert stack.courier().deliver(discard(stack, stack.envelope(sender="other.com"))) is Delivery.DELIVERED
 
 
-def test_summaries_take_of_a_buffers_share_too(stack: PipelineStack) -> None:
+def test_summaries_count_towards_a_buffers_limit(stack: PipelineStack) -> None:
     stack.feedback_an_hour = 0
     many = [f"n{number}.sender.com" for number in range(DOMAINS_OF_A_BUFFER + 2)]
     stack.manifests.buffers |= dict.fromkeys(many, BUFFER)
@@ -316,7 +316,7 @@ def test_summaries_take_of_a_buffers_share_too(stack: PipelineStack) -> None:
     assert [stack.courier().deliver(each) for each in due] == [Delivery.SILENT] * len(due)
 
 
-def test_a_summary_that_is_tried_again_takes_of_its_buffers_share_once(stack: PipelineStack) -> None:
+def test_a_retried_summary_counts_once_towards_its_buffers_limit(stack: PipelineStack) -> None:
     stack.feedback_an_hour = 0
     stack.courier().deliver(discard(stack))
     due = waiting(stack)
@@ -357,7 +357,9 @@ def test_a_death_at_any_call_sends_at_most_one_feedback(stack: PipelineStack, sh
     assert all_schedules(play) >= 9
 
 
-def test_two_couriers_with_one_notice_send_one_feedback(stack: PipelineStack, pytestconfig: pytest.Config) -> None:
+def test_two_couriers_with_one_notification_send_one_feedback(
+    stack: PipelineStack, pytestconfig: pytest.Config
+) -> None:
     both, random = (new_clients(), new_clients()), Random(pytestconfig.option.rotation)
     for _ in range(amount(quick=10, all=25, proof=250)):
         stack.outbound.posts.clear()
@@ -374,7 +376,7 @@ def enter(stage: Stage, courier: Courier, clients: Clients, notice: DiscardNotif
     gate_calls(clients, gate_of(lambda: None if actor.ended else actor))
 
 
-def test_of_an_accepted_message_a_strangers_text_under_its_correlation_tells_nobody_a_discard(
+def test_a_strangers_message_under_the_correlation_of_an_accepted_one_causes_no_feedback(
     stack: PipelineStack,
 ) -> None:
     accepted = stack.envelope()

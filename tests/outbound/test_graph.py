@@ -50,7 +50,7 @@ def test_a_manifest_without_feedback_means_no_feedback_whatever_the_graph_says()
     assert web.posted == []
 
 
-def test_where_there_is_no_manifest_the_graph_is_asked_by_a_signed_request_and_remembered() -> None:
+def test_without_a_manifest_the_graph_is_asked_by_a_signed_request_and_its_answer_cached() -> None:
     web = FakeHttps(replies=[reply({"Domain": "sender.example", "Feedback": "Buffer.Example"})])
     directory = buffers(web, our_keys("receiver.example", "beta.example"))
     assert directory.feedback_domain_of("sender.example") == "buffer.example"
@@ -80,13 +80,13 @@ def test_a_graph_that_knows_no_buffer_means_no_feedback(answer: HttpsResponse) -
     assert buffers(FakeHttps(replies=[answer])).feedback_domain_of("sender.example") is None
 
 
-def test_a_graphs_reply_is_read_up_to_its_size() -> None:
+def test_a_graphs_reply_is_read_up_to_the_limit() -> None:
     for size, found in ((MAX_REPLY_BYTES, "buffer.example"), (MAX_REPLY_BYTES + 1, None)):
         answer = HttpsResponse(200, {}, b'{"Feedback": "buffer.example"}'.ljust(size))
         assert buffers(FakeHttps(replies=[answer])).feedback_domain_of("sender.example") == found
 
 
-def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_answers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.outbound.graph.MAX_DOMAINS", 2)
     web = FakeHttps(replies=[reply({})] * 4)
     directory = buffers(web)
@@ -95,7 +95,7 @@ def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
     assert [json.loads(body)["Body"]["Domain"][0] for _, body in web.posted] == ["a", "b", "c", "a"]
 
 
-def test_a_graph_in_trouble_is_asked_again_later() -> None:
+def test_a_failing_graph_is_asked_again() -> None:
     web = FakeHttps(replies=[reply({}, 503), reply({"Feedback": "buffer.example"})])
     directory = buffers(web)
     with pytest.raises(NotNowError) as failed:
@@ -104,7 +104,7 @@ def test_a_graph_in_trouble_is_asked_again_later() -> None:
     assert directory.feedback_domain_of("sender.example") == "buffer.example"
 
 
-def test_without_a_key_of_ours_nobody_can_ask() -> None:
+def test_without_a_signing_key_the_graph_cannot_be_asked() -> None:
     with pytest.raises(NotNowError) as failed:
         buffers(FakeHttps(), our_keys()).feedback_domain_of("sender.example")
     assert failed.value.reason is SIGNING_KEY_UNAVAILABLE

@@ -83,7 +83,7 @@ def test_a_mailbox_is_announced_once_for_a_batch_that_was_filed(stack: PipelineS
     assert stack.take_notifications() == [MailWaiting(SHOP)]
 
 
-def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(stack: PipelineStack) -> None:
+def test_without_targets_nothing_is_announced_and_nothing_read_twice(stack: PipelineStack) -> None:
     queries: list[object] = []
     events = stack.deployed.clients.dynamodb.meta.events
 
@@ -101,7 +101,7 @@ def test_where_nobody_wants_to_know_nothing_is_said_and_nothing_read_twice(stack
 
 
 @pytest.mark.parametrize("state", ["unverified", "paused", "removed"])
-def test_a_target_that_is_not_active_is_none_to_the_worker(stack: PipelineStack, state: str) -> None:
+def test_the_worker_ignores_targets_that_are_not_active(stack: PipelineStack, state: str) -> None:
     target = stack.target(URL, verified=state != "unverified")
     if state == "paused":
         stack.targets.pause(target, "")
@@ -142,7 +142,7 @@ def test_neither_what_is_discarded_nor_what_was_acknowledged_is_announced(stack:
     assert stack.take_notifications() == []
 
 
-def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbours_are_done(
+def test_if_a_mailbox_cannot_be_announced_one_of_its_claims_waits_and_the_others_are_done(
     stack: PipelineStack,
 ) -> None:
     stack.target(URL)
@@ -168,7 +168,7 @@ def test_where_it_cannot_be_said_one_claim_of_the_mailbox_waits_and_its_neighbou
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_each_active_target_is_told_that_something_waits_and_nothing_else(stack: PipelineStack) -> None:
+def test_each_active_target_is_notified_that_mail_waits_and_of_nothing_else(stack: PipelineStack) -> None:
     stack.target(URL), stack.target(OTHER)
     stack.target("https://hook.example/unverified", verified=False)
     stack.settle(stack.queued(stack.envelope(body="a secret")))
@@ -179,7 +179,7 @@ def test_each_active_target_is_told_that_something_waits_and_nothing_else(stack:
     assert len({notification for _, notification, _ in stack.carrier.carried}) == 2
 
 
-def test_every_try_has_the_same_id_and_content(stack: PipelineStack) -> None:
+def test_every_attempt_has_the_same_id_and_content(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 500"
     stack.settle(stack.queued(stack.envelope()))
@@ -193,7 +193,7 @@ def test_every_try_has_the_same_id_and_content(stack: PipelineStack) -> None:
 # --- coalesced --------------------------------------------------------------------------------------------------------
 
 
-def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_interval(stack: PipelineStack) -> None:
+def test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval(stack: PipelineStack) -> None:
     stack.target(URL)
     became = []
     for _ in range(20):
@@ -212,7 +212,7 @@ def test_of_a_burst_the_first_is_told_at_once_and_the_last_at_the_end_of_the_int
     assert stack.deployed.bodies("CourierQueue") == [], "and then no more"
 
 
-def test_what_comes_within_the_interval_is_delayed_to_its_end(stack: PipelineStack) -> None:
+def test_mail_within_the_interval_is_notified_at_its_end(stack: PipelineStack) -> None:
     stack.target(URL)
     one_notification(stack)
     stack.clock.now += 20
@@ -235,7 +235,7 @@ def test_a_follow_up_that_comes_early_waits_for_the_rest(stack: PipelineStack) -
     assert (later.after_ms, later.mark != "") == (follow.after_ms, True)
 
 
-def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covered(stack: PipelineStack) -> None:
+def test_a_follow_up_is_covered_by_a_later_notification(stack: PipelineStack) -> None:
     stack.target(URL)
     one_notification(stack)
     stack.clock.now += INTERVAL
@@ -244,7 +244,7 @@ def test_a_follow_up_of_an_interval_after_which_another_turn_was_taken_is_covere
     assert stack.take_notifications() == []
 
 
-def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
+def test_if_a_follow_up_cannot_be_recorded_another_follows_too(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.target(URL)
@@ -260,7 +260,7 @@ def test_if_it_cannot_be_noted_that_one_follows_another_follows_too(
     assert len(told(stack)) == 1, "they take one turn between them"
 
 
-def test_without_a_target_nobody_is_told(stack: PipelineStack) -> None:
+def test_without_a_target_nobody_is_notified(stack: PipelineStack) -> None:
     target = stack.target(URL)
     notification = one_notification(stack)
     stack.targets.remove(SHOP, target.id)
@@ -270,7 +270,9 @@ def test_without_a_target_nobody_is_told(stack: PipelineStack) -> None:
     assert stack.carrier.carried == []
 
 
-def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_announcement_waits_while_the_store_is_unavailable(
+    stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack.target(URL)
     notifier = stack.notifier()
 
@@ -286,7 +288,7 @@ def test_while_the_store_is_away_an_announcement_waits(stack: PipelineStack, mon
     assert stack.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
 
 
-def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(stack: PipelineStack) -> None:
+def test_a_notification_costs_a_write_and_a_read_and_a_message_and_a_read_for_each_target(stack: PipelineStack) -> None:
     stack.target(URL), stack.target(OTHER)
     called: list[str] = []
 
@@ -310,7 +312,7 @@ def test_a_turn_costs_a_write_a_read_and_of_each_target_a_message_and_a_read(sta
 # --- two couriers, and deaths -----------------------------------------------------------------------------------------
 
 
-def test_two_couriers_who_are_called_at_once_tell_once(stack: PipelineStack) -> None:
+def test_two_couriers_at_once_notify_once(stack: PipelineStack) -> None:
     stack.target(URL)
     start = Barrier(2)
 
@@ -331,7 +333,7 @@ def casts() -> list[Clients]:
 
 
 @pytest.mark.parametrize("deaths", [0, 1])
-def test_in_every_schedule_of_two_couriers_a_target_is_told_after_the_last_message_was_filed(
+def test_in_every_schedule_of_two_couriers_a_target_is_notified_after_the_last_message_was_filed(
     stack: PipelineStack, casts: list[Clients], deaths: int, pytestconfig: pytest.Config
 ) -> None:
     """Whatever dies: what SQS hands out again, or the end of the interval, tells it."""
@@ -411,7 +413,7 @@ def befall(
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("strike", [Died(), NotNowError(STORE_UNAVAILABLE)], ids=["death", "fault"])
 @pytest.mark.parametrize("number", range(len(CALLS_OF_A_TURN)))
-def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of_the_interval(
+def test_the_last_of_a_burst_is_notified_whatever_happens_to_the_follow_up(
     stack: PipelineStack, struck: Clients, number: int, strike: BaseException, when: str, late: int
 ) -> None:
     stack.target(URL), stack.target(OTHER)
@@ -423,7 +425,7 @@ def test_the_last_of_a_burst_is_told_whatever_befalls_the_message_for_the_end_of
         assert len(set(stack.carrier.carried)) == 2, "who is told twice is told under one id"
 
 
-def test_what_is_told_in_another_turn_has_another_id(stack: PipelineStack, struck: Clients) -> None:
+def test_another_notification_has_another_id(stack: PipelineStack, struck: Clients) -> None:
     """What came between the two is told by the second alone."""
     stack.target(URL)
     befall(stack, struck, one_follower(stack), 2, Died(), "after")
@@ -432,7 +434,7 @@ def test_what_is_told_in_another_turn_has_another_id(stack: PipelineStack, struc
     assert len({notification for _, notification, _ in stack.carrier.carried}) == 2
 
 
-def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_under_one_id(
+def test_two_couriers_with_the_same_follow_up_notify_under_one_id(
     stack: PipelineStack,
 ) -> None:
     stack.target(URL)
@@ -452,7 +454,7 @@ def test_two_couriers_who_have_the_same_message_for_the_end_of_an_interval_tell_
 # --- tries ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: PipelineStack) -> None:
+def test_a_failed_notification_is_retried_with_back_off_and_the_owner_sees_the_failure(stack: PipelineStack) -> None:
     target = stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     notification = one_notification(stack)
@@ -471,7 +473,7 @@ def test_what_fails_is_tried_again_with_back_off_and_its_owner_sees_why(stack: P
     assert stack.target_now(target) == target
 
 
-def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack: PipelineStack) -> None:
+def test_one_notification_of_a_target_that_is_down_is_retried(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     first = one_notification(stack)
@@ -487,7 +489,7 @@ def test_of_the_notifications_of_a_target_that_is_down_one_is_tried_again(stack:
     assert len(told(stack)) == 2
 
 
-def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStack) -> None:
+def test_mail_that_arrives_during_an_attempt_is_not_covered_by_it(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     stack.notifier().notify(one_notification(stack))
@@ -509,7 +511,7 @@ def test_what_comes_while_a_try_is_made_is_not_covered_by_it(stack: PipelineStac
     assert became == [NotificationOutcome.DELIVERED]
 
 
-def test_a_retry_that_got_lost_keeps_no_target_silent(stack: PipelineStack) -> None:
+def test_a_lost_retry_does_not_stop_later_notifications(stack: PipelineStack) -> None:
     stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     stack.notifier().notify(one_notification(stack))
@@ -519,7 +521,7 @@ def test_a_retry_that_got_lost_keeps_no_target_silent(stack: PipelineStack) -> N
     assert stack.notifier().notify(one_notification(stack)) is NotificationOutcome.DELIVERED
 
 
-def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(stack: PipelineStack) -> None:
+def test_a_target_is_paused_after_days_of_failure_and_notified_no_more(stack: PipelineStack) -> None:
     target = stack.target(URL)
     stack.carrier.failures[URL] = "it answered 503"
     notification = one_notification(stack)
@@ -535,7 +537,7 @@ def test_after_days_of_failure_a_target_is_paused_and_after_that_told_nothing(st
     assert stack.carrier.carried == []
 
 
-def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) -> None:
+def test_a_success_restarts_the_days_of_failure(stack: PipelineStack) -> None:
     target = stack.target(URL)
     for trouble in ("it answered 503", True, "it answered 503"):
         stack.carrier.failures[URL] = trouble
@@ -545,7 +547,7 @@ def test_one_success_in_between_and_the_days_begin_anew(stack: PipelineStack) ->
     assert stack.target_now(target).state is TargetState.ACTIVE
 
 
-def test_a_target_that_says_it_is_gone_is_told_nothing_more(stack: PipelineStack) -> None:
+def test_a_target_that_is_gone_is_notified_no_more(stack: PipelineStack) -> None:
     target = stack.target(URL)
     stack.carrier.failures[URL] = False
     assert stack.notifier().notify(one_notification(stack)) is NotificationOutcome.PAUSED
@@ -553,7 +555,7 @@ def test_a_target_that_says_it_is_gone_is_told_nothing_more(stack: PipelineStack
     assert stack.take_notifications() == []
 
 
-def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
+def test_if_a_failure_cannot_be_recorded_its_retry_continues_and_is_not_doubled(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.target(URL)
@@ -568,7 +570,7 @@ def test_if_a_failure_cannot_be_noted_its_try_goes_on_and_does_not_double(
     assert stack.take_notifications() == [notification.again()]
 
 
-def test_what_we_are_at_fault_for_pauses_nobody(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_faults_pause_no_target(stack: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
     target = stack.target(URL)
     notification = one_notification(stack)
 
@@ -591,14 +593,14 @@ def challenged(stack: PipelineStack, number: int = 1) -> tuple[NotificationTarge
     return target, Notification(SHOP, target.id, stack.new_id(), int(NOW * 1000), number)
 
 
-def test_a_target_that_is_not_verified_is_told_its_code(stack: PipelineStack) -> None:
+def test_an_unverified_target_is_sent_its_code(stack: PipelineStack) -> None:
     target, challenge = challenged(stack)
     assert stack.notifier().notify(challenge) is NotificationOutcome.DELIVERED
     data = {"mailbox": SHOP, "target": target.id, "code": stack.webhook_keys.code(target)}
     assert told(stack) == [{"type": "postroom.verify", "timestamp": "2026-11-21T09:30:00.000Z", "data": data}]
 
 
-def test_a_target_that_is_not_verified_is_told_nothing_else(stack: PipelineStack) -> None:
+def test_an_unverified_target_is_sent_nothing_else(stack: PipelineStack) -> None:
     target, challenge = challenged(stack)
     for other in (0, 2):
         assert stack.notifier().notify(Notification(SHOP, target.id, "n", 1, other)) is NotificationOutcome.SILENT
@@ -608,13 +610,13 @@ def test_a_target_that_is_not_verified_is_told_nothing_else(stack: PipelineStack
     assert stack.carrier.carried == []
 
 
-def test_a_target_that_is_verified_is_sent_no_code(stack: PipelineStack) -> None:
+def test_a_verified_target_is_sent_no_code(stack: PipelineStack) -> None:
     target = stack.target(URL)
     assert stack.notifier().notify(Notification(SHOP, target.id, "n", 1, 1)) is NotificationOutcome.SILENT
 
 
 @pytest.mark.parametrize("trouble", ["it answered 503", False])
-def test_a_code_is_tried_for_an_hour_and_its_owner_sees_what_went_wrong(
+def test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure(
     stack: PipelineStack, trouble: str | bool
 ) -> None:
     target, challenge = challenged(stack)
@@ -638,7 +640,7 @@ texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
     st.builds(MailWaiting, texts, numbers, texts, numbers)
     | st.builds(Notification, texts, texts, texts, numbers, numbers, numbers)
 )
-def test_what_the_queue_carries_is_what_was_sent(sent: MailWaiting | Notification) -> None:
+def test_a_queue_message_is_read_as_it_was_written(sent: MailWaiting | Notification) -> None:
     assert sent.encode().isascii()
     assert read_queue_message(sent.encode()) == sent
 
@@ -658,6 +660,6 @@ def test_what_the_queue_carries_is_what_was_sent(sent: MailWaiting | Notificatio
         '{"form": 1, "notification": 1, "tries": 0}',
     ],
 )
-def test_what_is_none_of_ours_is_not_read(body: str) -> None:
+def test_a_foreign_queue_message_is_not_read(body: str) -> None:
     with pytest.raises(ValueError):
         read_queue_message(body)

@@ -91,7 +91,7 @@ def test_the_pollyweb_dialect_goes_to_its_own_host(stack: PipelineStack) -> None
     assert json.loads(data)["Header"]["Selector"] == "pk1"
 
 
-def test_a_message_without_a_body_has_none(stack: PipelineStack) -> None:
+def test_a_message_without_a_body_is_sent_without_one(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     without = read_queue_message(Outgoing(Draft(**{**_fields(outgoing.draft), "has_body": False}), "one").encode())
     assert isinstance(without, Outgoing)
@@ -107,7 +107,7 @@ def _fields(draft: Draft) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("body", [b'{"Status":"Queued"}', b'"bare reply \xe2\x98\x80"', b"[1.0]", b"null"])
-def test_what_it_was_answered_with_is_kept(stack: PipelineStack, body: bytes) -> None:
+def test_the_response_to_a_message_is_kept(stack: PipelineStack, body: bytes) -> None:
     stack.outbound.body = body
     outgoing = queue(stack)
     stack.dispatch().send(outgoing)
@@ -119,7 +119,7 @@ def test_what_it_was_answered_with_is_kept(stack: PipelineStack, body: bytes) ->
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"\xff", b'{"a":1,"a":2}', b'"' + b"x" * MAX_REPLY_BYTES + b'"', b"[" * 99 + b"]" * 99]
 )
-def test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_the_same(
+def test_a_message_counts_as_delivered_even_if_the_response_is_no_json_or_too_large_to_keep(
     stack: PipelineStack, body: bytes
 ) -> None:
     stack.outbound.body = body
@@ -142,7 +142,7 @@ def test_an_answer_that_is_no_json_or_too_large_is_not_kept_and_delivered_all_th
         (b'{"reason":"' + b"r" * 99 + b'","detail":"' + b"d" * 999 + b'"}', "r" * 64, "d" * 300),
     ],
 )  # fmt: skip
-def test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_plain(
+def test_a_refusal_is_final_and_shown_in_the_receivers_words_without_control_characters(
     stack: PipelineStack, body: bytes, reason: str, detail: str
 ) -> None:
     stack.outbound.answers, stack.outbound.body = [422], body
@@ -159,7 +159,7 @@ def test_a_refusal_is_final_and_shown_in_the_receivers_words_as_far_as_they_are_
 
 
 @pytest.mark.parametrize("trouble", [None, 500, 503, 429, 408, 302])
-def test_every_try_repeats_the_same_envelope(stack: PipelineStack, trouble: int | None) -> None:
+def test_every_attempt_repeats_the_same_envelope(stack: PipelineStack, trouble: int | None) -> None:
     stack.outbound.answers = [trouble, trouble]
     outgoing = queue(stack)
     for expected in (Delivery.WAITING, Delivery.WAITING, Delivery.DELIVERED):
@@ -170,7 +170,7 @@ def test_every_try_repeats_the_same_envelope(stack: PipelineStack, trouble: int 
     assert len(stack.outbound.posts) == 3
 
 
-def test_the_delay_grows_and_ends_at_the_longest_of_sqs(stack: PipelineStack) -> None:
+def test_the_delay_grows_up_to_the_longest_of_sqs(stack: PipelineStack) -> None:
     stack.outbound.answers = [None] * 9
     outgoing = queue(stack)
     for _ in range(9):
@@ -180,7 +180,7 @@ def test_the_delay_grows_and_ends_at_the_longest_of_sqs(stack: PipelineStack) ->
     assert set(stack.deployed.groups("CourierQueue")[1:]) == {outgoing_group(SHOP)}
 
 
-def test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble(stack: PipelineStack) -> None:
+def test_a_message_is_given_up_after_23_hours_with_the_last_failure(stack: PipelineStack) -> None:
     stack.outbound.answers = [503, 503]
     outgoing = queue(stack)
     stack.clock.now += GIVE_UP
@@ -193,13 +193,13 @@ def test_after_a_day_less_an_hour_it_is_given_up_with_the_last_trouble(stack: Pi
     assert stack.dispatch().send(outgoing) is Delivery.SILENT
 
 
-def test_a_message_that_comes_late_is_tried_all_the_same(stack: PipelineStack) -> None:
+def test_a_message_that_comes_late_is_attempted_once(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.clock.now += 3 * DAY
     assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
 
 
-def test_without_a_signing_key_a_message_waits_and_in_the_end_says_so(stack: PipelineStack) -> None:
+def test_without_a_signing_key_a_message_waits_and_is_given_up_for_that_reason(stack: PipelineStack) -> None:
     key = stack.our_keys.keys.pop(SHOP)
     first, second = queue(stack, carrier="one"), queue(stack, carrier="two")
     assert stack.dispatch().send(first) is Delivery.WAITING
@@ -214,7 +214,7 @@ def test_without_a_signing_key_a_message_waits_and_in_the_end_says_so(stack: Pip
     assert end.reason == "SigningKeyUnavailable"
 
 
-def test_by_a_new_key_the_same_header_and_body_go_out_under_its_selector(stack: PipelineStack) -> None:
+def test_a_new_key_signs_the_same_header_and_body_under_its_selector(stack: PipelineStack) -> None:
     stack.outbound.answers = [None]
     outgoing = queue(stack)
     stack.dispatch().send(outgoing)
@@ -228,7 +228,7 @@ def test_by_a_new_key_the_same_header_and_body_go_out_under_its_selector(stack: 
 # --- at least once, and one end -------------------------------------------------------------------------------------
 
 
-def test_of_two_queue_messages_that_carry_a_message_the_one_that_is_noted_goes_on(stack: PipelineStack) -> None:
+def test_the_recorded_one_of_two_queue_messages_for_a_message_continues(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     other = Outgoing(outgoing.draft, "another")
     assert stack.dispatch().send(other) is Delivery.SILENT
@@ -236,7 +236,7 @@ def test_of_two_queue_messages_that_carry_a_message_the_one_that_is_noted_goes_o
     assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
 
 
-def test_before_one_is_noted_any_may_go_out_and_all_are_the_same(stack: PipelineStack) -> None:
+def test_before_one_is_recorded_any_may_be_sent_and_all_are_the_same(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.deployed.clients.dynamodb.update_item(
         TableName=stack.deployed.tables["OutboxTable"],
@@ -253,7 +253,7 @@ def test_before_one_is_noted_any_may_go_out_and_all_are_the_same(stack: Pipeline
     assert len({envelope for _, envelope in stack.outbound.posts}) == 1
 
 
-def test_what_became_of_a_message_stays(stack: PipelineStack) -> None:
+def test_the_outcome_of_a_message_stays(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.dispatch().send(outgoing)
     before = message_of(stack, outgoing)
@@ -264,7 +264,7 @@ def test_what_became_of_a_message_stays(stack: PipelineStack) -> None:
     assert message_of(stack, outgoing) == before
 
 
-def test_a_message_that_is_forgotten_is_not_sent(stack: PipelineStack) -> None:
+def test_a_message_whose_row_was_swept_is_not_sent(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.deployed.clients.dynamodb.delete_item(
         TableName=stack.deployed.tables["OutboxTable"],
@@ -274,7 +274,7 @@ def test_a_message_that_is_forgotten_is_not_sent(stack: PipelineStack) -> None:
     assert stack.outbound.posts == []
 
 
-def test_where_not_even_waiting_is_possible_the_queue_hands_the_message_out_again(stack: PipelineStack) -> None:
+def test_a_message_that_cannot_be_put_back_is_redelivered(stack: PipelineStack) -> None:
     stack.outbound.answers = [None]
     outgoing, clients = queue(stack), new_clients()
     dispatch = stack.dispatch(clients)
@@ -284,7 +284,7 @@ def test_where_not_even_waiting_is_possible_the_queue_hands_the_message_out_agai
             dispatch.send(outgoing)
 
 
-def test_what_was_delivered_and_could_not_be_noted_is_not_given_up_however_late_it_is(stack: PipelineStack) -> None:
+def test_a_delivered_message_that_could_not_be_recorded_is_not_given_up_however_late(stack: PipelineStack) -> None:
     outgoing, clients = queue(stack), new_clients()
     stack.clock.now += GIVE_UP + 60
     dispatch = stack.dispatch(clients)
@@ -325,7 +325,7 @@ def dying(number: int, *, after: bool) -> Clients:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("answer", [200, 422, None])
-def test_whatever_call_a_courier_died_at_the_next_one_brings_it_to_the_same_end(
+def test_after_a_courier_died_at_any_call_the_next_one_reaches_the_same_outcome(
     stack: PipelineStack, answer: int | None, number: int, after: bool
 ) -> None:
     stack.outbound.answers = [answer, answer or 200]
@@ -348,7 +348,7 @@ def feedback(stack: PipelineStack, about: object, *, sender: str = TO, key: Priv
     return stack.envelope(FEEDBACK, body, sender=sender, key=key)
 
 
-def test_a_feedback_of_the_receivers_is_noted_with_the_message_and_filed(stack: PipelineStack) -> None:
+def test_feedback_of_the_receiver_is_recorded_with_the_message_and_filed(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.dispatch().send(outgoing)
     stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation.upper())))
@@ -360,7 +360,7 @@ def test_a_feedback_of_the_receivers_is_noted_with_the_message_and_filed(stack: 
     assert len(stack.listed()) == 1
 
 
-def test_what_another_says_of_a_message_is_filed_and_not_believed(stack: PipelineStack) -> None:
+def test_feedback_of_a_third_party_is_filed_and_not_recorded(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.keys.published["nlweb._domainkey.evil.com"] = OTHER_KEY.public
     stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation, sender="evil.com", key=OTHER_KEY)))
@@ -368,7 +368,7 @@ def test_what_another_says_of_a_message_is_filed_and_not_believed(stack: Pipelin
     assert len(stack.listed()) == 1
 
 
-def test_a_forged_feedback_is_not_noted(stack: PipelineStack) -> None:
+def test_forged_feedback_is_not_recorded(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.settle(stack.queued(feedback(stack, outgoing.draft.correlation, key=OTHER_KEY)))
     assert message_of(stack, outgoing).reported is None
@@ -377,13 +377,13 @@ def test_a_forged_feedback_is_not_noted(stack: PipelineStack) -> None:
 @pytest.mark.parametrize(
     "about", [{"Sender": SHOP, "Count": 3}, {"Sender": SHOP, "Correlation": "5f0d8f9e-0000-4000-8000-00000000000a"}]
 )
-def test_a_feedback_about_no_message_of_the_outbox_makes_no_row(stack: PipelineStack, about: dict[str, object]) -> None:
+def test_feedback_about_an_unknown_message_makes_no_row(stack: PipelineStack, about: dict[str, object]) -> None:
     stack.settle(stack.queued(feedback(stack, about)))
     assert stack.deployed.rows("OutboxTable") == []
     assert len(stack.listed()) == 1
 
 
-def test_the_words_of_a_feedback_are_made_plain(stack: PipelineStack) -> None:
+def test_control_characters_are_removed_from_feedback(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     said = {"Sender": SHOP, "Correlation": outgoing.draft.correlation, "Code": ["x"], "Reason": "a\x1b\u202eb" * 999}
     stack.settle(stack.queued(feedback(stack, said)))
@@ -392,7 +392,7 @@ def test_the_words_of_a_feedback_are_made_plain(stack: PipelineStack) -> None:
     assert (reported.code, reported.reason) == ("", ("ab" * 999)[:300])
 
 
-def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(stack: PipelineStack) -> None:
+def test_feedback_that_cannot_be_recorded_now_waits(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     record = stack.queued(feedback(stack, outgoing.draft.correlation))
     clients = new_clients()
@@ -414,7 +414,7 @@ def test_a_feedback_that_cannot_be_noted_now_waits_and_is_noted_and_filed_then(s
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(1, 5))
-def test_whatever_call_a_worker_died_at_the_feedback_is_noted_once_it_is_filed(
+def test_after_a_worker_died_at_any_call_filed_feedback_is_recorded(
     stack: PipelineStack, number: int, after: bool
 ) -> None:
     outgoing = queue(stack)

@@ -35,7 +35,7 @@ def test_what_is_queued_is_read_again(draft: Draft, carrier: str, tries: int) ->
      {"outgoing": {}}, *({"outgoing": {name: wrong}} for name, wrong in [
          ("from", None), ("to", 1), ("subject", []), ("correlation", {}), ("at", "7"), ("at", 7.5), ("dialect", "x")])],
 )  # fmt: skip
-def test_what_is_none_of_ours_is_not_read(change: dict[str, Any]) -> None:
+def test_a_foreign_queue_message_is_not_read(change: dict[str, Any]) -> None:
     value = json.loads(OUTGOING.encode())
     for name, wrong in change.items():
         value[name] = {**value[name], **wrong} if isinstance(wrong, dict) and wrong else wrong

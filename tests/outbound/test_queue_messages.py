@@ -38,7 +38,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_body_that_is_none_of_ours_is_a_value_error(body: str) -> None:
+def test_a_foreign_body_is_a_value_error(body: str) -> None:
     assert body not in (NOTICE.encode(), SUMMARY.encode())
     with pytest.raises(ValueError):
         read_queue_message(body)
@@ -83,7 +83,7 @@ def test_the_release_before_reads_what_this_one_writes(message: QueueMessage) ->
     assert written == before
 
 
-def test_another_kind_is_told_with_those_that_are_read() -> None:
+def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
     body = NOTICE.encode().replace('"kind": "discard"', '"kind": "parcel"')
     with pytest.raises(ValueError, match="kind 'parcel'; this release reads discard, summary, outgoing"):
         read_queue_message(body)

@@ -38,7 +38,7 @@ def block(stack: PipelineStack, *blocks: str, mailbox: str = SHOP) -> None:
 
 
 @pytest.mark.parametrize("blocked", [SENDER, f"*.{SENDER}", "*.com"])
-def test_a_blocked_sender_is_discarded_and_nobody_is_told(stack: PipelineStack, blocked: str) -> None:
+def test_a_blocked_sender_is_discarded_without_feedback(stack: PipelineStack, blocked: str) -> None:
     block(stack, "other.com", blocked)
     record = stack.queued(stack.envelope())
     outcome = stack.settle(record)
@@ -49,7 +49,7 @@ def test_a_blocked_sender_is_discarded_and_nobody_is_told(stack: PipelineStack, 
     assert (stack.listed(), stack.discard_notifications()) == ([], [])
 
 
-def test_to_its_sender_it_looks_as_if_it_were_filed(stack: PipelineStack) -> None:
+def test_a_blocked_sender_gets_the_response_of_a_filed_message(stack: PipelineStack) -> None:
     correlation = stack.new_uuid()
     filed = stack.post(stack.envelope(correlation=correlation))
     block(stack, SENDER)
@@ -58,12 +58,12 @@ def test_to_its_sender_it_looks_as_if_it_were_filed(stack: PipelineStack) -> Non
 
 
 @pytest.mark.parametrize("other", ["mail.sender.com", "*.mail.sender.com", "*.nder.com", "shop.com", WALLET])
-def test_who_is_not_blocked_is_filed(stack: PipelineStack, other: str) -> None:
+def test_a_sender_who_is_not_blocked_is_filed(stack: PipelineStack, other: str) -> None:
     block(stack, other)
     assert stack.settle(stack.queued(stack.envelope())).fate is ClaimOutcome.ACCEPTED
 
 
-def test_a_change_is_seen_by_the_worker_within_a_minute_and_not_asked_for_before(stack: PipelineStack) -> None:
+def test_the_worker_sees_a_change_within_a_minute_and_does_not_read_it_before(stack: PipelineStack) -> None:
     assert stack.settle(stack.queued(stack.envelope())).fate is ClaimOutcome.ACCEPTED
     assert stack.mailboxes.change_own_settings(SHOP, "", OwnSettings((SENDER,)))
     stack.clock.now += 29.9
@@ -74,7 +74,7 @@ def test_a_change_is_seen_by_the_worker_within_a_minute_and_not_asked_for_before
     assert stack.settle(stack.queued(stack.envelope())).fate is ClaimOutcome.ACCEPTED
 
 
-def test_a_forged_message_in_a_blocked_name_is_discarded_for_its_signature(stack: PipelineStack) -> None:
+def test_a_forged_message_in_a_blocked_senders_name_is_discarded_for_its_signature(stack: PipelineStack) -> None:
     block(stack, SENDER)
     outcome = stack.settle(stack.queued(stack.envelope(key=OTHER_KEY)))
     assert outcome.reason is SIGNATURE_INVALID, "whose it is, nobody knows: nor whether it is blocked"
@@ -92,13 +92,13 @@ def test_a_blocked_sender_is_not_told_of_a_subject_that_is_unknown_either(stack:
     assert stack.discard_notifications() == []
 
 
-def test_nothing_of_a_blocked_sender_is_handed_on(stack: PipelineStack) -> None:
+def test_nothing_of_a_blocked_sender_is_forwarded(stack: PipelineStack) -> None:
     block(stack, SENDER)
     assert stack.settle(stack.queued(stack.envelope(ORDER))).reason is SENDER_NOT_WANTED
     assert stack.forwarding.forwarded == []
 
 
-def test_the_domains_blocks_hold_for_its_other_mailboxes_and_theirs_for_themselves(stack: PipelineStack) -> None:
+def test_a_domains_blocks_hold_for_its_other_mailboxes_and_theirs_for_themselves_only(stack: PipelineStack) -> None:
     stack.operators.put_subject(SHOP, SubjectRule(BILLS, Treatment.MAILBOX, ORDERS))
     block(stack, SENDER, mailbox=ORDERS)
     assert stack.settle(stack.queued(stack.envelope(BILLS))).reason is SENDER_NOT_WANTED
@@ -117,7 +117,7 @@ def test_feedback_of_a_blocked_sender_is_not_kept_for_the_domain_that_blocks_it(
         assert stack.settle(stack.queued(stack.envelope("Feedback@Buffer", body))).fate is fate
 
 
-def test_who_asks_again_after_the_block_was_lifted_is_filed(stack: PipelineStack) -> None:
+def test_a_message_sent_after_the_block_was_lifted_is_filed(stack: PipelineStack) -> None:
     block(stack, SENDER)
     body = stack.envelope()
     assert stack.settle(stack.queued(body)).fate is ClaimOutcome.DISCARDED
@@ -126,7 +126,7 @@ def test_who_asks_again_after_the_block_was_lifted_is_filed(stack: PipelineStack
     assert stack.discard_notifications() == []
 
 
-def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_discarded_and_untold(
+def test_a_claim_redelivered_after_the_block_was_lifted_stays_discarded_without_feedback(
     stack: PipelineStack,
 ) -> None:
     block(stack, SENDER)
@@ -138,7 +138,7 @@ def test_a_claim_that_is_handed_out_again_after_the_block_was_lifted_stays_disca
     assert stack.discard_notifications() == []
 
 
-def test_blocks_that_cannot_be_read_now_make_the_message_wait(stack: PipelineStack) -> None:
+def test_a_message_waits_while_blocks_cannot_be_read(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     broken = new_clients()
     with Stubber(broken.dynamodb) as stub:
@@ -167,12 +167,12 @@ def test_a_request_of_a_blocked_sender_is_not_executed_and_its_subject_is_unknow
     assert said(stack.post(stack.envelope(ASK))) == {"Answer": 1}
 
 
-def test_a_forged_request_in_a_blocked_name_is_refused_for_its_signature(stack: PipelineStack) -> None:
+def test_a_forged_request_in_a_blocked_senders_name_is_refused_for_its_signature(stack: PipelineStack) -> None:
     block(stack, SENDER)
     assert stack.post(stack.envelope(ASK, key=OTHER_KEY)).reason is SIGNATURE_INVALID
 
 
-def test_what_a_blocked_sender_was_answered_before_it_is_not_answered_again(stack: PipelineStack) -> None:
+def test_a_reply_from_before_the_block_is_not_repeated(stack: PipelineStack) -> None:
     stack.handlers.handlers["ask"] = lambda _: {"Answer": 1}
     body = stack.envelope(ASK)
     assert stack.post(body).status == 200

@@ -27,7 +27,7 @@ def test_a_claim_travels_as_printable_ascii_and_comes_back_as_it_was(envelope: s
 
 
 @given(st.integers(0, 3000), st.sampled_from(["x", '"', "\\", "\ufffe", "\U0001f91d"]))
-def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int, character: str) -> None:
+def test_a_queue_message_never_exceeds_the_limit(more: int, character: str) -> None:
     stored: dict[str, bytes] = {}
     size = len(QueuedClaim(claim(character)).body()) - len(QueuedClaim(claim("")).body())
     large = claim(character * ((MAX_BODY_BYTES - 1500) // size + more // size))
@@ -39,7 +39,7 @@ def test_whatever_is_in_it_a_queue_message_is_no_larger_than_it_may_be(more: int
 
 
 @pytest.mark.parametrize("character", ["x", "\\"])
-def test_a_queue_message_may_be_so_long_and_a_longer_claim_goes_to_s3(character: str) -> None:
+def test_a_claim_too_long_for_a_queue_message_goes_to_s3(character: str) -> None:
     size = len(QueuedClaim(claim(character)).body()) - len(QueuedClaim(claim("")).body())
     characters, rest = divmod(MAX_BODY_BYTES - len(QueuedClaim(claim("")).body()), size)
     longest = character * characters + "x" * rest
@@ -58,7 +58,7 @@ def test_a_claim_of_another_release_is_left_to_it() -> None:
         read_claim({**claim("").as_json(), "form": 2})
 
 
-def test_tries_are_counted_and_the_pointer_stays() -> None:
+def test_attempts_are_counted_and_the_pointer_stays() -> None:
     queued = QueuedClaim(claim(""), "claim/x", 3).again()
     assert json.loads(queued.body()) == {"at": "claim/x", "tries": 4}
 
@@ -67,21 +67,21 @@ def test_tries_are_counted_and_the_pointer_stays() -> None:
     "body",
     ["[]", '"at"', "1", "null", '{"tries":1e999}', '{"tries":true,"at":"a"}', '{"at":1,"tries":0}', "[" * 100_000],
 )
-def test_a_body_that_is_none_of_ours_is_a_value_error(body: str) -> None:
+def test_a_foreign_body_is_a_value_error(body: str) -> None:
     with pytest.raises(ValueError):
         unpack(body, FakeObjects())
 
 
 @pytest.mark.parametrize("member", ["id", "at", "protocol", "mailbox", "pk", "sk", "source", "envelope", "rule"])
 @pytest.mark.parametrize("value", [["list"], {"an": "object"}, True, 1.5, [1, "mailbox", 2], [1, 2]], ids=str)
-def test_a_claim_with_a_member_of_another_type_is_none_of_ours(member: str, value: Any) -> None:
+def test_a_claim_with_a_member_of_another_type_is_refused(member: str, value: Any) -> None:
     """Else it fails later, where its neighbours fail with it: ids, for one, are looked up in a dict."""
     with pytest.raises(ValueError):
         read_claim({**claim("").as_json(), member: value})
 
 
 @pytest.mark.parametrize("value", [None, ["list"], ["no base64", ""], {"an": "object"}, True, [1, 2]], ids=str)
-def test_a_claim_without_what_its_protocol_needs_is_none_of_ours(value: Any) -> None:
+def test_a_claim_without_its_protocols_members_is_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         read_claim({**replace(claim(""), details=Dm3Details(b"\1" * 32)).as_json(), "dm3": value})
 

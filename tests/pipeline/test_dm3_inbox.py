@@ -49,7 +49,7 @@ def queued(service: DeliveryService) -> int:
 # --- what is taken -----------------------------------------------------------------------------------------------
 
 
-def test_accepted_is_said_once_the_claim_is_queued(service: DeliveryService) -> None:
+def test_the_response_is_accepted_once_the_claim_is_queued(service: DeliveryService) -> None:
     envelope = service.envelope()
     claim = service.claim(service.queued(envelope))
     assert (claim.protocol, claim.mailbox, claim.source) == ("dm3", BOB, "192.0.2.1")
@@ -78,7 +78,7 @@ def test_names_are_normalised(service: DeliveryService) -> None:
     assert service.claim(service.queued(service.envelope(sender="Alice.ETH", to="BOB.eth"))).mailbox == BOB
 
 
-def test_what_was_sealed_to_an_older_key_is_still_opened(service: DeliveryService) -> None:
+def test_a_message_sealed_to_an_older_key_is_opened(service: DeliveryService) -> None:
     envelope = service.envelope()
     keys = service.keys.get()
     service.keys.keys = keys.rotated()
@@ -89,7 +89,7 @@ def test_what_was_sealed_to_an_older_key_is_still_opened(service: DeliveryServic
 
 
 @pytest.mark.parametrize("postmark", ["mine", "", None, 5, {"messageHash": "x"}])
-def test_a_postmark_of_the_senders_is_taken_for_nothing(service: DeliveryService, postmark: object) -> None:
+def test_a_postmark_of_the_senders_is_ignored(service: DeliveryService, postmark: object) -> None:
     assert service.submit({**service.envelope().as_json(), "postmark": postmark})["result"] == "accepted"
 
 
@@ -114,11 +114,11 @@ def test_the_size_is_that_of_the_envelope_as_received(service: DeliveryService) 
 @pytest.mark.parametrize(
     "param", [None, 5, [], "", "{", "5", "[]", {}, {"message": "x"}, {"message": 1, "metadata": {}}]
 )
-def test_what_is_no_envelope_is_said(service: DeliveryService, param: object) -> None:
+def test_an_invalid_envelope_is_refused_with_its_reason(service: DeliveryService, param: object) -> None:
     assert refusal(service.submit(param)) == (-32000, "EnvelopeInvalid")
 
 
-def test_what_is_sealed_to_somebody_else_cannot_be_opened(service: DeliveryService) -> None:
+def test_a_message_sealed_to_somebody_else_is_refused(service: DeliveryService) -> None:
     theirs = service.envelope()
     service.keys.keys = ServiceKeys.generate()
     assert refusal(service.submit(theirs)) == (-32000, "SealedValueInvalid")
@@ -131,7 +131,7 @@ def test_a_receiver_without_a_mailbox_is_unknown(service: DeliveryService) -> No
     assert refusal(service.submit(service.envelope())) == (-32001, "ReceiverUnknown")
 
 
-def test_a_name_that_is_none_is_said(service: DeliveryService) -> None:
+def test_an_invalid_name_is_refused(service: DeliveryService) -> None:
     service.users["a..eth"] = service.users[ALICE]
     assert refusal(service.submit(service.envelope(sender="a..eth"))) == (-32000, "NameInvalid")
 
@@ -182,12 +182,12 @@ def test_filter_rules_are_applied(service: DeliveryService, rules: FilterRules, 
     assert refusal(service.submit(service.envelope())) == code
 
 
-def test_whoever_is_allowed_needs_no_balance(service: DeliveryService) -> None:
+def test_a_sender_on_the_allow_list_needs_no_balance(service: DeliveryService) -> None:
     service.open(BOB, extension=ProfileExtension(rules=FilterRules(min_balance=1, allow=("Alice.eth",))))
     assert service.submit(service.envelope())["result"] == "accepted"
 
 
-def test_nothing_that_is_refused_leaves_a_trace(service: DeliveryService) -> None:
+def test_a_refused_message_leaves_no_trace(service: DeliveryService) -> None:
     service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(MALLORY,))))
     before = service.stack.deployed.dump()
     service.submit(service.envelope(signer=MALLORY))
@@ -197,7 +197,7 @@ def test_nothing_that_is_refused_leaves_a_trace(service: DeliveryService) -> Non
     assert service.stack.deployed.dump() == before
 
 
-def test_accepted_is_not_said_where_the_queue_does_not_answer(service: DeliveryService) -> None:
+def test_a_message_is_not_accepted_if_the_queue_does_not_answer(service: DeliveryService) -> None:
     clients = new_clients()
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
     with Stubber(clients.sqs) as stub:
@@ -210,7 +210,7 @@ def test_accepted_is_not_said_where_the_queue_does_not_answer(service: DeliveryS
 
 
 @pytest.mark.parametrize("away", [False, True])
-def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, away: bool) -> None:
+def test_a_mailbox_may_accept_unverified_senders(service: DeliveryService, away: bool) -> None:
     service.open(BOB, takes_unverified=True)
     service.submit(service.envelope())  # which brings bob's own profile into the cache
     inbox = service.inbox()
@@ -223,12 +223,12 @@ def test_a_mailbox_may_let_in_whom_nobody_vouches_for(service: DeliveryService, 
     assert claim.details.sender_key == ""
 
 
-def test_but_not_whoever_is_proven_to_be_somebody_else(service: DeliveryService) -> None:
+def test_a_mailbox_never_accepts_a_sender_whose_signature_is_wrong(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     assert refusal(service.submit(service.envelope(signer=MALLORY))) == (-32003, "SenderSignatureInvalid")
 
 
-def test_nobody_unverified_is_on_the_list_of_friends(service: DeliveryService) -> None:
+def test_an_unverified_sender_is_not_on_the_allow_list(service: DeliveryService) -> None:
     rules = FilterRules(allow=(MALLORY,))
     service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=rules))
     assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32010, "SenderNotWanted")
@@ -241,7 +241,7 @@ def test_the_properties_are_ttl_and_size_limit_and_nothing_else(service: Deliver
     assert service.call("dm3_getDeliveryServiceProperties")["result"] == {"messageTTL": 0, "sizeLimit": SIZE_LIMIT}
 
 
-def test_the_extension_of_a_mailbox_is_told_to_anybody(service: DeliveryService) -> None:
+def test_the_extension_of_a_mailbox_is_public(service: DeliveryService) -> None:
     service.open(BOB, extension=ProfileExtension(message_types=("EDIT",), rules=FilterRules(block=(MALLORY,))))
     assert service.call("dm3_getProfileExtension", "Bob.eth")["result"] == {
         "encryptionScheme": ["x25519-chacha20-poly1305"],
@@ -296,21 +296,19 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
     assert queued(service) == 2
 
 
-def test_a_notification_is_done_and_not_answered(service: DeliveryService) -> None:
+def test_a_json_rpc_notification_is_executed_without_a_response(service: DeliveryService) -> None:
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()]}
     answer = service.post(body)
     assert (answer.status, answer.body, queued(service)) == (204, b"", 1)
 
 
-def test_a_fault_of_ours_is_said_to_be_one_and_shows_nothing(
-    service: DeliveryService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_shows_no_details(service: DeliveryService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service.stack.directory, "dm3_mailbox", lambda _: 1 // 0)
     said = service.submit(service.envelope(), 503)
     assert said["error"] == {"code": -32603, "message": "Internal error"}
 
 
-def test_what_is_written_never_names_the_sender(service: DeliveryService, caplog: pytest.LogCaptureFixture) -> None:
+def test_logs_never_name_the_sender(service: DeliveryService, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         answer = service.post(
             {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()], "id": 1}
@@ -330,7 +328,7 @@ def test_keys_may_be_of_ed25519_too(service: DeliveryService) -> None:
 @pytest.mark.parametrize(
     ("seconds", "begun"), [(BODY_SECONDS, 2), (BODY_SECONDS + 0.001, 1), (BODY_SECONDS / 2 - 1, 3)]
 )
-def test_a_slow_batch_ends_in_time_and_the_rest_is_asked_to_come_again(
+def test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable(
     service: DeliveryService, seconds: float, begun: int
 ) -> None:
     """Each of fifty calls may wait for what does not answer; the function may not."""
@@ -380,7 +378,7 @@ def test_delivery_information_that_no_postmark_could_carry_is_refused(service: D
     assert refusal(service.submit(envelope)) == (-32000, "EnvelopeInvalid")
 
 
-def test_where_only_friends_come_in_whoever_cannot_be_looked_up_now_is_asked_to_come_again(
+def test_with_an_allow_list_a_sender_who_cannot_be_looked_up_now_is_asked_to_retry(
     service: DeliveryService,
 ) -> None:
     """Not refused as a stranger, after which no sender tries again."""
@@ -410,13 +408,13 @@ def test_a_sender_who_has_just_changed_keys_is_looked_up_once_more(service: Deli
     assert submitted_after_a_change_of_keys(service, ALICE)["result"] == "accepted"
 
 
-def test_a_senders_change_of_keys_lets_nobody_else_in(service: DeliveryService) -> None:
+def test_a_senders_change_of_keys_admits_nobody_else(service: DeliveryService) -> None:
     said = submitted_after_a_change_of_keys(service, MALLORY)
     assert refusal(said) == (-32003, "SenderSignatureInvalid")
     assert queued(service) == 0
 
 
-def test_a_call_costs_two_look_ups_and_one_more_where_the_senders_key_fails(service: DeliveryService) -> None:
+def test_a_call_costs_two_look_ups_and_a_third_if_the_senders_key_fails(service: DeliveryService) -> None:
     inbox, asked = service.inbox(), service.registry.lookups
 
     def submitted(signer: str) -> dict[str, Any]:
@@ -448,7 +446,7 @@ def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: Delivery
     assert asked.count(ALICE) == 2
 
 
-def test_what_is_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliveryService) -> None:
+def test_a_message_sealed_to_a_key_made_a_moment_ago_is_opened(service: DeliveryService) -> None:
     rotated = service.keys.get().rotated()
     old, service.keys.keys = service.keys.keys, rotated
     envelope = service.envelope()

@@ -65,7 +65,7 @@ def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: Deliver
     assert ALICE not in json.dumps(receipt)
 
 
-def test_the_partners_name_stands_in_the_index_and_in_no_object(service: DeliveryService) -> None:
+def test_the_partners_name_is_in_the_index_and_in_no_object(service: DeliveryService) -> None:
     service.stack.settle(service.queued(service.envelope()))
     one = filed(service)
     assert one.row.conversation == ALICE
@@ -108,7 +108,7 @@ def test_an_unverified_copy_does_not_suppress_the_original(service: DeliveryServ
     assert [each.line.receipt["unverified"] for each in service.stack.listed(BOB)] == ["ProfileUriUnsupported", None]
 
 
-def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_store_remembers(
+def test_a_message_is_remembered_by_receiver_verified_sender_and_hash_for_the_retention_period(
     service: DeliveryService,
 ) -> None:
     record = service.queued(service.envelope())
@@ -124,14 +124,14 @@ def test_it_is_remembered_by_to_verified_sender_and_message_for_as_long_as_the_s
 # --- unverified senders: filed and marked (decision "Acceptance") ----------------------------------------------------
 
 
-def test_who_has_no_profile_is_filed_and_marked(service: DeliveryService) -> None:
+def test_a_sender_without_a_profile_is_filed_and_marked(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     service.stack.settle(service.queued(service.envelope(sender=MALLORY)))
     receipt = filed(service).line.receipt
     assert (receipt["key_fingerprint"], receipt["unverified"]) == (None, "ProfileUnknown")
 
 
-def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(service: DeliveryService) -> None:
+def test_the_judge_waits_for_a_profile_and_then_files_without_it(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     envelope = service.envelope(sender=MALLORY)
     record = service.queued(envelope)
@@ -143,7 +143,7 @@ def test_a_profile_that_cannot_be_had_is_waited_for_and_then_does_without(servic
     assert filed(service).line.receipt["unverified"] == "ProfileLookupFailed"
 
 
-def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> None:
+def test_a_profile_that_comes_late_still_verifies(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY))
     service.publish(MALLORY)
@@ -151,7 +151,7 @@ def test_a_profile_that_comes_late_still_proves(service: DeliveryService) -> Non
     assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
 
 
-def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: DeliveryService) -> None:
+def test_a_signature_that_fails_late_is_marked_and_the_message_filed(service: DeliveryService) -> None:
     service.open(BOB, takes_unverified=True)
     record = service.queued(service.envelope(sender=MALLORY, signer=ALICE))
     service.publish(MALLORY)
@@ -162,7 +162,7 @@ def test_a_signature_that_fails_late_is_marked_and_not_dropped(service: Delivery
 # --- when things fail -------------------------------------------------------------------------------------------------
 
 
-def test_without_keys_it_waits(service: DeliveryService) -> None:
+def test_a_claim_waits_without_keys(service: DeliveryService) -> None:
     record = service.queued(service.envelope())
     keys = service.keys.keys
     service.keys.keys = NotNowError(SIGNING_KEY_UNAVAILABLE)
@@ -172,7 +172,7 @@ def test_without_keys_it_waits(service: DeliveryService) -> None:
     assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
 
 
-def test_a_key_that_the_worker_does_not_know_yet_is_waited_for(service: DeliveryService) -> None:
+def test_a_claim_waits_for_a_key_that_the_worker_does_not_know_yet(service: DeliveryService) -> None:
     """The inbox has a rotated key up to a minute before the worker; one taken out too early may be put back."""
     record = service.queued(service.envelope())
     keys = service.keys.keys
@@ -196,7 +196,7 @@ def test_the_envelope_is_filed_with_its_members_as_they_came(service: DeliverySe
     assert {**value, "postmark": None} == {**json.loads(text), "postmark": None}
 
 
-def test_past_the_horizon_nobody_files_it_and_nobody_is_told(service: DeliveryService) -> None:
+def test_a_claim_past_the_horizon_is_discarded_without_feedback(service: DeliveryService) -> None:
     record = service.queued(service.envelope())
     service.stack.clock.now += HORIZON + 1
     outcome = service.stack.settle(record)

@@ -48,7 +48,7 @@ def test_a_suspect_stays_in_its_group(stack: PipelineStack) -> None:
     assert stack.deployed.groups("SuspectsQueue") == [sender_group(SENDER, SOURCE)]
 
 
-def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(stack: PipelineStack) -> None:
+def test_feedback_requests_are_grouped_by_the_sender_that_they_are_about(stack: PipelineStack) -> None:
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
     stack.settle(stack.queued(stack.envelope(UNKNOWN, sender="other.com", key=OTHER_KEY)))
     letter = DeadLetter("handle", stack.queued(stack.envelope()).body)
@@ -62,7 +62,7 @@ def test_what_the_courier_is_to_tell_is_grouped_by_whom_it_is_about(stack: Pipel
     ("share", "form", "then", "sent"),
     [(60, DiscardNotification, Delivery.DELIVERED, 2), (0, DiscardSummaryDue, Delivery.WAITING, 3)],
 )
-def test_what_the_courier_sends_back_stays_in_its_group(
+def test_a_message_that_the_courier_puts_back_stays_in_its_group(
     stack: PipelineStack, share: int, form: type, then: Delivery, sent: int
 ) -> None:
     stack.feedback_an_hour = share
@@ -75,6 +75,6 @@ def test_what_the_courier_sends_back_stays_in_its_group(
 
 
 @pytest.mark.parametrize("body", ["", "no claim"])
-def test_even_what_cannot_be_read_stays_in_its_group(stack: PipelineStack, body: str) -> None:
+def test_an_unreadable_message_stays_in_its_group(stack: PipelineStack, body: str) -> None:
     stack.work(replace(stack.record(body, SUSPECT_AFTER), group="loud"))
     assert stack.deployed.groups("SuspectsQueue") == ["loud"]

@@ -113,7 +113,7 @@ def test_a_refusal_says_its_reason_and_nothing_is_stored(
         ("application/json", "gzip", WRONG_CONTENT_ENCODING),
     ],
 )
-def test_only_plain_json_is_taken(stack: PipelineStack, content_type: str, encoding: str, reason: Reason) -> None:
+def test_only_plain_json_is_accepted(stack: PipelineStack, content_type: str, encoding: str, reason: Reason) -> None:
     before = stack.deployed.dump()
     assert stack.post(stack.envelope(), content_type, encoding).reason is reason
     assert stack.deployed.dump() == before
@@ -159,7 +159,7 @@ def test_the_same_message_twice_is_two_claims_and_both_are_acknowledged(stack: P
     assert first.row != second.row
 
 
-def test_signatures_and_unknown_subjects_are_the_workers_business(stack: PipelineStack) -> None:
+def test_signatures_and_subjects_are_left_to_the_worker(stack: PipelineStack) -> None:
     assert stack.post(stack.envelope(key=OTHER_KEY)).status == 200
     assert stack.post(stack.envelope(UNKNOWN)).status == 200
     assert stack.keys.lookups == []
@@ -193,7 +193,7 @@ def test_no_queue_message_is_larger_than_sqs_takes(stack: PipelineStack, size: i
     assert (stack.deployed.objects() == {}) == (size < MAX_BODY_BYTES)
 
 
-def test_no_200_before_it_is_queued(stack: PipelineStack) -> None:
+def test_no_message_is_answered_200_before_it_is_queued(stack: PipelineStack) -> None:
     clients = new_clients()
     with Stubber(clients.sqs) as stub:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
@@ -203,7 +203,7 @@ def test_no_200_before_it_is_queued(stack: PipelineStack) -> None:
     assert stack.deployed.dump() == before
 
 
-def test_no_200_when_a_large_claim_could_not_be_put_away(stack: PipelineStack) -> None:
+def test_no_message_is_answered_200_if_its_large_claim_could_not_be_stored(stack: PipelineStack) -> None:
     clients = new_clients()
     with Stubber(clients.s3) as stub:
         stub.add_client_error("put_object", "SlowDown", http_status_code=503)
@@ -216,7 +216,7 @@ def posted(body: bytes) -> Posted:
     return Posted(body, "application/json", "", "192.0.2.1")
 
 
-def test_a_domain_that_takes_no_messages_is_not_ours(stack: PipelineStack) -> None:
+def test_a_domain_without_an_inbox_is_not_ours(stack: PipelineStack) -> None:
     stack.operators.put_domain(Domain("quiet.com", inbox=False))
     assert stack.post(stack.envelope(receiver="quiet.com")).reason is NOT_OURS
 
@@ -246,7 +246,7 @@ def test_the_manifest_is_that_of_the_domain_of_the_host(stack: PipelineStack, ho
 
 
 @pytest.mark.parametrize("host", ["shop.com", "nlweb.elsewhere.com", "127.0.0.1:80", "", "nlweb."])
-def test_there_is_no_manifest_of_anybody_else(stack: PipelineStack, host: str) -> None:
+def test_there_is_no_manifest_for_other_hosts(stack: PipelineStack, host: str) -> None:
     assert stack.inbox().manifest(host).reason is NOT_OURS
 
 
@@ -277,14 +277,14 @@ def test_a_duplicate_gets_the_remembered_reply_and_is_not_executed(stack: Pipeli
     assert len(stack.handlers.calls) == 1
 
 
-def test_a_long_reply_is_remembered_as_well(stack: PipelineStack) -> None:
+def test_a_long_reply_is_remembered_too(stack: PipelineStack) -> None:
     stack.handlers.handlers["ask"] = lambda _: AWKWARD * 2000
     body = stack.envelope(ASK)
     assert said(stack.post(body)) == said(stack.post(body)) == AWKWARD * 2000
     assert len(stack.handlers.calls) == 1
 
 
-def test_a_reply_that_cannot_be_remembered_is_given_and_told_to_the_operator(
+def test_a_reply_that_cannot_be_remembered_is_given_and_logged(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*_: object, **__: object) -> None:
@@ -313,7 +313,7 @@ def test_another_message_under_the_same_correlation_is_409(stack: PipelineStack)
     assert len(stack.handlers.calls) == 1
 
 
-def test_while_the_twin_is_at_work_the_answer_is_503_with_retry_after(stack: PipelineStack) -> None:
+def test_a_duplicate_of_a_request_in_progress_is_answered_503_with_retry_after(stack: PipelineStack) -> None:
     body = stack.envelope(ASK)
     twins: list[HttpResponse] = []
 
@@ -336,7 +336,7 @@ def test_a_key_that_cannot_be_looked_up_now_is_503_with_retry_after(stack: Pipel
     assert stack.deployed.dump() == before
 
 
-def test_a_handler_that_failed_may_have_done_its_work_and_is_asked_again_only_after_the_lease(
+def test_a_handler_that_failed_is_called_again_only_after_the_lease(
     stack: PipelineStack,
 ) -> None:
     def failing(_: object) -> str:
@@ -351,7 +351,7 @@ def test_a_handler_that_failed_may_have_done_its_work_and_is_asked_again_only_af
     assert said(stack.post(body)) == "mended"
 
 
-def test_a_request_that_its_handler_refuses_may_be_asked_again_at_once(stack: PipelineStack) -> None:
+def test_a_request_that_its_handler_refuses_can_be_repeated_at_once(stack: PipelineStack) -> None:
     def refusing(_: object) -> str:
         raise TheirError(WRONG_SHAPE)
 
@@ -361,7 +361,7 @@ def test_a_request_that_its_handler_refuses_may_be_asked_again_at_once(stack: Pi
     assert stack.deployed.dump() == before
 
 
-def test_a_request_whose_function_died_can_be_asked_again_after_its_lease(stack: PipelineStack) -> None:
+def test_a_request_whose_function_died_can_be_repeated_after_its_lease(stack: PipelineStack) -> None:
     class Died(BaseException):
         pass
 
@@ -384,12 +384,12 @@ def test_identity_of_our_own_domains_is_answered(stack: PipelineStack, subject: 
     assert reply == {"Domain": SHOP, "Feedback": "buffer.shop.com"}
 
 
-def test_identity_of_others_and_of_nobody_is_refused(stack: PipelineStack) -> None:
+def test_identity_of_other_domains_and_of_no_domain_is_refused(stack: PipelineStack) -> None:
     assert stack.post(stack.envelope("Identity@Graph", {"Domain": "b.com"})).reason is NOT_OURS
     assert stack.post(stack.envelope("Identity@Graph", "b.com")).reason is WRONG_SHAPE
 
 
-def test_the_pollyweb_dialect_comes_in_by_the_same_inbox(stack: PipelineStack) -> None:
+def test_the_inbox_accepts_the_pollyweb_dialect_too(stack: PipelineStack) -> None:
     body = stack.envelope(NOTIFY, dialect=POLLYWEB, selector="pw1")
     assert stack.post(body).status == 200
 

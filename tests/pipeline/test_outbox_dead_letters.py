@@ -22,14 +22,14 @@ def dead_letter(outgoing: Outgoing) -> DeadLetter:
     return DeadLetter(f"handle of {outgoing.draft.correlation}", outgoing.encode())
 
 
-def test_what_the_courier_would_still_try_stays(stack: PipelineStack) -> None:
+def test_a_message_that_the_courier_would_still_retry_stays(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP
     assert dead_letter_handler(stack).keep([dead_letter(sent)]).decided == ()
     assert message_of(stack, sent).state is State.QUEUED
 
 
-def test_what_it_would_not_is_given_up_with_a_reason(stack: PipelineStack) -> None:
+def test_a_message_past_its_retries_is_given_up_with_a_reason(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
     kept = dead_letter_handler(stack).keep([dead_letter(sent)])
@@ -40,7 +40,7 @@ def test_what_it_would_not_is_given_up_with_a_reason(stack: PipelineStack) -> No
     assert stack.outbound.posts == []
 
 
-def test_what_was_delivered_after_all_stays_delivered(stack: PipelineStack) -> None:
+def test_a_delivered_message_stays_delivered(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.dispatch().send(sent)
     stack.clock.now += GIVE_UP + 1
@@ -49,7 +49,7 @@ def test_what_was_delivered_after_all_stays_delivered(stack: PipelineStack) -> N
     assert message_of(stack, sent).state is State.DELIVERED
 
 
-def test_a_copy_by_another_carrier_gives_nothing_up(stack: PipelineStack) -> None:
+def test_a_copy_in_another_queue_message_gives_nothing_up(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
     kept = dead_letter_handler(stack).keep([dead_letter(Outgoing(sent.draft, "another"))])
@@ -57,7 +57,7 @@ def test_a_copy_by_another_carrier_gives_nothing_up(stack: PipelineStack) -> Non
     assert message_of(stack, sent).state is State.QUEUED
 
 
-def test_what_is_no_message_of_an_owners_stays_and_its_neighbours_are_decided(stack: PipelineStack) -> None:
+def test_a_foreign_dead_letter_stays_and_its_neighbours_are_decided(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
     bodies = ["", "{", "[]", "{}", '{"form":9}', sent.encode().replace('"form": 1', '"form": 9')]
@@ -65,7 +65,7 @@ def test_what_is_no_message_of_an_owners_stays_and_its_neighbours_are_decided(st
     assert kept.decided == (dead_letter(sent).receipt_handle,)
 
 
-def test_what_cannot_be_decided_now_stays_for_the_next_round(stack: PipelineStack) -> None:
+def test_an_undecidable_dead_letter_stays_for_the_next_round(stack: PipelineStack) -> None:
     sent = queue(stack)
     stack.clock.now += GIVE_UP + 1
     clients = new_clients()

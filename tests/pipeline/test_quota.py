@@ -43,7 +43,7 @@ def calls_of(clients: Clients) -> "Counter[str]":
 # ---- the inbox ------------------------------------------------------------------------------------------------------
 
 
-def test_a_full_mailbox_takes_nothing_in_and_says_so(stack: PipelineStack) -> None:
+def test_a_full_mailbox_refuses_messages_with_its_own_reason(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=2)
     stack.usages.add(SHOP, 2, 100)
     before = stack.deployed.dump()
@@ -52,14 +52,14 @@ def test_a_full_mailbox_takes_nothing_in_and_says_so(stack: PipelineStack) -> No
     assert stack.deployed.dump() == before
 
 
-def test_a_message_for_which_the_bytes_do_not_suffice_is_not_taken_in(stack: PipelineStack) -> None:
+def test_a_message_larger_than_the_remaining_bytes_is_refused(stack: PipelineStack) -> None:
     small, large = stack.envelope(body="x"), stack.envelope(body="x" * 1000)
     stack.mailboxes.set_quota(SHOP, size=len(small) + 10)
     assert stack.post(large).status == 507
     assert stack.post(small).status == 200
 
 
-def test_dm3s_sender_is_told_the_code_of_a_limit(stack: PipelineStack) -> None:
+def test_a_dm3_sender_gets_the_code_of_a_limit(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(BOB, messages=1)
     stack.usages.add(BOB, 1, 100)
     service = DeliveryService(stack)
@@ -105,7 +105,7 @@ def test_quota_that_was_freed_is_seen_within_a_minute(stack: PipelineStack) -> N
     assert inbox.post(posted(stack)).status == 200
 
 
-def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack: PipelineStack) -> None:
+def test_the_sender_is_asked_to_retry_while_the_usage_cannot_be_read(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=1)
     stack.directory.mailbox(SHOP)
     stack.directory.domain(SHOP)
@@ -125,7 +125,7 @@ def test_while_the_usage_cannot_be_read_the_sender_is_asked_to_come_again(stack:
 # ---- the bound -----------------------------------------------------------------------------------------------------
 
 
-def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(stack: PipelineStack) -> None:
+def test_fifty_writers_exceed_the_quota_by_messages_in_transit_only(stack: PipelineStack) -> None:
     """Ten at a time, by five inboxes; a worker files behind them."""
     quota, inboxes = 20, [stack.inbox() for _ in range(5)]
     stack.mailboxes.set_quota(SHOP, messages=quota)
@@ -144,7 +144,7 @@ def test_fifty_writers_pass_the_quota_by_what_is_on_its_way_and_no_more(stack: P
     assert counted(stack).messages == len(stack.listed()) == statuses[200]
 
 
-def test_what_all_of_fifty_writers_bring_at_once_is_filed_and_then_nothing_more_is_let_in(stack: PipelineStack) -> None:
+def test_a_burst_of_fifty_writers_is_filed_and_later_messages_are_refused(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=20)
     inbox, messages = stack.inbox(), [posted(stack) for _ in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as pool:
@@ -166,7 +166,7 @@ def test_an_inbox_that_takes_little_reads_the_usage_again_when_its_cache_expires
     assert inbox.post(posted(stack)).status == 507
 
 
-def test_strangers_without_a_key_do_not_close_a_mailbox(stack: PipelineStack) -> None:
+def test_forged_messages_do_not_fill_a_mailbox(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=20)
     inbox = stack.inbox()
     forged = [Posted(stack.envelope(key=OTHER_KEY), "application/json", "", "192.0.2.1") for _ in range(25)]
@@ -177,7 +177,7 @@ def test_strangers_without_a_key_do_not_close_a_mailbox(stack: PipelineStack) ->
         assert inbox.post(posted(stack)).status == 200
 
 
-def test_however_many_come_the_usage_is_read_once_a_second(stack: PipelineStack) -> None:
+def test_the_usage_is_read_once_a_second_at_most(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=5)
     clients = new_clients()
     calls = calls_of(clients)
@@ -192,14 +192,14 @@ def test_however_many_come_the_usage_is_read_once_a_second(stack: PipelineStack)
 # ---- the worker ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_filed_is_counted_as_long_as_its_lines(stack: PipelineStack) -> None:
+def test_a_filed_message_counts_the_bytes_of_its_line(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=10)
     stack.work(*(stack.queued(stack.envelope(body="x" * size)) for size in (10, 1000, 30)))
     rows = [filed.row for filed in stack.listed()]
     assert counted(stack) == Usage(3, sum(row.place.length for row in rows if row.place), changes=1)
 
 
-def test_a_batch_counts_once_for_each_mailbox_and_not_at_all_where_no_quota_is(stack: PipelineStack) -> None:
+def test_a_batch_counts_once_for_each_mailbox_with_a_quota(stack: PipelineStack) -> None:
     records = [stack.queued(stack.envelope()) for _ in range(3)]
     clients = new_clients()
     calls = calls_of(clients)
@@ -223,7 +223,7 @@ def test_a_message_that_comes_twice_is_counted_once(stack: PipelineStack) -> Non
     assert counted(stack).messages == len(stack.listed()) == 1
 
 
-def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(stack: PipelineStack) -> None:
+def test_an_accepted_message_is_filed_even_if_the_mailbox_is_full_by_then(stack: PipelineStack) -> None:
     stack.mailboxes.set_quota(SHOP, messages=1)
     record = stack.queued(stack.envelope())
     stack.usages.add(SHOP, 5, 500)
@@ -231,7 +231,9 @@ def test_what_was_let_in_is_filed_though_the_mailbox_is_full_by_then(stack: Pipe
     assert len(stack.listed()) == 1
 
 
-def test_what_cannot_be_counted_is_filed(stack: PipelineStack, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_is_filed_even_if_it_cannot_be_counted(
+    stack: PipelineStack, caplog: pytest.LogCaptureFixture
+) -> None:
     stack.mailboxes.set_quota(SHOP, messages=10)
     record = stack.queued(stack.envelope())
     clients = new_clients()

@@ -78,7 +78,7 @@ def test_an_accepted_message_is_filed_and_listed_with_the_bytes_received(stack: 
     assert stack.discard_notifications() == []
 
 
-def test_a_large_message_is_filed_from_where_its_claim_lies(stack: PipelineStack) -> None:
+def test_a_large_message_is_filed_from_its_claim_in_the_bucket(stack: PipelineStack) -> None:
     body = stack.envelope(body="x" * 1_040_000)
     assert stack.settle(stack.queued(body)).fate is ClaimOutcome.ACCEPTED
     [filed] = stack.listed()
@@ -123,7 +123,7 @@ def test_filing_takes_two_writes_and_a_share_of_one_object(stack: PipelineStack)
     assert int(seen["ttl"]["N"]) == int(NOW) + DAY + RETAIN
 
 
-def test_a_batch_may_be_worked_off_by_many_threads(stack: PipelineStack) -> None:
+def test_a_batch_may_be_processed_by_many_threads(stack: PipelineStack) -> None:
     with ThreadPoolExecutor(8) as stack.pool:
         records = [stack.queued(stack.envelope(body=n)) for n in range(12)]
         records.append(stack.queued(stack.envelope(UNKNOWN)))
@@ -180,7 +180,7 @@ def test_one_claim_twice_in_a_batch_is_settled_once_and_leaves_the_queue_twice(s
     assert len(stack.listed()) == 1
 
 
-def test_a_retry_helps_a_home_that_was_named_and_never_filed(stack: PipelineStack) -> None:
+def test_a_retry_files_a_home_that_was_named_and_never_filed(stack: PipelineStack) -> None:
     body = stack.envelope()
     first, second = stack.claim(stack.queued(body)), stack.queued(body)
     key = seen_key_nlweb(SHOP, SENDER, json.loads(body)["Header"]["Correlation"])
@@ -201,7 +201,7 @@ def test_nothing_is_to_do_for_a_home_past_the_horizon(stack: PipelineStack) -> N
     assert stack.deployed.rows("PostTable") == []
 
 
-def test_acknowledged_then_a_late_second_worker_no_resurrection(stack: PipelineStack) -> None:
+def test_a_late_second_worker_does_not_restore_an_acknowledged_message(stack: PipelineStack) -> None:
     body = stack.envelope()
     record, retry = stack.queued(body), stack.queued(body)
     stack.settle(record)
@@ -215,7 +215,7 @@ def test_acknowledged_then_a_late_second_worker_no_resurrection(stack: PipelineS
     assert found.why == ACKED
 
 
-def test_another_hash_under_the_same_correlation_is_discarded_and_told(stack: PipelineStack) -> None:
+def test_another_hash_under_the_same_correlation_is_discarded_with_feedback(stack: PipelineStack) -> None:
     one = stack.queued(stack.envelope(body=1, correlation=CORRELATION))
     other = stack.queued(stack.envelope(body=2, correlation=CORRELATION))
     stack.settle(one)
@@ -261,7 +261,7 @@ BAD: list[tuple[Callable[[PipelineStack], bytes], Reason]] = [
 ]
 
 
-def test_an_identity_and_a_tombstone_are_remembered_so_long_and_no_longer(stack: PipelineStack) -> None:
+def test_an_identity_and_a_tombstone_are_remembered_for_the_retention_period(stack: PipelineStack) -> None:
     assert DeploymentSettings().retain_seconds == RETAIN
     body = stack.envelope(correlation=CORRELATION)
     stack.settle(stack.queued(body))
@@ -288,7 +288,7 @@ def test_a_discard_takes_the_claims_row_and_says_why(
     assert (stack.listed(), stack.deployed.rows("SeenTable")) == ([], [])
 
 
-def test_the_register_is_taken_before_the_courier_is_told(stack: PipelineStack) -> None:
+def test_the_register_is_written_before_the_feedback_is_requested(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope(UNKNOWN))
     clients = new_clients()
     with Stubber(clients.dynamodb) as stub:
@@ -300,7 +300,7 @@ def test_the_register_is_taken_before_the_courier_is_told(stack: PipelineStack) 
     assert only_notice(stack).row == stack.claim(record).row
 
 
-def test_a_discarded_row_met_by_another_is_told_again_with_the_reason_that_stands(stack: PipelineStack) -> None:
+def test_a_repeated_discard_requests_feedback_with_the_stored_reason(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     stack.register.discard(stack.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     outcome = stack.settle(record)
@@ -309,14 +309,14 @@ def test_a_discarded_row_met_by_another_is_told_again_with_the_reason_that_stand
     assert stack.listed() == []
 
 
-def test_a_second_discard_tells_the_first_reason(stack: PipelineStack) -> None:
+def test_a_second_discard_gives_the_first_reason(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope(UNKNOWN))
     stack.register.discard(stack.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     assert stack.settle(record).reason is KEY_REVOKED
     assert only_notice(stack).reason is KEY_REVOKED
 
 
-def test_a_discard_refused_by_a_filed_or_acknowledged_row_says_nothing(stack: PipelineStack) -> None:
+def test_a_discard_of_a_filed_or_acknowledged_row_requests_no_feedback(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     stack.settle(record)
     stack.operators.remove_subject(SHOP, NOTIFY)
@@ -337,7 +337,7 @@ def test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before(stack: 
     assert only_notice(stack).reason is TOO_LATE
 
 
-def test_what_was_filed_in_time_is_not_too_late_when_its_claim_comes_again(stack: PipelineStack) -> None:
+def test_a_message_filed_in_time_is_not_too_late_when_its_claim_is_redelivered(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope())
     stack.settle(record)
     stack.clock.now += HORIZON + 1
@@ -385,7 +385,7 @@ def test_a_large_claims_retry_points_where_it_lay(stack: PipelineStack) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [("ServiceUnavailable", 503), ("AccessDenied", 403)])
-def test_where_not_even_the_retry_went_sqs_hands_that_claim_out_again_and_no_other(
+def test_only_a_claim_whose_retry_could_not_be_sent_is_redelivered(
     stack: PipelineStack, code: str, status: int
 ) -> None:
     stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
@@ -410,7 +410,7 @@ def test_a_claim_received_three_times_is_set_apart_as_it_is(stack: PipelineStack
     assert stack.deployed.bodies("SuspectsQueue") == [record.body]
 
 
-def test_a_suspect_is_worked_off_by_itself(stack: PipelineStack) -> None:
+def test_a_suspect_is_processed_by_itself(stack: PipelineStack) -> None:
     record = stack.record(stack.queued(stack.envelope()).body, received=4)
     report = stack.worker().work([record], suspects=True)
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED]
@@ -434,7 +434,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("body", UNREADABLE)
-def test_what_cannot_be_read_is_handed_out_again_and_its_neighbours_go_on(stack: PipelineStack, body: str) -> None:
+def test_an_unreadable_claim_is_redelivered_and_its_neighbours_are_processed(stack: PipelineStack, body: str) -> None:
     good, poison = stack.queued(stack.envelope()), stack.record(body)
     report = stack.work(poison, good)
     assert report.failed == (poison.message_id,)
@@ -442,7 +442,7 @@ def test_what_cannot_be_read_is_handed_out_again_and_its_neighbours_go_on(stack:
 
 
 @pytest.mark.parametrize("body", UNREADABLE[1:])
-def test_what_cannot_be_read_is_set_apart_after_three_times_as_well(stack: PipelineStack, body: str) -> None:
+def test_an_unreadable_claim_is_set_apart_after_three_receives_too(stack: PipelineStack, body: str) -> None:
     assert stack.work(stack.record(body, received=3)).suspected == 1
     assert stack.deployed.bodies("SuspectsQueue") == [body]
 
@@ -459,7 +459,7 @@ class Faulty(NlwebJudge):
         return self.real.judge(claim)
 
 
-def test_a_claim_that_we_fail_at_is_handed_out_again_and_its_neighbours_go_on(stack: PipelineStack) -> None:
+def test_a_claim_that_raises_an_exception_is_redelivered_and_its_neighbours_are_processed(stack: PipelineStack) -> None:
     records = [stack.queued(stack.envelope(body=body)) for body in ("one", "poison", "two")]
     report = stack.worker(judge=Faulty(stack.judge(), "poison")).work(records)
     assert report.failed == (records[1].message_id,)
@@ -471,7 +471,7 @@ def test_a_claim_that_we_fail_at_is_handed_out_again_and_its_neighbours_go_on(st
     assert len(stack.listed()) == 2
 
 
-def test_a_message_that_cannot_be_handed_on_does_not_hold_up_its_neighbours(stack: PipelineStack) -> None:
+def test_a_message_that_cannot_be_forwarded_does_not_delay_its_neighbours(stack: PipelineStack) -> None:
     stack.forwarding.fault = ClientError({"Error": {"Code": "InvalidParameterValue"}}, "SendMessage")
     records = [stack.queued(stack.envelope(subject)) for subject in (ORDER, NOTIFY)]
     report = stack.work(*records)
@@ -480,9 +480,7 @@ def test_a_message_that_cannot_be_handed_on_does_not_hold_up_its_neighbours(stac
 
 
 @pytest.mark.parametrize("operation", ["PutItem seen", "PutObject", "PutItem post"])
-def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(
-    stack: PipelineStack, operation: str
-) -> None:
+def test_a_temporary_failure_is_a_retry_and_the_next_attempt_completes_it(stack: PipelineStack, operation: str) -> None:
     record = stack.queued(stack.envelope())
     clients = new_clients()
     stub = Stubber(clients.s3 if operation == "PutObject" else clients.dynamodb)
@@ -506,7 +504,7 @@ def test_a_step_that_failed_in_passing_is_a_retry_and_the_next_try_ends_it(
 # ---- forwarding ----------------------------------------------------------------------------------------------
 
 
-def test_a_forwarded_message_is_handed_on_and_its_row_says_so(stack: PipelineStack) -> None:
+def test_a_message_is_forwarded_and_its_row_records_it(stack: PipelineStack) -> None:
     body = stack.envelope(ORDER)
     record = stack.queued(body)
     assert stack.settle(record).fate is ClaimOutcome.FORWARDED
@@ -520,7 +518,7 @@ def test_a_forwarded_message_is_handed_on_and_its_row_says_so(stack: PipelineSta
     assert (stack.listed(), stack.deployed.objects()) == ([], {})
 
 
-def test_a_forwarded_message_that_comes_again_is_not_handed_on_again(stack: PipelineStack) -> None:
+def test_a_forwarded_message_that_comes_again_is_not_forwarded_again(stack: PipelineStack) -> None:
     body = stack.envelope(ORDER)
     record, retry = stack.queued(body), stack.queued(body)
     stack.settle(record)
@@ -529,7 +527,7 @@ def test_a_forwarded_message_that_comes_again_is_not_handed_on_again(stack: Pipe
     assert len(stack.forwarding.forwarded) == 1
 
 
-def test_a_discarded_message_is_not_handed_on(stack: PipelineStack) -> None:
+def test_a_discarded_message_is_not_forwarded(stack: PipelineStack) -> None:
     record = stack.queued(stack.envelope(ORDER))
     stack.register.discard(stack.claim(record).row, KEY_REVOKED, int(NOW) + RETAIN)
     assert stack.settle(record).fate is ClaimOutcome.DISCARDED
@@ -549,7 +547,7 @@ def test_forwarding_is_at_least_once_under_one_id(stack: PipelineStack) -> None:
     assert [message["id"] for _, message in stack.forwarding.forwarded] == [stack.claim(record).id] * 2
 
 
-def test_a_target_that_is_away_makes_a_retry(stack: PipelineStack) -> None:
+def test_an_unavailable_target_is_a_retry(stack: PipelineStack) -> None:
     stack.forwarding.fault = NotNowError(STORE_UNAVAILABLE)
     assert stack.settle(stack.queued(stack.envelope(ORDER))).fate is ClaimOutcome.RETRIED
     assert stack.deployed.rows("PostTable") == []
@@ -568,7 +566,7 @@ def test_feedback_is_filed_under_sender_and_correlation(stack: PipelineStack) ->
     assert json.loads(filed.line.envelope)["Body"]["Code"] == "TooLate"
 
 
-def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_and_nobody_is_told(stack: PipelineStack) -> None:
+def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_without_an_answer(stack: PipelineStack) -> None:
     stack.operators.put_domain(Domain("plain.com"))
     for about in ("elsewhere.com", "plain.com"):
         outcome = stack.settle(stack.queued(feedback(stack, about)))
@@ -581,7 +579,7 @@ def test_a_summary_is_filed_without_a_correlation(stack: PipelineStack) -> None:
     assert len(stack.listed(SHOP, "feedback:summary")) == 1
 
 
-def test_of_a_discarded_feedback_nobody_is_ever_told(stack: PipelineStack) -> None:
+def test_discarded_feedback_never_causes_feedback(stack: PipelineStack) -> None:
     body = stack.envelope("Feedback@Buffer", {"Sender": SHOP, "Correlation": CORRELATION}, key=OTHER_KEY)
     assert stack.settle(stack.queued(body)).reason is SIGNATURE_INVALID
     assert stack.discard_notifications() == []
@@ -599,7 +597,7 @@ def test_a_rotated_key_is_fetched_once_more_and_once_only(stack: PipelineStack) 
     assert stack.keys.lookups == [(SENDER_KEY_NAME, False), (SENDER_KEY_NAME, True)]
 
 
-def test_a_rotated_key_lets_nobody_else_in(stack: PipelineStack) -> None:
+def test_a_rotated_key_admits_nobody_else(stack: PipelineStack) -> None:
     stack.keys.cached[SENDER_KEY_NAME] = OTHER_KEY.public
     forged = stack.envelope(key=PrivateKey.generate("ed25519"))
     assert stack.settle(stack.queued(forged)).reason is SIGNATURE_INVALID
@@ -633,7 +631,7 @@ def test_a_key_that_cannot_be_fetched_again_now_is_a_retry_not_a_discard(stack: 
     assert stack.settle(stack.queued(stack.envelope())).fate is ClaimOutcome.RETRIED
 
 
-def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(stack: PipelineStack) -> None:
+def test_a_wallet_is_verified_with_its_registered_key_without_dns(stack: PipelineStack) -> None:
     stack.operators.put_wallet(CORRELATION, RSA_KEY.public.spki())
     stack.settle(stack.queued(stack.envelope(sender=CORRELATION, key=RSA_KEY)))
     [filed] = stack.listed(conversation=CORRELATION)
@@ -643,7 +641,7 @@ def test_a_wallet_is_verified_with_its_registered_key_and_no_dns_is_asked(stack:
     assert stack.discard_notifications() == []
 
 
-def test_the_pollyweb_dialect_names_its_key_elsewhere(stack: PipelineStack) -> None:
+def test_the_pollyweb_dialect_has_another_key_name(stack: PipelineStack) -> None:
     key = PrivateKey.generate("ed25519")
     stack.keys.published["pw1._domainkey.pw.sender.com"] = key.public
     stack.settle(stack.queued(stack.envelope(dialect=POLLYWEB, selector="pw1", key=key)))
@@ -654,7 +652,7 @@ def test_the_pollyweb_dialect_names_its_key_elsewhere(stack: PipelineStack) -> N
 # ---- what the inbox found holds --------------------------------------------------------------------------------
 
 
-def test_a_message_goes_where_the_inbox_found_its_subject_registered_whatever_the_registry_says_since(
+def test_a_message_goes_to_the_mailbox_that_the_inbox_found_for_its_subject(
     stack: PipelineStack,
 ) -> None:
     record = stack.queued(stack.envelope())
@@ -679,7 +677,7 @@ def test_what_the_inbox_accepted_is_not_discarded_because_a_stricter_worker_refu
 
 
 @pytest.mark.parametrize(("beyond", "lines"), [(0, [3, 3]), (1, [2, 2, 2])])
-def test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_one_message_more(
+def test_a_batch_of_large_messages_is_processed_in_parts_of_limited_bytes(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch, beyond: int, lines: list[int]
 ) -> None:
     records = [stack.queued(stack.envelope(body="x" * 1000)) for _ in range(6)]
@@ -695,7 +693,7 @@ def test_a_batch_of_large_messages_is_worked_off_in_parts_of_so_many_bytes_and_o
 
 
 @pytest.mark.parametrize(("seconds", "begun"), [(BEGIN_SECONDS, 2), (BEGIN_SECONDS + 0.001, 1)])
-def test_a_part_of_a_batch_is_begun_until_so_long_and_no_later(
+def test_no_part_of_a_batch_is_begun_after_the_time_limit(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch, seconds: float, begun: int
 ) -> None:
     monkeypatch.setattr("postroom.pipeline.worker.SLICE_BYTES", 0)  # each message is a part of its own
@@ -732,7 +730,7 @@ def test_a_batch_that_takes_too_long_is_left_to_another_run(
     assert [stack.settle(record).fate for record in records[4:]] == [ClaimOutcome.ACCEPTED] * 2
 
 
-def test_what_could_not_even_be_postponed_is_handed_out_again(
+def test_a_claim_that_could_not_be_postponed_is_redelivered(
     stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.pipeline.worker.BEGIN_SECONDS", -1)

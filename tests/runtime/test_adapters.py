@@ -36,7 +36,7 @@ def test_a_queue_is_found_by_its_arn_and_gets_ascii(deployed: Deployed) -> None:
 
 
 @pytest.mark.parametrize("failed", [0, 1])
-def test_an_event_bus_takes_a_message_or_it_is_not_now(deployed: Deployed, failed: int) -> None:
+def test_an_event_bus_accepts_a_message_or_the_error_is_not_now(deployed: Deployed, failed: int) -> None:
     events = SESSION.client("events")
     entry = {"EventBusName": BUS, "Source": "postroom", "DetailType": "message", "Detail": json.dumps(MESSAGE)}
     with Stubber(events) as stub:
@@ -83,7 +83,7 @@ def test_a_function_that_failed_or_is_throttled_is_not_now() -> None:
             assert caught.value.reason is HANDLER_FAILED
 
 
-def test_a_handler_that_nobody_brings_along_is_an_unexpected_subject() -> None:
+def test_an_unknown_handler_is_an_unexpected_subject() -> None:
     with pytest.raises(TheirError) as caught:
         LambdaHandlers(SESSION.client("lambda")).call("ask", {})
     assert caught.value.reason is UNEXPECTED_SUBJECT
@@ -136,7 +136,7 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
 
 @pytest.mark.parametrize("reason", [STORE_UNAVAILABLE, NOT_QUEUED])
 @pytest.mark.parametrize("silent", [aws.AWS_TRIES - 1, aws.AWS_TRIES])
-def test_a_call_of_aws_is_tried_so_often_and_no_more(
+def test_a_call_of_aws_is_attempted_a_limited_number_of_times(
     monkeypatch: pytest.MonkeyPatch, silent: int, reason: Reason
 ) -> None:
     network = Network(b"{}", silent)

@@ -32,7 +32,7 @@ def expire() -> ExpireParts:
     )  # fmt: skip
 
 
-def test_a_task_goes_on_at_the_pace_at_which_the_one_before_it_ended() -> None:
+def test_a_task_starts_at_the_rate_of_the_task_before_it() -> None:
     first, second = (compact("one").registers(Tally()) for _ in range(2))
     assert first._reading._pace is second._reading._pace
     assert first._writing._pace is second._writing._pace

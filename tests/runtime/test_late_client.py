@@ -35,7 +35,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return services
 
 
-def test_threads_that_need_it_at_once_share_one(made: list[str]) -> None:
+def test_threads_that_need_a_client_at_once_share_one(made: list[str]) -> None:
     events, queues = late_client("events", OwnFaults()), late_client("sqs", OwnFaults())
     assert made == []
     with ThreadPoolExecutor(THREADS) as pool:
@@ -44,7 +44,9 @@ def test_threads_that_need_it_at_once_share_one(made: list[str]) -> None:
     assert sorted(made) == ["events", "sqs"]
 
 
-def test_one_that_could_not_be_made_is_made_by_the_next_call(monkeypatch: pytest.MonkeyPatch, made: list[str]) -> None:
+def test_a_client_that_could_not_be_made_is_made_by_the_next_call(
+    monkeypatch: pytest.MonkeyPatch, made: list[str]
+) -> None:
     make, failures = boto3.client, [OSError]
 
     def fail_once(service: str, **options: object) -> Client:

@@ -35,7 +35,7 @@ GOOD = Evidence(
 
 @pytest.mark.xdist_group("soak")
 @pytest.mark.stack
-def test_a_soak_ends_with_zeros_everywhere() -> None:
+def test_a_soak_finds_no_problems() -> None:
     result = soak(Order(MESSAGES, minutes=10, seed=5), lambda _sight: None)
     assert +result.ledger.problems == Counter(), result.ledger.examples
     assert result.clean, result.findings.problems
@@ -48,7 +48,7 @@ def test_a_soak_ends_with_zeros_everywhere() -> None:
     assert all(f"| {problem} " in page(result) for problem in Problem)
 
 
-def test_the_page_shows_a_large_soak_that_was_held_against_all_that_is_looked_for_today() -> None:
+def test_the_page_shows_a_large_soak_with_all_of_todays_checks() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(INTRODUCTION)
     figures = read_rows(text)
@@ -85,7 +85,7 @@ def ledger() -> Ledger:
     return made
 
 
-def test_what_is_as_it_must_be_is_no_problem() -> None:
+def test_correct_evidence_is_no_problem() -> None:
     found = ledger()
     found.audit(GOOD)
     assert +found.problems == Counter()
@@ -124,7 +124,7 @@ OTHER = Discard(str(KEY_NOT_FOUND), sent=True)
         (Problem.DIED, replace(GOOD, died=1)),
     ],
 )
-def test_what_stands_otherwise_is_found(problem: Problem, evidence: Evidence) -> None:
+def test_wrong_evidence_is_found(problem: Problem, evidence: Evidence) -> None:
     found = ledger()
     found.audit(evidence)
     assert found.problems[problem] == 1
@@ -146,7 +146,7 @@ def test_a_wrong_answer_is_found(kind: Kind, answer: Answer, problem: Problem) -
 
 
 def test_every_problem_is_found_by_a_test_above() -> None:
-    marks = [test_what_stands_otherwise_is_found, test_a_wrong_answer_is_found]
+    marks = [test_wrong_evidence_is_found, test_a_wrong_answer_is_found]
     named = {
         value
         for test in marks
@@ -158,7 +158,7 @@ def test_every_problem_is_found_by_a_test_above() -> None:
     assert named == set(Problem)
 
 
-def test_who_is_told_not_now_comes_again() -> None:
+def test_a_message_answered_not_now_is_posted_again() -> None:
     assert read_answer(Kind.VALID, {"statusCode": 503, "body": "{}"}) is None
     assert read_answer(Kind.DM3, {"statusCode": 200, "body": '{"error": {"code": -32002}}'}) is None
     refused = '{"error": {"code": -32003, "data": {"reason": "SenderNotWanted"}}}'
@@ -175,7 +175,7 @@ def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
 
 # What stands for it here is cheap.
 @pytest.mark.stack(tier="quick")
-def test_the_emulator_is_found_among_children_nobody_has_waited_for() -> None:
+def test_the_emulator_is_found_among_zombie_processes() -> None:
     with (
         subprocess.Popen([sys.executable, "-c", ""]) as dead,
         subprocess.Popen([sys.executable, "-c", "input()", "local/ministack.py"], stdin=subprocess.PIPE) as emulator,

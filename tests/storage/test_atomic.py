@@ -47,7 +47,7 @@ def winners(write: Callable[[str], object], refused: str) -> list[str]:
         return [winner for winner in pool.map(race, range(THREADS)) if winner is not None]
 
 
-def test_a_put_if_absent_has_one_winner_and_what_it_wrote_stands(store: Deployed) -> None:
+def test_a_put_if_absent_has_one_winner_whose_row_stays(store: Deployed) -> None:
     for number in range(ROUNDS):
         [winner] = winners(
             lambda who, key=f"{number}": store.clients.dynamodb.put_item(  # type: ignore[misc]
@@ -60,7 +60,7 @@ def test_a_put_if_absent_has_one_winner_and_what_it_wrote_stands(store: Deployed
         assert store.item("SeenTable", pk=f"{number}") == {"pk": {"S": f"{number}"}, "who": {"S": winner}}
 
 
-def test_an_update_of_what_is_there_has_one_winner_and_the_others_are_told_what_stands(store: Deployed) -> None:
+def test_a_conditional_update_has_one_winner_and_shows_the_others_the_stored_row(store: Deployed) -> None:
     dynamodb, table = store.clients.dynamodb, store.tables["SeenTable"]
     for number in range(ROUNDS):
         key = {"pk": {"S": f"update {number}"}}
@@ -95,7 +95,7 @@ def test_counting_loses_no_count(store: Deployed) -> None:
     assert store.item("LimitsTable", pk="count") == {"pk": {"S": "count"}, "sent": {"N": f"{THREADS}"}}
 
 
-def test_an_object_put_if_there_is_none_has_one_winner_whose_bytes_stand(store: Deployed) -> None:
+def test_an_object_put_if_absent_has_one_winner_whose_bytes_stay(store: Deployed) -> None:
     for number in range(ROUNDS):
         [winner] = winners(
             lambda who, name=f"seg/{number}": store.clients.s3.put_object(  # type: ignore[misc]

@@ -33,7 +33,7 @@ WHOLE = st.integers(-(10**37), 10**37)
 
 
 @given(text=st.text(), number=WHOLE, flag=st.booleans(), inner=st.text(), each=st.lists(WHOLE))
-def test_what_was_encoded_is_read_again(text: str, number: int, flag: bool, inner: str, each: list[int]) -> None:
+def test_an_encoded_row_is_read_again(text: str, number: int, flag: bool, inner: str, each: list[int]) -> None:
     row = item(
         TEXT.of(text),
         NUMBER.of(number),
@@ -46,7 +46,7 @@ def test_what_was_encoded_is_read_again(text: str, number: int, flag: bool, inne
     assert [NUMBER.read(one) for one in MAPS.read(row)] == each
 
 
-def test_values_stand_in_a_row_as_dynamodb_writes_them() -> None:
+def test_values_are_encoded_as_dynamodb_writes_them() -> None:
     assert item(
         TEXT.of("a"), NUMBER.of(-7), FLAG.of(False), MAP.of(item(TEXT.of(""))), MAPS.of([item(NUMBER.of(0))])
     ) == {
@@ -58,13 +58,13 @@ def test_values_stand_in_a_row_as_dynamodb_writes_them() -> None:
     }
 
 
-def test_a_key_has_a_sort_key_where_its_table_has() -> None:
+def test_a_key_has_a_sort_key_if_its_table_has_one() -> None:
     assert primary_key("a") == {"pk": {"S": "a"}}
     assert primary_key("a", "b") == {"pk": {"S": "a"}, "sk": {"S": "b"}}
     assert primary_key("a", "") == {"pk": {"S": "a"}, "sk": {"S": ""}}
 
 
-def test_what_dynamodb_gives_back_is_read(deployed: Deployed) -> None:
+def test_numbers_that_dynamodb_returns_are_read(deployed: Deployed) -> None:
     row = primary_key("a") | item(TEXT.of("é"), NUMBER.of(10**20), FLAG.of(True), MAPS.of([item(NUMBER.of(3))]))
     deployed.clients.dynamodb.put_item(TableName=deployed.tables["LimitsTable"], Item=row)
     [found] = deployed.rows("LimitsTable")
@@ -85,7 +85,7 @@ def test_what_dynamodb_gives_back_is_read(deployed: Deployed) -> None:
         (MAPS, {"maps": {"L": [{"S": "a"}]}}, "L"),
     ],
 )
-def test_an_attribute_of_another_shape_is_named_and_not_what_it_says(
+def test_an_attribute_of_another_shape_is_named_without_its_value(
     attribute: Attribute[object], row: Item, found: str
 ) -> None:
     with pytest.raises(
@@ -95,7 +95,7 @@ def test_an_attribute_of_another_shape_is_named_and_not_what_it_says(
     assert isinstance(error.value, OurError)
 
 
-def test_an_attribute_that_may_be_left_out_is_none_then_and_malformed_where_it_has_another_shape() -> None:
+def test_an_optional_attribute_is_none_if_absent_and_malformed_in_another_shape() -> None:
     assert TTL.find({}) is None
     assert TTL.find({"ttl": {"N": "0"}}) == 0
     with pytest.raises(MalformedRowError):
@@ -115,7 +115,7 @@ def declared() -> Mapping[str, Attribute[object]]:
     }
 
 
-def test_expressions_name_the_attributes_by_a_placeholder_whose_names_dynamodb_reserves() -> None:
+def test_expressions_use_placeholders_for_names_that_dynamodb_reserves() -> None:
     reserved = {word.lower() for word in ReservedKeywords.get_reserved_keywords()}
     used = {attribute.name for attribute in declared().values()}
     assert len(used) > 50

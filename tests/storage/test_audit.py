@@ -140,7 +140,7 @@ def test_an_empty_store_is_clean(audited: AuditedStack) -> None:
     assert (findings.accepted, findings.rows) == (Counter(), Counter())
 
 
-def test_every_200_of_a_busy_day_has_one_end(audited: AuditedStack) -> None:
+def test_every_message_answered_200_has_one_outcome(audited: AuditedStack) -> None:
     stack = audited.stack
     audited.filed()
     audited.filed(body="x" * 1_000_000)  # too large for the queue
@@ -235,7 +235,7 @@ def test_a_claim_for_a_request_that_was_answered_is_a_copy(audited: AuditedStack
     assert findings.accepted == Counter({AuditOutcome.COPY: 1})
 
 
-def test_a_request_that_died_without_a_reply_is_told_apart(audited: AuditedStack) -> None:
+def test_a_request_that_died_without_a_reply_is_counted_apart(audited: AuditedStack) -> None:
     audited.stack.handlers.handlers["ask"] = lambda request: {}[request]
     with pytest.raises(KeyError):
         audited.stack.post(audited.stack.envelope(ASK))
@@ -243,7 +243,7 @@ def test_a_request_that_died_without_a_reply_is_told_apart(audited: AuditedStack
     assert (findings.clean, findings.answered, findings.unanswered) == (True, 0, 1)
 
 
-def test_without_a_ledger_the_store_is_held_against_itself(audited: AuditedStack) -> None:
+def test_without_a_ledger_the_store_is_checked_against_itself(audited: AuditedStack) -> None:
     audited.filed()
     findings = audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN))
     assert (findings.clean, findings.accepted, findings.rows) == (True, None, Counter({AuditOutcome.FILED: 1}))
@@ -252,7 +252,7 @@ def test_without_a_ledger_the_store_is_held_against_itself(audited: AuditedStack
 # --- lost -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_claim_without_an_end_waits_as_long_as_a_queue_holds_one(audited: AuditedStack) -> None:
+def test_a_claim_without_an_outcome_waits_while_a_queue_holds_one(audited: AuditedStack) -> None:
     record = audited.post(audited.stack.envelope())
     assert audited.audit().accepted == Counter({AuditOutcome.WAITING: 1})
     for queue in ("RetryQueue", "SuspectsQueue", "DeadLetterQueue"):
@@ -271,7 +271,7 @@ def test_a_claim_in_flight_waits(audited: AuditedStack) -> None:
     assert audited.audit().accepted == Counter({AuditOutcome.WAITING: 1})
 
 
-def test_where_some_wait_the_oldest_is_taken_to_be_lost(audited: AuditedStack) -> None:
+def test_the_oldest_claims_count_as_lost_if_fewer_wait_than_are_missing(audited: AuditedStack) -> None:
     old = audited.stack.claim(audited.post(audited.stack.envelope()))
     audited.deployed.empty("ClaimsQueue")
     audited.stack.clock.now += 60
@@ -282,7 +282,7 @@ def test_where_some_wait_the_oldest_is_taken_to_be_lost(audited: AuditedStack) -
     assert findings.accepted == Counter({AuditOutcome.WAITING: 1, AuditOutcome.LOST: 1})
 
 
-def test_a_message_that_was_found_good_and_never_filed_is_lost_even_without_a_ledger(audited: AuditedStack) -> None:
+def test_an_accepted_message_that_was_never_filed_is_lost_even_without_a_ledger(audited: AuditedStack) -> None:
     key = audited.filed()
     audited.remove(key)
     audited.log.clear()
@@ -320,13 +320,13 @@ def test_another_text_under_the_same_correlation_is_no_copy(audited: AuditedStac
     assert found(audited.audit()) == {AuditProblem.LOST: 1}
 
 
-def test_a_claim_that_nobody_need_remember_is_not_lost(audited: AuditedStack) -> None:
+def test_a_claim_past_the_retention_period_is_not_lost(audited: AuditedStack) -> None:
     audited.post(audited.stack.envelope())
     audited.deployed.empty("ClaimsQueue")
     assert audited.audit(now=NOW + RETAIN + 1).accepted == Counter({AuditOutcome.FORGOTTEN: 1})
 
 
-def test_a_home_whose_row_may_have_been_swept_is_not_missed(audited: AuditedStack) -> None:
+def test_a_home_whose_row_may_have_been_swept_is_not_missing(audited: AuditedStack) -> None:
     key = audited.filed()
     audited.remove(key)
     # The identity is remembered for a day longer than the row.
@@ -412,7 +412,9 @@ def test_a_row_its_line_and_its_home_in_another_mailbox_are_found(audited: Audit
 
 
 @pytest.mark.parametrize("why", [OVER, CLOSED])
-def test_what_had_its_time_or_went_with_its_mailbox_is_an_end_of_its_own(audited: AuditedStack, why: str) -> None:
+def test_expired_messages_and_those_of_deleted_mailboxes_are_outcomes_of_their_own(
+    audited: AuditedStack, why: str
+) -> None:
     later = int(NOW) + 31 * DAY
     audited.register.expire(audited.filed(), why, later + RETAIN)
     findings = audited.audit(now=later)
@@ -432,7 +434,7 @@ def test_a_tombstone_at_another_time_is_found(audited: AuditedStack, subject: st
     assert (found(findings), where(findings)) == ({AuditProblem.MISFILED: 1}, {named(moved)})
 
 
-def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audited: AuditedStack) -> None:
+def test_a_row_that_is_not_in_the_ledger_is_noted_and_no_problem(audited: AuditedStack) -> None:
     keys = []
     for subject in (NOTIFY, NOTIFY, UNKNOWN, NOTIFY, NOTIFY):
         keys.append(audited.filed(subject=subject))
@@ -449,14 +451,14 @@ def test_a_row_that_the_ledger_does_not_tell_of_is_noted_and_is_no_problem(audit
     assert (findings.not_in_ledger, findings.problems) == (4, ())
 
 
-def test_without_a_ledger_no_row_is_missed_in_it(audited: AuditedStack) -> None:
+def test_without_a_ledger_no_row_is_missing_in_it(audited: AuditedStack) -> None:
     audited.filed()
     assert (
         audit(collect_evidence(audited.deployed.audited_store, now=int(NOW), retain_seconds=RETAIN)).not_in_ledger == 0
     )
 
 
-def test_what_a_run_of_the_inbox_may_take_is_what_its_function_is_given() -> None:
+def test_the_audit_assumes_the_time_limit_of_the_inbox() -> None:
     assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] * 1000 == RUN_MS
 
 
@@ -497,7 +499,7 @@ def test_a_live_row_that_points_to_no_line_is_found(audited: AuditedStack, line:
     assert audited.audit(read_bytes=False).clean
 
 
-def test_a_live_row_has_no_end(audited: AuditedStack) -> None:
+def test_a_live_row_does_not_expire(audited: AuditedStack) -> None:
     key = audited.filed()
     audited.change(key, ttl={"N": str(int(NOW) + DAY)})
     for now, end in (
@@ -623,7 +625,7 @@ def test_a_remembered_reply_that_is_gone_is_found(audited: AuditedStack) -> None
         "discarded:NotOurs",
     ],
 )  # fmt: skip
-def test_a_message_that_is_gone_needs_a_reason_that_discards(audited: AuditedStack, why: str) -> None:
+def test_a_discarded_message_needs_a_reason_that_discards(audited: AuditedStack, why: str) -> None:
     key = audited.filed(subject=UNKNOWN)
     audited.change(key, why={"S": why})
     findings = audited.audit()
@@ -637,7 +639,7 @@ TOLD = {"M": {"b": {"S": "buffer.sender.com"}, "c": {"S": "1"}, "t": {"N": "1"}}
 
 @pytest.mark.parametrize("why", ["", ACKED])
 @pytest.mark.parametrize("told", [{"told": TOLD}, {"told": TOLD, "sent": {"S": "delivered"}}])
-def test_nobody_is_told_of_a_message_that_is_kept(audited: AuditedStack, why: str, told: dict[str, Any]) -> None:
+def test_feedback_about_a_kept_message_is_found(audited: AuditedStack, why: str, told: dict[str, Any]) -> None:
     key = audited.filed()
     if why:
         audited.register.acknowledge(key, int(NOW) + RETAIN)
@@ -720,7 +722,7 @@ def test_an_audit_only_reads(audited: AuditedStack) -> None:
         ("DeadLetterQueue", "ClaimsQueue"), ("DeadLetterQueue", "RetryQueue"), ("DeadLetterQueue", "SuspectsQueue"),
     ],
 )  # fmt: skip
-def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(
+def test_a_claim_that_moves_while_the_queues_are_counted_is_not_missing(
     audited: AuditedStack, old: str, new: str
 ) -> None:
     body = audited.post(audited.stack.envelope()).body
@@ -747,7 +749,7 @@ def test_a_claim_that_moves_on_while_the_queues_are_counted_is_not_missed(
     assert moment > len(CLAIM_QUEUES)
 
 
-def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(audited: AuditedStack) -> None:
+def test_a_message_acknowledged_and_deleted_meanwhile_is_not_missing(audited: AuditedStack) -> None:
     key = audited.filed()
 
     def collect() -> None:
@@ -760,7 +762,7 @@ def test_what_is_acknowledged_and_collected_meanwhile_is_not_missed(audited: Aud
         assert findings.accepted == Counter({AuditOutcome.ACKNOWLEDGED: 1})
 
 
-def test_what_is_compacted_meanwhile_is_found_where_it_moved(audited: AuditedStack) -> None:
+def test_a_message_compacted_meanwhile_is_found_in_its_chunk(audited: AuditedStack) -> None:
     key = audited.filed()
 
     def compact() -> None:
@@ -773,7 +775,7 @@ def test_what_is_compacted_meanwhile_is_found_where_it_moved(audited: AuditedSta
     assert audited.audit(at=looked_at(audited, once("GetObject", compact))).clean
 
 
-def test_what_is_filed_meanwhile_has_its_home(audited: AuditedStack) -> None:
+def test_a_message_filed_meanwhile_has_its_home(audited: AuditedStack) -> None:
     record = audited.post(audited.stack.envelope())
     scans: list[str] = []
 
@@ -791,7 +793,7 @@ def test_what_is_filed_meanwhile_has_its_home(audited: AuditedStack) -> None:
 # --- the ledger -------------------------------------------------------------------------------------------------------
 
 
-def test_the_ledger_is_read_from_the_log_whatever_else_stands_there(audited: AuditedStack) -> None:
+def test_the_ledger_is_read_from_a_log_with_other_lines(audited: AuditedStack) -> None:
     claim = audited.stack.claim(audited.post(audited.stack.envelope()))
     [line] = audited.log
     noise = ["START RequestId: 1", "", "5", '{"message": "refused"}', '{"message": "queued"}', '{"_aws": {}}']
@@ -801,7 +803,7 @@ def test_the_ledger_is_read_from_the_log_whatever_else_stands_there(audited: Aud
 
 
 @pytest.mark.parametrize("missing", ["mailbox", "received_at_ms", "seen", "text"])
-def test_a_ledger_of_another_release_is_not_taken_for_one_of_this(missing: str) -> None:
+def test_a_ledger_of_another_release_is_refused(missing: str) -> None:
     line = {"message": "queued", **LedgerEntry("c", "m", 1, "n#1").as_log()}
     assert list(read_ledger([json.dumps(line)])) == [LedgerEntry("c", "m", 1, "n#1")]
     del line[missing]
@@ -812,7 +814,7 @@ def test_a_ledger_of_another_release_is_not_taken_for_one_of_this(missing: str) 
 @pytest.mark.parametrize(
     "value", ["1e999", "NaN", "1.5", "-1", "true", '"1"', "null", "1" * 5000], ids=lambda value: value[:9]
 )
-def test_a_time_in_the_ledger_that_is_none_is_told_by_its_line(value: str) -> None:
+def test_an_invalid_time_in_the_ledger_is_named_by_its_line(value: str) -> None:
     line = json.dumps({"message": "queued", **LedgerEntry("c", "m", 7, "n#1").as_log()})
     with pytest.raises(OurError, match="line 2 of the ledger"):
         list(read_ledger([line, line.replace("7", value)]))
@@ -820,13 +822,13 @@ def test_a_time_in_the_ledger_that_is_none_is_told_by_its_line(value: str) -> No
 
 @pytest.mark.parametrize("value", ["5", "null", "[]", r'"\ud800"'])
 @pytest.mark.parametrize("name", ["claim", "mailbox", "seen", "text"])
-def test_a_text_in_the_ledger_that_is_none_is_told_by_its_line(name: str, value: str) -> None:
+def test_an_invalid_text_in_the_ledger_is_named_by_its_line(name: str, value: str) -> None:
     line = {"message": "queued", **LedgerEntry("c", "m", 7, "n#1").as_log(), name: "here"}
     with pytest.raises(OurError, match="line 1 of the ledger"):
         list(read_ledger([json.dumps(line).replace('"here"', value)]))
 
 
-def test_a_line_that_is_nested_too_deeply_is_told_and_what_is_no_text_is_passed_over() -> None:
+def test_a_line_nested_too_deeply_is_named_and_binary_data_skipped() -> None:
     with pytest.raises(OurError, match="line 2 of the ledger"):
         list(read_ledger([b"\xff\xfe\xff", "[" * 200_000 + "]" * 200_000]))
 

@@ -41,7 +41,7 @@ def small_chunks() -> object:
 
 
 @given(LINES)
-def test_cutting_loses_doubles_and_reorders_nothing(lines: list[ChunkLine]) -> None:
+def test_cutting_into_chunks_loses_doubles_and_reorders_nothing(lines: list[ChunkLine]) -> None:
     assert [line for chunk in cut(lines) for line in chunk] == lines
 
 
@@ -51,14 +51,14 @@ def test_a_chunk_is_full_at_most_unless_it_is_a_single_line(lines: list[ChunkLin
 
 
 @given(LINES)
-def test_a_chunk_ends_only_where_there_is_enough_in_it_or_no_room_for_more(lines: list[ChunkLine]) -> None:
+def test_a_chunk_ends_only_when_it_is_large_enough_or_full(lines: list[ChunkLine]) -> None:
     for chunk, following in pairwise(cut(lines)):
         ends_with_a_conversation = chunk[-1].order[:2] != following[0].order[:2]
         assert sizes([*chunk, following[0]]) > FULL or (sizes(chunk) >= ENOUGH and ends_with_a_conversation)
 
 
 @given(LINES)
-def test_a_conversation_is_split_only_where_there_is_no_room_for_its_next_line(lines: list[ChunkLine]) -> None:
+def test_a_conversation_is_split_only_where_a_chunk_is_full(lines: list[ChunkLine]) -> None:
     for chunk, following in pairwise(cut(lines)):
         if chunk[-1].order[:2] == following[0].order[:2]:
             assert sizes([*chunk, following[0]]) > FULL
@@ -72,7 +72,7 @@ def test_a_small_conversation_is_in_two_chunks_at_most(lines: list[ChunkLine]) -
             assert sum(any(line.order[:2] == conversation for line in chunk) for chunk in chunks) == 1
 
 
-def test_lines_are_ordered_by_mailbox_conversation_time_and_id_whatever_their_shards() -> None:
+def test_lines_are_ordered_by_mailbox_conversation_time_and_id_across_shards() -> None:
     lines = [
         ChunkLine(row_key(mailbox, 8, at, claim), conversation, "seg/x", 0, b"")
         for mailbox in ("a.com", "b.com")

@@ -115,7 +115,7 @@ DEATHS = [
 
 
 @pytest.mark.parametrize(("write", "number", "after"), DEATHS)
-def test_wherever_a_writer_dies_a_container_is_whole_and_counted_and_the_write_may_be_made_again(
+def test_after_a_writers_death_a_container_is_complete_and_counted_and_the_write_repeatable(
     deployed: Deployed, write: Step, number: int, after: bool
 ) -> None:
     store = storage(deployed)
@@ -181,7 +181,7 @@ def test_a_write_that_was_refused_leaves_nothing(deployed: Deployed) -> None:
         check_count(deployed, store)
 
 
-def test_of_two_who_join_the_same_part_one_does(deployed: Deployed) -> None:
+def test_one_of_two_who_join_the_same_part_succeeds(deployed: Deployed) -> None:
     store = storage(deployed)
     parts = [store.add_part(BOB, b"part", 0)]
     store.join(BOB, KEY, None, parts)
@@ -193,7 +193,7 @@ def test_of_two_who_join_the_same_part_one_does(deployed: Deployed) -> None:
     check_count(deployed, store)
 
 
-def test_of_many_stale_parts_so_many_are_dropped_at_once_the_oldest_first(
+def test_a_limited_number_of_stale_parts_is_dropped_at_once_the_oldest_first(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroom.storage.containers.store.DROPPED_AT_ONCE", 2)
@@ -234,9 +234,7 @@ def test_a_conflict_of_two_writers_is_tried_again(deployed: Deployed) -> None:
 
 
 @pytest.mark.parametrize("codes", [("TransactionConflict", "None"), ("None", "ThrottlingError")])
-def test_where_there_is_no_end_of_conflicts_it_is_not_now_and_nothing_is_left(
-    deployed: Deployed, codes: tuple[str, ...]
-) -> None:
+def test_endless_conflicts_are_a_not_now_error_and_leave_nothing(deployed: Deployed, codes: tuple[str, ...]) -> None:
     store, stub, _ = stubbed(deployed)
     for _ in range(CONFLICT_TRIES):
         cancel(stub, *codes)
@@ -247,7 +245,7 @@ def test_where_there_is_no_end_of_conflicts_it_is_not_now_and_nothing_is_left(
     assert deployed.objects() == {}
 
 
-def test_a_transaction_of_which_nothing_is_known_keeps_its_object(deployed: Deployed) -> None:
+def test_a_transaction_with_an_unknown_result_keeps_its_object(deployed: Deployed) -> None:
     """It may have been made: to delete the object then would lose what somebody was told of."""
     store, stub, _ = stubbed(deployed)
     stub.add_client_error("transact_write_items", "InternalServerError", http_status_code=500)
@@ -256,7 +254,7 @@ def test_a_transaction_of_which_nothing_is_known_keeps_its_object(deployed: Depl
     assert list(deployed.objects().values()) == [b"sealed"]
 
 
-def test_what_is_our_own_mistake_is_not_taken_for_a_fault_that_passes(deployed: Deployed) -> None:
+def test_our_own_mistake_is_not_a_temporary_fault(deployed: Deployed) -> None:
     store, stub, _ = stubbed(deployed)
     for _ in range(CONFLICT_TRIES):
         cancel(stub, "ValidationError", "None")
@@ -264,7 +262,7 @@ def test_what_is_our_own_mistake_is_not_taken_for_a_fault_that_passes(deployed: 
         store.put(BOB, KEY, None, b"sealed")
 
 
-def test_an_old_object_that_cannot_be_deleted_now_is_in_nobodys_way(deployed: Deployed) -> None:
+def test_an_old_object_that_cannot_be_deleted_now_does_no_harm(deployed: Deployed) -> None:
     clients = new_clients()
 
     @contextmanager
@@ -330,7 +328,7 @@ def test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more(there: Deployed,
     assert there.objects().keys() == named(there).keys()
 
 
-def test_of_fifty_who_write_over_one_container_one_does(there: Deployed) -> None:
+def test_one_of_fifty_who_replace_a_container_succeeds(there: Deployed) -> None:
     mailbox, store = "over.eth", storage(there)
     old = store.put(mailbox, KEY, None, b"before")
     became = at_once(lambda number: store.put(mailbox, KEY, old, b"%d" % number))

@@ -69,7 +69,7 @@ _LEFT: dict[str, Callable[[Deployed], object]] = {
 }
 
 
-def test_nothing_that_a_test_leaves_is_there_for_the_next(clients: Clients) -> None:
+def test_no_state_of_a_test_is_seen_by_the_next(clients: Clients) -> None:
     with deployment(clients):
         untouched = held()
     for what, leave in _LEFT.items():
@@ -82,7 +82,7 @@ def test_nothing_that_a_test_leaves_is_there_for_the_next(clients: Clients) -> N
         assert not any(made.dump().values())
 
 
-def test_what_is_said_of_a_deployment_does_not_outlive_it(clients: Clients) -> None:
+def test_changes_of_a_deployments_names_do_not_outlive_it(clients: Clients) -> None:
     with deployment(clients) as made:
         for names in (made.secrets, made.tables, made.queues):
             names.clear()

@@ -58,7 +58,7 @@ def test_changing_a_domain_leaves_its_subjects(operators: Operators, directory: 
     assert directory.domain("a.com") == Domain("a.com", buffer=True, subjects=RULES[:1])
 
 
-def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
+def test_a_change_is_seen_when_the_cache_expires_and_not_read_before(
     operators: Operators, directory: Directory, clock: FakeClock
 ) -> None:
     assert directory.domain("a.com") is None
@@ -74,7 +74,7 @@ def test_a_change_is_seen_within_the_time_of_the_cache_and_not_asked_for_before(
     assert directory.domain("a.com") is None
 
 
-def test_of_many_who_ask_at_once_one_reads(
+def test_concurrent_look_ups_share_one_read(
     directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker judges a batch side by side: it would ask as often as it has threads, each half minute."""
@@ -98,7 +98,7 @@ def test_of_many_who_ask_at_once_one_reads(
     assert directory._mailboxes._loading == {}
 
 
-def test_a_read_that_failed_is_made_by_the_next(
+def test_a_failed_read_is_repeated_by_the_next_look_up(
     directory: Directory, mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mailboxes.set_keys("a.com", ["key"])
@@ -109,7 +109,7 @@ def test_a_read_that_failed_is_made_by_the_next(
     assert directory.mailbox("a.com").keys == ("key",)
 
 
-def test_a_removed_domain_takes_its_subjects_along(operators: Operators, deployed: Deployed) -> None:
+def test_removing_a_domain_removes_its_subjects(operators: Operators, deployed: Deployed) -> None:
     operators.put_domain(Domain("a.com"))
     operators.put_subject("a.com", RULES[0])
     operators.put_domain(Domain("b.com"))
@@ -165,7 +165,7 @@ def test_a_mailbox_is_read_back_with_its_settings(operators: Operators, director
     assert operators.dm3_mailboxes() == [Dm3Mailbox("bob.eth"), Dm3Mailbox("eve.eth", RULED, takes_unverified=True)]
 
 
-def test_a_mailbox_that_is_closed_is_gone_and_other_things_of_its_name_stay(
+def test_a_closed_mailbox_is_removed_and_other_rows_of_its_name_stay(
     operators: Operators, mailboxes: Mailboxes, directory: Directory
 ) -> None:
     operators.put_dm3_mailbox(Dm3Mailbox("bob.eth"))

@@ -21,7 +21,7 @@ def test_keys_are_stored_and_are_the_same_afterwards(deployed: Deployed, algorit
     assert keys_of(deployed, FakeClock(0)).get() == made
 
 
-def test_where_none_were_stored_it_is_not_now(deployed: Deployed) -> None:
+def test_missing_keys_are_a_not_now_error(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
         keys_of(deployed, FakeClock(0)).get()
     assert caught.value.reason is SIGNING_KEY_UNAVAILABLE

@@ -45,14 +45,14 @@ def test_a_message_stays_as_long_as_was_set_and_as_its_sender_was_told(
     assert found == Ends(over=ago(days) if days else 0)
 
 
-def test_it_may_go_the_moment_its_days_are_over_and_not_before() -> None:
+def test_a_message_expires_the_moment_its_days_are_over() -> None:
     found = ends(mailbox(40))
     assert found.why(ago(40) - 1) == OVER
     assert found.why(ago(40)) is None
 
 
 @pytest.mark.parametrize(("days_ago", "long_ago"), [(None, False), (59.99, False), (60.01, True), (400, True)])
-def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_what_is_younger_than_the_floor(
+def test_a_mailbox_closed_long_ago_keeps_only_what_is_younger_than_the_floor(
     days_ago: float | None, long_ago: bool
 ) -> None:
     found = ends(mailbox(closed_days_ago=days_ago), Periods(0, 60))
@@ -61,19 +61,19 @@ def test_of_a_mailbox_that_was_closed_long_ago_all_goes_but_what_is_younger_than
     assert found.why(ago(FLOOR_DAYS)) is None
 
 
-def test_of_one_with_a_time_of_its_own_what_had_it_has_expired_and_the_rest_goes_with_the_mailbox() -> None:
+def test_a_closed_mailbox_with_a_period_of_its_own_expires_by_both_rules() -> None:
     found = ends(mailbox(90, closed_days_ago=100), Periods(0, 60))
     assert [found.why(ago(days) - 1) for days in (90, 89, 30, 29)] == [OVER, CLOSED, CLOSED, None]
     assert found.before == ago(FLOOR_DAYS)
 
 
 @pytest.mark.parametrize(("told", "closed"), [(0, ago(30)), (90, ago(90))])
-def test_what_senders_are_told_in_days_holds_for_a_mailbox_that_was_closed_too(told: int, closed: int) -> None:
+def test_the_announced_days_hold_for_a_closed_mailbox_too(told: int, closed: int) -> None:
     assert ends(mailbox(0, closed_days_ago=1000), Periods(told, 60), is_dm3=True) == Ends(closed=closed)
 
 
 @pytest.mark.parametrize("closed", [{"BOOL": True}, {"N": "1.5"}, {"S": "yesterday"}, {"N": "-5"}])
-def test_of_a_mailbox_that_was_closed_nobody_knows_when_nothing_goes(closed: dict[str, object]) -> None:
+def test_a_mailbox_closed_at_an_unknown_time_keeps_everything(closed: dict[str, object]) -> None:
     found = read_mailbox("a.com", {"closed": closed})  # type: ignore[dict-item]
     assert (found.closed, found.closed_at) == (True, 0)
     assert ends(found) == Ends()
@@ -86,7 +86,7 @@ mailboxes = st.builds(
 
 
 @given(mailboxes, st.builds(Periods, days, days), st.booleans(), st.integers(ago(FLOOR_DAYS), NOW + DAY_MS))
-def test_nothing_younger_than_the_floor_goes_whatever_is_set(
+def test_nothing_younger_than_the_floor_expires(
     mailbox: MailboxRecord, periods: Periods, is_dm3: bool, received: int
 ) -> None:
     assert ends_of(mailbox, is_dm3=is_dm3, periods=periods, now=NOW).why(received) is None
@@ -103,14 +103,14 @@ def test_no_dm3_message_expires_before_the_time_that_its_sender_was_told(
 
 
 @given(mailboxes, st.builds(Periods, days, days), st.booleans(), st.integers(0, NOW))
-def test_of_a_mailbox_under_legal_hold_nothing_goes(
+def test_a_mailbox_under_legal_hold_keeps_everything(
     mailbox: MailboxRecord, periods: Periods, is_dm3: bool, received: int
 ) -> None:
     held = MailboxRecord("a.com", ttl_days=mailbox.ttl_days, closed_at=mailbox.closed_at, held=True)
     assert ends_of(held, is_dm3=is_dm3, periods=periods, now=NOW).why(received) is None
 
 
-def test_an_hour_is_over_when_the_last_that_was_written_in_it_is_old_enough() -> None:
+def test_an_hour_has_expired_when_its_last_object_has() -> None:
     hour = NOW - 31 * DAY_MS - HOUR_MS
     assert is_hour_over(hour, 31, NOW)
     assert not is_hour_over(hour + 1, 31, NOW)

@@ -14,13 +14,13 @@ def limits(deployed: Deployed) -> FeedbackLimits:
     return deployed.storage.feedback_limits
 
 
-def test_a_domain_has_its_share_of_each_hour_and_no_more(limits: FeedbackLimits) -> None:
+def test_a_domain_has_its_limit_in_each_hour(limits: FeedbackLimits) -> None:
     assert [limits.take("b.com", 7, 3) for _ in range(5)] == [True, True, True, False, False]
     assert limits.take("b.com", 8, 3)
     assert limits.take("c.com", 7, 3)
 
 
-def test_a_share_of_nothing_is_nothing(limits: FeedbackLimits) -> None:
+def test_a_limit_of_zero_allows_nothing(limits: FeedbackLimits) -> None:
     assert not limits.take("b.com", 7, 0)
     assert limits.take("b.com", 7, 1)
 
@@ -30,13 +30,13 @@ def test_the_limit_of_a_buffer_is_apart_from_the_share_of_the_domain_of_its_name
     assert limits.take("b.com", 7, 1)
 
 
-def test_the_share_is_atomic_under_threads(limits: FeedbackLimits) -> None:
+def test_the_limit_is_atomic_under_threads(limits: FeedbackLimits) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda _: limits.take("b.com", 7, 10), range(24)))
     assert sum(taken) == 10
 
 
-def test_what_is_withheld_is_counted_by_code_and_one_summary_is_asked_for(limits: FeedbackLimits) -> None:
+def test_withheld_discards_are_counted_by_code_and_one_summary_is_requested(limits: FeedbackLimits) -> None:
     assert limits.withhold("b.com", 7, "KeyRevoked")
     # Not asked for yet: whoever died in between is made good by the next.
     assert limits.withhold("b.com", 7, "KeyRevoked")

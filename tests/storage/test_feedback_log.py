@@ -21,14 +21,14 @@ def test_the_identity_of_a_feedback_is_written_once_and_repeated_ever_after(log:
     assert log.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=False)
 
 
-def test_what_was_sent_stays_sent(log: FeedbackLog) -> None:
+def test_sent_feedback_stays_sent(log: FeedbackLog) -> None:
     log.note(KEY, "buffer.com", "first", 1)
     log.sent(KEY, "delivered")
     assert log.find(KEY) == FeedbackRecord("buffer.com", "first", 1, sent=True)
     assert log.note(KEY, "buffer.com", "second", 2) == FeedbackRecord("buffer.com", "first", 1, sent=True)
 
 
-def test_what_was_given_up_before_it_had_an_identity_gets_none(log: FeedbackLog) -> None:
+def test_feedback_given_up_before_it_had_an_identity_gets_none(log: FeedbackLog) -> None:
     log.sent(KEY, "given up")
     found, noted = log.find(KEY), log.note(KEY, "buffer.com", "late", 1)
     assert found is not None
@@ -36,7 +36,7 @@ def test_what_was_given_up_before_it_had_an_identity_gets_none(log: FeedbackLog)
     assert noted.sent
 
 
-def test_a_row_that_is_gone_for_good_leaves_nobody_to_tell(log: FeedbackLog, deployed: Deployed) -> None:
+def test_a_swept_row_gets_no_feedback(log: FeedbackLog, deployed: Deployed) -> None:
     swept = RowKey("a.com#0", "m#0000000000001#swept")
     before = deployed.rows("PostTable")
     assert log.note(swept, "buffer.com", "first", 1).sent

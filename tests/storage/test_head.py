@@ -55,7 +55,7 @@ def at(ago: int) -> str:
     return f"m#{(NOW - ago) * 1000:013d}"
 
 
-def test_a_pass_that_met_many_tombstones_spares_them_the_next(mailbox: Mailbox, worth_it: None) -> None:
+def test_a_pass_over_many_tombstones_raises_the_head_past_them(mailbox: Mailbox, worth_it: None) -> None:
     for number in range(5):
         mailbox.bury(9000 - number, number)
     live = mailbox.file(4000, 9)
@@ -64,7 +64,7 @@ def test_a_pass_that_met_many_tombstones_spares_them_the_next(mailbox: Mailbox, 
     assert scanned(mailbox) == 1
 
 
-def test_a_head_is_no_nearer_than_half_an_hour(mailbox: Mailbox, worth_it: None) -> None:
+def test_a_head_is_at_least_half_an_hour_old(mailbox: Mailbox, worth_it: None) -> None:
     for number in range(5):
         mailbox.bury(9000 - number, number)
     assert mailbox.listed() == []
@@ -72,7 +72,7 @@ def test_a_head_is_no_nearer_than_half_an_hour(mailbox: Mailbox, worth_it: None)
 
 
 @pytest.mark.usefixtures("worth_it")
-def test_few_tombstones_are_not_worth_a_head_nor_is_it_raised_by_who_looks_at_one_conversation(
+def test_few_tombstones_and_passes_over_one_conversation_raise_no_head(
     mailbox: Mailbox,
 ) -> None:
     mailbox.bury(9000, 1)
@@ -94,7 +94,7 @@ def test_a_pass_from_a_cursor_neither_begins_at_the_head_nor_raises_it(mailbox: 
     assert mailbox.heads.read(PK) == Position("m#", 0)
 
 
-def test_what_is_filed_late_lowers_the_head(mailbox: Mailbox) -> None:
+def test_a_message_filed_late_lowers_the_head(mailbox: Mailbox) -> None:
     mailbox.heads.raise_to(PK, Position("m#", 0), None, NOW * 1000)
     late = mailbox.file(9000)
     assert mailbox.listed() == [], "its claim is still in the queue"
@@ -103,7 +103,7 @@ def test_what_is_filed_late_lowers_the_head(mailbox: Mailbox) -> None:
     assert mailbox.heads.read(PK) == Position(late.sk, 1)
 
 
-def test_who_began_before_something_was_filed_late_does_not_raise_the_head(mailbox: Mailbox) -> None:
+def test_a_pass_that_began_before_a_late_message_was_filed_does_not_raise_the_head(mailbox: Mailbox) -> None:
     for before in ("m#", at(8000)):
         found = mailbox.heads.read(PK)
         late = mailbox.key(9000 if before == "m#" else 7000)
@@ -113,13 +113,13 @@ def test_who_began_before_something_was_filed_late_does_not_raise_the_head(mailb
         mailbox.heads.raise_to(PK, mailbox.heads.read(PK), at(8000), NOW * 1000)
 
 
-def test_a_head_is_never_lowered_by_who_would_raise_it(mailbox: Mailbox) -> None:
+def test_a_pass_never_lowers_the_head(mailbox: Mailbox) -> None:
     mailbox.heads.raise_to(PK, Position("m#", 0), at(4000), NOW * 1000)
     mailbox.heads.raise_to(PK, Position("m#", 0), at(5000), NOW * 1000)
     assert mailbox.heads.read(PK) == Position(at(4000), 0)
 
 
-def test_what_is_not_late_never_lies_before_a_head() -> None:
+def test_a_message_that_is_not_late_is_never_before_a_head() -> None:
     assert LATE_MS + 10 * 60 * 1000 <= SETTLED_MS, "a worker may take its time, and clocks may differ"
 
 
@@ -156,7 +156,7 @@ def worker(mailbox: Mailbox, key: RowKey, done: list[RowKey]) -> Iterator[Step]:
 
 @settings(max_examples=examples(60))
 @given(data=st.data())
-def test_no_claim_that_left_the_queue_lies_before_the_head(clients: Clients, data: st.DataObject) -> None:
+def test_no_claim_that_left_the_queue_is_before_the_head(clients: Clients, data: st.DataObject) -> None:
     with deployment(clients) as deployed:
         mailbox, done = Mailbox(deployed), list[RowKey]()
         actors = [

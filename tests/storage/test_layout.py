@@ -24,7 +24,7 @@ PARTS = st.tuples(st.text(max_size=4), st.text(max_size=4), st.text(max_size=4))
 @given(PARTS, PARTS)
 @example(("a", "bc", "d"), ("ab", "c", "d"))
 @example(("a\x00", "b", ""), ("a", "\x00b", ""))
-def test_two_messages_share_a_key_only_if_all_three_parts_are_the_same(
+def test_two_messages_share_a_key_only_if_all_three_parts_are_equal(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
     assert (seen_key_nlweb(*one) == seen_key_nlweb(*other)) == (one == other)
@@ -95,14 +95,14 @@ def test_a_sender_is_one_group_wherever_in_its_network_it_sends_from(one: str, o
 
 
 @pytest.mark.parametrize(("one", "other"), [("192.0.2.1", "192.0.3.1"), ("2001:db8::1", "2001:db8:1::1")])
-def test_who_uses_a_name_from_elsewhere_does_not_make_its_owner_the_loud_one(one: str, other: str) -> None:
+def test_using_a_name_from_another_network_does_not_affect_its_owners_group(one: str, other: str) -> None:
     assert sender_group("a.com", one) != sender_group("a.com", other)
 
 
-def test_who_shares_a_network_with_a_loud_sender_is_another_group() -> None:
+def test_another_sender_of_the_same_network_is_another_group() -> None:
     assert sender_group("a.com", "192.0.2.1") != sender_group("b.com", "192.0.2.1")
 
 
 @given(st.text(), st.one_of(st.text(), st.ip_addresses().map(str)))
-def test_a_group_is_what_sqs_takes_as_one_and_tells_no_name(sender: str, source: str) -> None:
+def test_a_group_is_a_valid_sqs_group_and_reveals_no_name(sender: str, source: str) -> None:
     assert re.fullmatch("[0-9a-f]{32}", sender_group(sender, source))

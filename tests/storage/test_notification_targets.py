@@ -64,7 +64,7 @@ def test_a_target_is_found_as_it_was_put(targets: NotificationTargets) -> None:
     )
 
 
-def test_so_many_targets_a_mailbox_has_however_many_are_added_at_once(targets: NotificationTargets) -> None:
+def test_a_mailbox_has_a_limited_number_of_targets_however_many_are_added_at_once(targets: NotificationTargets) -> None:
     start = Barrier(8)
 
     def add(number: int) -> NotificationTarget | None:
@@ -89,13 +89,13 @@ def test_a_slot_that_is_free_again_has_another_id(targets: NotificationTargets) 
 
 
 @pytest.mark.parametrize("other", ["", "0", "9", "0" * 33, "x" * 33, "!turn", "🤝"])
-def test_an_id_of_none_finds_none(targets: NotificationTargets, other: str) -> None:
+def test_an_unknown_id_finds_no_target(targets: NotificationTargets, other: str) -> None:
     added(targets)
     assert targets.find(SHOP, other) is None
     assert not targets.remove(SHOP, other)
 
 
-def test_a_target_of_another_mailbox_is_none_of_ours(targets: NotificationTargets) -> None:
+def test_a_target_of_another_mailbox_is_not_found(targets: NotificationTargets) -> None:
     theirs = added(targets, mailbox="other.com")
     assert targets.find(SHOP, theirs.id) is None
     assert not targets.remove(SHOP, theirs.id)
@@ -105,7 +105,7 @@ def test_a_target_of_another_mailbox_is_none_of_ours(targets: NotificationTarget
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: NotificationTargets) -> None:
+def test_each_code_has_a_limited_number_of_attempts(targets: NotificationTargets) -> None:
     target = added(targets)
     assert [targets.take_try(target, 2) for _ in range(3)] == [True, True, False]
     assert targets.challenge(target)
@@ -113,7 +113,7 @@ def test_a_code_has_so_many_tries_and_another_has_as_many_again(targets: Notific
     assert targets.take_try(now(targets, target), 2)
 
 
-def test_many_guesses_at_once_have_no_more_tries(targets: NotificationTargets) -> None:
+def test_concurrent_guesses_have_no_more_attempts(targets: NotificationTargets) -> None:
     target, start = added(targets), Barrier(8)
 
     def guess(_: int) -> bool:
@@ -124,7 +124,7 @@ def test_many_guesses_at_once_have_no_more_tries(targets: NotificationTargets) -
         assert sum(pool.map(guess, range(8))) == 5
 
 
-def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: NotificationTargets) -> None:
+def test_a_target_is_verified_once_and_has_no_code_afterwards(targets: NotificationTargets) -> None:
     target = added(targets)
     assert targets.verify(target)
     assert now(targets, target).state is TargetState.ACTIVE
@@ -133,7 +133,7 @@ def test_whoever_is_verified_is_verified_once_and_has_no_code_any_more(targets: 
     assert not targets.take_try(target, 5)
 
 
-def test_so_many_codes_a_day_are_sent_for_a_mailbox(deployed: Deployed) -> None:
+def test_the_codes_of_a_mailbox_are_limited_by_day(deployed: Deployed) -> None:
     codes = deployed.storage.code_limits
     assert [codes.take(SHOP, NOW, 2) for _ in range(3)] == [True, True, False]
     assert codes.take("other.com", NOW, 2)
@@ -165,9 +165,7 @@ def test_after_a_rotation_both_secrets_sign_for_a_day(targets: NotificationTarge
     assert keys.signing(rotated, over_ms) == [keys.secret(rotated)]
 
 
-def test_no_two_codes_of_a_target_are_alike_nor_are_those_of_two(
-    targets: NotificationTargets, keys: WebhookKeys
-) -> None:
+def test_codes_differ_between_requests_and_between_targets(targets: NotificationTargets, keys: WebhookKeys) -> None:
     one, two = added(targets, 1), added(targets, 2)
     assert targets.challenge(one)
     codes = {keys.code(one), keys.code(now(targets, one)), keys.code(two)}
@@ -203,7 +201,7 @@ def test_without_a_secret_nothing_is_derived(deployed: Deployed, targets: Notifi
 # --- what is noted of tries -------------------------------------------------------------------------------------------
 
 
-def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: NotificationTargets) -> None:
+def test_a_failure_is_recorded_and_removed_after_a_success(targets: NotificationTargets) -> None:
     target = added(targets)
     assert targets.verify(target)
     target = now(targets, target)
@@ -221,7 +219,7 @@ def test_what_failed_is_noted_and_forgotten_when_it_went_well(targets: Notificat
     assert now(targets, target) == target
 
 
-def test_who_is_paused_stays_so_until_the_owner_says_otherwise(targets: NotificationTargets) -> None:
+def test_a_paused_target_stays_paused_until_the_owner_resumes_it(targets: NotificationTargets) -> None:
     target = added(targets)
     targets.pause(target, "early")
     assert now(targets, target).state is TargetState.UNVERIFIED, "nobody is verified by failing"
@@ -238,7 +236,7 @@ def test_who_is_paused_stays_so_until_the_owner_says_otherwise(targets: Notifica
     assert now(targets, target) == active
 
 
-def test_resuming_verifies_nobody(targets: NotificationTargets) -> None:
+def test_resuming_does_not_verify_a_target(targets: NotificationTargets) -> None:
     target = added(targets)
     targets.resume(target)
     assert now(targets, target).state is TargetState.UNVERIFIED
@@ -274,7 +272,7 @@ def test_a_mailbox_is_notified_while_one_of_its_targets_is_active(
 # --- turns ------------------------------------------------------------------------------------------------------------
 
 
-def test_one_turn_is_taken_in_an_interval(turns: Debounce) -> None:
+def test_there_is_one_notification_in_an_interval(turns: Debounce) -> None:
     first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
     assert (first.at_ms, first.ours) == (1000, True)
     second = turns.take(SHOP, now_ms=60_999, interval_ms=60_000, mark="b")
@@ -283,7 +281,7 @@ def test_one_turn_is_taken_in_an_interval(turns: Debounce) -> None:
     assert turns.take("other.com", now_ms=61_000, interval_ms=60_000, mark="d").ours
 
 
-def test_of_many_who_want_a_turn_one_gets_it(turns: Debounce) -> None:
+def test_one_of_many_couriers_at_once_may_notify(turns: Debounce) -> None:
     start = Barrier(8)
 
     def take(number: int) -> bool:
@@ -294,7 +292,7 @@ def test_of_many_who_want_a_turn_one_gets_it(turns: Debounce) -> None:
         assert sum(pool.map(take, range(8))) == 1
 
 
-def test_that_a_message_follows_is_said_until_the_next_turn(turns: Debounce) -> None:
+def test_a_follow_up_is_recorded_until_the_next_notification(turns: Debounce) -> None:
     first = turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a")
     turns.followed(SHOP, first)
     assert turns.take(SHOP, now_ms=2000, interval_ms=60_000, mark="b").followed
@@ -303,12 +301,12 @@ def test_that_a_message_follows_is_said_until_the_next_turn(turns: Debounce) -> 
     assert not turns.take(SHOP, now_ms=62_000, interval_ms=60_000, mark="d").followed, "it followed another turn"
 
 
-def test_who_asks_again_for_a_turn_that_he_took_has_it(turns: Debounce) -> None:
+def test_a_repeated_request_for_the_same_notification_succeeds(turns: Debounce) -> None:
     """The SDK's second try of a call whose answer was lost meets its own effect."""
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="a").ours
 
 
-def test_a_clock_that_was_an_hour_ahead_keeps_no_mailbox_silent(turns: Debounce) -> None:
+def test_a_clock_that_was_an_hour_ahead_does_not_stop_notifications(turns: Debounce) -> None:
     turns.take(SHOP, now_ms=3_600_000, interval_ms=60_000, mark="a")
     assert turns.take(SHOP, now_ms=1000, interval_ms=60_000, mark="b").ours

@@ -39,11 +39,11 @@ def live(name: str, offset: int, length: int, ttl: int | None = None) -> Row:
         (IN_CHUNK, live(CHUNK, 0, 6), Stand.ASTRAY),
     ],
 )
-def test_of_a_live_row_its_place_says_it(copy: Copy, row: Row, stand: Stand) -> None:
+def test_a_line_of_a_live_row_is_judged_by_its_place(copy: Copy, row: Row, stand: Stand) -> None:
     assert stands(copy, row) is stand
 
 
-def test_a_live_row_whose_time_is_over_is_live_until_its_tombstone() -> None:
+def test_an_expired_live_row_is_live_until_its_tombstone() -> None:
     assert stands(IN_SEGMENT, live(SEGMENT, 10, 5, ttl=RECEIVED - 1)) is Stand.HERE
 
 
@@ -60,7 +60,7 @@ WHYS = {
 
 
 @pytest.mark.parametrize(("copy", "why"), [*product((IN_SEGMENT, IN_CHUNK), WHYS)])
-def test_of_a_row_that_is_gone_its_reason_says_it(copy: Copy, why: str) -> None:
+def test_a_line_of_a_tombstone_is_judged_by_its_reason(copy: Copy, why: str) -> None:
     assert stands(copy, Row(KEY, why=why)) is WHYS[why]
 
 
@@ -73,11 +73,11 @@ def test_of_a_row_that_is_gone_its_reason_says_it(copy: Copy, why: str) -> None:
         (RECEIVED + RETAIN + 1, Stand.FORGOTTEN),
     ],
 )
-def test_where_there_is_no_row_only_time_says_it(copy: Copy, now: int, stand: Stand) -> None:
+def test_a_line_without_a_row_is_judged_by_time_alone(copy: Copy, now: int, stand: Stand) -> None:
     assert stands(copy, None, now) is stand
 
 
-def test_a_line_is_past_once_nobody_can_ever_point_to_it() -> None:
+def test_a_line_is_past_once_no_row_can_point_to_it() -> None:
     assert frozenset(Stand) - PAST == {
         Stand.HERE, Stand.AT_SOURCE, Stand.TO_COME, Stand.ASTRAY, Stand.UNKNOWN, Stand.HELD,
     }  # fmt: skip

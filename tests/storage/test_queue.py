@@ -12,7 +12,7 @@ def test_a_message_is_sent_at_once_or_later_and_at_most_fifteen_minutes_later(de
     assert deployed.bodies("RetryQueue") == ['{"delay":1}'] * 4
 
 
-def test_a_message_stands_for_itself_unless_it_is_put_down_to_somebody(deployed: Deployed) -> None:
+def test_a_message_is_its_own_group_unless_one_is_given(deployed: Deployed) -> None:
     queue = deployed.storage.claims_queue
     queue.send("{}")
     queue.send("{}", group="somebody")
@@ -20,7 +20,9 @@ def test_a_message_stands_for_itself_unless_it_is_put_down_to_somebody(deployed:
 
 
 @pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue"])
-def test_a_message_is_handed_out_so_often_and_is_then_a_dead_letter(deployed: Deployed, name: str) -> None:
+def test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter(
+    deployed: Deployed, name: str
+) -> None:
     queue, policy = deployed.queues[name], resources("AWS::SQS::Queue")[name]["RedrivePolicy"]
     dead_letters = policy["deadLetterTargetArn"]["Fn::GetAtt"].removesuffix(".Arn")
     Queue(deployed.clients.sqs, queue).send("{}")

@@ -33,9 +33,7 @@ def usages(deployed: Deployed) -> Usages:
         (Quota(messages=3, bytes=100), (-2, -5), 105, True),
     ],
 )
-def test_a_message_fits_where_neither_bound_is_passed_by_it(
-    quota: Quota, held: tuple[int, int], more: int, fits: bool
-) -> None:
+def test_a_message_fits_if_it_exceeds_neither_limit(quota: Quota, held: tuple[int, int], more: int, fits: bool) -> None:
     assert quota.admits(*held, more) is fits
 
 
@@ -43,13 +41,11 @@ def test_a_message_fits_where_neither_bound_is_passed_by_it(
     ("own", "counts"),
     [((None, None), Quota(5, 50)), ((7, None), Quota(7, 50)), ((None, 0), Quota(5, 0)), ((0, 0), Quota(0, 0))],
 )
-def test_what_is_set_for_a_mailbox_goes_before_what_is_set_for_all(
-    own: tuple[int | None, int | None], counts: Quota
-) -> None:
+def test_the_quota_of_a_mailbox_overrides_the_deployments(own: tuple[int | None, int | None], counts: Quota) -> None:
     assert Quota(5, 50).of(MailboxRecord(BOX, max_messages=own[0], max_bytes=own[1])) == counts
 
 
-def test_bounds_are_set_each_by_itself(deployed: Deployed) -> None:
+def test_each_limit_is_set_by_itself(deployed: Deployed) -> None:
     mailboxes = deployed.storage.mailboxes
     directory = Directory(
         deployed.clients.dynamodb, deployed.tables["DirectoryTable"], clock=lambda: 0, cache_seconds=0
@@ -62,18 +58,18 @@ def test_bounds_are_set_each_by_itself(deployed: Deployed) -> None:
     assert directory.mailbox(BOX) == MailboxRecord(BOX, ("key",), max_messages=5, max_bytes=0)
 
 
-def test_a_mailbox_that_nothing_was_counted_for_holds_nothing(usages: Usages) -> None:
+def test_a_mailbox_without_a_count_holds_nothing(usages: Usages) -> None:
     assert usages.read(BOX) == Usage()
 
 
-def test_what_comes_and_goes_is_counted_for_each_mailbox_apart(usages: Usages) -> None:
+def test_usage_is_counted_for_each_mailbox_separately(usages: Usages) -> None:
     usages.add(BOX, 3, 600)
     usages.add(BOX, -1, -200)
     usages.add("other.com", 1, 1)
     assert usages.read(BOX) == Usage(2, 400, changes=2)
 
 
-def test_what_left_is_taken_off_where_anything_was_counted(usages: Usages) -> None:
+def test_removed_messages_are_subtracted_if_the_mailbox_is_counted(usages: Usages) -> None:
     usages.add(BOX, 3, 600)
     usages.take_off(BOX, 2, 450)
     assert usages.read(BOX) == Usage(1, 150, changes=2)
@@ -81,7 +77,7 @@ def test_what_left_is_taken_off_where_anything_was_counted(usages: Usages) -> No
     assert usages.read("without.quota") == Usage()
 
 
-def test_a_usage_is_put_right_by_who_counted(usages: Usages) -> None:
+def test_a_usage_is_corrected_after_a_full_count(usages: Usages) -> None:
     assert usages.correct(BOX, usages.read(BOX), 5, 50)
     assert usages.correct(BOX, usages.read(BOX), 4, 40)
     assert usages.read(BOX) == Usage(4, 40, changes=2)
@@ -107,7 +103,7 @@ def test_a_usage_that_is_right_is_not_written(usages: Usages) -> None:
     lambda it: it.read(BOX), lambda it: it.add(BOX, 1, 1), lambda it: it.correct(BOX, Usage(), 1, 1),
     lambda it: it.take_off(BOX, 1, 1),
 ])  # fmt: skip
-def test_a_store_that_is_away_is_a_passing_fault(deployed: Deployed, call: Callable[[Usages], object]) -> None:
+def test_an_unavailable_store_is_a_temporary_fault(deployed: Deployed, call: Callable[[Usages], object]) -> None:
     def away(_operation: str) -> AbstractContextManager[object]:
         raise EndpointConnectionError(endpoint_url="https://dynamodb.example")
 

@@ -109,7 +109,7 @@ def test_neither_acknowledged_nor_discarded_nor_forwarded_rows_are_listed(mailbo
     assert mailbox.listed() == []
 
 
-def test_a_row_past_its_ttl_is_not_listed_though_it_was_not_swept(mailbox: Mailbox) -> None:
+def test_a_row_past_its_ttl_is_not_listed_before_it_is_swept(mailbox: Mailbox) -> None:
     key = mailbox.file(1)
     mailbox.deployed.clients.dynamodb.update_item(
         TableName=mailbox.deployed.tables["PostTable"],
@@ -135,7 +135,7 @@ def test_a_message_is_fetched_from_where_its_row_points(mailbox: Mailbox) -> Non
     assert (filed.line.row, filed.line.envelope) == (key, '{"n":"claim1"}')
 
 
-def test_on_a_404_the_row_is_read_again_and_the_message_fetched_where_it_moved(mailbox: Mailbox) -> None:
+def test_on_a_404_the_row_is_read_again_and_the_message_fetched_from_its_new_place(mailbox: Mailbox) -> None:
     key, other = mailbox.file(1), mailbox.file(2)
     before = row_of(mailbox, key)
     assert before.place is not None
@@ -147,7 +147,7 @@ def test_on_a_404_the_row_is_read_again_and_the_message_fetched_where_it_moved(m
     assert (filed.row.place, filed.line.row) == (place, key)
 
 
-def test_on_a_404_a_message_that_is_gone_meanwhile_is_passed_over(mailbox: Mailbox) -> None:
+def test_on_a_404_a_message_that_is_gone_meanwhile_is_skipped(mailbox: Mailbox) -> None:
     key = mailbox.file(1)
     before = row_of(mailbox, key)
     assert before.place is not None
@@ -156,7 +156,7 @@ def test_on_a_404_a_message_that_is_gone_meanwhile_is_passed_over(mailbox: Mailb
     assert mailbox.reader.fetch(before) is None
 
 
-def test_a_live_row_without_its_object_is_never_passed_over_in_silence(mailbox: Mailbox) -> None:
+def test_a_live_row_without_its_object_is_never_skipped_silently(mailbox: Mailbox) -> None:
     before = row_of(mailbox, mailbox.file(1))
     assert before.place is not None
     mailbox.deployed.clients.s3.delete_object(Bucket=mailbox.deployed.bucket, Key=before.place.object)
@@ -165,7 +165,7 @@ def test_a_live_row_without_its_object_is_never_passed_over_in_silence(mailbox: 
         mailbox.reader.fetch_all([before])
 
 
-def test_a_line_that_names_another_row_is_as_good_as_missing(mailbox: Mailbox) -> None:
+def test_a_line_that_names_another_row_counts_as_missing(mailbox: Mailbox) -> None:
     key, other = mailbox.file(1), mailbox.file(2)
     row, others = row_of(mailbox, key), row_of(mailbox, other)
     assert others.place is not None
@@ -196,7 +196,7 @@ def test_messages_are_fetched_in_the_order_of_their_rows_and_neighbours_by_one_r
     assert len(reads) == 2
 
 
-def test_of_neighbours_that_moved_or_went_meanwhile_each_row_is_read_again(mailbox: Mailbox) -> None:
+def test_the_rows_of_neighbours_that_moved_meanwhile_are_read_again(mailbox: Mailbox) -> None:
     moved, gone = row_key("a.com", SHARDS, 1, "moved"), row_key("a.com", SHARDS, 2, "gone")
     for key, place in zip((moved, gone), mailbox.put("seg/one", moved, gone), strict=True):
         mailbox.register.file(key, place, "b.com")

@@ -17,7 +17,7 @@ def register(deployed: Deployed) -> Register:
     return deployed.storage.register
 
 
-def test_absent_to_live(register: Register) -> None:
+def test_an_absent_row_becomes_live_when_its_message_is_filed(register: Register) -> None:
     assert register.find(KEY) is None
     assert register.file(KEY, HERE, "b.com") is None
     assert register.find(KEY) == Row(KEY, HERE, "b.com")
@@ -36,7 +36,9 @@ def test_a_live_row_refuses_to_be_discarded(register: Register) -> None:
     assert register.find(KEY) == Row(KEY, HERE, "b.com")
 
 
-def test_live_to_gone_the_owner_has_it(register: Register, deployed: Deployed) -> None:
+def test_a_live_row_becomes_a_tombstone_when_its_message_is_acknowledged(
+    register: Register, deployed: Deployed
+) -> None:
     register.file(KEY, HERE, "b.com")
     assert register.acknowledge(KEY, 100)
     assert deployed.rows("PostTable") == [
@@ -44,7 +46,7 @@ def test_live_to_gone_the_owner_has_it(register: Register, deployed: Deployed) -
     ]
 
 
-def test_live_to_gone_its_time_is_over(register: Register, deployed: Deployed) -> None:
+def test_a_live_row_becomes_a_tombstone_when_its_message_expires(register: Register, deployed: Deployed) -> None:
     assert register.expire(KEY, OVER, 100) == 0, "what is not there does not come to be"
     register.file(KEY, HERE, "b.com")
     assert register.expire(KEY, OVER, 100) == HERE.length
@@ -55,7 +57,7 @@ def test_live_to_gone_its_time_is_over(register: Register, deployed: Deployed) -
     ]
 
 
-def test_a_row_that_is_neither_live_nor_gone_is_taken_for_neither(register: Register, deployed: Deployed) -> None:
+def test_a_row_of_unknown_state_is_neither_live_nor_a_tombstone(register: Register, deployed: Deployed) -> None:
     register.file(KEY, HERE, "b.com")
     [item] = deployed.rows("PostTable")
     deployed.clients.dynamodb.put_item(TableName=deployed.tables["PostTable"], Item={**item, "st": {"S": "X"}})
@@ -73,7 +75,7 @@ def test_an_acknowledged_row_never_comes_back(register: Register) -> None:
     assert register.find(KEY) == Row(KEY, why=ACKED)
 
 
-def test_absent_to_gone_with_the_reason(register: Register) -> None:
+def test_an_absent_row_becomes_a_tombstone_with_the_reason_of_a_discard(register: Register) -> None:
     assert register.discard(KEY, KEY_REVOKED, 100) is None
     row = register.find(KEY)
     assert row is not None
@@ -97,7 +99,7 @@ def test_a_forwarded_message_is_a_tombstone_and_no_discard(register: Register) -
     assert row.discarded is None
 
 
-def test_acknowledging_tells_how_many_bytes_left(register: Register) -> None:
+def test_acknowledging_returns_the_bytes_that_were_freed(register: Register) -> None:
     register.file(KEY, HERE, "b.com")
     assert register.acknowledge(KEY, 100) == HERE.length
 
@@ -108,7 +110,7 @@ def test_acknowledging_an_unknown_id_creates_nothing(register: Register, deploye
 
 
 @pytest.mark.parametrize("state", ["acked", "discarded", "forwarded"])
-def test_acknowledging_what_is_gone_succeeds_and_changes_nothing(
+def test_acknowledging_a_tombstone_succeeds_and_changes_nothing(
     register: Register, deployed: Deployed, state: str
 ) -> None:
     if state == "discarded":

@@ -27,7 +27,7 @@ def test_the_first_takes_the_lease(replies: Replies) -> None:
     assert begin(replies) == Lease("n#1", 130)
 
 
-def test_while_the_twin_is_at_work_the_answer_is_not_now(replies: Replies) -> None:
+def test_a_duplicate_of_a_request_in_progress_is_a_not_now_error(replies: Replies) -> None:
     begin(replies)
     for now in (100, 115, 130):
         with pytest.raises(NotNowError) as caught:
@@ -35,7 +35,7 @@ def test_while_the_twin_is_at_work_the_answer_is_not_now(replies: Replies) -> No
         assert caught.value.reason is STILL_WORKING
 
 
-def test_the_lease_of_one_who_died_is_taken_over(replies: Replies) -> None:
+def test_the_lease_of_a_dead_function_is_taken_over(replies: Replies) -> None:
     begin(replies)
     assert begin(replies, 131) == Lease("n#1", 161)
     with pytest.raises(NotNowError):
@@ -50,9 +50,7 @@ def test_a_duplicate_gets_the_remembered_reply_for_as_long_as_it_is_remembered(r
     assert begin(replies, 1001).reply is None
 
 
-def test_a_reply_of_so_many_bytes_lies_in_its_row_and_a_longer_one_in_the_bucket(
-    replies: Replies, deployed: Deployed
-) -> None:
+def test_a_short_reply_is_in_its_row_and_a_longer_one_in_the_bucket(replies: Replies, deployed: Deployed) -> None:
     longest = '"' + "é" * (MAX_INLINE_BYTES // 2 - 1) + '"'
     finish(replies, begin(replies), longest)
     [row] = deployed.rows("SeenTable")
@@ -109,7 +107,7 @@ def test_a_released_request_can_be_taken_at_once(replies: Replies) -> None:
     assert begin(replies, 101) == Lease("n#1", 131)
 
 
-def test_a_zombie_neither_releases_nor_answers_for_whoever_took_over(replies: Replies) -> None:
+def test_a_late_function_neither_releases_nor_answers_a_request_that_was_taken_over(replies: Replies) -> None:
     zombie = begin(replies)
     heir = begin(replies, 131)
     replies.release(zombie)

@@ -27,19 +27,19 @@ def run_at(lag: int, now: int) -> Before:
 
 
 @given(st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS))
-def test_without_a_lag_all_segments_are_worked_off(one: int, other: int, lag: int) -> None:
+def test_without_a_lag_all_segments_are_due(one: int, other: int, lag: int) -> None:
     assert is_segment_due(HOUR, 0, run_at(lag, HOUR + min(one, other)), HOUR + max(one, other))
 
 
 @pytest.mark.parametrize("lag", [HOUR_MS, DAY_MS])
-def test_segments_of_an_hour_are_worked_off_when_the_last_of_them_is_older_than_the_lag(lag: int) -> None:
+def test_segments_of_an_hour_are_due_when_the_last_of_them_is_older_than_the_lag(lag: int) -> None:
     assert not is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag - 1)
     assert is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag)
     assert is_segment_due(HOUR, lag, run_at(lag, WRITTEN + lag - 1), WRITTEN + 7 * DAY_MS + lag)
     assert is_segment_due(HOUR, lag, Before(), WRITTEN + 7 * DAY_MS + lag)
 
 
-def test_a_run_without_a_lag_has_not_seen_what_came_late_into_the_hour_before_it() -> None:
+def test_a_run_without_a_lag_has_not_seen_late_segments_of_the_hour_before_it() -> None:
     assert is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN), WRITTEN + 2 * HOUR_MS)
     assert is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN + HOUR_MS - 1), WRITTEN + 2 * HOUR_MS)
     assert not is_segment_due(HOUR, HOUR_MS, run_at(0, WRITTEN + HOUR_MS), WRITTEN + 2 * HOUR_MS)
@@ -62,7 +62,7 @@ def test_the_first_run_whose_lag_is_over_looks_whatever_the_lags_of_those_before
 @pytest.mark.parametrize(
     ("lag", "ages"), [(DAY_MS, [1, 2, 4, 8, 16, 30, 60, 90]), (3 * DAY_MS, [3, 4, 8, 16, 30, 60, 90])]
 )
-def test_a_run_every_night_looks_at_a_segment_that_must_stay_at_these_ages(lag: int, ages: list[int]) -> None:
+def test_nightly_runs_read_a_segment_that_must_stay_at_these_ages(lag: int, ages: list[int]) -> None:
     nights = [WRITTEN + night * DAY_MS for night in range(100)]
     looked = [
         night for night in range(1, 100) if is_segment_due(HOUR, lag, run_at(lag, nights[night - 1]), nights[night])
@@ -79,18 +79,18 @@ def test_a_chunk_is_looked_at_by_the_first_run_after_each_of_its_ages_however_ma
         since = WRITTEN + age
 
 
-def test_a_run_every_night_looks_at_a_chunk_at_these_ages() -> None:
+def test_nightly_runs_read_a_chunk_at_these_ages() -> None:
     nights = [WRITTEN + night * DAY_MS for night in range(100)]
     looked = [night for night in range(1, 100) if is_chunk_due(HOUR, nights[night - 1], nights[night])]
     assert looked == [1, 2, 4, 8, 16, 30, 60, 90]
 
 
-def test_a_run_that_died_is_as_good_as_missed() -> None:
+def test_a_run_that_died_counts_as_missed() -> None:
     assert is_chunk_due(HOUR, WRITTEN, WRITTEN + DAY_MS)
     assert is_chunk_due(HOUR, WRITTEN, WRITTEN + DAY_MS + HOUR_MS), "since when did not change: it is looked at again"
 
 
-def test_where_nobody_knows_of_a_run_all_that_is_a_day_old_is_looked_at() -> None:
+def test_without_a_known_run_everything_a_day_old_is_due() -> None:
     assert not is_chunk_due(HOUR, 0, WRITTEN + DAY_MS - 1)
     assert all(is_chunk_due(HOUR, 0, WRITTEN + days * DAY_MS) for days in (1, 3, 29, 45, 1000))
 

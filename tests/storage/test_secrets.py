@@ -46,7 +46,7 @@ def test_storing_one_key_leaves_the_others(deployed: Deployed) -> None:
     assert (a.selector, a.key.public, b.selector) == ("pk3", OTHER.public, "pk2")
 
 
-def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
+def test_a_full_secret_is_an_error_and_nothing_is_lost(deployed: Deployed) -> None:
     keys = keys_of(deployed, FakeClock(0))
     keys.put("a.com", "pk1", KEY)
     filler = {f"{n}.com": {"selector": "s" * 900, "pem": KEY.to_pem().decode()} for n in range(63)}
@@ -60,7 +60,7 @@ def test_a_full_secret_is_said_and_nothing_is_lost(deployed: Deployed) -> None:
     assert deployed.clients.secrets.get_secret_value(SecretId=deployed.secrets["SigningKeys"])["SecretString"] == before
 
 
-def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_as_it_is(deployed: Deployed) -> None:
+def test_a_secret_that_would_exceed_its_limit_is_unchanged(deployed: Deployed) -> None:
     secret = Secret(deployed.clients.secrets, deployed.secrets["SigningKeys"], FakeClock(0), "an object")
     longest = {"a": "x" * (MAX_SECRET_BYTES - len(json.dumps({"a": ""})))}
     secret.put(longest)
@@ -70,7 +70,7 @@ def test_a_secret_may_have_so_many_bytes_and_where_it_would_have_more_it_stays_a
     assert secret.read() == longest
 
 
-def test_a_missing_secret_means_not_now(deployed: Deployed) -> None:
+def test_a_missing_secret_is_a_not_now_error(deployed: Deployed) -> None:
     with pytest.raises(NotNowError) as caught:
         keys_of(deployed, FakeClock(0), "no-such-secret").of("a.com")
     assert caught.value.reason is SIGNING_KEY_UNAVAILABLE
@@ -122,7 +122,7 @@ def test_threads_that_need_a_secret_at_the_same_moment_share_one_request() -> No
     assert secrets.reads == 1
 
 
-def test_a_secret_that_cannot_be_read_holds_up_one_of_the_threads_and_is_asked_for_again_soon() -> None:
+def test_an_unreadable_secret_delays_one_thread_and_is_read_again_soon() -> None:
     secrets: Any = Secrets(away=True)
     clock = FakeClock(0)
     secret = Secret(secrets, "s", clock, "an object")

@@ -27,7 +27,7 @@ def line(envelope: str, number: int = 0) -> Line:
 
 @given(st.lists(st.text(), max_size=6))
 @example(AWKWARD)
-def test_every_line_lies_where_its_place_says_and_its_bytes_come_back_bit_for_bit(envelopes: list[str]) -> None:
+def test_every_line_is_at_its_place_with_its_exact_bytes(envelopes: list[str]) -> None:
     lines = [line(envelope, number) for number, envelope in enumerate(envelopes)]
     data, places = lay_out(lines, "seg/x")
     assert [decode_line(data[p.offset : p.offset + p.length]) for p in places] == lines
@@ -84,7 +84,7 @@ def test_a_bucket_that_is_not_there_is_our_mistake(deployed: Deployed) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60_000), st.integers(1, 5000)), max_size=20))
-def test_neighbours_are_all_places_once_each_run_in_one_object_with_small_gaps(
+def test_neighbours_group_all_places_once_by_object_and_small_gaps(
     parts: list[tuple[str, int, int]],
 ) -> None:
     places = [Place(*part) for part in parts]
@@ -96,11 +96,11 @@ def test_neighbours_are_all_places_once_each_run_in_one_object_with_small_gaps(
 
 
 @pytest.mark.parametrize(("more", "requests"), [(0, 1), (1, 2)])
-def test_one_request_reads_so_many_bytes_and_no_more(more: int, requests: int) -> None:
+def test_one_request_reads_a_limited_number_of_bytes(more: int, requests: int) -> None:
     half = READ_BYTES // 2
     assert len(list(neighbours([Place("o", 0, half), Place("o", half, half + more)]))) == requests
 
 
-def test_one_request_reads_one_line_however_long_it_is_and_no_other_with_it() -> None:
+def test_one_request_reads_a_line_of_any_length_alone() -> None:
     places = [Place("o", 0, 1), Place("o", 1, 2 * READ_BYTES), Place("o", 1 + 2 * READ_BYTES, 1)]
     assert list(neighbours(places)) == [[place] for place in places]

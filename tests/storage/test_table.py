@@ -15,13 +15,13 @@ def table(deployed: Deployed) -> DynamoTable:
     return DynamoTable(deployed.clients.dynamodb, deployed.tables["LimitsTable"])
 
 
-def test_of_two_who_put_a_row_if_it_is_absent_the_second_is_shown_what_stands_there(table: DynamoTable) -> None:
+def test_the_second_put_of_an_absent_row_gets_the_stored_row(table: DynamoTable) -> None:
     assert table.put(ROW, ABSENT) is None
     assert table.put(OTHER, ABSENT) == ROW
     assert table.get(primary_key("a")) == ROW
 
 
-def test_a_row_is_put_in_place_of_another_where_the_condition_lets_it_or_there_is_none(table: DynamoTable) -> None:
+def test_a_row_is_replaced_if_the_condition_holds_or_it_is_absent(table: DynamoTable) -> None:
     assert table.put(ROW) is None
     over = f"{TTL} < :now AND {TO} = :to"
     assert table.put(OTHER, over, {":now": TTL.encode(7), ":to": TO.encode("b")}) == ROW
@@ -43,7 +43,7 @@ def test_an_update_says_whether_it_was_made(table: DynamoTable) -> None:
     assert table.get(primary_key("a")) == primary_key("a")
 
 
-def test_a_change_brings_what_it_is_asked_for_or_what_stands_there(table: DynamoTable) -> None:
+def test_a_change_returns_the_new_values_or_the_stored_row(table: DynamoTable) -> None:
     add, one = f"ADD {TRIES} :one", {":one": TRIES.encode(1)}
     with pytest.raises(ConditionFailedError) as absent:
         table.change(primary_key("a"), add, one, PRESENT)

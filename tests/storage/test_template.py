@@ -1,7 +1,7 @@
 from tests.aws import Deployed
 
 
-def test_what_the_tests_run_on_is_what_the_template_deploys(deployed: Deployed) -> None:
+def test_the_tests_run_on_the_templates_resources(deployed: Deployed) -> None:
     assert set(deployed.tables) == {
         "PostTable",
         "SeenTable",
