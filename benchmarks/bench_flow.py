@@ -138,7 +138,7 @@ class Batch:
 
     def __init__(self, taken: Sequence[Claim], key: PublicKey, worker: Worker) -> None:
         self.claims, self._key, self._worker = taken, key, worker
-        self._judge, self._filing = worker._judges["nlweb"], worker._filing
+        self._judge, self._filing = worker.judges["nlweb"], worker.filing
         self._records = [Record(claim.id, QueuedClaim(claim).body(), 1) for claim in taken]
         self._data = [claim.envelope.encode() for claim in taken]
         self._envelopes = [read_envelope(parse(data, max_bytes=len(data))) for data in self._data]
@@ -184,7 +184,7 @@ class Batch:
             self.bare(len(self.claims)),
             partial(invoke, function, event),
             lambda: self._worker.work(self._records),
-            lambda: [unpack(record.body, self._worker._objects) for record in self._records],
+            lambda: [unpack(record.body, self._worker.objects) for record in self._records],
             lambda: [self._judge.judge(claim) for claim in self.claims],
             lambda: [read_envelope(parse(data, max_bytes=len(data))).signed_text for data in self._data],
             lambda: [check_signature(envelope, self._key) for envelope in self._envelopes],
@@ -214,7 +214,7 @@ class Batch:
                 lambda: check_before_lookup(
                     data, is_ours=bool, received_at_ms=at_ms, window=window, max_bytes=len(data)
                 ),
-                lambda: inbox._intake.take(
+                lambda: inbox.intake.take(
                     claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,
                     details=claim.details,
                 ),
@@ -226,7 +226,7 @@ class Batch:
         return [checks, taken, logged, told, handler - checks - taken - logged - told]
 
     def _register(self) -> None:
-        seen, register = self._filing._storage.seen, self._filing._storage.register
+        seen, register = self._filing.storage.seen, self._filing.storage.register
         for claim, verdict, place in zip(self.claims, self._accepted, self._places, strict=True):
             who = verdict.identity
             seen.claim_home(who.seen_key, who.digest, claim.row, now=0, forget_at=who.forget_at)

@@ -67,7 +67,7 @@ class ArchiveCommands:
 
     def waiting(self, name: str = BOB) -> int:
         api = self.served.api
-        return len(list(api.mail._listing.all_filed(name, api.clock() + 10)))
+        return len(list(api.mail.listing.all_filed(name, api.clock() + 10)))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tests.http.api_stack import NOW, SHOP, SHOP_KEY, ApiStack
 
 from postroom.api.challenges import Purpose
 from postroom.api.states import State
+from postroom.http.sign_in import SignIn
 from postroom.http.tokens import Tokens
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
@@ -119,7 +120,7 @@ def test_only_a_challenge_of_this_host_for_this_mailbox_is_signed(
     postroom: Postroom, outbox_stack: OutboxStack, monkeypatch: pytest.MonkeyPatch, other: Callable[[Tokens], str]
 ) -> None:
     asked = other(outbox_stack.api.tokens)
-    monkeypatch.setattr(outbox_stack.api.signing_in._sign_in, "challenge", lambda *_: asked)
+    monkeypatch.setattr(SignIn, "challenge", lambda *_: asked)
     result = postroom("send", "-", *outbox_stack.options, input="1")
     assert result.exit_code == 3
     assert "something else than its challenge to shop.com; none was made" in result.stderr

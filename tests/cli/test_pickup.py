@@ -75,7 +75,7 @@ def file(served: ServedApi, envelope: Callable[..., str]) -> Callable[..., str]:
 
 def waiting(served: ServedApi, name: str = SHOP) -> list[str]:
     api = served.api
-    return [id_of(filed.row.key) for filed in api.mail._listing.all_filed(name, api.clock() + 10)]
+    return [id_of(filed.row.key) for filed in api.mail.listing.all_filed(name, api.clock() + 10)]
 
 
 def lines(result: Result) -> list[Any]:

@@ -59,7 +59,7 @@ def run(code: str) -> dict[str, object]:
 
 
 def waiting(api: ApiStack) -> int:
-    return len(list(api.mail._listing.all_filed(NAME, api.clock() + 10)))
+    return len(list(api.mail.listing.all_filed(NAME, api.clock() + 10)))
 
 
 READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
@@ -89,7 +89,7 @@ def test_waiting_continues_until_it_is_stopped(
             raise KeyboardInterrupt
         late.extend(api.file("{}", mailbox=NAME, at=-1000))
 
-    api.mail._sleep = sleep
+    api.sleep = sleep
     with pytest.raises(KeyboardInterrupt):
         run(WAITING)
     assert capsys.readouterr().out == "".join(f"new: {each}\n" for each in [*filed, *late])

@@ -35,7 +35,7 @@ def while_waiting(api: ApiStack, at: dict[float, Callable[[], object]]) -> None:
         for due in [each for each in at if NOW + each <= api.clock.now]:
             at.pop(due)()
 
-    api.mail._sleep = sleep
+    api.sleep = sleep
 
 
 def test_without_waiting_there_is_one_pass(host: Host, api: ApiStack, mailbox: Any) -> None:

@@ -91,7 +91,7 @@ def _types_of_aws() -> set[str]:
     ports = [node for node in declared if isinstance(node, ast.ClassDef)]
     found |= {node.name for node in ports if [ast.unparse(base) for base in node.bases] == ["Protocol"]} - OF_OTHERS
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    while more := {each.name for each in classes if set(_held(each).values()) & found} - found:
+    while more := {each.name for each in classes if not _is_group(each) and set(_held(each).values()) & found} - found:
         found |= more
     return found
 
@@ -103,6 +103,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[dict[str, str], ast.FunctionD
         for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(f"{_CLIENT}(")
         for target in node.targets if isinstance(target, ast.Name)
     }  # fmt: skip
+    groups = {node.name: _held(node) for node in tree.body if isinstance(node, ast.ClassDef) and _is_group(node)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield clients | _arguments(node), node
@@ -110,7 +111,13 @@ def _functions(tree: ast.Module) -> Iterator[tuple[dict[str, str], ast.FunctionD
             for each in node.body:
                 if isinstance(each, ast.FunctionDef):
                     each.name = f"{node.name}.{each.name}"
-                    yield clients | _held(node) | _arguments(each), each
+                    held = _held(node)
+                    grouped = {
+                        field.replace("self", name, 1): type_
+                        for name, group in held.items()
+                        for field, type_ in groups.get(group, {}).items()
+                    }
+                    yield clients | held | grouped | _arguments(each), each
 
 
 def _sites_in(path: str, types: dict[str, str], function: ast.FunctionDef, of_aws: set[str]) -> Iterator[Site]:
@@ -123,13 +130,20 @@ def _sites_in(path: str, types: dict[str, str], function: ast.FunctionDef, of_aw
             yield Site(path, node.end_lineno or 0, function.name, ast.unparse(node))
 
 
+def _is_group(cls: ast.ClassDef) -> bool:
+    """Whether a class has fields and nothing else: what is called is called on these."""
+    return all(isinstance(each, (ast.AnnAssign, ast.Expr)) for each in cls.body)
+
+
 def _held(cls: ast.ClassDef) -> dict[str, str]:
-    """The types of `self._x`, as the class's `__init__` has them from its arguments, or makes them."""
+    """The types of `self.x`: fields of a dataclass, or what the class's `__init__` has from its arguments, or makes."""
     found: dict[str, str] = {}
-    for method in cls.body:
-        if isinstance(method, ast.FunctionDef) and method.name.endswith("__init__"):
-            arguments = _arguments(method)
-            for node in ast.walk(method):
+    for member in cls.body:
+        if isinstance(member, ast.AnnAssign):
+            found[f"self.{ast.unparse(member.target)}"] = ast.unparse(member.annotation).strip("'\"")
+        if isinstance(member, ast.FunctionDef) and member.name.endswith("__init__"):
+            arguments = _arguments(member)
+            for node in ast.walk(member):
                 if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
                     found[ast.unparse(node.targets[0])] = arguments.get(node.value.id, "")
                 elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):

@@ -40,12 +40,12 @@ SPARED = {
     "storage/mail/outbox.py Outbox.newest: self._table.page": "the list of the mailbox API, which writes nothing",
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
-    "outbound/notifier.py Notifier.call: self._queue.send": "where another call failed, which was struck",
-    "outbound/notifier.py Notifier.tell: self._queue.send": "the same",
-    "outbound/notifier.py Notifier._notify: self._keys.code": "codes: their owners wait for them, and ask for others",
-    "outbound/notifier.py Notifier._end: self._targets.failed": "the same",
-    "pipeline/nlweb_inbox.py NlwebInbox.manifest: self._directory.domain": "it keeps nothing, and promises nothing",
-    "pipeline/nlweb_inbox.py NlwebInbox._take_in: self._directory.domain": "from memory: it was asked for just before",
+    "outbound/notifier.py Notifier.call: self.queue.send": "where another call failed, which was struck",
+    "outbound/notifier.py Notifier.tell: self.queue.send": "the same",
+    "outbound/notifier.py Notifier._notify: self.keys.code": "codes: their owners wait for them, and ask for others",
+    "outbound/notifier.py Notifier._end: self.targets.failed": "the same",
+    "pipeline/nlweb_inbox.py NlwebInbox.manifest: self.directory.domain": "it keeps nothing, and promises nothing",
+    "pipeline/nlweb_inbox.py NlwebInbox._take_in: self.directory.domain": "from memory: it was asked for just before",
 }
 NO_AWS = {"HttpsOutbound.post"}
 """Crash points outside AWS: buffers that refuse or are busy are among the troubles of FakeInternet."""

@@ -33,6 +33,7 @@ from postroom.core.errors import SettingsError
 from postroom.core.reason import Reason
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.core.settings import DeploymentSettings
+from postroom.pipeline.dm3_inbox import Dm3Inbox
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.storage.directory.domains import Dm3Mailbox
 
@@ -382,7 +383,7 @@ def test_an_exception_in_the_inbox_is_answered_503(running: FunctionsStack, monk
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
-    monkeypatch.setattr(running.start("InboxFunction").deployment.pipeline.dm3_inbox, "post", breaks)
+    monkeypatch.setattr(Dm3Inbox, "post", breaks)
     answer = post(running, submission())
     assert (answer["statusCode"], answer["headers"]["Retry-After"].isdigit()) == (503, True)
     assert "roof" not in json.dumps(answer)

@@ -18,6 +18,7 @@ from postroom.core.reasons import (
     WRONG_CONTENT_ENCODING,
 )
 from postroom.core.settings import DeploymentSettings
+from postroom.pipeline.nlweb_inbox import NlwebInbox
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.ledger import read_ledger
@@ -113,7 +114,7 @@ def test_after_any_exception_the_sender_is_asked_to_retry_and_sees_no_traceback(
     def breaks(*_: object) -> None:
         raise RuntimeError("the roof of /var/task is leaking")
 
-    monkeypatch.setattr(running.start("InboxFunction").deployment.pipeline.nlweb_inbox, "post", breaks)
+    monkeypatch.setattr(NlwebInbox, "post", breaks)
     answer = running.invoke("InboxFunction", post_event())
     document = refused(answer, NOT_QUEUED)
     assert answer["headers"]["Retry-After"].isdigit()

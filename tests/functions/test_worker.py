@@ -77,7 +77,7 @@ def test_a_retry_that_cannot_be_sent_is_redelivered(running: FunctionsStack, dns
     dns_server.stop()
     # A queue that throttles is a passing fault; a queue that is not there is ours, and fails the whole batch.
     worker = running.start("WorkerFunction").worker
-    sent = worker._retry._sqs.meta.events
+    sent = worker.retry._sqs.meta.events
     event = sqs("ClaimsQueue", MADE_AT, message(1))
     sent.register("before-call.sqs.SendMessage", _throttled)
     try:

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -53,11 +53,12 @@ class ApiStack:
         self.clock = clock or FakeClock(NOW)
         self.users = FakeProfiles({BOB: BOB_KEY})
         self.slept: list[float] = []
+        self.sleep: Callable[[float], None] = self._sleep
         self._numbers = count(1)
         self.system = System(
             clock=self.clock,
             monotonic=self.clock,
-            sleep=self._sleep,
+            sleep=lambda seconds: self.sleep(seconds),
             new_id=self.new_id,
             new_uuid=self.new_uuid,
             threads=lambda _: SerialExecutor(),

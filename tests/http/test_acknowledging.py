@@ -164,7 +164,7 @@ def test_waiting_messages_are_fetched_for_the_reference_client_in_small_batches(
     for at, text in enumerate(texts):
         api.file(text, mailbox=BOB, at=at)
     fetched = []
-    fetching = api.mail._listing._fetching
+    fetching = api.mail.listing.fetching
     fetch = fetching.fetch
 
     def counted(rows: Sequence[Row], until: float) -> Sequence[Found]:

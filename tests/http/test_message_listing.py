@@ -327,7 +327,7 @@ def test_a_waiting_request_returns_as_soon_as_a_message_arrives(api: ApiStack, o
         if len(api.slept) == 3:
             api.file(TEXT)
 
-    api.mail._sleep = arrives
+    api.sleep = arrives
     assert len(owner.page(wait=20)["messages"]) == 1
     assert api.slept == [1.0, 1.0, 1.0]
 
@@ -352,7 +352,7 @@ def arriving(api: ApiStack, after_looks: int, arrive: Callable[[], object]) -> N
         if len(api.slept) == after_looks:
             arrive()
 
-    api.mail._sleep = sleep
+    api.sleep = sleep
 
 
 @pytest.mark.parametrize("stays", [True, False])

@@ -71,7 +71,7 @@ def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
     really = Mover._repoint
 
     def repoint(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
-        self._bucket.delete_all(sorted({line.source for line in chunk}))
+        self.bucket.delete_all(sorted({line.source for line in chunk}))
         yield from really(self, chunk, places)
 
     patch.setattr(Mover, "_repoint", repoint)

@@ -152,7 +152,7 @@ def test_if_a_mailbox_cannot_be_announced_one_of_its_claims_waits_and_the_others
     def away(*_: object, **__: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    worker._notification_trigger.trigger = away  # type: ignore[method-assign]
+    worker.notification_trigger.trigger = away  # type: ignore[method-assign]
     report = worker.work(records)
     assert report.failed == ()
     assert sorted(outcome.fate for outcome in report.outcomes) == [
@@ -254,7 +254,7 @@ def test_if_a_follow_up_cannot_be_recorded_another_follows_too(
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    monkeypatch.setattr(notifier._debounce, "followed", away)
+    monkeypatch.setattr(notifier.debounce, "followed", away)
     assert [notifier.call(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
     come_to_rest(stack)
     assert len(told(stack)) == 1, "they take one turn between them"
@@ -280,8 +280,8 @@ def test_an_announcement_waits_while_the_store_is_unavailable(
         raise NotNowError(STORE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(notifier._debounce, "take", away)
-        patch.setattr(notifier._targets, "find", away)
+        patch.setattr(notifier.debounce, "take", away)
+        patch.setattr(notifier.targets, "find", away)
         assert notifier.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
         assert notifier.notify(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
     assert stack.deployed.delays("CourierQueue") == [7, 7]
@@ -565,7 +565,7 @@ def test_if_a_failure_cannot_be_recorded_its_retry_continues_and_is_not_doubled(
     def away(*_: object) -> None:
         raise NotNowError(STORE_UNAVAILABLE)
 
-    monkeypatch.setattr(notifier._targets, "failed", away)
+    monkeypatch.setattr(notifier.targets, "failed", away)
     assert notifier.notify(notification) is NotificationOutcome.WAITING
     assert stack.take_notifications() == [notification.again()]
 

@@ -177,7 +177,7 @@ class PipelineStack:
     def filing(self, clients: Clients | None = None) -> Filing:
         return self.parts(clients).pipeline.filing
 
-    def worker(self, clients: Clients | None = None, judge: NlwebJudge | None = None) -> Worker:
+    def worker(self, clients: Clients | None = None, judge: Judge | None = None) -> Worker:
         made = self.parts(clients)
         if judge:
             made.pipeline.judges = {"nlweb": judge, **self.further_judges}

@@ -3,7 +3,7 @@ checks" and "JSON-RPC")."""
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -343,7 +343,7 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable(
         return find(name)
 
     inbox = service.inbox()
-    inbox._directory = SlowDirectory(slowly)
+    inbox = replace(inbox, directory=SlowDirectory(slowly))
     said = json.loads(inbox.post(json.dumps(calls).encode(), "192.0.2.1").body)
     assert [entry.get("result") for entry in said] == ["accepted"] * begun + [None] * (10 - begun)
     assert {refusal(entry) for entry in said[begun:]} == {(-32002, "NotQueued")}
@@ -384,7 +384,7 @@ def test_with_an_allow_list_a_sender_who_cannot_be_looked_up_now_is_asked_to_ret
     """Not refused as a stranger, after which no sender tries again."""
     service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=FilterRules(allow=(ALICE,))))
     inbox, envelope = service.inbox(), service.envelope()
-    inbox._profiles.user(BOB)
+    inbox.profiles.user(BOB)
     service.registry.down = True
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1}
     said = json.loads(inbox.post(json.dumps(body).encode(), "192.0.2.1").body)
@@ -394,7 +394,7 @@ def test_with_an_allow_list_a_sender_who_cannot_be_looked_up_now_is_asked_to_ret
 def submitted_after_a_change_of_keys(service: DeliveryService, signer: str) -> dict[str, Any]:
     """What an inbox that knows Alice's keys of a moment ago says of a message in her name."""
     inbox = service.inbox()
-    inbox._profiles.user(ALICE)
+    inbox.profiles.user(ALICE)
     service.stack.clock.now += 3
     service.users[ALICE] = UserKeys.random()
     service.publish(ALICE)

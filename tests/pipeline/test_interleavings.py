@@ -17,18 +17,17 @@ from tests.tiers import amount
 
 from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.judges.nlweb import NlwebJudge
-from postroom.pipeline.verdicts import Discarded, Retry, Verdict
+from postroom.pipeline.verdicts import Discarded, Judge, Retry, Verdict
 from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.layout import RowKey, seen_key_nlweb
 from postroom.storage.mail.reader import Filed
 
 
-class Refusing(NlwebJudge):
+class Refusing:
     """A judge to whom the same message looks bad: the key was not published yet, or is revoked by now."""
 
-    def __init__(self, real: NlwebJudge) -> None:
+    def __init__(self, real: Judge) -> None:
         self._real = real
 
     def judge(self, claim: Claim) -> Verdict:
@@ -56,7 +55,7 @@ class Play:
         self.bytes[claim.id] = body.decode()
         return record
 
-    def works(self, name: str, *records: Record, judge: NlwebJudge | None = None) -> None:
+    def works(self, name: str, *records: Record, judge: Judge | None = None) -> None:
         """A worker gets a batch."""
         clients = next(self.clients)
 

@@ -33,10 +33,9 @@ from postroom.core.settings import DeploymentSettings
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.discards import DiscardNotification
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.ports import SenderKey
-from postroom.pipeline.verdicts import Verdict
+from postroom.pipeline.verdicts import Judge, Verdict
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of
 from postroom.protocols.nlweb.reasons import (
     CORRELATION_REUSED,
@@ -447,10 +446,10 @@ def test_an_unreadable_claim_is_set_apart_after_three_receives_too(stack: Pipeli
     assert stack.deployed.bodies("SuspectsQueue") == [body]
 
 
-class Faulty(NlwebJudge):
+class Faulty:
     """A judge that has a bug."""
 
-    def __init__(self, real: NlwebJudge, at: str) -> None:
+    def __init__(self, real: Judge, at: str) -> None:
         self.real, self.at = real, at
 
     def judge(self, claim: Claim) -> Verdict:

@@ -147,7 +147,7 @@ class Owner:
 
     def left(self) -> list[str]:
         """The ids of what waits still."""
-        return [id_of(filed.row.key) for filed in self.api.mail._listing.all_filed(self.name, self.api.clock() + 10)]
+        return [id_of(filed.row.key) for filed in self.api.mail.listing.all_filed(self.name, self.api.clock() + 10)]
 
     def check_all_home(self) -> None:
         """Everything is in the archive, once; nothing waits any more."""

@@ -12,7 +12,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from postroom.client.dm3_answers import NoResultError, read_result
@@ -233,23 +233,16 @@ def _call(url: str, method: str, *params: JsonValue) -> Generator[Post, Answer, 
     return read_result((yield Post(url, body)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Dm3Sender:
     """A sender of dm3 messages. `name`: the name whose profile has these keys. `clock`: epoch seconds."""
 
-    def __init__(
-        self,
-        name: str,
-        keys: UserKeys,
-        profiles: ExplainedProfiles,
-        https: HttpsClient,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._name = name
-        self._keys = keys
-        self._profiles = profiles
-        self._https = https
-        self._clock = clock
+    name: str
+    keys: UserKeys
+    profiles: ExplainedProfiles
+    https: HttpsClient
+    _: KW_ONLY
+    clock: Callable[[], float] = time.time
 
     def send(self, draft: Dm3Draft) -> Dm3Sent:
         """Deliver a message. Raises as `delivering` does."""
@@ -273,10 +266,10 @@ class Dm3Sender:
             ended = True
 
     def _begin(self, draft: Dm3Draft) -> Delivering:
-        return delivering(draft, self._name, self._keys, self._profiles, int(self._clock() * 1000))
+        return delivering(draft, self.name, self.keys, self.profiles, int(self.clock() * 1000))
 
     def _make(self, post: Post) -> Answer:
         try:
-            return self._https.post(post.url, post.body, "application/json")
+            return self.https.post(post.url, post.body, "application/json")
         except NotNowError as error:
             return error

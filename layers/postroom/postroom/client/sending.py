@@ -8,7 +8,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
@@ -65,30 +65,21 @@ class Sent:
         return fate_of(self.status)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Sender:
     """A domain (or a wallet) that sends. `selector` None: the dialect's default.
 
     `clock`: epoch seconds. `new_correlation`: returns a new UUID.
     """
 
-    def __init__(
-        self,
-        key: PrivateKey,
-        domain: str,
-        selector: str | None,
-        dialect: Dialect,
-        https: HttpsClient,
-        *,
-        clock: Callable[[], float] = time.time,
-        new_correlation: Callable[[], str] = lambda: str(uuid.uuid4()),
-    ) -> None:
-        self._key = key
-        self._domain = domain
-        self._selector = selector
-        self._dialect = dialect
-        self._https = https
-        self._clock = clock
-        self._new_correlation = new_correlation
+    key: PrivateKey
+    domain: str
+    selector: str | None
+    dialect: Dialect
+    https: HttpsClient
+    _: KW_ONLY
+    clock: Callable[[], float] = time.time
+    new_correlation: Callable[[], str] = lambda: str(uuid.uuid4())
 
     def send(self, receiver: str, subject: str, body: JsonValue, correlation: str | None = None) -> Sent:
         """Sign a message and post it to the well-known inbox of `receiver`.
@@ -96,17 +87,17 @@ class Sender:
         Raises TheirError (`receiver` is not a host name, `body` has no canonical form) or NotNowError(OUTBOUND_FAILED).
         """
         draft = Draft(
-            sender=self._domain,
+            sender=self.domain,
             receiver=read_receiver(receiver),
             subject=subject,
-            correlation=correlation or self._new_correlation(),
-            timestamp_ms=int(self._clock() * 1000),
+            correlation=correlation or self.new_correlation(),
+            timestamp_ms=int(self.clock() * 1000),
             body=body,
-            selector=self._selector,
-            dialect=self._dialect,
+            selector=self.selector,
+            dialect=self.dialect,
         )
-        envelope = json.dumps(sign(draft, self._key), ensure_ascii=False).encode()
-        return deliver(self._https, self._dialect.inbox_url(draft.receiver), envelope, draft.correlation)
+        envelope = json.dumps(sign(draft, self.key), ensure_ascii=False).encode()
+        return deliver(self.https, self.dialect.inbox_url(draft.receiver), envelope, draft.correlation)
 
 
 def deliver(https: HttpsClient, url: str, envelope: bytes, correlation: str = "") -> Sent:

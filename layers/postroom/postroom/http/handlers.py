@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
 
@@ -171,30 +172,20 @@ class _End(NamedTuple):
     freed: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MailHandlers:
     """Reading and acknowledging messages. `clock`: epoch seconds; `sleep`: waits for a number of seconds.
 
     `retain_seconds`: how long tombstones are kept.
     """
 
-    def __init__(
-        self,
-        *,
-        listing: MessageListing,
-        register: Register,
-        usage_tracker: UsageTracker,
-        pool: Executor,
-        retain_seconds: int,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._listing = listing
-        self._register = register
-        self._usage_tracker = usage_tracker
-        self._pool = pool
-        self._retain_seconds = retain_seconds
-        self._clock = clock
-        self._sleep = sleep
+    listing: MessageListing
+    register: Register
+    usage_tracker: UsageTracker
+    pool: Executor
+    retain_seconds: int
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers by operation id."""
@@ -213,10 +204,10 @@ class MailHandlers:
         """A page; if it is empty and the client wants to wait, the first message that arrives within some seconds."""
         wanted = read_query(call.request.query, PageQuery)
         whole = not (wanted.after or wanted.conversation)
-        begun = self._usage_tracker.begin(call.mailbox) if whole else None
+        begun = self.usage_tracker.begin(call.mailbox) if whole else None
         page = self._awaited(call.mailbox, wanted, 0.0 if call.request.method == "HEAD" else wanted.wait)
         if page.empty:
-            self._usage_tracker.end(call.mailbox, begun, 0, 0)
+            self.usage_tracker.end(call.mailbox, begun, 0, 0)
         return self._page(call.mailbox, page, whole=whole)
 
     def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> ListedPage:
@@ -226,21 +217,21 @@ class MailHandlers:
         filed behind the cursor ends the wait as well, and the next page is the first of that pass (store protocol,
         Reader).
         """
-        begun, partner = self._clock(), read_partner(wanted.conversation)
+        begun, partner = self.clock(), read_partner(wanted.conversation)
         fetched_by = begun + max(FETCH_SECONDS, wait + FETCH_AFTER_WAIT_SECONDS)
-        stays = self._listing.behind(mailbox, wanted.after, partner) if wait else None
+        stays = self.listing.behind(mailbox, wanted.after, partner) if wait else None
         while True:
-            page = self._listing.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
-            left = begun + wait - self._clock()
+            page = self.listing.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
+            left = begun + wait - self.clock()
             if left <= 0 or not page.empty:
                 return page
-            self._sleep(min(POLL_SECONDS, left))
-            if stays is not None and self._listing.came_behind(mailbox, wanted.after, partner, stays):
+            self.sleep(min(POLL_SECONDS, left))
+            if stays is not None and self.listing.came_behind(mailbox, wanted.after, partner, stays):
                 return ANOTHER_PASS
 
     def message(self, call: RoutedRequest) -> HttpResponse:
         """One message, by its id."""
-        filed = self._listing.filed(call.mailbox, call.id)
+        filed = self.listing.filed(call.mailbox, call.id)
         # The message of an id never changes.
         etag = f'"{call.id}"'
         if is_known(call.request.headers.get("if-none-match", ""), etag):
@@ -249,7 +240,7 @@ class MailHandlers:
 
     def envelope(self, call: RoutedRequest) -> HttpResponse:
         """The envelope, unchanged; one larger than a response in parts."""
-        data = self._listing.filed(call.mailbox, call.id).line.envelope.encode()
+        data = self.listing.filed(call.mailbox, call.id).line.envelope.encode()
         headers, wanted = {"Accept-Ranges": "bytes"}, call.request.headers.get("range", "")
         # Ranges apply to GET only (RFC 9110 §14.2), and a response without a body is never too large.
         if call.request.method == "HEAD":
@@ -262,27 +253,27 @@ class MailHandlers:
 
     def conversations(self, call: RoutedRequest) -> HttpResponse:
         """The conversations of the mailbox."""
-        return respond(self._listing.conversations(call.mailbox))
+        return respond(self.listing.conversations(call.mailbox))
 
     def status(self, call: RoutedRequest) -> HttpResponse:
         """The number and size of the messages."""
-        begun = self._usage_tracker.begin(call.mailbox)
-        status = self._listing.status(call.mailbox)
+        begun = self.usage_tracker.begin(call.mailbox)
+        status = self.listing.status(call.mailbox)
         if not status.more:
-            self._usage_tracker.end(call.mailbox, begun, status.waiting, status.bytes)
-        quota = self._usage_tracker.quota(call.mailbox)
+            self.usage_tracker.end(call.mailbox, begun, status.waiting, status.bytes)
+        quota = self.usage_tracker.quota(call.mailbox)
         return respond(replace(status, max_messages=quota.messages or None, max_bytes=quota.bytes or None))
 
     def incoming(self, call: RoutedRequest) -> HttpResponse:
         """The messages in the form of dm3's reference: as many as fit into a response."""
-        waiting = self._listing.all_filed(call.mailbox, self._clock() + FETCH_SECONDS)
+        waiting = self.listing.all_filed(call.mailbox, self.clock() + FETCH_SECONDS)
         return respond_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
 
     def acknowledge(self, call: RoutedRequest) -> HttpResponse:
         """Acknowledge messages, each by itself: one failure does not undo the others."""
         ids = list(dict.fromkeys(read_body(call.request, "application/json", Acknowledgements).ids))
-        done = side_by_side(self._pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
-        self._usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
+        done = side_by_side(self.pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
+        self.usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         became = list(zip(ids, done, strict=True))
         return respond(
             Acknowledged(
@@ -296,11 +287,11 @@ class MailHandlers:
         """Acknowledge messages in the form of dm3's reference; after a failure, the client asks again."""
         body = read_body(call.request, "application/json", ReferenceAcknowledgements)
         wanted = by_hash.by_partner(body.acknowledgements)
-        until = self._clock() + FETCH_SECONDS
-        rows, whole = by_hash.named(self._listing.all_filed(call.mailbox, until, wanted), wanted)
+        until = self.clock() + FETCH_SECONDS
+        rows, whole = by_hash.named(self.listing.all_filed(call.mailbox, until, wanted), wanted)
         # The messages that were found are acknowledged in any case, so that the next attempt has fewer to find.
-        done = side_by_side(self._pool, self._acknowledged, rows)
-        self._usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
+        done = side_by_side(self.pool, self._acknowledged, rows)
+        self.usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         if any(it.gone is None for it in done) or not whole:
             raise NotNowError(STORE_UNAVAILABLE)
         return respond(None)
@@ -309,7 +300,7 @@ class MailHandlers:
         if row is None:
             return _End(gone=False)
         try:
-            freed = self._register.acknowledge(row, int(self._clock()) + self._retain_seconds)
+            freed = self.register.acknowledge(row, int(self.clock()) + self.retain_seconds)
         except NotNowError:
             return _End(gone=None)
         return _End(gone=False) if freed is None else _End(gone=True, freed=freed)
@@ -318,7 +309,7 @@ class MailHandlers:
         status = b""
         if not page.messages:
             nothing = whole and not page.more
-            status = b',"status":' + respond(NOTHING_WAITS if nothing else self._listing.status(mailbox)).body
+            status = b',"status":' + respond(NOTHING_WAITS if nothing else self.listing.status(mailbox)).body
         cursor, more = respond(page.cursor).body, b"true" if page.more else b"false"
         unreadable = b',"unreadable":' + respond(page.unreadable).body if page.unreadable else b""
         body = b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + unreadable + status

@@ -58,22 +58,15 @@ ANOTHER_PASS: Final = ListedPage([], "", more=True, unreadable=[])
 """There is a message behind the cursor: the next page is the first of a new pass."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class MessageListing:
     """Reads messages. `clock`: epoch seconds. Fetching ends at `until` at the latest."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        fetching: Fetching,
-        register: Register,
-        directory: Directory,
-        clock: Callable[[], float],
-    ) -> None:
-        self._reader = reader
-        self._fetching = fetching
-        self._register = register
-        self._directory = directory
-        self._clock = clock
+    reader: Reader
+    fetching: Fetching
+    register: Register
+    directory: Directory
+    clock: Callable[[], float]
 
     def page(
         self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
@@ -96,7 +89,7 @@ class MessageListing:
         messages: list[bytes] = []
         unreadable: list[str] = []
         size = done = 0
-        for row, found in zip(chosen, self._fetching.fetch(chosen, until), strict=False):
+        for row, found in zip(chosen, self.fetching.fetch(chosen, until), strict=False):
             if isinstance(found, Unreadable):
                 unreadable.append(id_of(row.key))
             elif found is not None:
@@ -135,8 +128,8 @@ class MessageListing:
         Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or STORE_UNAVAILABLE).
         """
         key = row_of(message_id, mailbox)
-        row = self._register.find(key) if key else None
-        found = self._reader.fetch(row) if row and row.waits(int(self._clock())) else None
+        row = self.register.find(key) if key else None
+        found = self.reader.fetch(row) if row and row.waits(int(self.clock())) else None
         if found is None:
             raise TheirError(MESSAGE_UNKNOWN)
         if isinstance(found, Unreadable):
@@ -172,7 +165,7 @@ class MessageListing:
             bytes=sum(map(_length, counted)),
             more=next(rows, None) is not None,
             oldest=None if oldest is None else write_timestamp(oldest),
-            age_seconds=0 if oldest is None else max(0, int(self._clock() - oldest / 1000)),
+            age_seconds=0 if oldest is None else max(0, int(self.clock() - oldest / 1000)),
         )
 
     def conversations(self, mailbox: str) -> Conversations:
@@ -190,7 +183,7 @@ class MessageListing:
         )
 
     def _readable(self, rows: list[Row], until: float) -> Iterator[Filed]:
-        found = self._fetching.fetch(rows, until)
+        found = self.fetching.fetch(rows, until)
         yield from (each for each in found if isinstance(each, Filed))
         if len(found) < len(rows):
             raise NotNowError(STORE_UNAVAILABLE, "not all messages could be read in time")
@@ -198,8 +191,8 @@ class MessageListing:
     def _waiting(
         self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
     ) -> Iterator[Row]:
-        now, shards = int(self._clock()), self._directory.shards(mailbox)
-        return self._reader.list(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
+        now, shards = int(self.clock()), self.directory.shards(mailbox)
+        return self.reader.list(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
 
 
 def encoded(filed: Filed) -> bytes:

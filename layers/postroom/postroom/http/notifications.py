@@ -77,6 +77,7 @@ class Offer:
             raise TheirError(TARGET_INVALID, error.detail) from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NotificationTargetSettings:
     """Adds, verifies and shows targets.
 
@@ -84,28 +85,17 @@ class NotificationTargetSettings:
     TheirError(TARGET_UNKNOWN).
     """
 
-    def __init__(
-        self,
-        *,
-        targets: NotificationTargets,
-        codes: CodeLimits,
-        keys: WebhookKeys,
-        courier: SendQueue,
-        offer: Offer,
-        clock: Clock,
-        new_id: NewId,
-    ) -> None:
-        self._targets = targets
-        self._codes = codes
-        self._keys = keys
-        self._courier = courier
-        self._offer = offer
-        self._clock = clock
-        self._new_id = new_id
+    targets: NotificationTargets
+    codes: CodeLimits
+    keys: WebhookKeys
+    courier: SendQueue
+    offer: Offer
+    clock: Clock
+    new_id: NewId
 
     def all(self, mailbox: str) -> Notifications:
         """The targets of a mailbox, without their secrets."""
-        return Notifications([_as_schema(target) for target in self._targets.of(mailbox)])
+        return Notifications([_as_schema(target) for target in self.targets.of(mailbox)])
 
     def add(self, mailbox: str, wanted: NewTarget) -> Target:
         """Add a target, and send it a code. Only this answer shows its secret, if it is a webhook.
@@ -113,15 +103,15 @@ class NotificationTargetSettings:
         Raises TheirError: NOTIFICATION_NOT_OFFERED, TARGET_INVALID, TARGET_EXISTS, TOO_MANY_TARGETS; NotNowError:
         TOO_MANY_REQUESTS.
         """
-        kind = self._offer.check(wanted)
-        standing = self._targets.of(mailbox)
+        kind = self.offer.check(wanted)
+        standing = self.targets.of(mailbox)
         if any((target.kind, target.to) == (kind, wanted.to) for target in standing):
             raise TheirError(TARGET_EXISTS)
         if len(standing) >= MAX_TARGETS:
             raise TheirError(TOO_MANY_TARGETS)
-        self._keys.require()
+        self.keys.require()
         self._take_code(mailbox)
-        target = self._targets.add(mailbox, kind, wanted.to, random_id=self._new_id(), now_ms=self._now_ms())
+        target = self.targets.add(mailbox, kind, wanted.to, random_id=self.new_id(), now_ms=self._now_ms())
         if target is None:
             raise TheirError(TOO_MANY_TARGETS)
         notification = _as_schema(target, self._secret(target))
@@ -130,7 +120,7 @@ class NotificationTargetSettings:
 
     def remove(self, mailbox: str, target_id: str) -> None:
         """Remove a target."""
-        if not self._targets.remove(mailbox, target_id):
+        if not self.targets.remove(mailbox, target_id):
             raise TheirError(TARGET_UNKNOWN)
 
     def verify(self, mailbox: str, target_id: str, code: str) -> Target:
@@ -143,10 +133,10 @@ class NotificationTargetSettings:
             return _as_schema(target)
         if code:
             self._check_code(target, code)
-            self._targets.verify(target)
+            self.targets.verify(target)
         else:
             self._take_code(mailbox)
-            if self._targets.challenge(target):
+            if self.targets.challenge(target):
                 self._send_code(replace(target, challenge=target.challenge + 1))
         return _as_schema(self._find(mailbox, target_id))
 
@@ -155,42 +145,42 @@ class NotificationTargetSettings:
         target = self._find(mailbox, target_id)
         if target.kind is not TargetKind.WEBHOOK:
             raise TheirError(NOT_A_REQUEST, "SNS signs what it delivers: a topic has no secret of ours")
-        self._keys.require()
-        self._targets.rotate(target, self._now_ms())
+        self.keys.require()
+        self.targets.rotate(target, self._now_ms())
         # If two callers do this at the same time, both get the same secret.
         rotated = self._find(mailbox, target_id)
         return _as_schema(rotated, self._secret(rotated))
 
     def resume(self, mailbox: str, target_id: str) -> Target:
         """Resume a paused target; one that is not paused is not changed."""
-        self._targets.resume(self._find(mailbox, target_id))
+        self.targets.resume(self._find(mailbox, target_id))
         return _as_schema(self._find(mailbox, target_id))
 
     def _find(self, mailbox: str, target_id: str) -> stored.NotificationTarget:
-        target = self._targets.find(mailbox, target_id)
+        target = self.targets.find(mailbox, target_id)
         if target is None:
             raise TheirError(TARGET_UNKNOWN)
         return target
 
     def _secret(self, target: stored.NotificationTarget) -> str:
-        return self._keys.secret(target) if target.kind is TargetKind.WEBHOOK else ""
+        return self.keys.secret(target) if target.kind is TargetKind.WEBHOOK else ""
 
     def _check_code(self, target: stored.NotificationTarget, code: str) -> None:
         # Counted first: concurrent requests must not get more attempts.
-        tried = self._targets.take_try(target, MAX_TRIES)
-        if not (tried and compare_digest(code.strip().upper().encode(), self._keys.code(target).encode())):
+        tried = self.targets.take_try(target, MAX_TRIES)
+        if not (tried and compare_digest(code.strip().upper().encode(), self.keys.code(target).encode())):
             raise TheirError(CODE_WRONG)
 
     def _take_code(self, mailbox: str) -> None:
-        if not self._codes.take(mailbox, int(self._clock()), CODES_A_DAY):
+        if not self.codes.take(mailbox, int(self.clock()), CODES_A_DAY):
             raise NotNowError(TOO_MANY_REQUESTS, f"{CODES_A_DAY} codes are sent for a mailbox in a day (UTC)")
 
     def _send_code(self, target: stored.NotificationTarget) -> None:
-        notification = Notification(target.mailbox, target.id, self._new_id(), self._now_ms(), target.challenge)
-        self._courier.send(notification.encode(), group=notification.group)
+        notification = Notification(target.mailbox, target.id, self.new_id(), self._now_ms(), target.challenge)
+        self.courier.send(notification.encode(), group=notification.group)
 
     def _now_ms(self) -> int:
-        return int(self._clock() * 1000)
+        return int(self.clock() * 1000)
 
 
 def _as_schema(target: stored.NotificationTarget, secret: str = "") -> Target:

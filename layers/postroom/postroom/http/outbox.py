@@ -5,7 +5,7 @@ sends a message that was stored and not queued.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec import UNSET, Raw, structs
 
@@ -29,32 +29,21 @@ from postroom.storage.layout import ROW_PREFIX
 from postroom.storage.mail.outbox import Outbox, OutboxMessage, OutgoingIdentity, digest_of_token
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sending:
     """Accepts messages, and shows their state. `max_bytes`: the largest message, as our own inbox accepts it.
 
     `keep_seconds`: how long tokens are remembered, and messages shown. `new_uuid` makes Correlations.
     """
 
-    def __init__(
-        self,
-        *,
-        directory: DeploymentRules,
-        outbox: Outbox,
-        courier: SendQueue,
-        max_bytes: int,
-        keep_seconds: int,
-        clock: Clock,
-        new_id: NewId,
-        new_uuid: Callable[[], str],
-    ) -> None:
-        self._directory = directory
-        self._outbox = outbox
-        self._courier = courier
-        self._max_bytes = max_bytes
-        self._keep_seconds = keep_seconds
-        self._clock = clock
-        self._new_id = new_id
-        self._new_uuid = new_uuid
+    directory: DeploymentRules
+    outbox: Outbox
+    courier: SendQueue
+    max_bytes: int
+    keep_seconds: int
+    clock: Clock
+    new_id: NewId
+    new_uuid: Callable[[], str]
 
     def send(self, mailbox: str, wanted: NewMessage) -> Queued:
         """Accept a message.
@@ -62,29 +51,29 @@ class Sending:
         Raises NotNowError, or TheirError: NOT_A_SENDER, TOKEN_REUSED, CORRELATION_REUSED, or what a receiver's inbox
         would answer (TOO_LARGE, NOT_JSON, NOT_I_JSON, WRONG_SHAPE).
         """
-        domain = self._directory.domain(mailbox)
+        domain = self.directory.domain(mailbox)
         if domain is None or not (domain.inbox and domain.signs):
             raise TheirError(NOT_A_SENDER)
-        now = int(self._clock())
+        now = int(self.clock())
         outgoing = self._outgoing(mailbox, wanted)
-        message = self._written(outgoing.draft, wanted, now=now, forget_at=now + self._keep_seconds)
+        message = self._written(outgoing.draft, wanted, now=now, forget_at=now + self.keep_seconds)
         if message.state is State.QUEUED and not message.carrier:
             draft = replace(outgoing.draft, correlation=message.correlation, timestamp_ms=message.at_ms)
-            self._courier.send(replace(outgoing, draft=draft).encode(), group=outgoing.group)
-            self._outbox.note_carrier(message, outgoing.carrier)
+            self.courier.send(replace(outgoing, draft=draft).encode(), group=outgoing.group)
+            self.outbox.note_carrier(message, outgoing.carrier)
         return Queued(message.correlation, message.state)
 
     def page(self, mailbox: str, after: str, limit: int) -> SentMessages:
         """Messages, newest first. Raises TheirError(CURSOR_INVALID), NotNowError(STORE_UNAVAILABLE)."""
         whose = f"out#{mailbox}"
-        found, more = self._outbox.newest(mailbox, read_cursor(whose, after).removeprefix(ROW_PREFIX), limit)
+        found, more = self.outbox.newest(mailbox, read_cursor(whose, after).removeprefix(ROW_PREFIX), limit)
         cursor = write_cursor(whose, found[-1].place) if found else after
         return SentMessages([_sent_message(message) for message in found], cursor, more)
 
     def one(self, mailbox: str, correlation: str) -> SentMessage:
         """One message, by its Correlation. Raises TheirError(NOT_SENT), NotNowError(STORE_UNAVAILABLE)."""
         known = read_uuid(correlation)
-        message = self._outbox.find(mailbox, known) if known else None
+        message = self.outbox.find(mailbox, known) if known else None
         if message is None:
             raise TheirError(NOT_SENT)
         return _sent_message(message)
@@ -96,14 +85,14 @@ class Sending:
             sender=mailbox,
             receiver=read_receiver(wanted.to, "to"),
             subject=wanted.subject,
-            correlation=read_correlation(wanted.correlation) if wanted.correlation else self._new_uuid(),
-            timestamp_ms=int(self._clock() * 1000),
-            body=parse(body, max_bytes=self._max_bytes) if body else None,
+            correlation=read_correlation(wanted.correlation) if wanted.correlation else self.new_uuid(),
+            timestamp_ms=int(self.clock() * 1000),
+            body=parse(body, max_bytes=self.max_bytes) if body else None,
             has_body=bool(body),
             dialect=BY_NAME[wanted.dialect],
         )
-        check_draft(draft, self._max_bytes)
-        outgoing = Outgoing(draft, self._new_id())
+        check_draft(draft, self.max_bytes)
+        outgoing = Outgoing(draft, self.new_id())
         length = len(outgoing.encode())
         if length > MAX_BODY_BYTES:
             raise TheirError(
@@ -115,14 +104,14 @@ class Sending:
     def _written(self, draft: Draft, wanted: NewMessage, *, now: int, forget_at: int) -> OutboxMessage:
         """The message of this token in the outbox: this one, or the one that was stored before."""
         token = digest_of_token(wanted.token)
-        identity = self._outbox.identify(
+        identity = self.outbox.identify(
             draft.sender, token, _digest(draft, wanted), OutgoingIdentity(draft.correlation, draft.timestamp_ms),
             now=now, forget_at=forget_at,
         )  # fmt: skip
         message = OutboxMessage(
             draft.sender, identity.correlation, identity.at_ms, draft.receiver, draft.subject, token
         )
-        return self._outbox.put(message, now=now, forget_at=forget_at)
+        return self.outbox.put(message, now=now, forget_at=forget_at)
 
 
 def _digest(draft: Draft, wanted: NewMessage) -> str:

@@ -7,6 +7,7 @@ closed.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from postroom.api.challenges import Purpose
@@ -39,29 +40,18 @@ class RegistrationDirectory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Opening:
     """Opens mailboxes. `service`: the normalised name of our delivery service; empty: owners cannot open mailboxes."""
 
-    def __init__(
-        self,
-        *,
-        service: str,
-        tokens: Tokens,
-        answered: AnsweredChallenges,
-        users: Users,
-        directory: RegistrationDirectory,
-        mailboxes: Mailboxes,
-        of_a_name: Rate,
-        of_all: Rate,
-    ) -> None:
-        self._service = service
-        self._tokens = tokens
-        self._answered = answered
-        self._users = users
-        self._directory = directory
-        self._mailboxes = mailboxes
-        self._of_a_name = of_a_name
-        self._of_all = of_all
+    service: str
+    tokens: Tokens
+    answered: AnsweredChallenges
+    users: Users
+    directory: RegistrationDirectory
+    mailboxes: Mailboxes
+    of_a_name: Rate
+    of_all: Rate
 
     def open(self, name: str, audience: str, challenge: str, signature: str) -> str:
         """Open a mailbox, and return a token. The owner signed the whole text of a challenge with its profile's key.
@@ -70,7 +60,7 @@ class Opening:
         CHALLENGE_INVALID, NOT_THE_OWNER, OPENING_REFUSED) or NotNowError: then nothing has changed.
         """
         self._check_offered()
-        issued = self._tokens.read_challenge(challenge, name, audience, Purpose.OPEN)
+        issued = self.tokens.read_challenge(challenge, name, audience, Purpose.OPEN)
         profile = self._published(name)
         key = profile.signing_key if profile else NOBODYS
         signed = key.verify(decoded(signature), challenge.encode())
@@ -78,12 +68,12 @@ class Opening:
             raise TheirError(NOT_THE_OWNER)
         self._check_free(name, profile)
         # As for signing in: a sign-out that happens meanwhile applies.
-        sign_outs = self._mailboxes.sign_outs(name)
+        sign_outs = self.mailboxes.sign_outs(name)
         # Only now: a caller who cannot sign must not make us write.
-        if not self._answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
+        if not self.answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
         self._put(name)
-        return self._tokens.token(name, audience, key.fingerprint, sign_outs)
+        return self.tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def open_published(self, name: str, given: Mapping[str, JsonValue]) -> None:
         """Open the mailbox of a name whose published profile is equal to the given one.
@@ -102,35 +92,35 @@ class Opening:
             raise TheirError(OPENING_REFUSED) from None
 
     def _check_offered(self) -> None:
-        if not self._service:
+        if not self.service:
             raise TheirError(OPENING_NOT_OFFERED)
 
     def _published(self, name: str) -> UserProfile | None:
         """The profile in the registry now; None: there is none that can be read."""
-        self._of_a_name.take(name)
-        self._of_all.take("")
+        self.of_a_name.take(name)
+        self.of_all.take("")
         try:
-            return self._users.user(name, fresh=True)
+            return self.users.user(name, fresh=True)
         except TheirError:
             return None
 
     def _check_free(self, name: str, profile: UserProfile) -> None:
-        if self._service not in profile.delivery_services:
-            raise TheirError(OPENING_REFUSED, f"its profile does not name {self._service}")
+        if self.service not in profile.delivery_services:
+            raise TheirError(OPENING_REFUSED, f"its profile does not name {self.service}")
         labels = a_labels(name).split(".")
-        if any(self._directory.domain(".".join(labels[start:])) for start in range(len(labels))):
+        if any(self.directory.domain(".".join(labels[start:])) for start in range(len(labels))):
             raise TheirError(OPENING_REFUSED, "it belongs to a domain that takes messages of NLWeb here")
-        mailbox = self._mailboxes.find(name)
+        mailbox = self.mailboxes.find(name)
         if mailbox.closed:
             raise TheirError(OPENING_REFUSED, "its operator closed it")
         # The operator set the owner's keys of such a mailbox: a profile of the same name must not get its messages.
-        if mailbox.keys and self._mailboxes.settings(name) is None:
+        if mailbox.keys and self.mailboxes.settings(name) is None:
             raise TheirError(OPENING_REFUSED, "its operator opened it for messages of NLWeb")
 
     def _put(self, name: str) -> None:
-        if not self._mailboxes.open_dm3(name):
+        if not self.mailboxes.open_dm3(name):
             raise TheirError(OPENING_REFUSED, "its operator closed it")
-        self._directory.forget(name)
+        self.directory.forget(name)
 
 
 def _is_that(published: UserProfile, given: Mapping[str, JsonValue]) -> bool:

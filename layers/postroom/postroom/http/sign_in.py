@@ -5,6 +5,7 @@ some key.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import pybase64
@@ -47,57 +48,49 @@ class Users(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SignIn:
     """Signs owners in. `directory` is read through a cache, `mailboxes` is not."""
 
-    def __init__(
-        self,
-        *,
-        tokens: Tokens,
-        directory: OwnerDirectory,
-        mailboxes: Mailboxes,
-        users: Users,
-        answered: AnsweredChallenges,
-    ) -> None:
-        self._tokens = tokens
-        self._directory = directory
-        self._mailboxes = mailboxes
-        self._users = users
-        self._answered = answered
+    tokens: Tokens
+    directory: OwnerDirectory
+    mailboxes: Mailboxes
+    users: Users
+    answered: AnsweredChallenges
 
     def challenge(self, name: str, audience: str, purpose: Purpose) -> str:
         """A text to sign. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
-        return self._tokens.challenge(name, audience, purpose)
+        return self.tokens.challenge(name, audience, purpose)
 
     def token(self, name: str, audience: str, challenge: str, signature: str) -> str:
         """A token for a caller who signed the whole text of a challenge with one of the mailbox's keys.
 
         `signature`: base64. Raises TheirError (CHALLENGE_INVALID, NOT_THE_OWNER) or NotNowError.
         """
-        issued = self._tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
+        issued = self.tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
         raw = decoded(signature)
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
         if key is None:
             raise TheirError(NOT_THE_OWNER)
         # Read before the challenge is checked: a sign-out that happens meanwhile applies.
-        sign_outs = self._mailboxes.sign_outs(name)
+        sign_outs = self.mailboxes.sign_outs(name)
         # Only now: a caller who cannot sign in must not make us write.
-        if not self._answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
+        if not self.answered.answer(issued.id, issued.expires_at + CLOCKS_DIFFER_SECONDS):
             raise TheirError(CHALLENGE_INVALID)
-        return self._tokens.token(name, audience, key.fingerprint, sign_outs)
+        return self.tokens.token(name, audience, key.fingerprint, sign_outs)
 
     def check(self, text: str, name: str, audience: str) -> Token:
         """Check a token for the mailbox `name`.
 
         Raises TheirError (TOKEN_INVALID, ANOTHERS_MAILBOX) or NotNowError.
         """
-        token = self._tokens.read_token(text, audience)
+        token = self.tokens.read_token(text, audience)
         if token.name != name:
             raise TheirError(ANOTHERS_MAILBOX)
         # The mailbox was closed, the key was removed, or all devices were signed out since.
         key = self._find(name, lambda key: key.fingerprint == token.key)
         # More sign-outs than are known here: the token was issued after one that has not reached this cache yet.
-        if key is None or token.sign_outs < self._directory.mailbox(name).sign_outs:
+        if key is None or token.sign_outs < self.directory.mailbox(name).sign_outs:
             raise TheirError(TOKEN_INVALID)
         return token
 
@@ -107,7 +100,7 @@ class SignIn:
         Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
         up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
         """
-        mailbox, at_delivery_service = self._directory.mailbox(name), self._directory.dm3_mailbox(name)
+        mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
         # For every name, because it takes time that could be measured.
         of_profile = self._profile_key(name)
         keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
@@ -123,7 +116,7 @@ class SignIn:
     def _profile_key(self, name: str) -> OwnerKey | NotNowError | None:
         """The signing key in the dm3 profile of a name; None: there is none."""
         try:
-            return self._users.user(name).signing_key
+            return self.users.user(name).signing_key
         except TheirError:
             return None
         except NotNowError as error:

@@ -1,6 +1,7 @@
 """Garbage of containers: parts that nobody joined, and objects under `box/` that no row names."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import OurError
@@ -20,30 +21,20 @@ _TRANSACTION_UNITS: Final = 4
 """The units of a transaction of two rows."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Archives:
     """Deletes garbage. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
 
-    def __init__(
-        self,
-        bucket: Bucket,
-        storage: Storage,
-        table: Table,
-        tally: Tally,
-        *,
-        writes: Patience,
-        now: int,
-        dry_run: bool,
-    ) -> None:
-        self._bucket = bucket
-        self._storage = storage
-        self._table = table
-        self._tally = tally
-        self._writes = writes
-        self._before = now - GARBAGE_MS
-        self._dry_run = dry_run
+    bucket: Bucket
+    storage: Storage
+    table: Table
+    tally: Tally
+    writes: Patience
+    now: int
+    dry_run: bool
 
     def drop_parts(self, segment: int, segments: int) -> Iterator[Went]:
         """Delete the parts that nobody joined within a day, in one of so many segments of the table.
@@ -51,39 +42,39 @@ class Archives:
         The usage is corrected with them.
         """
         for kept in self._kept(segment, segments):
-            if isinstance(kept, Part) and kept.at * 1000 < self._before and (self._dry_run or self._drop(kept)):
-                self._tally.add("parts.dropped")
+            if isinstance(kept, Part) and kept.at * 1000 < self.now - GARBAGE_MS and (self.dry_run or self._drop(kept)):
+                self.tally.add("parts.dropped")
                 yield Went(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
 
     def shares(self) -> Sequence[Share]:
         """All objects under `box/`, in shares."""
-        return self._bucket.shares(PREFIX)
+        return self.bucket.shares(PREFIX)
 
     def old(self, share: Share) -> Iterator[BucketObject]:
         """The objects of a share that are older than a day: a row that does not name such an object now never will."""
-        return self._bucket.older(share, self._before)
+        return self.bucket.older(share, self.now - GARBAGE_MS)
 
     def named(self, segment: int, segments: int) -> Iterator[str]:
         """The objects that rows name, in one of so many segments of the table; rows of an unknown form are counted."""
         for kept in self._kept(segment, segments):
             if kept is None:
-                self._tally.add(UNREADABLE)
+                self.tally.add(UNREADABLE)
             else:
                 yield from (piece.object for piece in kept.pieces)
 
     def delete(self, garbage: Iterable[BucketObject]) -> Iterator[Went]:
         """Delete old objects that no row names."""
         why = "objects that no row names"
-        return deleted(self._bucket, self._tally, PREFIX, why, garbage, dry_run=self._dry_run)
+        return deleted(self.bucket, self.tally, PREFIX, why, garbage, dry_run=self.dry_run)
 
     def _drop(self, part: Part) -> bool:
-        dropped = self._writes.ask(lambda: self._storage.drop([part]))
-        self._writes.owe(_TRANSACTION_UNITS - 1)
+        dropped = self.writes.ask(lambda: self.storage.drop([part]))
+        self.writes.owe(_TRANSACTION_UNITS - 1)
         return dropped > 0
 
     def _kept(self, segment: int, segments: int) -> "Iterator[StoredContainer | Part | None]":
         """The content of the rows; None: a row that cannot be read."""
-        for row in self._table.rows(segment=segment, segments=segments):
+        for row in self.table.rows(segment=segment, segments=segments):
             try:
                 kept = read_kept(row)
             except OurError:

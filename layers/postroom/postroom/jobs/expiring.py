@@ -71,41 +71,33 @@ class ExpiryTerms:
     retain_seconds: int
     dry_run: bool
 
+    @property
+    def forget_at(self) -> int:
+        """Until when the tombstones of this run are kept, epoch seconds: as long as those of acknowledged messages."""
+        return self.now // 1000 + self.retain_seconds
 
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Expirer:
     """Expires messages.
 
     Raises NotNowError(STORE_UNAVAILABLE): then some messages have expired, and the next run continues.
     """
 
-    def __init__(
-        self,
-        registers: Registers,
-        mailboxes: Mailboxes,
-        usages: Usages,
-        terms: ExpiryTerms,
-        tally: Tally,
-        pool: Executor,
-        *,
-        reads: Patience,
-        writes: Patience,
-    ) -> None:
-        self._registers = registers
-        self._mailboxes = mailboxes
-        self._usages = usages
-        self._terms = terms
-        self._tally = tally
-        self._pool = pool
-        self._reads = reads
-        self._writes = writes
-        # Like the tombstones that the mailbox API writes when a message is acknowledged.
-        self._forget_at = terms.now // 1000 + terms.retain_seconds
+    registers: Registers
+    mailboxes: Mailboxes
+    usages: Usages
+    terms: ExpiryTerms
+    tally: Tally
+    pool: Executor
+    reads: Patience
+    writes: Patience
 
     def expire(self, names: Iterable[str]) -> Iterator[Went]:
         """Expire messages of these mailboxes; returns the mailboxes in which any expired."""
         for name in names:
-            self._tally.add("mailboxes.seen")
-            with self._tally.timed("expire"):
+            self.tally.add("mailboxes.seen")
+            with self.tally.timed("expire"):
                 counts, sizes = Counter[str](), Counter[str]()
                 for why, size in self._gone(name):
                     counts[why] += 1
@@ -113,18 +105,18 @@ class Expirer:
             yield from (Went(name, count, f"messages {why}", sizes[why]) for why, count in counts.items())
 
     def _gone(self, name: str) -> Iterator[tuple[str, int]]:
-        is_dm3 = self._reads.ask(lambda: self._mailboxes.is_of_dm3(name))
+        is_dm3 = self.reads.ask(lambda: self.mailboxes.is_of_dm3(name))
         mailbox = self._find(name)
         if mailbox is None:
-            self._tally.add("mailboxes.unreadable")
+            self.tally.add("mailboxes.unreadable")
             return
         if mailbox.held:
-            self._tally.add("mailboxes.held")
+            self.tally.add("mailboxes.held")
         if mailbox.closed_at == 0:
-            self._tally.add("mailboxes.closed at an unknown time")
+            self.tally.add("mailboxes.closed at an unknown time")
         before = self._ends(mailbox, is_dm3=is_dm3).before
         for shard in range(mailbox.shards if before else 0):
-            for rows in self._registers.live_before(partition(name, shard), before):
+            for rows in self.registers.live_before(partition(name, shard), before):
                 # A hold, or a longer time, that is set meanwhile applies to all messages that are still there.
                 current = self._find(name)
                 if current:
@@ -132,28 +124,28 @@ class Expirer:
 
     def _let_go(self, name: str, rows: Sequence[Row], ends: Ends) -> list[tuple[str, int]]:
         over = [(row, why) for row in rows if (why := ends.why(row.key.received_at_ms))]
-        if self._terms.dry_run:
+        if self.terms.dry_run:
             sizes = [row.place.length if row.place else 0 for row, _ in over]
         else:
             sizes = list(
-                self._pool.map(lambda each: self._registers.expire(each[0].key, each[1], self._forget_at), over)
+                self.pool.map(lambda each: self.registers.expire(each[0].key, each[1], self.terms.forget_at), over)
             )
         # Messages that somebody else removed meanwhile are counted there.
         gone = [(why, size) for (_, why), size in zip(over, sizes, strict=True) if size]
-        if gone and not self._terms.dry_run:
+        if gone and not self.terms.dry_run:
             freed = sum(size for _, size in gone)
-            self._writes.ask(lambda: self._usages.take_off(name, len(gone), freed))
+            self.writes.ask(lambda: self.usages.take_off(name, len(gone), freed))
         for why, size in gone:
-            self._tally.add(f"expired.{why}")
-            self._tally.add("bytes.expired", size)
+            self.tally.add(f"expired.{why}")
+            self.tally.add("bytes.expired", size)
         return gone
 
     def _ends(self, mailbox: MailboxRecord, *, is_dm3: bool) -> Ends:
-        return ends_of(mailbox, is_dm3=is_dm3, periods=self._terms.periods, now=self._terms.now)
+        return ends_of(mailbox, is_dm3=is_dm3, periods=self.terms.periods, now=self.terms.now)
 
     def _find(self, name: str) -> MailboxRecord | None:
         """The current row of a mailbox; None: it has a form that this release does not know."""
         try:
-            return self._reads.ask(lambda: self._mailboxes.find(name))
+            return self.reads.ask(lambda: self.mailboxes.find(name))
         except (OurError, TypeError, ValueError):
             return None

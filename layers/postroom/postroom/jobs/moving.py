@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.jobs.bucket import Bucket
@@ -17,35 +18,26 @@ _PARTS: Final = 16
 """The parts of a chunk whose rows are repointed concurrently."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Mover:
     """Writes chunks and repoints rows. `new_name`: of a chunk, never the same. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE): then some chunks have lines that no row points to.
     """
 
-    def __init__(
-        self,
-        bucket: Bucket,
-        registers: Registers,
-        tally: Tally,
-        pool: Executor,
-        new_name: Callable[[], str],
-        *,
-        dry_run: bool,
-    ) -> None:
-        self._bucket = bucket
-        self._registers = registers
-        self._tally = tally
-        self._pool = pool
-        self._new_name = new_name
-        self._dry_run = dry_run
+    bucket: Bucket
+    registers: Registers
+    tally: Tally
+    pool: Executor
+    new_name: Callable[[], str]
+    dry_run: bool
 
     def move(self, lines: Iterable[ChunkLine]) -> Iterator[ObjectEvidence]:
         """Move ordered lines; the evidence is about the objects that they were copied from."""
         # While the rows of one chunk are repointed, the next chunk is written and the one after it collected.
         written: tuple[Sequence[ChunkLine], Future[Sequence[Place]]] | None = None
         for chunk in cut(lines):
-            following = chunk, self._pool.submit(self._write, chunk)
+            following = chunk, self.pool.submit(self._write, chunk)
             if written:
                 yield from self._repoint(written[0], written[1].result())
             written = following
@@ -53,16 +45,16 @@ class Mover:
             yield from self._repoint(written[0], written[1].result())
 
     def _write(self, chunk: Sequence[ChunkLine]) -> Sequence[Place]:
-        self._tally.add("chunks")
-        with self._tally.timed("write"):
-            data, places = lay_out_encoded([line.data for line in chunk], self._new_name())
-            if not self._dry_run:
+        self.tally.add("chunks")
+        with self.tally.timed("write"):
+            data, places = lay_out_encoded([line.data for line in chunk], self.new_name())
+            if not self.dry_run:
                 # The name is unique: an object with this name was written by an earlier attempt of the same request.
-                self._bucket.put_new(places[0].object, data, _JSON_LINES)
+                self.bucket.put_new(places[0].object, data, _JSON_LINES)
             return places
 
     def _repoint(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
-        if not self._dry_run:
+        if not self.dry_run:
             self._repoint_all(list(zip(chunk, places, strict=True)))
         # Whether it was repointed or not, the row no longer points to the line's source, or would not after a real run.
         answered: dict[str, list[int]] = defaultdict(list)
@@ -72,11 +64,11 @@ class Mover:
             yield ObjectEvidence(source, 0, bits(numbers))
 
     def _repoint_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
-        with self._tally.timed("repoint"):
+        with self.tally.timed("repoint"):
             # In as many parts as there are threads: handing over single lines would cost half as much as the requests.
-            repointed = sum(self._pool.map(self._repoint_some, [lines[part::_PARTS] for part in range(_PARTS)]))
-        self._tally.add("lines.repointed", repointed)
-        self._tally.add("lines.refused", len(lines) - repointed)
+            repointed = sum(self.pool.map(self._repoint_some, [lines[part::_PARTS] for part in range(_PARTS)]))
+        self.tally.add("lines.repointed", repointed)
+        self.tally.add("lines.refused", len(lines) - repointed)
 
     def _repoint_some(self, lines: Iterable[tuple[ChunkLine, Place]]) -> int:
-        return sum(self._registers.repoint(line.row, line.source, place) for line, place in lines)
+        return sum(self.registers.repoint(line.row, line.source, place) for line, place in lines)

@@ -50,31 +50,21 @@ class _Looked:
     damaged: list[Damaged] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Survey:
     """Reads objects. `moves`: live lines may be moved; otherwise they stay. Raises NotNowError(STORE_UNAVAILABLE)."""
 
-    def __init__(
-        self,
-        bucket: Bucket,
-        registers: Registers,
-        quarantine: Quarantine,
-        terms: Terms,
-        tally: Tally,
-        pool: Executor,
-        *,
-        moves: bool = True,
-    ) -> None:
-        self._bucket = bucket
-        self._quarantine = quarantine
-        self._registers = registers
-        self._terms = terms
-        self._tally = tally
-        self._pool = pool
-        self._moves = moves
+    bucket: Bucket
+    registers: Registers
+    quarantine: Quarantine
+    terms: Terms
+    tally: Tally
+    pool: Executor
+    moves: bool = True
 
     def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
         """The lines that are to move, and the evidence about each object."""
-        for looked in ahead(self._pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
+        for looked in ahead(self.pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 
     def _look(self, group: Sequence[BucketObject]) -> "list[ChunkLine | ObjectEvidence]":
@@ -100,29 +90,29 @@ class Survey:
         return [each for looked in seen for each in self._lines_of(looked)]
 
     def _raw(self, found: BucketObject) -> Iterator[tuple[int, bytes | int]]:
-        with self._tally.timed("read"):
+        with self.tally.timed("read"):
             try:
-                pieces = self._bucket.read(found.name)
+                pieces = self.bucket.read(found.name)
             except KeyError:
                 # Another run has deleted it since it was listed.
-                self._tally.add("objects.gone")
+                self.tally.add("objects.gone")
                 return
-        self._tally.add("objects.read")
+        self.tally.add("objects.read")
         yield from raw_lines(pieces)
 
     def _judge(self, waiting: "Sequence[tuple[_Looked, int, Read]]") -> None:
         if not waiting:
             return
-        with self._tally.timed("look up"):
-            rows = self._registers.find_all([read.copy.row for _, _, read in waiting])
-        self._tally.add("lines.read", len(waiting))
+        with self.tally.timed("look up"):
+            rows = self.registers.find_all([read.copy.row for _, _, read in waiting])
+        self.tally.add("lines.read", len(waiting))
         for looked, number, read in waiting:
             stand = self._stand(read, rows[read.copy.row])
             if stand is Stand.HERE:
                 looked.kept.append(ChunkLine(read.copy.row, read.conversation, looked.found.name, number, read.moved))
                 looked.kept_bytes += read.copy.place.length + 1
                 continue
-            self._tally.add(f"{'dropped' if stand in PAST else 'left'}.{stand}")
+            self.tally.add(f"{'dropped' if stand in PAST else 'left'}.{stand}")
             if stand in PAST:
                 looked.past.append(number)
             if stand is Stand.ASTRAY:
@@ -132,24 +122,24 @@ class Survey:
     def _stand(self, read: Read, row: Row | OurError | None) -> Stand:
         if isinstance(row, OurError):
             return Stand.UNKNOWN
-        now = self._terms.now // 1000
-        stand = stand_of(read.copy, row, now=now, retain_seconds=self._terms.retain_seconds)
+        now = self.terms.now // 1000
+        stand = stand_of(read.copy, row, now=now, retain_seconds=self.terms.retain_seconds)
         # The bytes of a mailbox under legal hold stay, whatever happened to the message. A moved line has its bytes
         # elsewhere.
-        held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self._terms.held
+        held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self.terms.held
         return Stand.HELD if held else stand
 
     def _lines_of(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
         found = looked.found
         if looked.damaged:
-            self._quarantine.put(found.name, looked.damaged)
-        age = self._terms.now - hour_of(found.name)
+            self.quarantine.put(found.name, looked.damaged)
+        age = self.terms.now - hour_of(found.name)
         due = found.name.startswith(SEGMENTS) or moves(found.size, looked.kept_bytes, age)
-        if self._moves and due:
-            self._tally.add("lines.kept", len(looked.kept))
+        if self.moves and due:
+            self.tally.add("lines.kept", len(looked.kept))
             yield from looked.kept
         else:
-            self._tally.add("lines.stay", len(looked.kept))
+            self.tally.add("lines.stay", len(looked.kept))
         yield ObjectEvidence(found.name, looked.lines, bits(looked.past), found.size)
 
 

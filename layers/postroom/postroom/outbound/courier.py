@@ -67,29 +67,18 @@ class FeedbackStorage:
     limits: FeedbackLimits
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Courier:
     """Sends Feedback. `new_uuid` makes Correlations, `jitter` returns 0 ≤ x < 1."""
 
-    def __init__(
-        self,
-        *,
-        storage: FeedbackStorage,
-        manifests: Manifests,
-        envelope_sender: EnvelopeSender,
-        queue: SendQueue,
-        rules: CourierRules,
-        clock: Clock,
-        new_uuid: Callable[[], str],
-        jitter: Callable[[], float],
-    ) -> None:
-        self._storage = storage
-        self._manifests = manifests
-        self._envelope_sender = envelope_sender
-        self._queue = queue
-        self._rules = rules
-        self._clock = clock
-        self._new_uuid = new_uuid
-        self._jitter = jitter
+    storage: FeedbackStorage
+    manifests: Manifests
+    envelope_sender: EnvelopeSender
+    queue: SendQueue
+    rules: CourierRules
+    clock: Clock
+    new_uuid: Callable[[], str]
+    jitter: Callable[[], float]
 
     def deliver(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
         """Send the Feedback, or requeue it for later. Raises NotNowError if that failed, too."""
@@ -101,30 +90,28 @@ class Courier:
             )
         except NotNowError as error:
             _log.warning("Feedback for %s waits: %s", notification.sender, error)
-            if self._clock() * 1000 - _begun_ms(notification) > self._rules.give_up_seconds * 1000:
+            if self.clock() * 1000 - _begun_ms(notification) > self.rules.give_up_seconds * 1000:
                 return self._finish(notification, Delivery.GIVEN_UP)
-            self._queue.send(
-                notification.again().encode(), backoff(notification.tries, self._jitter()), group=notification.group
+            self.queue.send(
+                notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
             )
             return Delivery.WAITING
 
     def _deliver(self, notification: DiscardNotification) -> Delivery:
         if self._lives_elsewhere(notification):
             return Delivery.SILENT
-        record = self._storage.feedback_log.find(notification.row)
+        record = self.storage.feedback_log.find(notification.row)
         if record is not None and record.sent:
             return Delivery.SILENT
         if record is None:
-            buffer = self._manifests.feedback_domain_of(notification.sender)
+            buffer = self.manifests.feedback_domain_of(notification.sender)
             if buffer is None:
                 return Delivery.NOBODY
             if not self._take_share(notification):
                 return Delivery.SUMMARY
             if not self._take_of_buffer(buffer):
                 return self._finish(notification, Delivery.WITHHELD)
-            record = self._storage.feedback_log.note(
-                notification.row, buffer, self._new_uuid(), int(self._clock() * 1000)
-            )
+            record = self.storage.feedback_log.note(notification.row, buffer, self.new_uuid(), int(self.clock() * 1000))
             if record.sent:
                 return Delivery.SILENT
         draft = Draft(
@@ -145,46 +132,46 @@ class Courier:
         CORRELATION_REUSED is reported all the same: it is proven, and about another text.
         """
         key = seen_key_nlweb(notification.receiver, notification.sender, notification.correlation)
-        known = self._storage.seen.find(key, now=int(self._clock()))
+        known = self.storage.seen.find(key, now=int(self.clock()))
         if known is None or known.home == notification.row:
             return False
         if notification.reason == CORRELATION_REUSED and known.hash != notification.digest:
             return False
         if known.home is None:
             return True
-        row = self._storage.register.find(known.home)
+        row = self.storage.register.find(known.home)
         return row is None or row.discarded is None
 
     def _take_share(self, notification: DiscardNotification) -> bool:
         """Count one Feedback of this hour; over the limit, it is left to the hour's summary."""
-        hour = int(self._clock()) // HOUR_SECONDS
-        if self._storage.limits.take(notification.sender, hour, self._rules.per_domain_and_hour):
+        hour = int(self.clock()) // HOUR_SECONDS
+        if self.storage.limits.take(notification.sender, hour, self.rules.per_domain_and_hour):
             return True
-        if self._storage.limits.withhold(notification.sender, hour, str(notification.reason)):
+        if self.storage.limits.withhold(notification.sender, hour, str(notification.reason)):
             due = DiscardSummaryDue(notification.receiver, notification.sender, hour, notification.dialect)
-            self._queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
-            self._storage.limits.note_requested(notification.sender, hour)
-        self._storage.feedback_log.sent(notification.row, Delivery.SUMMARY)
+            self.queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
+            self.storage.limits.note_requested(notification.sender, hour)
+        self.storage.feedback_log.sent(notification.row, Delivery.SUMMARY)
         return False
 
     def _take_of_buffer(self, buffer: str) -> bool:
         """Count one Feedback to this buffer in this hour."""
         limit = DOMAINS_OF_A_BUFFER * max(
-            1, self._rules.per_domain_and_hour
+            1, self.rules.per_domain_and_hour
         )  # with a limit of 0, there are only summaries
-        return self._storage.limits.take_of_buffer(buffer, int(self._clock()) // HOUR_SECONDS, limit)
+        return self.storage.limits.take_of_buffer(buffer, int(self.clock()) // HOUR_SECONDS, limit)
 
     def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
         ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
-        if self._clock() < ripe:
-            delay = min(LONGEST_DELAY_SECONDS, int(ripe - self._clock()) + 1)
-            self._queue.send(due.encode(), delay, group=due.group)
+        if self.clock() < ripe:
+            delay = min(LONGEST_DELAY_SECONDS, int(ripe - self.clock()) + 1)
+            self.queue.send(due.encode(), delay, group=due.group)
             return Delivery.WAITING
-        buffer = self._manifests.feedback_domain_of(due.sender)
+        buffer = self.manifests.feedback_domain_of(due.sender)
         if buffer is None:
             return Delivery.NOBODY
-        identity = SummaryIdentity(due.receiver, buffer, self._new_uuid(), int(self._clock() * 1000))
-        summary = self._storage.limits.summary(due.sender, due.hour, identity)
+        identity = SummaryIdentity(due.receiver, buffer, self.new_uuid(), int(self.clock() * 1000))
+        summary = self.storage.limits.summary(due.sender, due.hour, identity)
         if summary.sent:
             return Delivery.SILENT
         if summary.identity == identity and not self._take_of_buffer(buffer):
@@ -202,13 +189,13 @@ class Courier:
         return self._finish(due, self._send(draft))
 
     def _send(self, draft: Draft) -> Delivery:
-        return Delivery.DELIVERED if self._envelope_sender.post(draft).taken else Delivery.REFUSED
+        return Delivery.DELIVERED if self.envelope_sender.post(draft).taken else Delivery.REFUSED
 
     def _finish(self, notification: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
         if isinstance(notification, DiscardNotification):
-            self._storage.feedback_log.sent(notification.row, outcome)
+            self.storage.feedback_log.sent(notification.row, outcome)
         else:
-            self._storage.limits.sent(notification.sender, notification.hour, outcome)
+            self.storage.limits.sent(notification.sender, notification.hour, outcome)
         return outcome
 
 

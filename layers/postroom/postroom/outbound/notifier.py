@@ -69,31 +69,19 @@ class NotifierRules:
     pause_seconds: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Notifier:
     """Notifies targets. `jitter` returns 0 ≤ x < 1."""
 
-    def __init__(
-        self,
-        *,
-        targets: NotificationTargets,
-        debounce: Debounce,
-        keys: WebhookKeys,
-        carriers: Mapping[TargetKind, Carrier],
-        queue: SendQueue,
-        rules: NotifierRules,
-        clock: Clock,
-        new_id: NewId,
-        jitter: Callable[[], float],
-    ) -> None:
-        self._targets = targets
-        self._debounce = debounce
-        self._keys = keys
-        self._carriers = carriers
-        self._queue = queue
-        self._rules = rules
-        self._clock = clock
-        self._new_id = new_id
-        self._jitter = jitter
+    targets: NotificationTargets
+    debounce: Debounce
+    keys: WebhookKeys
+    carriers: Mapping[TargetKind, Carrier]
+    queue: SendQueue
+    rules: NotifierRules
+    clock: Clock
+    new_id: NewId
+    jitter: Callable[[], float]
 
     def call(self, waiting: MailWaiting) -> NotificationOutcome:
         """Notify the targets of a mailbox, or make sure that they are notified later.
@@ -104,35 +92,35 @@ class Notifier:
             return self._call(waiting)
         except NotNowError as error:
             _log.warning("notifications of %s wait: %s", waiting.mailbox, error)
-            self._queue.send(waiting.again().encode(), backoff(waiting.tries, self._jitter()), group=waiting.group)
+            self.queue.send(waiting.again().encode(), backoff(waiting.tries, self.jitter()), group=waiting.group)
             return NotificationOutcome.WAITING
 
     def _call(self, waiting: MailWaiting) -> NotificationOutcome:
-        interval_ms = self._rules.interval_seconds * 1000
+        interval_ms = self.rules.interval_seconds * 1000
         # A message for the end of an interval has none after it: it must send its notifications, however often it is
         # retried.
-        mark = waiting.mark or self._new_id()
-        interval = self._debounce.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
+        mark = waiting.mark or self.new_id()
+        interval = self.debounce.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
         if interval.ours:
             return self._spread(waiting.mailbox, interval)
         # If another interval began since the one that this message is for, its notifications covered this message.
         if waiting.after_ms != interval.at_ms if waiting.after_ms else interval.followed:
             return NotificationOutcome.COVERED
         left_ms = interval.at_ms + interval_ms - self._now_ms()
-        following = MailWaiting(waiting.mailbox, interval.at_ms, self._new_id())
+        following = MailWaiting(waiting.mailbox, interval.at_ms, self.new_id())
         # The order matters: another message that reads that this one is queued may be dropped.
-        self._queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
+        self.queue.send(following.encode(), max(1, left_ms // 1000 + 1), group=following.group)
         with suppress(NotNowError):  # it saves messages, and is not needed
-            self._debounce.followed(waiting.mailbox, interval)
+            self.debounce.followed(waiting.mailbox, interval)
         return NotificationOutcome.LATER
 
     def _spread(self, mailbox: str, interval: DebounceInterval) -> NotificationOutcome:
-        active = [target for target in self._targets.of(mailbox) if target.state is TargetState.ACTIVE]
+        active = [target for target in self.targets.of(mailbox) if target.state is TargetState.ACTIVE]
         for target in active:
             # The notifications of one interval have the same id: they may be sent twice. Later mail gets another
             # notification.
             notification = Notification(mailbox, target.id, f"{target.id}-{interval.at_ms}", interval.at_ms)
-            self._queue.send(notification.encode(), group=notification.group)
+            self.queue.send(notification.encode(), group=notification.group)
         return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 
     def notify(self, notification: Notification) -> NotificationOutcome:
@@ -141,22 +129,22 @@ class Notifier:
             return self._notify(notification)
         except NotNowError as error:
             _log.warning("a notification of %s waits: %s", notification.mailbox, error)
-            self._queue.send(
-                notification.again().encode(), backoff(notification.tries, self._jitter()), group=notification.group
+            self.queue.send(
+                notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
             )
             return NotificationOutcome.WAITING
 
     def _notify(self, notification: Notification) -> NotificationOutcome:
-        target = self._targets.find(notification.mailbox, notification.target)
+        target = self.targets.find(notification.mailbox, notification.target)
         if target is None or not _is_for(notification, target):
             return NotificationOutcome.SILENT
-        if target.retry and target.retry.notification != notification.id and self._clock() < target.retry.until:
+        if target.retry and target.retry.notification != notification.id and self.clock() < target.retry.until:
             return NotificationOutcome.COVERED
         if target.retry:
-            self._targets.begin_retry(target, target.retry.notification)
+            self.targets.begin_retry(target, target.retry.notification)
         try:
-            taken = self._carriers[target.kind].carry(
-                target, notification.id, notification.content(self._keys.code(target) if notification.challenge else "")
+            taken = self.carriers[target.kind].carry(
+                target, notification.id, notification.content(self.keys.code(target) if notification.challenge else "")
             )
         except NotNowError as error:
             # Our own faults never pause a target.
@@ -166,35 +154,35 @@ class Notifier:
         if not taken:
             return self._end(notification, target, "it answered 410 Gone")
         if target.failing_since_ms:
-            self._targets.went_well(target)
+            self.targets.went_well(target)
         return NotificationOutcome.DELIVERED
 
     def _failed(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         since_ms = target.failing_since_ms or self._now_ms()
         begun_ms, limit = (
-            (notification.at_ms, CODE_SECONDS) if notification.challenge else (since_ms, self._rules.pause_seconds)
+            (notification.at_ms, CODE_SECONDS) if notification.challenge else (since_ms, self.rules.pause_seconds)
         )
         if self._now_ms() - begun_ms > limit * 1000:
             return self._end(notification, target, detail)
-        delay = backoff(notification.tries, self._jitter())
+        delay = backoff(notification.tries, self.jitter())
         # The order matters: another message that reads that this one is queued may be dropped.
-        self._queue.send(notification.again().encode(), delay, group=notification.group)
-        until = int(self._clock()) + delay + RETRY_LATE_SECONDS
+        self.queue.send(notification.again().encode(), delay, group=notification.group)
+        until = int(self.clock()) + delay + RETRY_LATE_SECONDS
         retry = None if notification.challenge else NotificationRetry(notification.id, until)
         with suppress(NotNowError):  # if it were requeued again for that, there would be two
-            self._targets.failed(target, detail, since_ms, retry)
+            self.targets.failed(target, detail, since_ms, retry)
         return NotificationOutcome.WAITING
 
     def _end(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         """Stop retrying, and show the reason to the owner."""
         if notification.challenge:
-            self._targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
+            self.targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
             return NotificationOutcome.GIVEN_UP
-        self._targets.pause(target, detail)
+        self.targets.pause(target, detail)
         return NotificationOutcome.PAUSED
 
     def _now_ms(self) -> int:
-        return int(self._clock() * 1000)
+        return int(self.clock() * 1000)
 
 
 def _is_for(notification: Notification, target: NotificationTarget) -> bool:

@@ -6,6 +6,7 @@ same.
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.api.states import State
@@ -28,25 +29,16 @@ _BECAME: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dispatch:
     """Sends messages of owners. `give_up_seconds`: how long one is tried. `jitter` returns 0 ≤ x < 1."""
 
-    def __init__(
-        self,
-        *,
-        outbox: Outbox,
-        envelope_sender: EnvelopeSender,
-        queue: SendQueue,
-        give_up_seconds: int,
-        clock: Clock,
-        jitter: Callable[[], float],
-    ) -> None:
-        self._outbox = outbox
-        self._envelope_sender = envelope_sender
-        self._queue = queue
-        self._give_up_seconds = give_up_seconds
-        self._clock = clock
-        self._jitter = jitter
+    outbox: Outbox
+    envelope_sender: EnvelopeSender
+    queue: SendQueue
+    give_up_seconds: int
+    clock: Clock
+    jitter: Callable[[], float]
 
     def send(self, outgoing: Outgoing) -> Delivery:
         """Try once, or requeue the message. Raises NotNowError if that failed, too."""
@@ -54,25 +46,25 @@ class Dispatch:
             return self._send(outgoing)
         except NotNowError as error:
             _log.warning("a message from %s to %s waits: %s", outgoing.draft.sender, outgoing.draft.receiver, error)
-            self._queue.send(outgoing.again().encode(), backoff(outgoing.tries, self._jitter()), group=outgoing.group)
+            self.queue.send(outgoing.again().encode(), backoff(outgoing.tries, self.jitter()), group=outgoing.group)
             return Delivery.WAITING
 
     def _send(self, outgoing: Outgoing) -> Delivery:
         draft = outgoing.draft
-        message = self._outbox.find(draft.sender, draft.correlation)
+        message = self.outbox.find(draft.sender, draft.correlation)
         if message is None or not message.is_carried_by(outgoing.carrier):
             return Delivery.SILENT
         try:
             end = self._posted(outgoing)
         except NotNowError as error:
-            if self._clock() * 1000 - draft.timestamp_ms <= self._give_up_seconds * 1000:
+            if self.clock() * 1000 - draft.timestamp_ms <= self.give_up_seconds * 1000:
                 raise
             end = DeliveryEnd(State.GIVEN_UP, self._now_ms(), str(error.reason), error.detail)
-        self._outbox.finish(draft.sender, draft.correlation, end)
+        self.outbox.finish(draft.sender, draft.correlation, end)
         return _BECAME[end.state]
 
     def _posted(self, outgoing: Outgoing) -> DeliveryEnd:
-        answer = self._envelope_sender.post(outgoing.draft)
+        answer = self.envelope_sender.post(outgoing.draft)
         said = _read(answer.body)
         if answer.taken:
             return DeliveryEnd(State.DELIVERED, self._now_ms(), reply="" if said is None else answer.body.decode())
@@ -81,7 +73,7 @@ class Dispatch:
         return DeliveryEnd(State.REFUSED, self._now_ms(), reason, detail)
 
     def _now_ms(self) -> int:
-        return int(self._clock() * 1000)
+        return int(self.clock() * 1000)
 
 
 def _read(body: bytes) -> JsonValue:

@@ -48,29 +48,22 @@ class DecidedDeadLetters:
     unreadable: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeadLetterHandler:
     """Discards dead letters whose claims are near the horizon."""
 
-    def __init__(
-        self,
-        *,
-        discarding: Discarding,
-        objects: Objects,
-        clock: Clock,
-        horizon_seconds: int,
-        margin_seconds: int,
-    ) -> None:
-        self._discarding = discarding
-        self._objects = objects
-        self._clock = clock
-        self._decide_after_ms = (horizon_seconds - margin_seconds) * 1000
+    discarding: Discarding
+    objects: Objects
+    clock: Clock
+    horizon_seconds: int
+    margin_seconds: int
 
     def keep(self, dead_letters: Sequence[DeadLetter]) -> DecidedDeadLetters:
         """Discard the dead letters that are near the horizon, and keep the others."""
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for dead_letter in dead_letters:
             try:
-                claim = unpack(dead_letter.body, self._objects).claim
+                claim = unpack(dead_letter.body, self.objects).claim
             except NotNowError:
                 continue
             except Exception as error:
@@ -79,11 +72,11 @@ class DeadLetterHandler:
                 _log.exception("a dead letter could not be read")
                 unreadable += 1
                 continue
-            if self._clock() * 1000 - claim.received_at_ms < self._decide_after_ms:
+            if self.clock() * 1000 - claim.received_at_ms < (self.horizon_seconds - self.margin_seconds) * 1000:
                 waiting.append(claim)
                 continue
             verdict = given_up(claim, UNDELIVERABLE)
-            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self._discarding.discard(claim, verdict))  # type: ignore[misc]
+            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self.discarding.discard(claim, verdict))  # type: ignore[misc]
             if outcome.fate in (ClaimOutcome.RETRIED, ClaimOutcome.STUCK):
                 waiting.append(claim)
                 continue

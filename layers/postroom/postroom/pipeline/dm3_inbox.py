@@ -61,27 +61,17 @@ class _Submitted:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dm3Inbox:
     """The handler of POST /dm3 and POST /rpc."""
 
-    def __init__(
-        self,
-        *,
-        properties: Properties,
-        directory: Dm3Directory,
-        keys: ServiceKeySource,
-        profiles: ProfileSource,
-        timebox: TimeBox,
-        intake: Intake,
-        clock: Clock,
-    ) -> None:
-        self._properties = properties
-        self._directory = directory
-        self._keys = keys
-        self._profiles = profiles
-        self._timebox = timebox
-        self._intake = intake
-        self._clock = clock
+    properties: Properties
+    directory: Dm3Directory
+    keys: ServiceKeySource
+    profiles: ProfileSource
+    timebox: TimeBox
+    intake: Intake
+    clock: Clock
 
     def post(self, body: bytes, source: str) -> HttpResponse:
         """The answer to a body of one or more calls.
@@ -89,7 +79,7 @@ class Dm3Inbox:
         `parts`: the outcome of each call. `source`: the sender's IP address.
         """
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
-        begun = self._clock()
+        begun = self.clock()
         answers: list[RpcResult | RpcError | None] = []
         parts: list[HttpResponse] = []
         for item in calls.items:
@@ -97,7 +87,7 @@ class Dm3Inbox:
                 answers.append(item)
                 parts.append(HttpResponse(200, "", reason=item.reason))
             else:
-                in_time = self._clock() - begun <= BODY_SECONDS
+                in_time = self.clock() - begun <= BODY_SECONDS
                 answer, part = self._answer(item, source) if in_time else _too_late(item)
                 answers.append(answer)
                 parts.append(part)
@@ -130,7 +120,7 @@ class Dm3Inbox:
 
     def _describe(self, call: RpcRequest) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
-            return self._properties.as_json()
+            return self.properties.as_json()
         if call.method == "dm3_getProfileExtension":
             name = jsonrpc.first_param(call)
             if not isinstance(name, str):
@@ -141,18 +131,18 @@ class Dm3Inbox:
         raise TheirError(RPC_UNKNOWN_METHOD)
 
     def _submit(self, param: JsonValue, source: str) -> dict[str, str | int]:
-        received_at_ms = int(self._clock() * 1000)
+        received_at_ms = int(self.clock() * 1000)
         submitted = self._read(param)
         envelope = submitted.envelope
-        delivery = open_for_us(envelope, self._keys)
+        delivery = open_for_us(envelope, self.keys)
         check_certifiable(delivery)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
         mailbox = self._mailbox(receiver)
-        receiver_key, vouched = self._timebox.call(lambda: self._look_up(receiver, sender))
+        receiver_key, vouched = self.timebox.call(lambda: self._look_up(receiver, sender))
         sender_key = self._verify(envelope, vouched, mailbox, sender)
         # A name that is not verified never matches an allow list.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
-        claim = self._intake.take(
+        claim = self.intake.take(
             receiver,
             submitted.text,
             received_at_ms=received_at_ms,
@@ -172,7 +162,7 @@ class Dm3Inbox:
             text, size = data.decode(), len(data)
         else:
             raise TheirError(ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
-        limit = self._properties.size_limit_bytes
+        limit = self.properties.size_limit_bytes
         if size > limit:
             raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
         value = param if isinstance(param, dict) else _parse_envelope(text)
@@ -186,7 +176,7 @@ class Dm3Inbox:
         return _Submitted(envelope, text)
 
     def _mailbox(self, name: str) -> Dm3Mailbox:
-        mailbox = self._directory.dm3_mailbox(name)
+        mailbox = self.directory.dm3_mailbox(name)
         if mailbox is None:
             raise TheirError(RECEIVER_UNKNOWN)
         return mailbox
@@ -206,7 +196,7 @@ class Dm3Inbox:
             try:
                 check_envelope(envelope, vouched)
             except TheirError:
-                now = self._timebox.call(lambda: self._profiles.user(sender, fresh=True)).signing_key
+                now = self.timebox.call(lambda: self.profiles.user(sender, fresh=True)).signing_key
                 if now == vouched:
                     raise
                 check_envelope(envelope, now)
@@ -221,11 +211,11 @@ class Dm3Inbox:
     def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
         """The key that the postmark is encrypted to, and the sender's signing key, or why that is unavailable."""
         try:
-            receiver_key = self._profiles.user(receiver).encryption_key
+            receiver_key = self.profiles.user(receiver).encryption_key
         except TheirError as error:
             raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
         try:
-            return receiver_key, self._profiles.user(sender).signing_key
+            return receiver_key, self.profiles.user(sender).signing_key
         except (TheirError, NotNowError) as error:
             return receiver_key, error
 

@@ -52,32 +52,22 @@ class FilingStorage:
     outbox: Outbox
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filing:
     """Files accepted messages."""
 
-    def __init__(
-        self,
-        *,
-        storage: FilingStorage,
-        discarding: Discarding,
-        forwarding: Forwarding,
-        times: Times,
-        clock: Clock,
-        new_id: NewId,
-        pool: Executor,
-    ) -> None:
-        self._storage = storage
-        self._discarding = discarding
-        self._forwarding = forwarding
-        self._times = times
-        self._clock = clock
-        self._new_id = new_id
-        self._pool = pool
+    storage: FilingStorage
+    discarding: Discarding
+    forwarding: Forwarding
+    times: Times
+    clock: Clock
+    new_id: NewId
+    pool: Executor
 
     def file(self, accepted: Sequence[tuple[Claim, Accepted]]) -> list[Outcome]:
         """Steps 2 to 4 for the accepted claims of a batch. A temporary fault is an outcome, not an error."""
         found = side_by_side(
-            self._pool, lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted
+            self.pool, lambda it: attempt(it[0], lambda: self._find_home(*it), it[1].correlation), accepted
         )
         homed: list[_Homed] = []
         outcomes: list[Outcome] = []
@@ -101,7 +91,7 @@ class Filing:
         except Exception as error:
             return outcomes + [failed(item.claim, error, item.verdict.correlation) for item in homed]
         settled = side_by_side(
-            self._pool,
+            self.pool,
             lambda item: attempt(
                 item.claim, lambda: self._settle(item, places.get(item.home)), item.verdict.correlation
             ),
@@ -119,21 +109,21 @@ class Filing:
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
         """Step 2: make the claim's own row the message's home, or adopt the home that it already has."""
         identity = verdict.identity
-        known = self._storage.seen.claim_home(
-            identity.seen_key, identity.digest, claim.row, now=int(self._clock()), forget_at=identity.forget_at
+        known = self.storage.seen.claim_home(
+            identity.seen_key, identity.digest, claim.row, now=int(self.clock()), forget_at=identity.forget_at
         )
         if known.hash != identity.digest:
-            return self._discarding.discard(
+            return self.discarding.discard(
                 claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.feedback_request)
             )
         home = known.home
         # A synchronous request was answered and has no home. A message past the horizon must not be finished.
-        if home is None or (home != claim.row and self._times.is_past_horizon(home.received_at_ms, self._clock())):
+        if home is None or (home != claim.row and self.times.is_past_horizon(home.received_at_ms, self.clock())):
             return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation)
         # This is checked first: most second copies come after the first was filed, and need no line. It also checks the
         # own row of a message to be forwarded, because a message that was forwarded cannot be recalled.
         if home != claim.row or verdict.forward_to:
-            stands = self._storage.register.find(home)
+            stands = self.storage.register.find(home)
             if stands is not None:
                 return self._met(claim, verdict, stands)
         return _Homed(claim, verdict, home)
@@ -142,9 +132,9 @@ class Filing:
         """Step 3: one new object with all lines to file."""
         if not lines:
             return {}
-        name = segment_name(int(self._clock() * 1000), self._new_id())
+        name = segment_name(int(self.clock() * 1000), self.new_id())
         data, places = lay_out(lines, name)
-        self._storage.objects.put(name, data)
+        self.storage.objects.put(name, data)
         return {line.row: place for line, place in zip(lines, places, strict=True)}
 
     def _count(self, filed: Sequence[tuple[str, int]]) -> None:
@@ -152,11 +142,11 @@ class Filing:
         sizes: dict[str, list[int]] = {}
         for mailbox, size in filed:
             sizes.setdefault(mailbox, []).append(size)
-        side_by_side(self._pool, lambda it: self._add(it[0], len(it[1]), sum(it[1])), list(sizes.items()))
+        side_by_side(self.pool, lambda it: self._add(it[0], len(it[1]), sum(it[1])), list(sizes.items()))
 
     def _add(self, mailbox: str, messages: int, size: int) -> None:
         try:
-            self._storage.usages.add(mailbox, messages, size)
+            self.storage.usages.add(mailbox, messages, size)
         except Exception as error:
             # The messages are filed. The next count of the mailbox corrects its usage.
             _log.error("%s messages were not added to the usage of %s", messages, mailbox, exc_info=stack_of(error))
@@ -167,8 +157,8 @@ class Filing:
             return self._forward(item)
         if item.verdict.reported:
             # This comes first: once Feedback is live, nothing checks again whether it was recorded.
-            self._storage.outbox.report(item.verdict.reported)
-        stands = self._storage.register.file(item.home, place, item.verdict.conversation)
+            self.storage.outbox.report(item.verdict.reported)
+        stands = self.storage.register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
         self._show(item.home)
@@ -181,7 +171,7 @@ class Filing:
 
         The id is the home's, by which the receiver deduplicates.
         """
-        self._forwarding.forward(
+        self.forwarding.forward(
             item.verdict.forward_to,
             {
                 "id": item.home.claim_id,
@@ -190,8 +180,8 @@ class Filing:
                 "receipt": dict(item.verdict.receipt),
             },
         )
-        stands = self._storage.register.forwarded(
-            item.home, item.home.received_at_ms // 1000 + self._times.retain_seconds
+        stands = self.storage.register.forwarded(
+            item.home, item.home.received_at_ms // 1000 + self.times.retain_seconds
         )
         if stands is not None:
             return self._met(item.claim, item.verdict, stands)
@@ -203,11 +193,11 @@ class Filing:
             if stands.live:
                 self._show(stands.key)
             return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
-        self._discarding.request_feedback(stands.key, stands.discarded, verdict.feedback_request)
+        self.discarding.request_feedback(stands.key, stands.discarded, verdict.feedback_request)
         return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=verdict.correlation)
 
     def _show(self, row: RowKey) -> None:
         """Make the next listing pass include a row that was filed late; the worker that began it may have died before
         this."""
-        if int(self._clock() * 1000) - row.received_at_ms > LATE_MS:
-            self._storage.heads.lower_to(row)
+        if int(self.clock() * 1000) - row.received_at_ms > LATE_MS:
+            self.storage.heads.lower_to(row)

@@ -52,23 +52,15 @@ class InboxRules:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NlwebInbox:
     """The handler of POST /inbox, GET /inbox and GET /manifest."""
 
-    def __init__(
-        self,
-        *,
-        rules: InboxRules,
-        directory: DeploymentRules,
-        intake: Intake,
-        sync: Sync,
-        clock: Clock,
-    ) -> None:
-        self._rules = rules
-        self._directory = directory
-        self._intake = intake
-        self._sync = sync
-        self._clock = clock
+    rules: InboxRules
+    directory: DeploymentRules
+    intake: Intake
+    sync: Sync
+    clock: Clock
 
     def welcome(self) -> HttpResponse:
         """GET /inbox (decision "Answers")."""
@@ -77,7 +69,7 @@ class NlwebInbox:
     def manifest(self, host: str) -> HttpResponse:
         """GET /manifest: the manifest of the domain whose host is `host` (decision "Buffer")."""
         try:
-            domain = self._directory.domain(domain_of_host(host))
+            domain = self.directory.domain(domain_of_host(host))
         except (TheirError, NotNowError) as error:
             return problem(error)
         if domain is None:
@@ -96,23 +88,23 @@ class NlwebInbox:
             return problem(error)
 
     def _take_in(self, posted: Posted) -> HttpResponse:
-        received_at_ms = int(self._clock() * 1000)
+        received_at_ms = int(self.clock() * 1000)
         _check_media(posted)
         envelope = check_before_lookup(
             posted.body,
             is_ours=self._is_ours,
             received_at_ms=received_at_ms,
-            window=self._rules.window,
-            max_bytes=self._rules.max_bytes,
+            window=self.rules.window,
+            max_bytes=self.rules.max_bytes,
         )
-        domain = self._directory.domain(envelope.receiver)
-        own = self._directory.mailbox(envelope.receiver).subjects
+        domain = self.directory.domain(envelope.receiver)
+        own = self.directory.mailbox(envelope.receiver).subjects
         rule = find_rule_of_both(envelope.subject, domain.subjects if domain else (), own)
         if rule is not None and rule.treatment is Treatment.SYNC:
-            return json_response(self._sync.answer(envelope, rule.target, received_at_ms))
+            return json_response(self.sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
-        claim = self._intake.take(
+        claim = self.intake.take(
             mailbox_of(envelope, rule),
             posted.body.decode(),
             received_at_ms=received_at_ms,
@@ -126,7 +118,7 @@ class NlwebInbox:
         return json_response({"Correlation": envelope.correlation, "Status": "Queued"}, about)
 
     def _is_ours(self, receiver: str) -> bool:
-        domain: Domain | None = self._directory.domain(receiver)
+        domain: Domain | None = self.directory.domain(receiver)
         return domain is not None and domain.inbox
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
@@ -18,27 +19,17 @@ from postroom.storage.mail.replies import Replies
 _log: Final = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sync:
     """Answers requests whose subject is registered as synchronous."""
 
-    def __init__(
-        self,
-        *,
-        judge: NlwebJudge,
-        replies: Replies,
-        handlers: Handlers,
-        clock: Clock,
-        new_id: NewId,
-        lease_seconds: int,
-        memory_seconds: int,
-    ) -> None:
-        self._judge = judge
-        self._replies = replies
-        self._handlers = handlers
-        self._clock = clock
-        self._new_id = new_id
-        self._lease_seconds = lease_seconds
-        self._memory_seconds = memory_seconds
+    judge: NlwebJudge
+    replies: Replies
+    handlers: Handlers
+    clock: Clock
+    new_id: NewId
+    lease_seconds: int
+    memory_seconds: int
 
     def answer(self, envelope: NlwebEnvelope, handler: str, received_at_ms: int) -> JsonValue:
         """The bare reply. If the same request comes again, it gets the same reply, and is not executed again.
@@ -46,29 +37,29 @@ class Sync:
         Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
         NotNowError.
         """
-        self._judge.prove(envelope)
-        self._judge.admit(envelope, envelope.receiver)
-        now = int(self._clock())
-        lease = self._replies.begin(
+        self.judge.prove(envelope)
+        self.judge.admit(envelope, envelope.receiver)
+        now = int(self.clock())
+        lease = self.replies.begin(
             seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
             envelope.claimed_hash,
             now=now,
-            until=now + self._lease_seconds,
-            forget_at=received_at_ms // 1000 + self._memory_seconds,
+            until=now + self.lease_seconds,
+            forget_at=received_at_ms // 1000 + self.memory_seconds,
         )
         if lease.reply is not None:
             remembered: JsonValue = json.loads(lease.reply)
             return remembered
         try:
-            reply = self._handlers.call(handler, envelope.body)
+            reply = self.handlers.call(handler, envelope.body)
         except TheirError:
             # Nothing was executed. A handler that failed may have done half its work: then the lease stays until it
             # expires, and the next attempt starts again (operators' handlers are called at least once).
-            self._replies.release(lease)
+            self.replies.release(lease)
             raise
         try:
-            self._replies.finish(
-                lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self._new_id()
+            self.replies.finish(
+                lease, json.dumps(reply, separators=(",", ":")), at_ms=received_at_ms, random_id=self.new_id()
             )
         except NotNowError:
             # The request was executed: a reply that cannot be stored is still sent. If it gets lost, and the sender

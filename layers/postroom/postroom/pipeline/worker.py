@@ -79,31 +79,19 @@ class _ReceivedClaim:
         return self.queued.claim
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Worker:
     """Processes claims. `monotonic`: a clock in seconds that is never set back."""
 
-    def __init__(
-        self,
-        *,
-        judges: Mapping[Protocol, Judge],
-        filing: Filing,
-        discarding: Discarding,
-        notification_trigger: NotificationTrigger,
-        objects: Objects,
-        retry: SendQueue,
-        suspects: SendQueue,
-        pool: Executor,
-        monotonic: Clock,
-    ) -> None:
-        self._judges = judges
-        self._filing = filing
-        self._discarding = discarding
-        self._notification_trigger = notification_trigger
-        self._objects = objects
-        self._retry = retry
-        self._suspects = suspects
-        self._pool = pool
-        self._monotonic = monotonic
+    judges: Mapping[Protocol, Judge]
+    filing: Filing
+    discarding: Discarding
+    notification_trigger: NotificationTrigger
+    objects: Objects
+    retry: SendQueue
+    suspects: SendQueue
+    pool: Executor
+    monotonic: Clock
 
     def work(self, records: Sequence[Record], *, suspects: bool = False) -> BatchReport:
         """Process one batch. `suspects`: the batch is from the queue of suspects.
@@ -114,19 +102,19 @@ class Worker:
         outcomes: list[Outcome] = []
         part: list[_ReceivedClaim] = []
         suspected = postponed = held = 0
-        until = self._monotonic() + BEGIN_SECONDS
+        until = self.monotonic() + BEGIN_SECONDS
         for record in records:
             try:
                 # Sent on unread: even a claim that cannot be read must not fail the others.
                 if record.received >= SUSPECT_AFTER and not suspects:
-                    self._suspects.send(record.body, group=record.group)
+                    self.suspects.send(record.body, group=record.group)
                     suspected += 1
                     continue
-                if not part and self._monotonic() > until:
-                    self._retry.send(record.body, group=record.group)
+                if not part and self.monotonic() > until:
+                    self.retry.send(record.body, group=record.group)
                     postponed += 1
                     continue
-                part.append(_ReceivedClaim(record, unpack(record.body, self._objects)))
+                part.append(_ReceivedClaim(record, unpack(record.body, self.objects)))
                 held += _memory_of(part[-1])
             except Exception as error:
                 # It is unreadable for now, or not ours: SQS delivers it again, and in the end moves it to the dead
@@ -152,30 +140,30 @@ class Worker:
         """The outcome of each claim, by its id. A claim that is in the batch twice is processed once."""
         claims = list({item.claim.id: item.claim for item in part}.values())
         # Few claims have to wait: most keys are in memory.
-        verdicts = side_by_side(self._pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
+        verdicts = side_by_side(self.pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
         judged = list(zip(claims, verdicts, strict=True))
-        outcomes = self._filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
+        outcomes = self.filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
         bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
-        outcomes += side_by_side(self._pool, self._discard, bad)
+        outcomes += side_by_side(self.pool, self._discard, bad)
         outcomes += [v for _, v in judged if isinstance(v, Outcome)]
         # One claim of each mailbox is enough: if its notification fails, that claim is delivered again, and tries
         # again.
         listed = {outcome.listed_in: outcome for outcome in outcomes if outcome.listed_in}
-        outcomes += side_by_side(self._pool, self._trigger, list(listed.values()))
+        outcomes += side_by_side(self.pool, self._trigger, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
 
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
-        verdict = attempt(claim, lambda: self._judges[claim.protocol].judge(claim))
+        verdict = attempt(claim, lambda: self.judges[claim.protocol].judge(claim))
         if isinstance(verdict, Retry):
             return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail)
         return verdict
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
-        return attempt(discarded[0], lambda: self._discarding.discard(*discarded))
+        return attempt(discarded[0], lambda: self.discarding.discard(*discarded))
 
     def _trigger(self, outcome: Outcome) -> Outcome:
         def triggered() -> Outcome:
-            self._notification_trigger.trigger(outcome.listed_in)
+            self.notification_trigger.trigger(outcome.listed_in)
             return outcome
 
         return attempt(outcome.claim, triggered, outcome.correlation)
@@ -189,7 +177,7 @@ class Worker:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
             delay = delay_of(item.queued.tries)
-            self._retry.send(item.queued.again().body(), delay, group=item.record.group)
+            self.retry.send(item.queued.again().body(), delay, group=item.record.group)
         except Exception as error:
             # Whatever the error is, it must not fail the other claims, which are done.
             _log.error("claim %s could not be sent to another try", item.claim.id, exc_info=stack_of(error))

@@ -8,7 +8,7 @@ changed keys, until the previous key is given, too.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -61,6 +61,7 @@ class WaitingMessage(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class MailReceiver:
     """Reads the messages of one owner.
 
@@ -68,19 +69,11 @@ class MailReceiver:
     messages; if any are given, a message that no key opens is set aside.
     """
 
-    def __init__(
-        self,
-        owner: str,
-        keys: UserKeys | None,
-        profiles: ExplainedProfiles | None,
-        *,
-        older: Sequence[EncryptionKey] = (),
-    ) -> None:
-        self._owner = owner
-        self._keys = keys
-        self._older = older
-        self._profiles = profiles
-        self._fits = False
+    owner: str
+    keys: UserKeys | None
+    profiles: ExplainedProfiles | None
+    older: Sequence[EncryptionKey] = ()
+    _fits: bool = field(default=False, init=False)
 
     def read(self, message: WaitingMessage) -> StoredEnvelope | Received:
         """A message in the form in which it is stored.
@@ -108,20 +101,20 @@ class MailReceiver:
 
         Raises TheirError with the reason why it is to be set aside, OtherKeyError.
         """
-        if self._keys is None:
+        if self.keys is None:
             raise SettingsError(
                 "letters of dm3 are opened with the keys of the profile: a file of `postroom dm3 keygen`"
             )
-        if self._profiles is None:
+        if self.profiles is None:
             raise SettingsError("letters of dm3 are verified by profiles: say where they are, --registry or --local")
         if not self._fits:
-            self._check_owner(self._keys, self._profiles)
+            self._check_owner(self.keys, self.profiles)
             self._fits = True
-        opened = explain(envelope.encode(), self._keys, self._profiles, older=self._older)
+        opened = explain(envelope.encode(), self.keys, self.profiles, older=self.older)
         failed = {check.name: check.reason for check in opened.checks if check.reason is not None}
         # The owner's own delivery service encrypted the postmark, to the key in the profile at that time. If this key
         # opens the postmark, the message is not older than the key, whatever a stranger encrypted in it.
-        if not self._older and failed.get(POSTMARK) == SEALED_VALUE_INVALID:
+        if not self.older and failed.get(POSTMARK) == SEALED_VALUE_INVALID:
             raise OtherKeyError
         unknown = failed.pop(SENDERS_PROFILE, None)
         for reason in failed.values():
@@ -132,23 +125,23 @@ class MailReceiver:
             raise NotNowError(doubts[0])
         if opened.message is None:
             raise TheirError(MESSAGE_INVALID)
-        if normalize(opened.message.metadata.to) != self._owner:
+        if normalize(opened.message.metadata.to) != self.owner:
             raise TheirError(RECEIVER_UNKNOWN)
         sealed = read_envelope(_parsed(envelope))
         kept = store_envelope(sealed, opened.message, opened.postmark, unverified=unknown)
         # A sender without a valid name has no conversation.
-        conversation_partner(kept, self._owner)
+        conversation_partner(kept, self.owner)
         return kept
 
     def _check_owner(self, keys: UserKeys, profiles: ExplainedProfiles) -> None:
         """Check that the keys are those of the owner's profile, and that one of its delivery services is known."""
         try:
-            profile = profiles.user(self._owner)
+            profile = profiles.user(self.owner)
         except TheirError as error:
-            raise SettingsError(f"{self._owner} has no profile where profiles are looked up: {error}") from None
+            raise SettingsError(f"{self.owner} has no profile where profiles are looked up: {error}") from None
         if (profile.encryption_key, profile.signing_key) != (keys.encryption.public, keys.signing.public):
             raise SettingsError(
-                f"the keys are not those that the profile of {self._owner} has; if it had them before, "
+                f"the keys are not those that the profile of {self.owner} has; if it had them before, "
                 "say its new ones as --key, and these as --old-key"
             )
         for service in profile.delivery_services:
@@ -159,7 +152,7 @@ class MailReceiver:
             return
         services = ", ".join(profile.delivery_services)
         raise SettingsError(
-            f"no delivery service of {self._owner} has a profile where profiles are looked up: {services}"
+            f"no delivery service of {self.owner} has a profile where profiles are looked up: {services}"
         )
 
 

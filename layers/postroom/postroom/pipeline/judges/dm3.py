@@ -55,6 +55,7 @@ class _Proof:
     reason: Reason | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dm3Judge:
     """Judges claims of dm3 messages. Has no side effects.
 
@@ -62,33 +63,24 @@ class Dm3Judge:
     as unverified (its mailbox accepts unverified senders).
     """
 
-    def __init__(
-        self,
-        *,
-        keys: ServiceKeySource,
-        profiles: ProfileSource,
-        clock: Clock,
-        times: Times,
-        unverified_seconds: int,
-    ) -> None:
-        self._keys = keys
-        self._profiles = profiles
-        self._clock = clock
-        self._times = times
-        self._unverified_seconds = unverified_seconds
+    keys: ServiceKeySource
+    profiles: ProfileSource
+    clock: Clock
+    times: Times
+    unverified_seconds: int
 
     def judge(self, claim: Claim) -> Verdict:
         """Accepted with a postmark, or Retry while keys or a profile are unavailable."""
-        if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
+        if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
             return given_up(claim, TOO_LATE)
         details = claim.details
         assert isinstance(details, Dm3Details)  # noqa: S101 - claims of others are for other judges
         try:
-            keys = self._keys.get()
+            keys = self.keys.get()
             data = claim.envelope.encode()
             value = parse(data, max_bytes=len(data))
             envelope = read_submitted(value)
-            delivery = open_for_us(envelope, self._keys)
+            delivery = open_for_us(envelope, self.keys)
             sender = normalize(delivery.sender)
             proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
         except TheirError as error:
@@ -103,12 +95,12 @@ class Dm3Judge:
 
     def _prove(self, claim: Claim, envelope: Dm3Envelope, sender: str) -> _Proof:
         try:
-            key = self._profiles.user(sender).signing_key
+            key = self.profiles.user(sender).signing_key
             check_envelope(envelope, key)
         except TheirError as error:
             return _Proof(reason=error.reason)
         except NotNowError as error:
-            if self._clock() * 1000 - claim.received_at_ms < self._unverified_seconds * 1000:
+            if self.clock() * 1000 - claim.received_at_ms < self.unverified_seconds * 1000:
                 raise
             return _Proof(reason=error.reason)
         return _Proof(key.fingerprint)
@@ -125,7 +117,7 @@ class Dm3Judge:
             identity=MessageIdentity(
                 seen_key_dm3(claim.mailbox, sender, digest, verified=proof.reason is None),
                 None,
-                claim.received_at_ms // 1000 + self._times.retain_seconds,
+                claim.received_at_ms // 1000 + self.times.retain_seconds,
             ),
             conversation=sender,
             # Objects contain no names of partners; only the index does.
@@ -138,7 +130,7 @@ class Dm3Judge:
         return {
             "claim": claim.id,
             "received_at_ms": claim.received_at_ms,
-            "verified_at_ms": int(self._clock() * 1000),
+            "verified_at_ms": int(self.clock() * 1000),
             "protocol": claim.protocol,
             "source": claim.source,
             "message_hash": digest,

@@ -33,23 +33,15 @@ class SignatureProof:
     refetched: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NlwebJudge:
     """Judges claims of NLWeb messages. Has no side effects."""
 
-    def __init__(
-        self,
-        *,
-        keys: SenderKeys,
-        directory: DeploymentRules,
-        clock: Clock,
-        key_rules: KeyRules,
-        times: Times,
-    ) -> None:
-        self._keys = keys
-        self._directory = directory
-        self._clock = clock
-        self._key_rules = key_rules
-        self._times = times
+    keys: SenderKeys
+    directory: DeploymentRules
+    clock: Clock
+    key_rules: KeyRules
+    times: Times
 
     def judge(self, claim: Claim) -> Verdict:
         """The verdict on a claim. The inbox has compared the time window with its own clock already."""
@@ -57,7 +49,7 @@ class NlwebJudge:
         try:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
-            if self._times.is_past_horizon(claim.received_at_ms, self._clock()):
+            if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
                 return _discarded(envelope, TOO_LATE)
             proof = self.prove(envelope)
             self.admit(envelope, claim.mailbox)
@@ -91,7 +83,7 @@ class NlwebJudge:
             key = self._wallet_key(envelope.sender)
             check_signature(envelope, key)
             return SignatureProof(key, "pre-shared", refetched=False)
-        found = self._keys.find(name)
+        found = self.keys.find(name)
         try:
             check_signature(envelope, found.key)
         except TheirError:
@@ -108,21 +100,21 @@ class NlwebJudge:
         Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
         """
         for name in (envelope.receiver, mailbox):
-            if is_blocked(envelope.sender, self._directory.mailbox(name).blocks):
+            if is_blocked(envelope.sender, self.directory.mailbox(name).blocks):
                 raise TheirError(SENDER_NOT_WANTED)
 
     def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
         """The key as it is published now, if it differs from the cached one."""
         if not found.cached:
             return None
-        again = self._keys.find(name, fresh=True)
+        again = self.keys.find(name, fresh=True)
         return None if again.key.fingerprint == found.key.fingerprint else again
 
     def _wallet_key(self, uuid: str) -> PublicKey:
-        spki = self._directory.wallet(uuid)
+        spki = self.directory.wallet(uuid)
         if spki is None:
             raise TheirError(WALLET_UNKNOWN)
-        return public_key_from_spki(spki, self._key_rules)
+        return public_key_from_spki(spki, self.key_rules)
 
     def _rule(self, claim: Claim, envelope: NlwebEnvelope) -> SubjectRule:
         assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
@@ -130,7 +122,7 @@ class NlwebJudge:
         if rule is None:
             raise TheirError(UNEXPECTED_SUBJECT)
         if rule.treatment is Treatment.FEEDBACK:
-            about = self._directory.domain(read_feedback(envelope.body).sender)
+            about = self.directory.domain(read_feedback(envelope.body).sender)
             if about is None or not about.buffer:
                 raise TheirError(FEEDBACK_NOT_KEPT)
         return rule
@@ -139,14 +131,14 @@ class NlwebJudge:
         return MessageIdentity(
             seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),
             envelope.claimed_hash,
-            envelope.timestamp_ms // 1000 + self._times.max_age_seconds + self._times.retain_seconds,
+            envelope.timestamp_ms // 1000 + self.times.max_age_seconds + self.times.retain_seconds,
         )
 
     def _receipt(self, claim: Claim, envelope: NlwebEnvelope, proof: SignatureProof) -> dict[str, object]:
         return {
             "claim": claim.id,
             "received_at_ms": claim.received_at_ms,
-            "verified_at_ms": int(self._clock() * 1000),
+            "verified_at_ms": int(self.clock() * 1000),
             "protocol": claim.protocol,
             "dialect": envelope.dialect.schema,
             "source": claim.source,
