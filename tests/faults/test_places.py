@@ -41,7 +41,7 @@ SPARED = {
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
     "outbound/notifier.py Notifier.call: self.queue.send": "where another call failed, which was struck",
-    "outbound/notifier.py Notifier.tell: self.queue.send": "the same",
+    "outbound/notifier.py Notifier.notify: self.queue.send": "the same",
     "outbound/notifier.py Notifier._notify: self.keys.code": "codes: their owners wait for them, and ask for others",
     "outbound/notifier.py Notifier._end: self.targets.failed": "the same",
     "pipeline/nlweb_inbox.py NlwebInbox.manifest: self.directory.domain": "it keeps nothing, and promises nothing",

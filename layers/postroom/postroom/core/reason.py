@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
+from functools import partial
+from typing import Final
 
 
 class Kind(StrEnum):
@@ -40,12 +42,12 @@ class Reason:
     JSON-RPC error (dm3 §2.4.3); None: the rules of dm3 give it none.
     """
 
-    code: str
     kind: Kind
+    code: str
     status: int
     audience: Audience
-    sentence: str
     section: str
+    sentence: str
     json_rpc: int | None = None
 
     def __str__(self) -> str:
@@ -56,3 +58,10 @@ class Reason:
 
     def __hash__(self) -> int:
         return hash(self.code)
+
+
+# For modules of reasons, in which each reason is a row.
+NLWEB, DM3, OWNERS, CLIENTS, OPERATORS = Audience
+refusal: Final = partial(Reason, Kind.REFUSAL)
+discard: Final = partial(Reason, Kind.DISCARD)
+retry: Final = partial(Reason, Kind.RETRY)

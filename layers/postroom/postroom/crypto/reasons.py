@@ -1,12 +1,9 @@
 """Reasons for which a public key is refused."""
 
-from postroom.core.reason import Audience, Kind, Reason
+from postroom.core.reason import NLWEB, discard
 
-KEY_RECORD_INVALID = Reason(
-    "KeyRecordInvalid", Kind.DISCARD, 401, Audience.NLWEB,
-    "The sender's key record is malformed, or there is more than one.", 'RFC 6376 §3.6.1; decision "Key records"',
-)  # fmt: skip
-KEY_UNUSABLE = Reason(
-    "KeyUnusable", Kind.DISCARD, 401, Audience.NLWEB,
-    "The sender's key is of a kind or size that is not accepted.", 'decision "Key records"; RFC 8301 §3.2; RFC 8463',
-)  # fmt: skip
+# fmt: off
+KEY_RECORD_INVALID = discard("KeyRecordInvalid", 401, NLWEB, 'RFC 6376 §3.6.1; decision "Key records"',
+    "The sender's key record is malformed, or there is more than one.")
+KEY_UNUSABLE = discard("KeyUnusable", 401, NLWEB, 'decision "Key records"; RFC 8301 §3.2; RFC 8463',
+    "The sender's key is of a kind or size that is not accepted.")
