@@ -231,7 +231,7 @@ def _inbox() -> Iterator[Bound]:
     yield Bound(
         "memory of a run of the inbox", _memory("InboxFunction"), "the largest body, parsed",
         "the run ends; 500 by API Gateway", "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_costliest_bodies_leave_the_door_most_of_its_memory",
+        "test_memory.py::test_the_costliest_bodies_use_a_small_part_of_the_inbox_functions_memory",
     )  # fmt: skip
     yield Bound(
         "a synchronous handler's reply", _n(response.MAX_ANSWER_BYTES, "bytes"),
@@ -602,7 +602,7 @@ def _worker() -> Iterator[Bound]:
         "memory of a run of the worker", _memory("WorkerFunction"),
         "a part of a batch, parsed; and what is remembered", "handed out again, in the end one by one",
         "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_memory",
+        "test_memory.py::test_the_costliest_batch_uses_a_quarter_of_the_workers_memory",
     )  # fmt: skip
     yield Bound(
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
@@ -673,7 +673,7 @@ def _dead_letters() -> Iterator[Bound]:
         "memory of a run of the dead-letter handler", _memory("DeadLetterFunction"),
         "ten dead letters of the largest size", "what is not decided waits for the next round",
         "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory",
+        "test_memory.py::test_the_largest_dead_letters_use_half_of_their_handlers_memory",
     )  # fmt: skip
     yield Bound(
         "dead letters in memory at once", _n(dead_letters.DEAD_LETTERS_AT_ONCE), "each may be of any size",
@@ -722,7 +722,7 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "memory of a run of the courier", _memory("CourierFunction"),
         "answers of strangers, parsed; and what is remembered", "handed out again", "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory",
+        "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
         "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
@@ -885,9 +885,9 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,
-        "Python's lru_cache: 128", "test_memory.py::test_so_many_names_that_were_read_are_remembered_and_no_more",
+        "Python's lru_cache: 128", "test_memory.py::test_the_number_of_remembered_names_is_limited",
     )  # fmt: skip
     yield Bound(
         "names of keys that were read", _n(keys.NAMES_READ), "the same", leaves, "the same",
-        "test_memory.py::test_so_many_names_that_were_read_are_remembered_and_no_more",
+        "test_memory.py::test_the_number_of_remembered_names_is_limited",
     )  # fmt: skip

@@ -252,22 +252,22 @@ def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row)
     assert new == {}
 
 
-def test_the_document_is_the_table() -> None:
+def test_the_page_is_generated_from_the_table() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 
-def test_no_two_rows_say_the_same() -> None:
+def test_no_two_rows_are_the_same() -> None:
     said = [(row.section, row.what) for row in ROWS]
     assert len(set(said)) == len(said)
 
 
-def test_every_refusal_that_a_sender_is_told_has_a_row() -> None:
+def test_every_refusal_that_senders_can_get_has_a_row() -> None:
     senders = Audience.NLWEB | Audience.DM3
     told = {reason for reason in REASONS if reason.kind is Kind.REFUSAL and reason.audience & senders}
     assert told == {row.reason for row in ROWS if row.reason and row.reason.kind is Kind.REFUSAL}
 
 
-def test_every_row_tells_a_reason_to_its_audience() -> None:
+def test_the_reason_of_every_row_is_for_its_audience() -> None:
     misses = [
         f"{row.section}: {row.what}: {row.reason} is for {row.reason.audience}"
         for row in ROWS
@@ -317,7 +317,7 @@ def altered(draw: st.DrawFn) -> bytes:
     [st.binary(), JSON_VALUES.map(bad.text), cut_up(), altered()],
     ids=["bytes", "JSON", "a damaged envelope", "an altered envelope"],
 )
-def test_whatever_is_posted_is_queued_or_refused_by_the_vocabulary_and_never_stops_the_worker(
+def test_any_request_is_queued_or_refused_with_a_reason_and_never_stops_the_worker(
     running: FunctionsStack, sent: st.SearchStrategy[bytes]
 ) -> None:
     @settings(max_examples=examples(100))
@@ -372,7 +372,7 @@ def cut_up_call(draw: st.DrawFn) -> bytes:
     [st.binary(), JSON_VALUES.map(bad.text), cut_up_call(), altered_call()],
     ids=["bytes", "JSON", "a damaged call", "an altered call"],
 )
-def test_whatever_is_posted_to_the_delivery_service_is_accepted_or_refused_by_the_vocabulary(
+def test_any_request_to_the_delivery_service_is_accepted_or_refused_with_a_reason(
     running: FunctionsStack, sent: st.SearchStrategy[bytes]
 ) -> None:
     @settings(max_examples=examples(100))

@@ -91,7 +91,7 @@ def good() -> bytes:
         "chunks that end early", "gzip as JSON", "gzip", "no Content-Type", "no UTF-8", "//inbox", "dot segments",
     ],
 )  # fmt: skip
-def test_at_the_tls_door_it_is_refused_and_nothing_is_stored(
+def test_the_tls_edge_refuses_the_request_and_nothing_is_stored(
     stack: LocalStack, make: Callable[[], bytes], reason: Reason
 ) -> None:
     receiver = stack.deployments["receiver"]
@@ -134,7 +134,7 @@ def dm3_call() -> bytes:
         "no UTF-8",
     ],
 )
-def test_at_the_delivery_service_it_is_a_parse_error(stack: LocalStack, make: Callable[[], bytes]) -> None:
+def test_at_the_delivery_service_the_request_is_a_parse_error(stack: LocalStack, make: Callable[[], bytes]) -> None:
     receiver = stack.deployments["receiver"]
     before = everything(receiver)
     head, _, body = exchange(stack, make()).partition(b"\r\n\r\n")
@@ -146,7 +146,7 @@ def test_at_the_delivery_service_it_is_a_parse_error(stack: LocalStack, make: Ca
 
 
 @pytest.mark.parametrize("megabytes", [7, 50])
-def test_a_body_that_lambda_does_not_take_is_refused_before_it(stack: LocalStack, megabytes: int) -> None:
+def test_a_body_too_large_for_lambda_is_refused_before_it(stack: LocalStack, megabytes: int) -> None:
     receiver = stack.deployments["receiver"]
     before = everything(receiver)
     answer = exchange(stack, _sized(dm3_call().ljust(megabytes << 20), AS_JSON, target="/dm3"))
@@ -162,7 +162,7 @@ def test_a_body_that_lambda_does_not_take_is_refused_before_it(stack: LocalStack
     ],
     ids=str,
 )  # fmt: skip
-def test_lengths_that_make_no_sense_never_reach_the_function(stack: LocalStack, headers: tuple[str, ...]) -> None:
+def test_invalid_lengths_never_reach_the_function(stack: LocalStack, headers: tuple[str, ...]) -> None:
     receiver = stack.deployments["receiver"]
     before = everything(receiver)
     answer = exchange(stack, request(good(), AS_JSON, *headers))

@@ -134,7 +134,7 @@ def test_the_page_names_every_benchmark_and_each_of_its_rows() -> None:
             assert f"\n| {row} " in page
 
 
-def test_what_is_measured_takes_its_section_of_the_page(
+def test_a_measurement_replaces_its_section_of_the_page(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = program.PAGE.read_text()

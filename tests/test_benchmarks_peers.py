@@ -36,7 +36,7 @@ def without(*tools: str) -> Callable[[str], str | None]:
 
 @pytest.mark.validators
 @pytest.mark.skipif(shutil.which("npm") is None and not os.environ.get("CI"), reason="npm is not installed")
-def test_peers_prints_the_ratios_of_those_that_can_be_had(
+def test_peers_prints_the_ratios_of_the_available_programs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", without("go", "cargo"))
@@ -49,7 +49,7 @@ def test_peers_prints_the_ratios_of_those_that_can_be_had(
         assert RATIO.search(cells) if tool == "node" else f"{tool} not found" in cells
 
 
-def test_peers_says_of_each_program_what_is_missing(
+def test_peers_says_what_each_unavailable_program_needs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", without("go", "cargo", "node", "npm"))
@@ -64,7 +64,7 @@ def test_signed_json_is_as_long_as_the_envelope_that_it_stands_beside() -> None:
     assert len(bench_peers.signed_json(KINDS[0].body, key)) == SIZE
 
 
-def test_a_peer_that_can_be_made_and_does_not_run_is_said_and_the_others_are_measured(
+def test_a_peer_that_does_not_run_is_reported_and_the_others_are_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(made, "BUILD", tmp_path)
@@ -76,7 +76,7 @@ def test_a_peer_that_can_be_made_and_does_not_run_is_said_and_the_others_are_mea
     assert RATIO.search(printed["dkimpy (Python)"])
 
 
-def test_a_peer_that_ends_is_an_error_and_no_measurement(tmp_path: Path) -> None:
+def test_a_peer_that_ends_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PeerEndedError), PeerTimer(["false"], tmp_path, warm_seconds=0) as peer:
         peer.timeit(1)
 

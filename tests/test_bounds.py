@@ -55,7 +55,7 @@ def test_every_bound_is_held_by_a_test_that_exists() -> None:
     assert misses == []
 
 
-def test_every_bound_says_all_there_is_to_say() -> None:
+def test_every_bound_has_all_columns() -> None:
     misses = [
         f"{section}: {row.what}: {column} is {cell!r}"
         for section, row in ROWS
@@ -75,12 +75,12 @@ def test_a_code_beyond_a_bound_is_one_of_the_vocabulary() -> None:
     assert misses == []
 
 
-def test_no_two_bounds_of_a_section_are_of_the_same() -> None:
+def test_no_section_has_a_bound_twice() -> None:
     for rows in SECTIONS.values():
         assert len({row.what for row in rows}) == len(rows)
 
 
-def test_the_document_is_what_the_code_says() -> None:
+def test_the_page_is_generated_from_the_code() -> None:
     assert DOCUMENT.read_text() == document(), "write it anew: python -m tests.test_bounds"
 
 

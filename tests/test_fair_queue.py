@@ -3,7 +3,7 @@
 from benchmarks.fair_queue import NOISY_FROM, FairQueue
 
 
-def test_messages_without_a_group_are_handed_out_as_they_came() -> None:
+def test_messages_without_a_group_are_received_in_order() -> None:
     queue = FairQueue()
     for now in (1.0, 2.0, 3.0):
         queue.send("", now)
@@ -12,7 +12,7 @@ def test_messages_without_a_group_are_handed_out_as_they_came() -> None:
     assert not queue
 
 
-def test_who_holds_much_of_what_is_in_flight_waits_behind_the_quiet() -> None:
+def test_a_noisy_group_waits_behind_quiet_ones() -> None:
     queue = FairQueue()
     for now in range(NOISY_FROM + 2):
         queue.send("loud", float(now))
@@ -24,7 +24,7 @@ def test_who_holds_much_of_what_is_in_flight_waits_behind_the_quiet() -> None:
     assert queue.receive(1) == [("loud", float(NOISY_FROM + 1))]
 
 
-def test_few_in_flight_make_nobody_noisy() -> None:
+def test_with_few_messages_in_flight_no_group_is_noisy() -> None:
     queue = FairQueue()
     for now in range(NOISY_FROM):
         queue.send("one", float(now))
@@ -33,7 +33,7 @@ def test_few_in_flight_make_nobody_noisy() -> None:
     assert queue.receive(1) == [("one", float(NOISY_FROM - 1))]
 
 
-def test_a_tenth_of_what_is_in_flight_is_not_too_much() -> None:
+def test_a_group_with_a_tenth_of_the_messages_in_flight_is_not_noisy() -> None:
     queue = FairQueue()
     for number in range(20):
         for now in range(NOISY_FROM + 1):

@@ -177,12 +177,12 @@ def document() -> str:
     return with_contents("\n".join(lines) + "\n")
 
 
-def test_no_metadata_leaves_a_doubt() -> None:
+def test_the_metadata_of_every_package_names_a_licence() -> None:
     misses = [f"{row}: read the licence in its wheel, and say so in READ" for row in ROWS if not row.licence]
     assert misses == []
 
 
-def test_every_licence_goes_with_ours() -> None:
+def test_every_licence_is_compatible_with_ours() -> None:
     misses = [
         f"{row}: say in LICENCES why {licence} may be used, or do without it"
         for row in ROWS
@@ -192,7 +192,7 @@ def test_every_licence_goes_with_ours() -> None:
     assert misses == []
 
 
-def test_what_binds_more_than_a_notice_stands_only_where_it_may() -> None:
+def test_licences_with_more_duties_are_used_only_where_allowed() -> None:
     misses = [
         f"{row}: {licence} may stand in {ONLY_IN[licence]} only"
         for row in ROWS
@@ -202,25 +202,25 @@ def test_what_binds_more_than_a_notice_stands_only_where_it_may() -> None:
     assert misses == []
 
 
-def test_what_was_read_by_hand_agrees_with_metadata_where_that_is_clear() -> None:
+def test_licences_read_by_hand_agree_with_clear_metadata() -> None:
     here = [(row, said_by_metadata(row.pin.name)[0]) for row in ROWS if row.pin.is_here]
     misses = [f"{row}: its metadata says {said}" for row, said in here if said not in ("", row.licence)]
     assert misses == []
 
 
-def test_nothing_was_read_by_hand_that_is_not_pinned() -> None:
+def test_every_licence_read_by_hand_is_of_a_pinned_package() -> None:
     assert set(READ) <= {(row.pin.name, row.pin.version) for row in ROWS}
 
 
-def test_no_licence_is_allowed_that_nobody_has() -> None:
+def test_every_allowed_licence_is_used() -> None:
     assert {licence for row in ROWS for licence in identifiers(row.licence)} == set(LICENCES)
 
 
-def test_the_sections_are_all_that_the_wheel_can_ask_for() -> None:
+def test_the_sections_are_the_wheels_dependency_groups() -> None:
     assert set(names_by_section()) == set(HEADINGS)
 
 
-def test_what_metadata_asks_for_is_what_was_locked() -> None:
+def test_the_metadatas_requirements_are_the_locked_packages() -> None:
     everything = [*BASE, *chain(*EXTRAS.values()), *GROUPS["dev"]]
     assert closure(everything, ANYWHERE) == {pin.name for pin in pins(LOCK)}
     assert closure(GROUPS["layer"], ANYWHERE) == {pin.name for pin in pins(LAYER_LOCK)}
@@ -228,18 +228,18 @@ def test_what_metadata_asks_for_is_what_was_locked() -> None:
 
 
 @pytest.mark.parametrize("expression", ["GPL-3.0-only", "MIT AND AGPL-3.0-or-later", "MIT OR SSPL-1.0", "GPL-2.0-only"])
-def test_a_licence_that_is_not_on_the_list_is_noticed(expression: str) -> None:
+def test_an_unlisted_licence_is_detected(expression: str) -> None:
     assert not set(identifiers(expression)) <= set(LICENCES)
 
 
-def test_our_own_licence_is_told_to_whoever_installs() -> None:
+def test_the_wheel_names_our_licence() -> None:
     assert PYPROJECT["project"]["license"] == "Apache-2.0"
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert text.split()[:4] == ["Apache", "License", "Version", "2.0,"]
     assert text.rstrip().endswith("END OF TERMS AND CONDITIONS")
 
 
-def test_the_document_is_what_follows_from_the_locks() -> None:
+def test_the_page_is_generated_from_the_lock_files() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document(), "write it anew: python -m tests.test_licences"
 
 

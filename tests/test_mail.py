@@ -108,12 +108,12 @@ def test_the_bytes_are_the_same_without_rows() -> None:
     assert not any(segment.rows for segment in without)
 
 
-def test_the_first_segments_of_however_many_messages_are_there_without_the_others() -> None:
+def test_the_first_segments_can_be_made_without_the_others() -> None:
     made = list(islice(segments(replace(MIXED, messages=10**9, one_conversation=10**8)), 20))
     assert sum(segment.lines for segment in made) == 200
 
 
-def test_what_was_made_is_not_kept() -> None:
+def test_made_segments_are_not_kept_in_memory() -> None:
     made = segments(replace(MIXED, messages=10**9))
     next(made)
     tracemalloc.start()
@@ -138,14 +138,14 @@ def test_a_plan_without_shares_is_messages_that_wait_in_segments_of_one_size() -
     assert len(rows_of(made)) == 1_995
 
 
-def test_segments_have_one_size_whatever_else_there_is() -> None:
+def test_segments_have_one_size() -> None:
     made = list(segments(replace(MIXED, redelivered=0.9, batch=7)))
     # The last messages, and those of them that come again.
     assert {segment.lines for segment in made[:-4]} == {7}
     assert all(len(lines_of(segment)) == segment.lines for segment in made)
 
 
-def test_every_live_row_points_to_its_line_and_the_line_is_a_message_as_the_door_takes_it() -> None:
+def test_every_live_row_points_to_a_line_with_a_message_that_the_inbox_accepts() -> None:
     made = list(segments(replace(MIXED, messages=300, corrupt=0)))
     live = [row for row in rows_of(made).values() if row.live]
     assert len(live) > 200
@@ -165,7 +165,7 @@ def test_every_live_row_points_to_its_line_and_the_line_is_a_message_as_the_door
         assert isinstance(held_in(row, data), bytes)
 
 
-def test_some_are_acknowledged_and_their_lines_still_lie_there() -> None:
+def test_some_messages_are_acknowledged_and_their_lines_are_still_there() -> None:
     made = list(segments(replace(SOUND, acknowledged=0.3)))
     rows = rows_of(made)
     gone = {key for key, row in rows.items() if not row.live}
@@ -174,7 +174,7 @@ def test_some_are_acknowledged_and_their_lines_still_lie_there() -> None:
     assert {line.row for segment in made for line in sound_lines(segment)} == set(rows)
 
 
-def test_some_are_discarded_for_a_reason_and_have_no_line() -> None:
+def test_some_messages_are_discarded_and_have_no_line() -> None:
     made = list(segments(replace(SOUND, discarded=0.3)))
     rows = rows_of(made)
     assert len(rows) == 2_000
@@ -184,7 +184,7 @@ def test_some_are_discarded_for_a_reason_and_have_no_line() -> None:
     assert {line.row for segment in made for line in sound_lines(segment)} == set(rows) - set(discarded)
 
 
-def test_some_are_filed_hours_after_they_were_received() -> None:
+def test_some_messages_are_filed_hours_after_they_were_received() -> None:
     late = 0
     for segment in segments(replace(SOUND, late=0.3)):
         for line in sound_lines(segment):
@@ -194,7 +194,7 @@ def test_some_are_filed_hours_after_they_were_received() -> None:
     assert late == about(0.3, 2_000)
 
 
-def test_some_lie_in_the_next_segment_again_and_their_row_points_to_the_first() -> None:
+def test_some_lines_are_repeated_in_the_next_segment_and_their_rows_point_to_the_first() -> None:
     made = list(segments(replace(SOUND, redelivered=0.3)))
     rows, again = rows_of(made), 0
     first: dict[RowKey, int] = {}
@@ -228,7 +228,7 @@ def test_orphans_are_copies_of_segments_or_have_no_rows_and_are_young_or_older_t
                 assert (row.place.object == segment.name) == (segment.origin is Origin.FILED)
 
 
-def test_some_lines_are_damaged_and_no_line_of_their_rows() -> None:
+def test_some_lines_are_damaged() -> None:
     made = list(segments(replace(SOUND, corrupt=0.3)))
     damaged = {row for segment in made for row in segment.damaged}
     rows = rows_of(made)
@@ -237,14 +237,14 @@ def test_some_lines_are_damaged_and_no_line_of_their_rows() -> None:
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damage_leaves_bytes_that_are_no_line_and_hold_no_newline(how: str) -> None:
+def test_a_damaged_line_is_invalid_and_has_no_newline(how: str) -> None:
     data = lines_of(next(segments(SOUND)))[0]
     assert line_in(data)
     assert line_in(DAMAGES[how](data)) is None
     assert b"\n" not in DAMAGES[how](data)
 
 
-def test_a_share_of_everything_is_still_mail() -> None:
+def test_a_plan_with_every_share_gives_valid_mail() -> None:
     made = list(segments(replace(MIXED, messages=100, **dict.fromkeys(SHARES, 1.0))))
     rows = rows_of(made)
     assert len(rows) == 100
@@ -253,7 +253,7 @@ def test_a_share_of_everything_is_still_mail() -> None:
     assert not any(sound_lines(segment) for segment in made)
 
 
-def test_nothing_is_dated_after_the_end_and_all_but_abandoned_and_late_mail_within_the_hours_before() -> None:
+def test_all_dates_are_before_the_end_and_most_within_the_given_hours() -> None:
     for segment in segments(replace(MIXED, late=0, spans_hours=3)):
         for line in sound_lines(segment):
             assert line.row.received_at_ms < ENDS_AT_MS
@@ -262,7 +262,7 @@ def test_nothing_is_dated_after_the_end_and_all_but_abandoned_and_late_mail_with
             assert (line.row.received_at_ms >= first_ms) == (segment.origin is not Origin.ABANDONED)
 
 
-def test_a_few_hold_much_and_most_conversations_have_one_to_three_messages() -> None:
+def test_most_conversations_have_one_to_three_messages_and_a_few_have_many() -> None:
     plan = replace(SOUND, messages=20_000, mailboxes=100)
     filed = rows_of(list(segments(plan))).values()
     mailboxes = Counter(row.key.mailbox for row in filed)
@@ -275,7 +275,7 @@ def test_a_few_hold_much_and_most_conversations_have_one_to_three_messages() -> 
     assert max(conversations.values()) > 50
 
 
-def test_one_conversation_holds_as_many_messages_as_was_said_over_the_whole_time() -> None:
+def test_one_conversation_has_the_given_number_of_messages_over_the_whole_time() -> None:
     made = list(segments(replace(MIXED, one_conversation=700, orphans=0, redelivered=0, corrupt=0, late=0)))
     crowd = [line.row for segment in made for line in sound_lines(segment) if line.conversation == CROWD]
     assert len(crowd) == 700
@@ -284,14 +284,14 @@ def test_one_conversation_holds_as_many_messages_as_was_said_over_the_whole_time
     assert min(hours[hour] for hour in range(24)) > 15
 
 
-def test_envelopes_have_the_sizes_of_the_plan_and_some_have_many_times_as_much() -> None:
+def test_envelopes_have_the_planned_sizes_and_some_are_much_larger() -> None:
     made = segments(replace(SOUND, median_bytes=2_000, most_bytes=50_000))
     sizes = [len(line.envelope.encode()) for segment in made for line in sound_lines(segment)]
     assert statistics.median(sizes) == pytest.approx(2_000, rel=0.1)
     assert max(sizes) > 20_000
 
 
-def test_no_envelope_is_larger_than_the_most() -> None:
+def test_no_envelope_exceeds_the_maximum() -> None:
     made = segments(replace(SOUND, median_bytes=10**6, most_bytes=2_000, messages=100))
     sizes = [len(line.envelope.encode()) for segment in made for line in sound_lines(segment)]
     assert 1_996 <= min(sizes) <= max(sizes) <= 2_000
@@ -306,7 +306,7 @@ def test_no_envelope_is_larger_than_the_most() -> None:
         ({"one_conversation": 2_001}, r"one_conversation is 2001; it is 0 to messages \(2000\)"),
     ],
 )
-def test_a_plan_that_cannot_be_says_what_is_wrong(changed: dict[str, Any], named: str) -> None:
+def test_an_impossible_plan_is_refused_with_its_cause(changed: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         replace(SOUND, **changed)
 
@@ -322,7 +322,7 @@ STORED = replace(MIXED, messages=800, mailboxes=4, batch=40, orphans=0.5, corrup
 """Of its segments, some hold nothing that is damaged, and most have more rows than one request takes."""
 
 
-def test_what_was_written_is_shown_to_its_owners_and_nothing_else(deployed: Deployed) -> None:
+def test_owners_see_the_written_messages_and_no_others(deployed: Deployed) -> None:
     written = put(STORED, deployed, keep_truth=True)
     reader = deployed.storage.reader
     rows = [row for number in range(1, 5) for row in reader.list(f"shop-{number}.example", 1, now=ENDS_AT_MS // 1_000)]
@@ -335,7 +335,7 @@ def test_what_was_written_is_shown_to_its_owners_and_nothing_else(deployed: Depl
     assert all(each.line == made[each.row.key] for each in shown)
 
 
-def test_the_summary_is_what_the_store_holds(deployed: Deployed) -> None:
+def test_the_summary_matches_the_store(deployed: Deployed) -> None:
     written = put(STORED, deployed)
     objects, rows = deployed.objects(), {row.key: row for row in map(read_row, deployed.rows("PostTable"))}
     assert (written.segments, written.bytes) == (len(objects), sum(map(len, objects.values())))
@@ -362,7 +362,7 @@ def test_the_summary_is_what_the_store_holds(deployed: Deployed) -> None:
     assert written.shown is None
 
 
-def test_held_are_the_segments_that_compaction_may_not_delete(deployed: Deployed) -> None:
+def test_held_segments_are_those_that_compaction_may_not_delete(deployed: Deployed) -> None:
     """By the rule of step 5, once every line that is live and can be read has moved."""
     written = put(STORED, deployed)
     rows = {row.key: row for row in map(read_row, deployed.rows("PostTable"))}
@@ -407,7 +407,7 @@ def test_without_rows_there_are_the_objects_alone(deployed: Deployed) -> None:
     assert set(written.stands) == {Stand.TO_COME, Stand.FORGOTTEN}
 
 
-def test_the_same_plan_is_not_written_twice_over_each_other(deployed: Deployed) -> None:
+def test_the_same_plan_is_not_written_twice(deployed: Deployed) -> None:
     put(SOUND, deployed, rows=False)
     before = deployed.objects()
     with pytest.raises(NotNowError):

@@ -76,13 +76,13 @@ def caches() -> list[Cache[object]]:
     return [each for each in gc.get_objects() if isinstance(each, Cache)]
 
 
-def test_different_senders_make_the_worker_no_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_senders_do_not_increase_the_workers_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     grown, entries = grown_in_the_second_half(monkeypatch, FEW)
     assert grown < GROWTH_BYTES
     assert entries == FEW
 
 
-def test_a_cache_without_its_bound_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_without_a_limit_would_be_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     grown, entries = grown_in_the_second_half(monkeypatch, sys.maxsize)
     assert grown > 2 * GROWTH_BYTES
     assert entries == MESSAGES // 2
@@ -117,14 +117,14 @@ TEXT = "\U0001f91d" + "x" * (MOST - 10)  # in Python, each character of this tak
         pytest.param(b"[1." + b"9" * (MOST - 4) + b"]", id="a number"),
     ],
 )
-def test_the_costliest_bodies_leave_the_door_most_of_its_memory(body: bytes) -> None:
+def test_the_costliest_bodies_use_a_small_part_of_the_inbox_functions_memory(body: bytes) -> None:
     with traced() as memory:
         parse(body, max_bytes=MOST)
     assert memory.peak < memory_bytes("InboxFunction") / 4
 
 
 @pytest.mark.parametrize("of_ours", [b"{},", b'"%d":{},', b'"",'], ids=["containers", "names", "texts"])
-def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_memory(of_ours: bytes) -> None:
+def test_the_costliest_batch_uses_a_quarter_of_the_workers_memory(of_ours: bytes) -> None:
     most, many = DeploymentSettings().nlweb_max_body_bytes, range(MAX_VALUES // 2 - 20)
     values = b"".join(of_ours % n if b"%" in of_ours else of_ours for n in many)[:-1]
     body = (b'{"Body":{%s}}' if b":" in of_ours else b'{"Body":[%s]}') % values
@@ -139,9 +139,7 @@ def test_the_costliest_part_of_a_batch_leaves_the_worker_three_quarters_of_its_m
 
 
 @pytest.mark.parametrize("details", [NlwebDetails(), Dm3Details(b"\1" * 32)], ids=["nlweb", "dm3"])
-def test_the_largest_dead_letters_at_once_leave_the_handler_half_its_memory(
-    deployed: Deployed, details: Details
-) -> None:
+def test_the_largest_dead_letters_use_half_of_their_handlers_memory(deployed: Deployed, details: Details) -> None:
     stack, at = PipelineStack(deployed), DeploymentSettings()
     if isinstance(details, NlwebDetails):  # the handler reads whom to notify
         values = ",".join(["{}"] * (MAX_VALUES // 2 - 20))
@@ -199,7 +197,7 @@ COSTLIEST = [
 """Manifests, and what a graph says where they cannot be read: as much as is parsed, and more than is."""
 
 
-def test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory() -> None:
+def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory() -> None:
     assert len(COSTLIEST) == function("CourierFunction")["Events"]["Notices"]["Properties"]["BatchSize"]
     web = Web()
     domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
@@ -231,9 +229,7 @@ def test_a_batch_of_the_costliest_answers_leaves_the_courier_most_of_its_memory(
     ],
     ids=["From", "To", "selector", "name of a key"],
 )
-def test_so_many_names_that_were_read_are_remembered_and_no_more(
-    read: Callable[[str], object], most: int, name: str
-) -> None:
+def test_the_number_of_remembered_names_is_limited(read: Callable[[str], object], most: int, name: str) -> None:
     memory: Any = read.func if isinstance(read, partial) else read
     assert memory in MEMOS
     for others, was_remembered in ((most - 1, 1), (most, 0)):
@@ -244,7 +240,7 @@ def test_so_many_names_that_were_read_are_remembered_and_no_more(
         assert memory.cache_info().hits == was_remembered
 
 
-def test_nothing_that_is_deployed_memoises_without_a_bound() -> None:
+def test_every_cache_in_deployed_code_has_a_limit() -> None:
     found = []
     for path in LIBRARY.rglob("*.py"):
         if path.relative_to(LIBRARY).parts[0] in NOT_DEPLOYED:

@@ -43,7 +43,7 @@ def test_every_alarm_goes_to_the_one_topic() -> None:
 
 
 @pytest.mark.parametrize("alarm", ALARMS)
-def test_an_alarm_has_the_name_of_the_stack_and_its_own(alarm: str) -> None:
+def test_an_alarm_is_named_after_the_stack_and_its_problem(alarm: str) -> None:
     """In the mail about it, and for `postroom admin status`: nobody knows the name of the nested stack."""
     assert ALARMS[alarm]["AlarmName"] == {"Fn::Sub": f"${{{STACK}}}-{alarm}"}
 
@@ -60,7 +60,7 @@ def test_cloudwatch_of_this_account_may_write_to_the_topic() -> None:
 @pytest.mark.parametrize(
     ("address", "subscribed"), [("", None), ("a@b.example", [{"Protocol": "email", "Endpoint": "a@b.example"}])]
 )
-def test_an_address_that_is_given_is_subscribed(address: str, subscribed: list[Json] | None) -> None:
+def test_a_given_address_is_subscribed(address: str, subscribed: list[Json] | None) -> None:
     said = evaluator(AlarmEmail=address).value(of_type("AWS::SNS::Topic")["AlarmTopic"]["Properties"])
     assert said.get("Subscription") == subscribed
 
@@ -98,7 +98,7 @@ def _said(value: object) -> str:
 
 
 @pytest.mark.parametrize("alarm", [name for name, said in ALARMS.items() if "Metrics" in said])
-def test_an_alarm_on_several_metrics_adds_up_what_it_names_and_looks_at_the_sum(alarm: str) -> None:
+def test_an_alarm_on_several_metrics_watches_their_sum(alarm: str) -> None:
     said = ALARMS[alarm]["Metrics"]
     [sum_of_all] = [part for part in said if "Expression" in part]
     expression = sum_of_all["Expression"]
@@ -118,7 +118,7 @@ def test_a_dead_letter_raises_one_alarm_although_the_handler_receives_it_in_ever
     assert ALARMS[alarm]["Statistic"] == "Maximum"
 
 
-def test_alarms_look_at_metrics_that_we_write() -> None:
+def test_alarms_watch_metrics_that_we_write() -> None:
     ours = {
         (one["MetricName"], one["Dimensions"][0]["Value"])
         for alarm in ALARMS.values()
@@ -145,7 +145,7 @@ def test_the_dashboard_shows_every_alarm() -> None:
     assert set(alarms["properties"]["alarms"]) == {f"{name}.Arn" for name in ALARMS}
 
 
-def test_the_dashboard_names_what_is_there() -> None:
+def test_the_dashboard_names_existing_resources() -> None:
     [said] = resources("AWS::CloudWatch::Dashboard").values()
     names = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", said["DashboardBody"]["Fn::Sub"])}
     assert names <= set(template()["Resources"]) | {"AWS::Region", "AWS::StackName"}
@@ -212,7 +212,7 @@ def test_a_domain_is_served_at_the_hosts_that_the_protocols_fix(given: dict[str,
     }
 
 
-def test_in_a_zone_of_ours_both_hosts_have_records_for_both_kinds_of_addresses() -> None:
+def test_with_a_hosted_zone_both_hosts_have_a_and_aaaa_records() -> None:
     records = [said for said in hosts(**ZONE).values() if said["kind"] == "AWS::Route53::RecordSet"]
     expected = {
         (f"{short.lower()}.receiver.example", kind, f"{short}Host.RegionalDomainName", "Z1")
@@ -223,7 +223,7 @@ def test_in_a_zone_of_ours_both_hosts_have_records_for_both_kinds_of_addresses()
     assert (len(found), set(found)) == (4, expected)
 
 
-def test_without_a_zone_of_ours_the_outputs_say_which_records_to_make() -> None:
+def test_without_a_hosted_zone_the_outputs_have_the_records_to_create() -> None:
     assert not [said for said in hosts(**CERTIFICATE).values() if said["kind"] == "AWS::Route53::RecordSet"]
     assert read(HOSTS)["Outputs"]["NlwebRecord"]["Value"]["Fn::Sub"] == (
         "nlweb.${DomainName}. CNAME ${NlwebHost.RegionalDomainName}."
@@ -235,7 +235,7 @@ def test_without_a_zone_of_ours_the_outputs_say_which_records_to_make() -> None:
     )
 
 
-def test_a_certificate_is_made_where_none_is_given_and_proven_in_the_zone() -> None:
+def test_a_missing_certificate_is_created_and_validated_in_the_zone() -> None:
     made = hosts(**ZONE)["Certificate"]
     names = [made["DomainName"], *made["SubjectAlternativeNames"]]
     assert names == [NLWEB.host("receiver.example"), POLLYWEB.host("receiver.example")]
@@ -246,7 +246,7 @@ def test_a_certificate_is_made_where_none_is_given_and_proven_in_the_zone() -> N
 
 
 @pytest.mark.parametrize("path", [TEMPLATE, HOSTS])
-def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_made(path: Path) -> None:
+def test_a_domain_without_certificate_and_zone_is_refused_before_the_deploy(path: Path) -> None:
     [rule] = read(path)["Rules"].values()
     [assertion] = rule["Assertions"]
     empty = [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("CertificateArn", "HostedZoneId")]
@@ -263,14 +263,14 @@ def test_a_domain_without_certificate_and_zone_is_refused_before_anything_is_mad
         ("a_b.example", False), ("exa mple.com", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_domain_is_said_as_dns_has_it(path: Path, name: str, taken: bool) -> None:
+def test_a_domain_is_given_in_its_dns_form(path: Path, name: str, taken: bool) -> None:
     said = read(path)["Parameters"]["DomainName"]
     # Empty is how the template of the post office is told of none.
     taken = taken or (name == "" and path == TEMPLATE)
     assert bool(re.fullmatch(said["AllowedPattern"], name)) == taken
 
 
-def test_without_a_domain_no_host_is_made() -> None:
+def test_without_a_domain_no_host_is_created() -> None:
     assert template()["Parameters"]["DomainName"]["Default"] == ""
     assert template()["Resources"]["Hosts"]["Condition"] == "HasDomain"
     parameters = read(HOSTS)["Parameters"]
@@ -281,9 +281,7 @@ def test_without_a_domain_no_host_is_made() -> None:
 
 
 @pytest.mark.parametrize(("architecture", "layer"), [("x86_64", "X8664Layer"), ("arm64", "Arm64Layer")])
-def test_functions_run_on_the_processors_that_are_asked_for_with_the_layer_for_them(
-    architecture: str, layer: str
-) -> None:
+def test_functions_run_on_the_chosen_architecture_with_its_layer(architecture: str, layer: str) -> None:
     worked_out = evaluator(Architecture=architecture)
     there = {one.logical for one in worked_out.resources() if one.type == "AWS::Lambda::LayerVersion"}
     assert [name.startswith(layer) for name in there] == [True]

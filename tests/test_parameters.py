@@ -48,7 +48,7 @@ def _row(name: str) -> str:
     return f"| `{name}` | {default} | {description} |"
 
 
-def test_the_page_is_what_the_template_says() -> None:
+def test_the_page_is_generated_from_the_template() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "`python -m tests.test_parameters` writes it anew"
 
 

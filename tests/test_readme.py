@@ -78,7 +78,7 @@ def test_the_readme_has_at_most_120_lines() -> None:
     assert len(README.splitlines()) <= 120
 
 
-def test_the_commands_of_the_pages_are_those_that_are_run_here() -> None:
+def test_the_commands_of_the_pages_are_run_here() -> None:
     assert (DEMO, UP) == ("make demo\n", "make up\n")
     for commands in (FIRST_MESSAGE, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
         assert commands.startswith(". .venv/bin/activate\n")
@@ -92,7 +92,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
-def test_make_demo_tells_the_story(demo: str) -> None:
+def test_make_demo_shows_all_scenes(demo: str) -> None:
     assert "22 things happened as they should" in demo
     assert "\x1b" not in demo
 
@@ -135,7 +135,7 @@ SCENES = {
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 @pytest.mark.parametrize("scene", SCENES)
-def test_each_scene_of_the_demo_ends_as_it_must(demo: str, scene: str) -> None:
+def test_each_scene_of_the_demo_has_its_outcome(demo: str, scene: str) -> None:
     rows = [re.split(r" {2,}", line) for line in demo.splitlines() if re.match(rf"{scene} +\S", line)]
     said = [
         [re.sub(r"\b([2-9]|\d{2,}) (?=segments)|\b([2-9]|\d{2,}) (?=→)", "N ", cell) for cell in row[1:]]
@@ -147,7 +147,7 @@ def test_each_scene_of_the_demo_ends_as_it_must(demo: str, scene: str) -> None:
 
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
-def test_the_demo_tells_the_proof_of_what_is_not_proven(demo: str) -> None:
+def test_the_demo_shows_the_evidence_for_an_unproven_key(demo: str) -> None:
     lines = [line.strip() for line in demo.splitlines()]
     [unsigned] = [number for number, line in enumerate(lines) if line.endswith("then discarded: SenderNotSigned")]
     [broken] = [number for number, line in enumerate(lines) if line.endswith("then discarded: DnssecBogus")]
@@ -166,7 +166,7 @@ def test_ci_runs_make_test_all_and_each_tier_has_a_target() -> None:
 
 @pytest.mark.stack
 @pytest.mark.usefixtures("stack")
-def test_what_there_is_to_try_works_as_printed(clone: Path, shell: dict[str, str]) -> None:
+def test_the_printed_commands_work(clone: Path, shell: dict[str, str]) -> None:
     said = run(FIRST_MESSAGE, clone, shell)
     assert "accepted" in said
     assert "Queued" in said
@@ -175,7 +175,9 @@ def test_what_there_is_to_try_works_as_printed(clone: Path, shell: dict[str, str
 
 @pytest.mark.stack
 @pytest.mark.usefixtures("stack")
-def test_a_sealed_letter_goes_its_way_as_printed_and_the_audit_finds_it(clone: Path, shell: dict[str, str]) -> None:
+def test_a_dm3_message_is_sent_with_the_printed_commands_and_the_audit_finds_it(
+    clone: Path, shell: dict[str, str]
+) -> None:
     said = run(DM3_MESSAGE, clone, shell)
     assert "taken: ds.eth" in said
     assert "Good morning, Bob" in said
@@ -189,7 +191,7 @@ def test_a_sealed_letter_goes_its_way_as_printed_and_the_audit_finds_it(clone: P
 
 @pytest.mark.stack
 @pytest.mark.usefixtures("stack")
-def test_the_doctor_finds_a_domain_good_as_printed(clone: Path, shell: dict[str, str]) -> None:
+def test_the_printed_doctor_command_finds_a_domain_good(clone: Path, shell: dict[str, str]) -> None:
     *checks, end = run(DOCTOR, clone, shell).splitlines()
     assert [line[0] for line in checks] == ["✓"] * len(checks)
     assert end == "sender.example: good"

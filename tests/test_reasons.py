@@ -123,7 +123,7 @@ def test_the_index_has_every_reason_that_a_module_declares_once() -> None:
     assert sorted(codes) == sorted(reason.code for reason in REASONS)
 
 
-def test_reasons_are_made_in_modules_of_that_name_and_nowhere_else() -> None:
+def test_reasons_are_declared_in_modules_named_reasons_only() -> None:
     made = {
         path
         for path in LIBRARY.rglob("*.py")
@@ -132,7 +132,7 @@ def test_reasons_are_made_in_modules_of_that_name_and_nowhere_else() -> None:
     assert made == set(DECLARATIONS)
 
 
-def test_every_reason_is_given_somewhere() -> None:
+def test_every_reason_is_used() -> None:
     modules = set(LIBRARY.rglob("*.py")) - {INDEX, *DECLARATIONS}
     assert sorted(set(NAME_OF.values()) - {name for path in modules for name in imported(path)}) == []
 
@@ -142,7 +142,7 @@ def test_a_reason_is_found_again_by_its_code() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "notJson", "NOT_JSON", "NotJson "])
-def test_another_code_is_no_reason(code: str) -> None:
+def test_an_unknown_code_is_not_a_reason(code: str) -> None:
     with pytest.raises(KeyError):
         reason_of(code)
 
@@ -184,16 +184,16 @@ def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
 # --- who is told -----------------------------------------------------------------------------------------------------
 
 
-def test_every_reason_is_told_somebody() -> None:
+def test_every_reason_has_an_audience() -> None:
     assert [str(reason) for reason in REASONS if not reason.audience] == []
 
 
-def test_what_operators_alone_are_told_nobody_else_is() -> None:
+def test_reasons_for_operators_are_for_nobody_else() -> None:
     assert {reason for reason in REASONS if Audience.OPERATORS in reason.audience} == {FEEDBACK_NOT_KEPT}
     assert FEEDBACK_NOT_KEPT.audience is Audience.OPERATORS
 
 
-def test_owners_are_told_what_the_api_documents() -> None:
+def test_reasons_for_owners_are_those_that_the_api_documents() -> None:
     paths = json.loads(openapi.document())["paths"].values()
     problems = [
         response["description"]
@@ -210,12 +210,12 @@ def test_owners_are_told_what_the_api_documents() -> None:
     assert own <= ONLY_OWNERS
 
 
-def test_callers_of_json_rpc_are_told_a_code_unless_http_answers_alone() -> None:
+def test_reasons_for_json_rpc_have_a_code_unless_only_http_answers() -> None:
     silent = {reason for reason in REASONS if Audience.DM3 in reason.audience and reason.json_rpc is None}
     assert silent == {NO_SUCH_ROUTE, METHOD_NOT_ALLOWED}
 
 
-def test_who_is_told_a_json_rpc_code_calls_dm3_or_reads_its_messages() -> None:
+def test_reasons_with_a_json_rpc_code_are_for_dm3_senders_or_readers() -> None:
     coded = [reason for reason in REASONS if reason.json_rpc is not None]
     assert [str(reason) for reason in coded if not reason.audience & (Audience.DM3 | Audience.CLIENTS)] == []
 
@@ -258,7 +258,7 @@ def test_the_status_fits_the_kind() -> None:
         (409, {CORRELATION_REUSED}),
     ],
 )
-def test_the_statuses_are_those_that_were_decided(status: int, reasons: set[Reason]) -> None:
+def test_the_statuses_are_the_decided_ones(status: int, reasons: set[Reason]) -> None:
     assert {reason for reason in REASONS if reason.status == status} - ONLY_OWNERS == reasons
 
 
@@ -282,7 +282,7 @@ def test_the_sentence_of_the_specifications_example_is_ours() -> None:
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_is_what_the_index_says() -> None:
+def test_the_page_is_generated_from_the_index() -> None:
     assert DOCUMENT.read_text() == page(), "write it anew: python tests/test_reasons.py"
 
 

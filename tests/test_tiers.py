@@ -89,7 +89,7 @@ def test_quick_plays_unmarked_tests_and_those_whose_marker_says_so(quick: str) -
     assert "left to make proof (proof): 1 tests" in quick
 
 
-def test_an_unmarked_test_fails_that_is_dear_or_starts_what_needs_a_marker(quick: str) -> None:
+def test_an_unmarked_test_that_is_slow_or_starts_other_software_fails(quick: str) -> None:
     assert outcomes(quick, "FAILED") == {"test_dear", "test_starts_the_emulator", "test_starts_java"}
     assert re.search(r"it took 0\.\d s of processor time", quick)
     assert "it needs the marker stack" in quick
@@ -122,13 +122,13 @@ def test_a_seed_plays_the_same_examples_again_and_another_seed_plays_others(tmp_
     assert numbers("other", 8) != first
 
 
-def test_every_test_is_a_part_of_the_proof() -> None:
+def test_every_test_is_in_the_tier_proof() -> None:
     named = {Path(word) for part in parts(0) for word in part.command if word.startswith("tests/")}
     files = [path.relative_to(ROOT) for path in ROOT.glob("tests/**/test_*.py")]
     assert [path for path in files if not any(path.is_relative_to(each) for each in named)] == []
 
 
-def test_slices_of_successive_days_play_everything_that_fits() -> None:
+def test_rotations_of_successive_days_cover_everything() -> None:
     every = [Part(str(number), (), seconds) for number, seconds in enumerate((500, 100, 900, 700, 9_000))]
     assert chosen(every, 3, None) == [every[3], every[4], *every[:3]]
     slices = [chosen(every, rotation, 16) for rotation in range(5)]

@@ -61,7 +61,7 @@ def metadata(wheel: Path) -> Message:
 # --- what is in it -------------------------------------------------------------------------------------------------
 
 
-def test_the_wheel_holds_the_library_whole_its_licence_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_the_whole_library_its_licence_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if not name.startswith(INFO)}
         own = {name.removeprefix(f"{INFO}/") for name in opened.namelist() if name.startswith(INFO)}
@@ -73,7 +73,7 @@ def test_the_wheel_holds_the_library_whole_its_licence_and_nothing_else(wheel: P
     assert licence == (ROOT / "LICENSE").read_bytes()
 
 
-def test_the_metadata_says_what_pyproject_says(metadata: Message) -> None:
+def test_the_metadata_is_that_of_pyproject(metadata: Message) -> None:
     assert (metadata["Name"], metadata["Version"]) == ("postroom", VERSION)
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
@@ -87,7 +87,7 @@ def test_extras_are_named_by_their_use(metadata: Message) -> None:
     assert set(EXTRAS) == {"local", "glue", "peers"}
 
 
-def test_the_layer_is_the_base_without_what_is_the_command_lines() -> None:
+def test_the_layer_is_the_base_without_the_command_lines_packages() -> None:
     assert GROUPS["layer"] == [text for text in BASE if Requirement(text).name not in OF_THE_COMMAND_LINE]
     assert {Requirement(text).name for text in BASE} > OF_THE_COMMAND_LINE
 
@@ -226,7 +226,7 @@ def test_a_key_is_made_and_a_message_signed_and_read_without_a_network(installed
     assert (verified.returncode, "HashMismatch" in verified.stdout) == (1, True), verified.stdout + verified.stderr
 
 
-def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
+def test_the_mailbox_client_can_be_imported(installed: Environment) -> None:
     done = installed.python("from postroom.client import AsyncMailbox, Mailbox, Sender; print(Mailbox.__name__)")
     assert done.stdout == "Mailbox\n", done.stderr
 
@@ -245,7 +245,7 @@ def test_the_client_of_mailboxes_is_there(installed: Environment) -> None:
         ("read receiver.example --local .postroom", 5, "`postroom up` starts a local stack"),
     ],
 )
-def test_what_takes_a_checkout_says_so(installed: Environment, command: str, code: int, printed: str) -> None:
+def test_commands_that_need_a_checkout_say_so(installed: Environment, command: str, code: int, printed: str) -> None:
     done = installed.postroom(*command.split())
     assert (done.returncode, done.stdout, printed in done.stderr) == (code, "", True), done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -260,7 +260,7 @@ def test_what_takes_a_checkout_says_so(installed: Environment, command: str, cod
         ("jobs expire --stack-name mail", "glue"),
     ],
 )
-def test_what_takes_an_extra_says_which(installed: Environment, command: str, extras: str) -> None:
+def test_commands_that_need_an_extra_name_it(installed: Environment, command: str, extras: str) -> None:
     """The library is that of this checkout, the packages are those of the base."""
     code = "import sys; from postroom.cli import main; sys.argv[0] = 'postroom'; main()"
     done = installed.python(code, *command.split(), PYTHONPATH=str(SOURCES))
@@ -277,5 +277,5 @@ def test_the_readme_says_how_it_is_made_and_installed() -> None:
     assert f"`pip install postroom-{VERSION}-py3-none-any.whl`" in README
 
 
-def test_the_changelog_tells_of_this_version() -> None:
+def test_the_changelog_has_this_version() -> None:
     assert f"\n## {VERSION} – " in (ROOT / "docs" / "CHANGELOG.md").read_text(encoding="utf-8")
