@@ -116,15 +116,15 @@ def _json() -> Iterator[Line]:
 
     mark = MARK.encode()
     yield broken("0 bytes", lambda _: b"")
-    yield broken("no JSON", lambda _: mark)
-    yield broken("JSON that breaks off", lambda good: good[:-1])
-    yield broken("something after the end", lambda good: good + mark)
+    yield broken("not JSON", lambda _: mark)
+    yield broken("truncated JSON", lambda good: good[:-1])
+    yield broken("text after the end", lambda good: good + mark)
     yield broken("a byte order mark", lambda good: b"\xef\xbb\xbf" + good)
     yield broken("not UTF-8: Latin-1", lambda good: good.replace(mark, mark + b"\xe9", 1))
     yield broken("not UTF-8: an encoded surrogate", lambda good: good.replace(mark, mark + b"\xed\xa0\x80", 1))
     yield broken("a form, as a page without JavaScript posts it", lambda _: b"jsonrpc=2.0&method=" + mark)
     not_i = NOT_I_JSON
-    yield broken("a member name twice", lambda good: good.replace(b'"id"', b'"id": 1, "id"'), not_i)
+    yield broken("a repeated member name", lambda good: good.replace(b'"id"', b'"id": 1, "id"'), not_i)
     yield broken("half a surrogate pair", lambda good: good.replace(mark, mark + b"\\ud83d", 1), not_i)
     for what, number in (
         ("the integer 2^53", str(2**53)), ("the number 1e400", "1e400"), ("NaN", "NaN"),
@@ -134,7 +134,7 @@ def _json() -> Iterator[Line]:
     yield "an id of 2^53", lambda: spliced(f'"{ID}"', str(2**53)), -32700, not_i
     yield "nested 100,000 levels", lambda: value_text("[" * 100_000 + "]" * 100_000), -32700, not_i
     yield "100,001 elements", lambda: value_text("[" + ",".join("0" * 100_001) + "]"), -32700, not_i
-    yield broken("100,000 levels that never end", lambda _: b"[" * 100_000, not_i)
+    yield broken("100,000 levels that are not closed", lambda _: b"[" * 100_000, not_i)
     yield (
         "a body of one byte more than Lambda takes",
         lambda: raw(json.dumps(call()).encode().ljust(MAX_BODY_BYTES + 1)),
@@ -206,12 +206,12 @@ def _no_envelope() -> Iterator[Line]:
     def wrong(what: str, make: Callable[[], object]) -> Line:
         return _submitted(what, make, ENVELOPE_INVALID)
 
-    for what, value in (*WRONG, ("a text that is no JSON", f"{{{MARK}"), ("the text of an array", json.dumps([MARK]))):
+    for what, value in (*WRONG, ("a text that is not JSON", f"{{{MARK}"), ("the text of an array", json.dumps([MARK]))):
         yield wrong(f"{what} instead of an envelope", partial(lambda value: value, value))
     yield wrong("the text of the text of an envelope", lambda: json.dumps(json.dumps(envelope())))
     member = f'"{MARK}": "{MARK}"'
     for what, old, new in (
-        ("a member name twice", '"message"', '"message": "", "message"'),
+        ("a repeated member name", '"message"', '"message": "", "message"'),
         ("half a surrogate pair", MARK, MARK + "\\ud83d"),
         ("the integer 2^53", member, f'"{MARK}": {2**53}'),
         ("100,000 levels", member, f'"{MARK}": {"[" * 100_000}'),
@@ -253,7 +253,7 @@ def _members() -> Iterator[Line]:
         yield wrong(f"metadata.version is {version}", partial(envelope, version=version))
     for scheme in ("none", "x25519-xsalsa20-poly1305", SCHEME.upper(), MARK):
         yield wrong(
-            f"metadata.encryptionScheme is {scheme.replace(MARK, 'one that nobody knows')}",
+            f"metadata.encryptionScheme is {scheme.replace(MARK, 'unknown')}",
             partial(envelope, encryptionScheme=scheme),
             ENCRYPTION_SCHEME_UNKNOWN,
         )
@@ -273,7 +273,7 @@ def _signature() -> Iterator[Line]:
         ("of 40 kB", lambda: metadata(signature=base64.b64encode(bytes(40_000)).decode())),
     ):
         yield _submitted(f"a signature {what}", make, SENDER_SIGNATURE_INVALID, -32003)
-    for what, value in (("of something else", "0" * 64), ("that is no text", [MARK])):
+    for what, value in (("of something else", "0" * 64), ("that is not a text", [MARK])):
         yield _submitted(
             f"encryptedMessageHash {what}", partial(envelope, encryptedMessageHash=value), ENVELOPE_INVALID
         )
@@ -287,10 +287,10 @@ def _sealed() -> Iterator[Line]:
         text = json.loads(sealed())["ciphertext"]
         return sealed(ciphertext=("B" if text[0] == "A" else "A") + text[1:])
 
-    yield wrong("no JSON", lambda: MARK)
+    yield wrong("not JSON", lambda: MARK)
     yield wrong("an array", lambda: json.dumps([MARK]))
     yield wrong("nested 30,000 levels", lambda: "[" * 30_000)
-    yield wrong("a member name twice", lambda: sealed().replace('"nonce"', '"nonce": "", "nonce"'))
+    yield wrong("a repeated member name", lambda: sealed().replace('"nonce"', '"nonce": "", "nonce"'))
     yield wrong("sealed to another key", lambda: seal(MARK.encode(), keys(NOBODY).encryption.public))
     yield wrong("one bit changed", flipped)
     for name in ("ciphertext", "ephemPublicKey", "nonce"):
@@ -299,7 +299,7 @@ def _sealed() -> Iterator[Line]:
     for name in ("ciphertext", "ephemPublicKey"):
         text = str(json.loads(sealed())[name])
         for what, value in (
-            ("no base64", f"@{MARK}"),
+            ("not base64", f"@{MARK}"),
             ("base64 with a = too few or too many", text[:-1] if "=" in text else f"{text}="),
             ("base64 with a line break", text[:8] + "\n" + text[8:]), ("base64 of the URL alphabet", "-_" + text[2:]),
         ):  # fmt: skip
@@ -329,10 +329,10 @@ def _information() -> Iterator[Line]:
         return _submitted(f"sealed: {what}", lambda: envelope(to_service(plaintext)), ENVELOPE_INVALID)
 
     for what, plaintext in (
-        ("nothing", b""), ("no JSON", MARK.encode()), ("no UTF-8", b'"\xff"'), ("null", b"null"), ("an array", b"[]"),
+        ("nothing", b""), ("not JSON", MARK.encode()), ("not UTF-8", b'"\xff"'), ("null", b"null"), ("an array", b"[]"),
         ("a text", json.dumps(json.dumps({"to": RECEIVER, "from": SENDER})).encode()),
         ("half a surrogate pair", b'{"to": "\\ud83d", "from": "\\udc00"}'),
-        ("a member name twice", b'{"to": "receiver.eth", "to": "receiver.eth", "from": "x.eth"}'),
+        ("a repeated member name", b'{"to": "receiver.eth", "to": "receiver.eth", "from": "x.eth"}'),
         ("the integer 2^53", f'{{"to": "{RECEIVER}", "from": "{SENDER}", "x": {2**53}}}'.encode()),
         ("100,000 levels", b"[" * 100_000),
     ):  # fmt: skip

@@ -69,8 +69,8 @@ class Then(StrEnum):
     """What becomes of a request that is answered."""
 
     NOTHING = "nothing is stored"
-    TOLD = "discarded; the sender's buffer is told"
-    SILENT = "discarded; nobody is told"
+    TOLD = "discarded; the sender's buffer gets Feedback"
+    SILENT = "discarded without Feedback"
     FILED = "filed"
     MARKED = "filed, and marked with the reason"
 
@@ -321,7 +321,7 @@ def _http() -> Iterator[Line]:
             partial(compressed, coding),
             WRONG_CONTENT_ENCODING,
         )
-    yield "gzip that says it is JSON", lambda: Sent(gzip.compress(text(envelope()))), NOT_JSON
+    yield "gzip declared as JSON", lambda: Sent(gzip.compress(text(envelope()))), NOT_JSON
     yield "one byte more than the limit", lambda: Sent(text(envelope()).ljust(MAX_BYTES + 1)), TOO_LARGE
     yield "0 bytes", lambda: Sent(b""), NOT_JSON
 
@@ -332,9 +332,9 @@ def _json() -> Iterator[Line]:
 
     mark = MARK.encode()
     yield raw("white space only", b" \n\t ")
-    yield raw("no JSON", mark)
-    yield raw("JSON that breaks off", text(envelope())[:-1])
-    yield raw("something after the end", text(envelope()) + mark)
+    yield raw("not JSON", mark)
+    yield raw("truncated JSON", text(envelope())[:-1])
+    yield raw("text after the end", text(envelope()) + mark)
     yield raw("two JSON texts", text(envelope()) * 2)
     yield raw("single quotes", text(envelope()).replace(b'"', b"'"))
     yield raw("a comment", b"/* " + mark + b" */" + text(envelope()))
@@ -349,14 +349,14 @@ def _json() -> Iterator[Line]:
     yield raw("a line feed in a string", text(envelope()).replace(mark, mark + b"\n", 1))
     member = f'"{MARK}": "{MARK}"'
     not_i = NOT_I_JSON
-    yield "a member name twice", lambda: spliced('"Hash":', '"Hash": "0", "Hash":'), not_i
-    yield "a member name twice, once by an escape", lambda: spliced('"Hash":', '"\\u0048ash": "0", "Hash":'), not_i
-    yield "a member name twice, in the Header", lambda: spliced(member, f"{member}, {member}"), not_i
-    yield "a member name twice, in the Body", lambda: body_text(f"{{{member}, {member}}}"), not_i
+    yield "a repeated member name", lambda: spliced('"Hash":', '"Hash": "0", "Hash":'), not_i
+    yield "a repeated member name, once by an escape", lambda: spliced('"Hash":', '"\\u0048ash": "0", "Hash":'), not_i
+    yield "a repeated member name, in the Header", lambda: spliced(member, f"{member}, {member}"), not_i
+    yield "a repeated member name, in the Body", lambda: body_text(f"{{{member}, {member}}}"), not_i
     yield "nested 65 levels", lambda: body_text("[" * 64 + "]" * 64), not_i
     yield "nested 100,000 levels", lambda: body_text("[" * 100_000 + "]" * 100_000), not_i
     yield "100,001 elements and members", lambda: body_text("[" + ",".join("0" * 100_001) + "]"), not_i
-    yield "100,000 levels that never end", lambda: Sent(b"[" * 100_000), not_i
+    yield "100,000 levels that are not closed", lambda: Sent(b"[" * 100_000), not_i
     yield "the number 1e400", lambda: body_text("1e400"), not_i
     yield "the number -1e400", lambda: body_text("-1e400"), not_i
     yield "the integer 2^53", lambda: body_text(str(2**53)), not_i
@@ -415,14 +415,19 @@ def _envelope() -> Iterator[Line]:
     )
 
 
+def with_value(name: str, what: str) -> str:
+    """A row's text: "From is empty", "From with a space"."""
+    return f"{name} {what}" if what.startswith(("with ", "without ", "of ", "in ")) else f"{name} is {what}"
+
+
 def _header() -> Iterator[Line]:
     shape, not_ours = WRONG_SHAPE, NOT_OURS
 
     def member(name: str, shown: str, value: str, reason: Reason = shape) -> Line:
-        return f"{name} is {shown}", partial(with_header, **{name: value}), reason
+        return with_value(name, shown), partial(with_header, **{name: value}), reason
 
     yield (
-        "Subject of a mailbox that holds as much as it may",
+        "Subject of a mailbox that is full",
         lambda: post(fresh(Subject=FULL)), MAILBOX_FULL,
     )  # fmt: skip
     yield member("To", "another domain", f"{MARK}.example", not_ours)
@@ -458,7 +463,7 @@ def _header() -> Iterator[Line]:
     ):  # fmt: skip
         yield member("Subject", shown, subject)
     for shown, correlation in (
-        ("empty", ""), ("no UUID", MARK), ("a UUID in braces", "{" + CORRELATION + "}"),
+        ("empty", ""), ("not a UUID", MARK), ("a UUID in braces", "{" + CORRELATION + "}"),
         ("a UUID without dashes", CORRELATION.replace("-", "")), ("a UUID as a URN", f"urn:uuid:{CORRELATION}"),
         ("a UUID with a line feed", f"{CORRELATION}\n"),
     ):  # fmt: skip
@@ -494,7 +499,7 @@ def _header() -> Iterator[Line]:
         shape,
     )
     yield (
-        "Feedback with a Body.Correlation that is no UUID",
+        "Feedback with a Body.Correlation that is not a UUID",
         lambda: post(envelope({"Sender": SENDER, "Correlation": MARK}, Subject="Feedback@Buffer")),
         shape,
     )
@@ -506,9 +511,9 @@ def _signature() -> Iterator[Line]:
     right: Callable[[], str] = lambda: str(envelope()["Hash"])  # noqa: E731
     yield "Hash of another text", lambda: changed(Hash=digest), mismatch
     yield "Hash is empty", lambda: changed(Hash=""), mismatch
-    yield "Hash is no hex and no ASCII", lambda: changed(Hash="é" * 64), mismatch
+    yield "Hash is neither hex nor ASCII", lambda: changed(Hash="é" * 64), mismatch
     yield "Body changed after it was hashed", lambda: changed(Body=[MARK]), mismatch
-    yield "Body left out after it was hashed", lambda: changed(Body=...), mismatch
+    yield "Body removed after it was hashed", lambda: changed(Body=...), mismatch
 
     def rehashed(change: Callable[[str], str]) -> Callable[[], Sent]:
         def make() -> Sent:
@@ -530,7 +535,7 @@ def _signature() -> Iterator[Line]:
         ("with padding in its middle", "AA==" + whole), ("with stray bits", whole[:-3] + "B=="),
         ("of 1,372 characters", "A" * 1372), ("hex with a colon", "ab:cd"), ("not ASCII", "é" * 8),
     ):  # fmt: skip
-        yield f"Signature is {what}", partial(changed, Signature=signature), shape
+        yield with_value("Signature", what), partial(changed, Signature=signature), shape
 
 
 def _sync() -> Iterator[Line]:
@@ -547,13 +552,13 @@ def _sync() -> Iterator[Line]:
     yield "an RSA key of 1024 bits", lambda: post(asked(good, DKIM="rsa1024")), KEY_UNUSABLE
     yield "two key records", lambda: post(asked(good, DKIM="two")), KEY_RECORD_INVALID
     yield "an unknown wallet", lambda: post(asked(good, From=str(uuid.uuid4()), DKIM=...)), WALLET_UNKNOWN
-    yield "a selector that nothing stands at", lambda: post(asked(good, DKIM="nowhere")), KEY_NOT_FOUND
-    yield "a selector in a circle of aliases", lambda: post(asked(good, DKIM="loop")), KEY_RECORD_INVALID
+    yield "a selector without a record", lambda: post(asked(good, DKIM="nowhere")), KEY_NOT_FOUND
+    yield "a selector in a loop of aliases", lambda: post(asked(good, DKIM="loop")), KEY_RECORD_INVALID
     yield "a domain without DNSSEC", lambda: post(asked(good, From=UNSIGNED)), SENDER_NOT_SIGNED
     yield "a domain with broken signatures", lambda: post(asked(good, From=BOGUS)), DNSSEC_BOGUS
-    yield "a Body that is no object", lambda: post(asked([MARK])), WRONG_SHAPE
+    yield "a Body that is not an object", lambda: post(asked([MARK])), WRONG_SHAPE
     yield "a Body without Domain", lambda: post(asked({MARK: MARK})), WRONG_SHAPE
-    yield "a Domain that is no host name", lambda: post(asked({"Domain": f"../{MARK}"})), WRONG_SHAPE
+    yield "a Domain that is not a host name", lambda: post(asked({"Domain": f"../{MARK}"})), WRONG_SHAPE
     yield "a Domain that is not served here", lambda: post(asked({"Domain": f"{MARK}.example"})), NOT_OURS
 
 
@@ -581,17 +586,17 @@ def _late() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]:
         ("a key record of 15 kB", "huge", KEY_RECORD_INVALID),
         ("a key record whose k= is not its key's", "mixed-k", KEY_RECORD_INVALID),
         ("a key record that is not base64", "not-base64", KEY_RECORD_INVALID),
-        ("a key record that is no key", "no-der", KEY_RECORD_INVALID),
+        ("a key record that is not a key", "no-der", KEY_RECORD_INVALID),
         ("a key record without p=", "no-p", KEY_RECORD_INVALID),
-        ("a key record with a tag twice", "twice", KEY_RECORD_INVALID),
+        ("a key record with a repeated tag", "twice", KEY_RECORD_INVALID),
         ("a key record that is not ASCII", "high-bit", KEY_RECORD_INVALID),
-        ("a selector that is an alias of itself, in a circle", "loop", KEY_RECORD_INVALID),
+        ("a selector in a loop of aliases", "loop", KEY_RECORD_INVALID),
         ("a selector with an SPF record only", "spf", KEY_NOT_FOUND),
-        ("a selector that nothing stands at", "nowhere", KEY_NOT_FOUND),
+        ("a selector without a record", "nowhere", KEY_NOT_FOUND),
     ):
         yield what, partial(with_fresh, DKIM=selector), reason, told
     yield (
-        "a selector that would leave the domain's zone",
+        "a selector too long for a DNS name",
         lambda: post(fresh(DKIM="a." * 100 + "a")),
         (KEY_NOT_FOUND),
         told,
@@ -611,7 +616,7 @@ def _late() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]:
         Then.SILENT,
     )
     yield (
-        "Feedback for a domain that keeps none here",
+        "Feedback for a domain without a buffer here",
         lambda: post(fresh({"Sender": f"{MARK}.example", "Correlation": CORRELATION}, Subject="Feedback@Buffer")),
         FEEDBACK_NOT_KEPT,
         Then.SILENT,
