@@ -1,4 +1,4 @@
-"""Every bound there is: what of others' doing costs us, how much of it we take, why so much, and what shows it."""
+"""All limits: what others can make larger, how much is accepted, why, and the test."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -92,12 +92,12 @@ def _counter() -> Iterator[Bound]:
         "http/test_sign_in.py::test_a_malformed_token_is_invalid",
     )  # fmt: skip
     yield Bound(
-        "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "so long a stolen one can be signed",
+        "a challenge's life", _n(tokens.CHALLENGE_SECONDS, "s"), "a stolen one can be signed for this long",
         "`ChallengeInvalid`", "dm3's reference: 900 s",
         "http/test_sign_in.py::test_a_challenge_is_valid_for_two_minutes",
     )  # fmt: skip
     yield Bound(
-        "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "so long a stolen one can be used",
+        "a token's life", _n(tokens.TOKEN_SECONDS, "s"), "a stolen one can be used for this long",
         "`TokenInvalid`", "dm3's reference: 3,600 s", "http/test_sign_in.py::test_a_token_is_valid_for_an_hour",
     )  # fmt: skip
     yield Bound(
@@ -107,7 +107,7 @@ def _counter() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "requests of a mailbox", f"{_n(AT.mailbox_api_requests_per_second)} a second at an instance, saved up for "
-        f"{rate_limit.BURST_SECONDS} s", "a program gone wild costs its owner money", "`TooManyRequests`",
+        f"{rate_limit.BURST_SECONDS} s", "a faulty program costs its owner money", "`TooManyRequests`",
         "GitHub's REST API: 15 a second", "http/test_message_listing.py::"
         "test_too_many_requests_of_a_mailbox_get_429",
     )  # fmt: skip
@@ -132,18 +132,18 @@ def _counter() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "concurrent executions of the mailbox API", _n(_parameter("MailboxApiReservedConcurrency")),
-        "they are not taken from inbox and workers",
-        "API Gateway says to come again", "Lambda: 1,000 in an account",
+        "they are separate from those of inbox and workers",
+        "API Gateway answers 503", "Lambda: 1,000 in an account",
         "test_template.py::test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker",
     )  # fmt: skip
     yield Bound(
         "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",
-        "the next pass shows what is filed there", "IMAP IDLE: all of a mailbox",
+        "the next pass shows messages filed there", "IMAP IDLE: all of a mailbox",
         "http/test_message_listing.py::test_with_too_many_unacknowledged_messages_only_new_ones_end_the_wait",
     )  # fmt: skip
     yield Bound(
         "fetching what a page shows", _n(handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
-        "the page ends there, and says that there is more", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
+        "the page ends there, with more to come", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
         "http/test_message_listing.py::test_a_page_ends_at_its_deadline_and_the_next_one_continues_there",
     )  # fmt: skip
     yield Bound(
@@ -157,7 +157,7 @@ def _counter() -> Iterator[Bound]:
         "http/test_acknowledging.py::test_an_invalid_acknowledgement_is_refused",
     )  # fmt: skip
     yield Bound(
-        "what an owner sets for messages of NLWeb", _n(own_settings.MAX_OWN_BYTES, "bytes"),
+        "an owner's settings for NLWeb messages", _n(own_settings.MAX_OWN_BYTES, "bytes"),
         "the inbox and the worker read it, and cache it", "`SettingInvalid`",
         "Gmail API: 1,000 filters",
         "http/test_own_settings.py::test_the_number_of_settings_is_limited",
@@ -165,13 +165,14 @@ def _counter() -> Iterator[Bound]:
     yield Bound(
         "openings of a mailbox, and profiles submitted", f"{registration.OF_A_NAME_A_SECOND} a second of a name, "
         f"{registration.A_SECOND} of all, at an instance, saved up for {rate_limit.BURST_SECONDS} s",
-        "strangers cause look-ups of names; one who does so all the time blocks others", "`TooManyRequests`",
+        "strangers cause look-ups of names, and could block others", "`TooManyRequests`",
         "Let's Encrypt: 10 accounts of an address in 3 h",
         "http/test_registration.py::test_look_ups_of_all_names_together_are_limited",
     )  # fmt: skip
     yield Bound(
-        "tombstones that a pass reads again", _n(head.WORTH_RAISING), "fewer cost less than to note where to begin",
-        "the next pass begins behind them", "Cassandra tombstone_warn_threshold: 1,000",
+        "tombstones that a pass reads again", _n(head.WORTH_RAISING),
+        "reading these costs less than a row with the start",
+        "the next pass begins after them", "Cassandra tombstone_warn_threshold: 1,000",
         "storage/test_head.py::test_few_tombstones_and_passes_over_one_conversation_raise_no_head",
     )  # fmt: skip
 
@@ -249,7 +250,7 @@ def _inbox() -> Iterator[Bound]:
         "storage/test_replies.py::test_a_short_reply_is_in_its_row_and_a_longer_one_in_the_bucket",
     )  # fmt: skip
     yield Bound(
-        "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "what is remembered against replays",
+        "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "the rows against replays grow with it",
         "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
         "protocols/nlweb/test_timestamp.py::test_both_ends_of_the_window_are_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
@@ -446,7 +447,7 @@ def _dns() -> Iterator[Bound]:
         "names/test_resolvers.py::test_an_answer_too_large_for_udp_is_fetched_over_tcp",
     )  # fmt: skip
     yield Bound(
-        "an answer by TCP or HTTPS", _n(wire.MAX_ANSWER_BYTES, "bytes"), "what is in it costs time",
+        "an answer by TCP or HTTPS", _n(wire.MAX_ANSWER_BYTES, "bytes"), "its content costs time",
         "`DnssecTooCostly`", "RFC 8484 §6: 65,535",
         "names/test_resolvers.py::test_after_an_oversized_answer_the_next_resolver_is_tried",
     )  # fmt: skip
@@ -493,7 +494,7 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "zones whose keys are remembered", _n(MOST_ZONES), "some 2 kB each",
-        "the one used longest ago is looked up again", "unbound key-cache-size: 4 MB",
+        "the least recently used one is looked up again", "unbound key-cache-size: 4 MB",
         "names/test_zones.py::test_the_number_of_remembered_zones_is_limited",
     )  # fmt: skip
     yield Bound(
@@ -507,8 +508,8 @@ def _dns() -> Iterator[Bound]:
         "names/test_zones.py::test_the_number_of_remembered_denials_of_a_zone_is_limited",
     )  # fmt: skip
     yield Bound(
-        "an absence remembered", _n(MAX_ABSENT_SECONDS, "s"), "it is often about to be mended",
-        "it is asked for again", "unbound cache-max-negative-ttl: 3600",
+        "an absence remembered", _n(MAX_ABSENT_SECONDS, "s"), "it is often repaired soon",
+        "it is looked up again", "unbound cache-max-negative-ttl: 3600",
         "names/test_zones.py::test_each_denial_is_remembered_for_a_minute_at_most",
     )  # fmt: skip
     yield Bound(
@@ -553,20 +554,21 @@ def _https() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a manifest", _n(manifest.MAX_MANIFEST_BYTES, "bytes"), "64 kB of hostile YAML take a second",
-        "nobody is told", "RFC 8461 §3.3: policies of 64 kB",
+        "no Feedback is sent", "RFC 8461 §3.3: policies of 64 kB",
         "names/test_manifest.py::test_the_length_of_a_manifest_is_limited",
     )  # fmt: skip
     yield Bound(
-        "depth of YAML", _n(documents.MAX_DEPTH, "levels"), "PyYAML's time grows with the square", "nobody is told",
+        "depth of YAML", _n(documents.MAX_DEPTH, "levels"), "PyYAML's time grows with the square",
+        "no Feedback is sent",
         "SnakeYAML nestingDepthLimit: 50",
         "names/test_manifest.py::test_the_depth_of_a_manifest_is_limited",
     )  # fmt: skip
     yield Bound(
-        "aliases in YAML", "none", "a kilobyte may become a gigabyte", "nobody is told",
+        "aliases in YAML", "none", "a kilobyte may become a gigabyte", "no Feedback is sent",
         "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_yaml_aliases_are_refused",
     )  # fmt: skip
     yield Bound(
-        "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "nobody is told", "RFC 8461 §3.3: 64 kB",
+        "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "no Feedback is sent", "RFC 8461 §3.3: 64 kB",
         "outbound/test_graph.py::test_a_graphs_reply_is_read_up_to_the_limit",
     )  # fmt: skip
 
@@ -594,19 +596,19 @@ def _worker() -> Iterator[Bound]:
         "core/test_side_by_side.py::test_the_number_of_parallel_items_is_limited",
     )  # fmt: skip
     yield Bound(
-        "a run of the worker", _run("WorkerFunction"), "all of a batch, all look-ups slow",
-        "handed out again", "Lambda: 900 s",
+        "a run of the worker", _run("WorkerFunction"), "a full batch with slow look-ups",
+        "delivered again", "Lambda: 900 s",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
         "memory of a run of the worker", _memory("WorkerFunction"),
-        "a part of a batch, parsed; and what is remembered", "handed out again, in the end one by one",
+        "a part of a batch, parsed, and the caches", "delivered again, in the end one by one",
         "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_the_costliest_batch_uses_a_quarter_of_the_workers_memory",
     )  # fmt: skip
     yield Bound(
         "of this, until the last part of a batch is begun", _n(worker.BEGIN_SECONDS, "s"),
-        "a batch comes in parts, each with look-ups of its own", "the rest waits for another run",
+        "a batch is processed in parts, each with its own look-ups", "the rest waits for another run",
         "Postfix smtpd_timeout: 300 s",
         "pipeline/test_worker.py::test_no_part_of_a_batch_is_begun_after_the_time_limit",
     )  # fmt: skip
@@ -626,17 +628,17 @@ def _worker() -> Iterator[Bound]:
         "pipeline/test_worker.py::test_a_claim_received_three_times_is_set_apart_as_it_is",
     )  # fmt: skip
     yield Bound(
-        "hand-outs of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
+        "deliveries of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
         "a dead letter; `Undeliverable` near the horizon", "the same",
         "storage/test_queue.py::test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
-        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"), "SQS takes no more; 5, 15, 45 … before",
+        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"), "the maximum of SQS; 5, 15, 45 … before",
         "tried again", "SQS: 900 s; Postfix maximal_backoff_time: 4,000 s",
         "pipeline/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
     )  # fmt: skip
     yield Bound(
-        "waiting for a verdict", _n(AT.horizon_seconds, "s"), "what must be remembered grows with it", "`TooLate`",
+        "waiting for a verdict", _n(AT.horizon_seconds, "s"), "the rows to remember grow with it", "`TooLate`",
         "Postfix maximal_queue_lifetime: 5 d; RFC 5321 §4.5.4.1: 4 to 5 d at least",
         "pipeline/test_worker.py::test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before",
     )  # fmt: skip
@@ -666,12 +668,12 @@ def _dead_letters() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a run of the dead-letter handler", _run("DeadLetterFunction"), "a round, and the dead letters received last",
-        "what is not decided waits for the next round", "Lambda: 900 s",
+        "the rest waits for the next round", "Lambda: 900 s",
         "test_template.py::test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once",
     )  # fmt: skip
     yield Bound(
         "memory of a run of the dead-letter handler", _memory("DeadLetterFunction"),
-        "ten dead letters of the largest size", "what is not decided waits for the next round",
+        "ten dead letters of the largest size", "the rest waits for the next round",
         "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_the_largest_dead_letters_use_half_of_their_handlers_memory",
     )  # fmt: skip
@@ -696,7 +698,7 @@ def _courier() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
-        "its domains name it without asking it", "nobody is told", "RFC 3834 §2: responders limit themselves",
+        "domains name it without its consent", "no Feedback is sent", "RFC 3834 §2: responders limit themselves",
         "outbound/test_courier.py::test_a_buffers_limit_holds_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
@@ -715,13 +717,13 @@ def _courier() -> Iterator[Bound]:
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "a run of the courier", _run("CourierFunction"), "all of a batch, all hosts and look-ups slow",
-        "handed out again", "Lambda: 900 s",
+        "a run of the courier", _run("CourierFunction"), "a full batch with slow hosts and look-ups",
+        "delivered again", "Lambda: 900 s",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
         "memory of a run of the courier", _memory("CourierFunction"),
-        "answers of strangers, parsed; and what is remembered", "handed out again", "Lambda: 128 to 10,240 MB",
+        "responses of strangers, parsed, and the caches", "delivered again", "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
@@ -748,12 +750,12 @@ def _storage() -> Iterator[Bound]:
         "`NotARequest`", "S3: 10,000 parts of an upload", f"{test}test_a_join_without_parts_is_refused",
     )  # fmt: skip
     yield Bound(
-        "a part's life", _n(containers.PART_SECONDS, "s"), "it uses room that nobody reads", "`PartUnknown`",
+        "a part's life", _n(containers.PART_SECONDS, "s"), "unused bytes count towards the quota", "`PartUnknown`",
         "S3 AbortIncompleteMultipartUpload: days", f"{test}test_a_part_expires_after_an_hour",
     )  # fmt: skip
     yield Bound(
-        "what a mailbox keeps", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
-        "it is paid by the month", "`StorageFull`", "Gmail: 15 GB",
+        "what a mailbox stores", f"{_n(AT.storage_max_bytes, 'bytes')} in {_n(AT.storage_max_containers)} containers",
+        "it costs money every month", "`StorageFull`", "Gmail: 15 GB",
         "storage/test_containers.py::test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more",
     )  # fmt: skip
     yield Bound(
@@ -775,7 +777,7 @@ def _outbox() -> Iterator[Bound]:
         "outbound/test_outbox.py::test_a_message_is_given_up_after_23_hours_with_the_last_failure",
     )  # fmt: skip
     yield Bound(
-        "a token, and what became of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
+        "a token and the state of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
         "Stripe's idempotency keys: 24 h",
         "http/test_outbox.py::test_a_token_expires_and_its_message_soon_after",
     )  # fmt: skip
@@ -787,7 +789,7 @@ def _outbox() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
-        "a stranger's words in a row, and before its owner's eyes", "cut off; what is not printable is left out",
+        "text of a stranger, stored and shown", "cut off; unprintable characters are removed",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
         "outbound/test_outbox.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_without_control_characters",
@@ -843,7 +845,7 @@ def _notifications() -> Iterator[Bound]:
 
 
 def _caches() -> Iterator[Bound]:
-    leaves = "the one used longest ago leaves"
+    leaves = "the least recently used one is removed"
     yield Bound(
         "senders' keys; names without one; domains that fail", _n(TIMES.max_names, "each"), "strangers choose them",
         leaves, "unbound rrset-cache-size: 4 MB", "names/test_keys.py::test_the_number_of_cached_names_is_limited",
@@ -880,7 +882,7 @@ def _caches() -> Iterator[Bound]:
         "outbound/test_graph.py::test_the_cache_of_answers_is_limited",
     )  # fmt: skip
     yield Bound(
-        "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is asked for",
+        "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is looked up",
         leaves, "the same", "core/test_loading_cache.py::test_the_number_of_entries_is_limited",
     )  # fmt: skip
     yield Bound(
