@@ -353,7 +353,7 @@ def test_an_exception_in_one_call_is_an_internal_error_that_only_our_log_shows(
     assert failed == {"jsonrpc": "2.0", "error": {"code": -32603, "message": "Internal error"}, "id": 1}
     assert told["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
     output = capsys.readouterr().out
-    assert "queue ClaimsQueue: it is not there" in output
+    assert "queue ClaimsQueue: it does not exist" in output
     assert metrics(output) == {"Answered": [1.0], "Refused": [1.0], "RefusedNotQueued": [1.0], "OwnFault": [1.0]}
     assert ALICE not in output + caplog.text
 

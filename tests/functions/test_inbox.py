@@ -163,7 +163,7 @@ def test_a_failing_queue_is_answered_503_and_logged_and_nothing_is_stored(
     refused(running.invoke("InboxFunction", post_event()), NOT_QUEUED)
     output = capsys.readouterr().out
     assert [line["level"] for line in log_lines(output)] == ["INFO", "ERROR"]
-    assert "queue ClaimsQueue: it is not there" in output
+    assert "queue ClaimsQueue: it does not exist" in output
     assert "Good morning" not in output
     assert metrics(output) == {"Refused": [1.0], "RefusedNotQueued": [1.0], "OwnFault": [1.0]}
     del store.queues["ClaimsQueue"], before["ClaimsQueue"]
