@@ -44,7 +44,7 @@ def test_each_table_has_a_pace_of_its_own() -> None:
     paces = {
         id(parts.candidates(Tally())._reads._pace),
         id(parts.registers(Tally())._reading._pace),
-        id(parts.archives(Tally(), now=0)._table._reads._pace),
+        id(parts.archives(Tally(), now=0).table._reads._pace),
     }
     assert len(paces) == 3
 
