@@ -1,4 +1,4 @@
-"""Expiry: messages that have had their time, and what nobody will ask for (store protocol, Acknowledge and Collect).
+"""Expiry: deletion of expired messages and of objects that are no longer needed (store protocol, Acknowledge, Collect).
 
     spark-submit glue_jobs/expire_messages.py --JOB_NAME expire --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --LIMITS_TABLE … --STORAGE_TABLE … --RETAIN_SECONDS 1900800 [--DM3_MESSAGE_TTL_DAYS 0] [--CLOSED_DAYS 30] \

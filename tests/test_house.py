@@ -6,6 +6,7 @@ The contracts stand in pyproject.toml ([tool.importlinter]); here they are check
 import ast
 import copy
 import importlib
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -254,6 +255,92 @@ def test_a_class_name_that_stands_in_two_modules_is_noticed(tmp_path: Path) -> N
     for path in files:
         path.write_text("def build():\n    class Message: ...\n")
     assert classes(files) == {"Message": {str(path) for path in files}}
+
+
+REPLACED = {
+    "announcement": {"announce", "announced", "announcement", "announcements", "announcer"},
+    "asked": {"asked"},
+    "counter": {"counter", "counters"},
+    "desk": {"desk", "desks"},
+    "door": {"door", "doors"},
+    "gathering": {"gather", "gathered", "gathering"},
+    "house": {"house", "houses"},
+    "keeper": {"keeper", "keepers"},
+    "letter": {"letter", "letters"},
+    "notice": {"notice", "notices"},
+    "office": {"office", "offices"},
+    "room": {"room", "rooms"},
+    "shelf": {"shelf", "shelve", "shelves", "shelving"},
+    "swing": {"swing", "swings", "swung"},
+    "telling": {"tell", "telling", "tellings"},
+    "told": {"told"},
+    "town": {"town", "towns"},
+    "turn": {"turn", "turns"},
+    "world": {"world", "worlds"},
+}
+"""The words that the glossary replaces, with the forms in which they would stand in names."""
+TERMS = re.compile(r"dead_letters?|post_offices?")
+"""Terms of the field that have one of these words in them."""
+EXCEPTIONS = {
+    "COUNTER_CLOSED": "named after its code on the wire, CounterClosed",
+    "CountersAccumulator": "of instances of collections.Counter",
+    "TOLD_THOUGH_KEPT": "named after its code in the audit's JSON, ToldThoughKept",
+}
+
+
+def words_not_to_use() -> set[str]:
+    """The right column of the table under "Words to use" in the glossary."""
+    glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    rows = glossary.partition("## Words to use")[2].partition("|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    return {word for row in rows for word in row.strip("| ").rpartition(" | ")[2].split(", ")}
+
+
+def names(tree: ast.AST) -> Iterator[str]:
+    """The names that a module gives: of classes, functions, parameters, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def replaced_in(name: str) -> set[str]:
+    """The replaced words in a name, which is split where a word begins: `open_letter`, `_OpenLetter`."""
+    parts = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)).lower()
+    return set(TERMS.sub("", parts).split("_")) & set().union(*REPLACED.values())
+
+
+def test_the_words_that_are_replaced_are_those_of_the_glossary() -> None:
+    assert words_not_to_use() == set(REPLACED)
+
+
+def test_no_name_contains_a_word_that_the_glossary_replaces() -> None:
+    found = set()
+    for path in [*PACKAGE.rglob("*.py"), *FUNCTIONS, *(ROOT / "glue_jobs").rglob("*.py")]:
+        found |= {
+            name for name in (path.stem, path.parent.name, *names(ast.parse(path.read_text()))) if replaced_in(name)
+        }
+    assert found == set(EXCEPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("class OpenDoor: ...", {"door"}),
+        ("def tell(): ...", {"tell"}),
+        ("async def f(told): ...", {"told"}),
+        ("def f(*, letters=()): ...", {"letters"}),
+        ("self._office = 1", {"office"}),
+        ("TURN_SECONDS: int = 1", {"turn"}),
+        ("for each_room in found: ...", {"room"}),
+        ("def dead_letters(post_office, DeadLetter): ...", set()),
+        ("class PostOffice:\n    indoor: bool", set()),
+        ("file.tell()", set()),
+    ],
+)
+def test_a_replaced_word_in_a_name_is_noticed(code: str, words: set[str]) -> None:
+    assert set().union(*map(replaced_in, names(ast.parse(code)))) == words
 
 
 MOST_ARGUMENTS = 9

@@ -104,7 +104,7 @@ class FarMailbox(MailboxMachine):
     @rule(target=MailboxMachine.filed)
     def deliver_to_the_inbox(self) -> str:
         """A message by the real way: posted, queued, verified, filed by the worker."""
-        sent = self._story.envelope(self._story.town.sender, {"Text": "Good morning"}, to=SHOP)
+        sent = self._story.envelope(self._story.demo.sender, {"Text": "Good morning"}, to=SHOP)
         known = {row.key for row in self._office.rows()}
         assert self._story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
         filed = until("it is filed", lambda: {row.key for row in self._office.rows()} - known or None)

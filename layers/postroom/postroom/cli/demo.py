@@ -20,9 +20,9 @@ def demo(template: Path) -> None:
     rows: list[DemoRow] = []
     with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template) as stack:
         console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
-        town = DemoStack(stack, Path(folder))
+        demo_stack = DemoStack(stack, Path(folder))
         console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} writes to {RECEIVER}\n")
-        story = Story(town, lambda line: console.print(f"   {line}", markup=False))
+        story = Story(demo_stack, lambda line: console.print(f"   {line}", markup=False))
         for number, (title, play) in enumerate(story.scenes(), 1):
             console.print(f"[bold]{number}. {title}[/bold]")
             rows += play()

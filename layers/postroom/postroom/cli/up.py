@@ -79,11 +79,11 @@ def up(
             aws_port=aws_port,
             processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
         ) as stack:
-            town = DemoStack(stack, folder / "keys")
+            demo_stack = DemoStack(stack, folder / "keys")
             descriptor = describe_stack(stack)
             descriptor.write(file)
             with suppress(KeyboardInterrupt):
-                _print(descriptor, town, file)
+                _print(descriptor, demo_stack, file)
                 _keep(stack)
     print("\nended")
 
@@ -157,16 +157,16 @@ def _keep(stack: "LocalStack") -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _print(descriptor: Descriptor, town: "DemoStack", file: Path) -> None:
+def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
     from postroom.demo.names import ALICE, BOB
     from postroom.demo.stack import RECEIVER, SENDER, SUBJECT
     from postroom.protocols.nlweb.schema import NLWEB
 
-    sender, host = town.sender, NLWEB.host(RECEIVER)
+    sender, host = demo_stack.sender, NLWEB.host(RECEIVER)
     command = "postroom" if shutil.which("postroom") else shlex.quote(sys.argv[0])
     here = f"--local {shlex.quote(str(file.parent))}"
-    key = shlex.quote(str(town.key_file(SENDER)))
-    alice = shlex.quote(str(town.names.key_file(ALICE)))
+    key = shlex.quote(str(demo_stack.key_file(SENDER)))
+    alice = shlex.quote(str(demo_stack.names.key_file(ALICE)))
     accounts = ", ".join(f"{name} in account {d.account}" for name, d in descriptor.deployments.items())
     curl = (
         f"curl --cacert {shlex.quote(descriptor.ca_file)} --resolve {host}:{descriptor.port}:127.0.0.1 "

@@ -1,1 +1,1 @@
-"""What all other packages build on: errors, strict JSON, canonical texts, settings, caches."""
+"""The base of all other packages: errors, strict JSON, canonical texts, settings, caches."""

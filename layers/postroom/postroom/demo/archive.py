@@ -1,4 +1,4 @@
-"""Bob's archive at home, in the demo."""
+"""Bob's archive, in the demo."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,15 +22,15 @@ _TEXT: Final = "The plans are in the blue folder"
 _LOOKED_FOR: Final = "blue folder"
 
 
-def kept_at_home(town: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
-    """A letter comes home, is found there, and goes to a third device in a file. `write`: alice.eth to him."""
-    signing = town.names.users[BOB].signing
+def kept_at_home(demo: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
+    """A message is archived, found, and exported to a third device. `write`: alice.eth writes to him."""
+    signing = demo.names.users[BOB].signing
     storage_key = StorageKey.from_signature(signing.sign(KEY_TEXT))
     write(_TEXT)
-    with TemporaryDirectory() as folder, bobs_device(town) as mailbox:
+    with TemporaryDirectory() as folder, bobs_device(demo) as mailbox:
         home = FolderHome(Path(folder, "mail"))
         archive = Archive.of(home, BOB, signing.sign(BOB.encode()), storage_key)
-        receiver = MailReceiver(BOB, town.names.users[BOB], town.names.profiles)
+        receiver = MailReceiver(BOB, demo.names.users[BOB], demo.names.profiles)
         index = Index(archive, Path(folder, "index"))
 
         def found() -> list[Hit]:
@@ -38,8 +38,8 @@ def kept_at_home(town: DemoStack, write: Callable[[str], None], say: Say) -> lis
             index.update()
             return index.search(_LOOKED_FOR, 10)
 
-        [hit, *_] = until("the letter comes home", lambda: found() or None)
-        left = town.receiver.filed(BOB)
+        [hit, *_] = until("the message is in the archive", lambda: found() or None)
+        left = demo.receiver.filed(BOB)
         expect(not left, "what came home waits no more", left)
         say(f"{BOB} pulls: fetched, opened, verified, stored in a folder, and only then acknowledged; nothing is left")
         stored = [path.read_bytes() for path in Path(folder, "mail").rglob("*") if path.is_file()]

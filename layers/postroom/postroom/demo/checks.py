@@ -1,4 +1,4 @@
-"""The output of a scene, and its checks."""
+"""The output of a scene, and the checks of what it shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One deployment of ours, as its operator sees it: what is filed, discarded, and still queued."""
+"""A deployment of the demo, as its operator sees it: what is filed, discarded, and still queued."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The proof why a sender's key is not trusted, as anybody finds it."""
+"""The proof of why a sender's key is not trusted, found by public look-ups."""
 
 import time
 

@@ -30,8 +30,8 @@ SERVICE: Final = "ds.eth"
 class Names:
     """Everybody with a wallet name. `host`: where the delivery service answers. `keys`: a folder for users' keys."""
 
-    def __init__(self, office: DemoDeployment, host: str, keys: Path) -> None:
-        self.office = office
+    def __init__(self, receiver: DemoDeployment, host: str, keys: Path) -> None:
+        self.receiver = receiver
         self._keys = keys
         self.users = {name: self._settle(name) for name in (ALICE, BOB, MALLORY)}
         service = self._service_keys().profile(f"https://{host}")
@@ -40,24 +40,24 @@ class Names:
         self.profiles = Profiles(MemoryRegistry(texts), time.time)
         self.registry_file = self._keys / "registry.json"
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
-        # A town whose state survived keeps what its operator made of it.
+        # A stack whose state was kept has the settings that its operator made.
         if not self._has_registry():
             self._open()
 
     def _has_registry(self) -> bool:
         try:
-            self.office.objects.get(DeploymentSettings().dm3_registry)
+            self.receiver.objects.get(DeploymentSettings().dm3_registry)
         except KeyError:
             return False
         return True
 
     def _open(self) -> None:
-        self.office.objects.replace(
+        self.receiver.objects.replace(
             DeploymentSettings().dm3_registry, self.registry_file.read_bytes(), "application/json"
         )
         rules = FilterRules(block=(MALLORY,))
         extension = ProfileExtension(message_types=("NEW", "REPLY", "REACTION"), rules=rules)
-        self.office.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
+        self.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
 
     def key_file(self, name: str) -> Path:
         """Where the private keys of a name are kept."""
@@ -89,7 +89,7 @@ class Names:
         return data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())
 
     def _service_keys(self) -> ServiceKeys:
-        secret = self.office.storage.delivery_service_keys
+        secret = self.receiver.storage.delivery_service_keys
         try:
             return secret.get()
         except NotNowError:

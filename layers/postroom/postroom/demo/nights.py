@@ -14,18 +14,18 @@ _OBJECTS: Final = 5
 """That the conversation lies in at least, before."""
 
 
-def compacted(office: DemoDeployment, conversation: str, write: Callable[[], None], say: Say) -> list[DemoRow]:
+def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], None], say: Say) -> list[DemoRow]:
     """The job of the night, without its lag. `write`: one more message of the conversation, filed by itself."""
-    while len({filed.row.place for filed in office.filed(office.domain, conversation)}) < _OBJECTS:
+    while len({filed.row.place for filed in receiver.filed(receiver.domain, conversation)}) < _OBJECTS:
         write()
-    before, (segments, size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
+    before, (segments, size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
     read_before = _requests(before)
     say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} lie in {read_before} of them")
     say(f"to read the conversation takes {read_before} requests to S3; the job of the night runs, without its lag …")
-    local = LocalAccount(office.deployment.client.endpoint, office.deployment.account)
-    report = run(office.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
-    after, (left, left_size) = office.filed(office.domain, conversation), _objects(office, SEGMENTS)
-    written, written_size = _objects(office, CHUNKS)
+    local = LocalAccount(receiver.deployment.client.endpoint, receiver.deployment.account)
+    report = run(receiver.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
+    after, (left, left_size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
+    written, written_size = _objects(receiver, CHUNKS)
     expect(_shown(after) == _shown(before), "the owner sees what he saw", after)
     chunks = {filed.row.place.object for filed in after if filed.row.place}
     expect(all(name.startswith(CHUNKS) for name in chunks), "it lies in chunks", chunks)
@@ -49,12 +49,12 @@ def _shown(filed: Sequence[Filed]) -> list[object]:
     return [(each.row.key, each.line.envelope, each.line.receipt) for each in filed]
 
 
-def _objects(office: DemoDeployment, prefix: str) -> tuple[int, int]:
+def _objects(receiver: DemoDeployment, prefix: str) -> tuple[int, int]:
     """How many there are of a kind, and their bytes."""
     pages = (
-        office.deployment.client("s3")
+        receiver.deployment.client("s3")
         .get_paginator("list_objects_v2")
-        .paginate(Bucket=office.deployment.outputs["Bucket"], Prefix=prefix)
+        .paginate(Bucket=receiver.deployment.outputs["Bucket"], Prefix=prefix)
     )
     sizes = [entry["Size"] for page in pages for entry in page.get("Contents", [])]
     return len(sizes), sum(sizes)

@@ -47,20 +47,20 @@ KEY_FLOOR_SECONDS: Final = 2.5
 
 
 class Story:
-    """Plays the scenes in a town. `say` is handed each step as it happens."""
+    """Plays the scenes of the demo. `say` is handed each step as it happens."""
 
-    def __init__(self, town: DemoStack, say: Say) -> None:
-        self.town = town
+    def __init__(self, demo: DemoStack, say: Say) -> None:
+        self.demo = demo
         self._say = say
         # The story posts to the edge directly: it must not depend on the resolver it switches off.
         self._https = HttpsClient(
             lambda _host: ["127.0.0.1"],
-            port=town.stack.edge.port,
+            port=demo.stack.edge.port,
             allow_private=True,
-            ca_file=str(town.stack.authority.pem),
+            ca_file=str(demo.stack.authority.pem),
         )
         self._first: dict[str, JsonValue] = {}
-        self._known_rows: set[RowKey] = {row.key for row in town.receiver.rows()}
+        self._known_rows: set[RowKey] = {row.key for row in demo.receiver.rows()}
 
     def scenes(self) -> Iterator[tuple[str, Callable[[], list[DemoRow]]]]:
         """Title and play of each scene, in order."""
@@ -75,19 +75,19 @@ class Story:
         yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
         yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
         yield "bob.eth keeps his mail at home, sealed: it is searched, and carried to a third device", self.kept
-        yield "An order comes in, and the owner's webhook is told that something waits", self.told
+        yield "An order comes in, and the owner's webhook is told that something waits", self.order_is_notified
         yield "The night: what is still unread moves into a chunk (Spark), and nobody notices", self.compacted
 
     def filed(self) -> list[DemoRow]:
         """Scene 1."""
-        who = self.town.sender
+        who = self.demo.sender
         self._say(f"{who.domain} publishes the key {who.key.public.fingerprint} at {_key_name(who)}")
         envelope = self.envelope(who, {"Text": "Good morning"})
         self._first = envelope
         status, answer = self.post(envelope)
         expect(status == 200 and answer["Status"] == "Queued", "the message is queued", answer)
         self._say(f"posted to https://{NLWEB.host(RECEIVER)}/inbox: {status} {answer['Status']}")
-        message = self.find_filed(self.town.receiver, RECEIVER, envelope)
+        message = self.find_filed(self.demo.receiver, RECEIVER, envelope)
         for line in describe(message):
             self._say(line)
         return [DemoRow("1", "a signed message", "200 Queued", "filed")]
@@ -99,11 +99,15 @@ class Story:
         row = self.discarded(SIGNATURE_INVALID)
         self._say(f"posted: {status}; discarded: {row.discarded}")
         feedback = self.feedback(envelope)
-        told = envelope_of(feedback)
-        expect(told["Header"]["From"] == RECEIVER and told["Header"]["To"] == BUFFER, "who tells whom", told)
-        expect(told["Body"]["Code"] == str(SIGNATURE_INVALID), "the reason is told", told)
+        reported = envelope_of(feedback)
+        expect(
+            reported["Header"]["From"] == RECEIVER and reported["Header"]["To"] == BUFFER,
+            "who tells whom",
+            reported,
+        )
+        expect(reported["Body"]["Code"] == str(SIGNATURE_INVALID), "the reason is told", reported)
         self._say(f"Feedback in {BUFFER}'s deployment, in the mailbox of {SENDER}, under its Correlation:")
-        self._say(f"  {told['Body']['Status']}: {told['Body']['Reason']} ({told['Body']['Code']})")
+        self._say(f"  {reported['Body']['Status']}: {reported['Body']['Reason']} ({reported['Body']['Code']})")
         for line in describe(feedback):
             self._say(line)
         return [
@@ -114,14 +118,14 @@ class Story:
         """Scene 3."""
         if not self._first:
             self.filed()
-        before = len(self.town.receiver.rows())
+        before = len(self.demo.receiver.rows())
         status, _ = self.post(self._first)
-        self.town.receiver.settle()
-        expect(len(self.town.receiver.rows()) == before, "a replay leaves no trace", before)
+        self.demo.receiver.settle()
+        expect(len(self.demo.receiver.rows()) == before, "a replay leaves no trace", before)
         self._say(f"the very first message once more: {status}, acknowledged, not executed")
         header = self._first["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
-        other = self.envelope(self.town.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
+        other = self.envelope(self.demo.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
         self.post(other)
         row = self.discarded(CORRELATION_REUSED)
         self._say(f"the same Correlation with other content: discarded: {row.discarded}")
@@ -132,62 +136,62 @@ class Story:
 
     def refused(self) -> list[DemoRow]:
         """Scene 4."""
-        town, now = self.town, now_ms()
+        demo, now = self.demo, now_ms()
         late: list[tuple[str, Correspondent, str, Reason]] = [
-            ("a domain without DNSSEC", town.unsigned, SUBJECT, SENDER_NOT_SIGNED),
-            ("a zone with broken signatures", town.bogus, SUBJECT, DNSSEC_BOGUS),
-            ("an unknown subject", town.sender, "Dance@Host", UNEXPECTED_SUBJECT),
+            ("a domain without DNSSEC", demo.unsigned, SUBJECT, SENDER_NOT_SIGNED),
+            ("a zone with broken signatures", demo.bogus, SUBJECT, DNSSEC_BOGUS),
+            ("an unknown subject", demo.sender, "Dance@Host", UNEXPECTED_SUBJECT),
         ]
         at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
             (
                 "a Timestamp of two days ago",
-                self.envelope(town.sender, at=now - 2 * 86_400_000),
+                self.envelope(demo.sender, at=now - 2 * 86_400_000),
                 TIMESTAMP_TOO_OLD,
             ),
-            ("To somebody else", self.envelope(town.sender, to="elsewhere.example"), NOT_OURS),
+            ("To somebody else", self.envelope(demo.sender, to="elsewhere.example"), NOT_OURS),
             (
                 "another major version",
-                {**self.envelope(town.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
+                {**self.envelope(demo.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
                 UNSUPPORTED_VERSION,
             ),
         ]
-        told = []
+        rows = []
         for what, envelope, reason in at_once:
             status, answer = self.post(envelope)
             expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
             self._say(f"{what}: {status} {answer['reason']}")
-            told.append(DemoRow("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
+            rows.append(DemoRow("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
         for what, who, subject, reason in late:
             status, _ = self.post(self.envelope(who, subject=subject))
             row = self.discarded(reason)
             self._say(f"{what}: {status}, then discarded: {row.discarded}")
-            if who is not town.sender:
-                for line in why_not_believed(town.stack, _key_name(who)):
+            if who is not demo.sender:
+                for line in why_not_believed(demo.stack, _key_name(who)):
                     self._say(f"  {line}")
-            told.append(DemoRow("4", what, f"{status} Queued", str(reason)))
-        return told
+            rows.append(DemoRow("4", what, f"{status} Queued", str(reason)))
+        return rows
 
     def rotated(self) -> list[DemoRow]:
         """Scene 5."""
-        town, name = self.town, _key_name(self.town.sender)
+        demo, name = self.demo, _key_name(self.demo.sender)
         time.sleep(KEY_FLOOR_SECONDS)
-        asked = self._asked(name)
-        town.sender = replace(town.sender, key=PrivateKey.generate("ed25519"))
-        town.publish(town.sender)
-        self._say(f"{SENDER} publishes {town.sender.key.public.fingerprint} under the same selector, and signs with it")
-        envelope = self.envelope(town.sender)
+        before = self._key_queries(name)
+        demo.sender = replace(demo.sender, key=PrivateKey.generate("ed25519"))
+        demo.publish(demo.sender)
+        self._say(f"{SENDER} publishes {demo.sender.key.public.fingerprint} under the same selector, and signs with it")
+        envelope = self.envelope(demo.sender)
         status, _ = self.post(envelope)
-        message = self.find_filed(town.receiver, RECEIVER, envelope)
-        looked_up = self._asked(name) - asked
+        message = self.find_filed(demo.receiver, RECEIVER, envelope)
+        looked_up = self._key_queries(name) - before
         expect(looked_up == 1, "the key was fetched exactly once", looked_up)
-        expect(message.line.receipt["key_fingerprint"] == town.sender.key.public.fingerprint, "by the new key", message)
+        expect(message.line.receipt["key_fingerprint"] == demo.sender.key.public.fingerprint, "by the new key", message)
         self._say(f"filed, verified by the new key; questions for the key record meanwhile: {looked_up}")
         return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
     def answered(self) -> list[DemoRow]:
         """Scene 6."""
-        town = self.town
-        request = self.envelope(town.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
+        demo = self.demo
+        request = self.envelope(demo.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
         status, reply = self.post(request)
         expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
         self._say(f"Identity@Graph: {status} {json.dumps(reply)}")
@@ -195,10 +199,10 @@ class Story:
         expect(answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body, "the manifest", answer.body)
         self._say(f"GET https://{NLWEB.host(SENDER)}/manifest: {answer.status}, it names {BUFFER}")
         wallet = Correspondent(str(uuid.uuid4()), "", PrivateKey.generate("ed25519"))
-        town.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
+        demo.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
         envelope = self.envelope(wallet)
         posted, _ = self.post(envelope)
-        message = self.find_filed(town.receiver, RECEIVER, envelope)
+        message = self.find_filed(demo.receiver, RECEIVER, envelope)
         expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
         self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, no DNS asked")
         return [
@@ -209,7 +213,7 @@ class Story:
 
     def polly(self) -> list[DemoRow]:
         """Scene 7."""
-        who, stack = self.town.polly, self.town.stack
+        who, stack = self.demo.polly, self.demo.stack
         sent = pollyweb.send(
             sender=who.domain,
             key_pem=who.key.to_pem(),
@@ -221,7 +225,7 @@ class Story:
             ca=stack.authority.pem,
         )
         expect(sent.status == 200, "its message is queued", sent.answer)
-        message = self.find_filed(self.town.receiver, RECEIVER, sent.envelope)
+        message = self.find_filed(self.demo.receiver, RECEIVER, sent.envelope)
         self._say(f"Domain({who.domain!r}).send(…) posted to {who.dialect.inbox_url(RECEIVER)}: {sent.status}; filed")
         for line in describe(message):
             self._say(line)
@@ -230,21 +234,21 @@ class Story:
 
     def waited(self) -> list[DemoRow]:
         """Scene 8."""
-        town, envelope = self.town, self.envelope(self.town.quiet)
-        before = len(town.receiver.rows())
-        town.stack.dns.pause()
+        demo, envelope = self.demo, self.envelope(self.demo.quiet)
+        before = len(demo.receiver.rows())
+        demo.stack.dns.pause()
         try:
             status, _ = self.post(envelope)
             until(
                 "the message waits in the retry queue",
-                lambda: town.receiver.waiting("RetryQueueUrl") or None,
+                lambda: demo.receiver.waiting("RetryQueueUrl") or None,
             )
-            expect(len(town.receiver.rows()) == before, "nothing is decided without an answer", before)
+            expect(len(demo.receiver.rows()) == before, "nothing is decided without an answer", before)
             self._say(f"posted: {status}; no answer from DNS: the message waits, nothing is discarded")
         finally:
-            town.stack.dns.resume()
+            demo.stack.dns.resume()
         self._say("the resolver answers again")
-        self.find_filed(town.receiver, RECEIVER, envelope)
+        self.find_filed(demo.receiver, RECEIVER, envelope)
         self._say("filed")
         return [DemoRow("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
 
@@ -252,14 +256,14 @@ class Story:
 
     def sealed(self) -> list[DemoRow]:
         """Scene 9."""
-        names = self.town.names
+        names = self.demo.names
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
-        before = {filed.row.key for filed in self.town.receiver.filed(BOB)}
+        before = {filed.row.key for filed in self.demo.receiver.filed(BOB)}
         self.write_to_bob("Good morning, Bob")
         self._say(f"{ALICE} seals it to {BOB}'s key, signs it, and posts it to {url}: accepted")
         filed = until(
             "it is filed",
-            lambda: next((f for f in self.town.receiver.filed(BOB) if f.row.key not in before), None),
+            lambda: next((f for f in self.demo.receiver.filed(BOB) if f.row.key not in before), None),
         )
         expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
         opened = explain(filed.line.envelope.encode(), bob, names.profiles)
@@ -280,10 +284,10 @@ class Story:
         expect(blocked.reason == str(SENDER_NOT_WANTED), "who is blocked is told so", blocked)
         self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
         return [
-            DemoRow("9", "a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
+            DemoRow("9", "a sealed message (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
             DemoRow(
                 "9",
-                "a letter in alice.eth's name",
+                "a message in alice.eth's name",
                 f"{error['code']} {error['data']['reason']}",
                 "refused, nothing stored",
             ),
@@ -291,35 +295,35 @@ class Story:
 
     def picked_up(self) -> list[DemoRow]:
         """Scene 10."""
-        return owners.two_devices(self.town, self.write_to_bob, self._say)
+        return owners.two_devices(self.demo, self.write_to_bob, self._say)
 
     def kept(self) -> list[DemoRow]:
         """Scene 11."""
-        return archive.kept_at_home(self.town, self.write_to_bob, self._say)
+        return archive.kept_at_home(self.demo, self.write_to_bob, self._say)
 
-    def told(self) -> list[DemoRow]:
+    def order_is_notified(self) -> list[DemoRow]:
         """Scene 12."""
 
         def order() -> dict[str, JsonValue]:
-            sent = self.envelope(self.town.sender, {"Sku": "blue folder", "Count": 2}, subject=ORDER)
+            sent = self.envelope(self.demo.sender, {"Sku": "blue folder", "Count": 2}, subject=ORDER)
             self.post(sent)
             return sent
 
-        return webhooks.notified_of_an_order(self.town, order, self._say)
+        return webhooks.notified_of_an_order(self.demo, order, self._say)
 
     def compacted(self) -> list[DemoRow]:
         """Scene 13."""
 
         def write() -> None:
-            sent = self.envelope(self.town.sender, {"Text": "Good night"})
+            sent = self.envelope(self.demo.sender, {"Text": "Good night"})
             self.post(sent)
-            self.find_filed(self.town.receiver, RECEIVER, sent)
+            self.find_filed(self.demo.receiver, RECEIVER, sent)
 
-        return nights.compacted(self.town.receiver, SENDER, write, self._say)
+        return nights.compacted(self.demo.receiver, SENDER, write, self._say)
 
     def write_to_bob(self, text: str) -> None:
         """alice.eth's message is accepted for bob.eth."""
-        names = self.town.names
+        names = self.demo.names
         alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
         # A look-up by the inbox has a second; on a busy machine the first of them may take longer.
         until("it is taken", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
@@ -332,13 +336,13 @@ class Story:
 
     def forgery(self) -> dict[str, JsonValue]:
         """An envelope in the sender's name, signed by another key."""
-        return self.envelope(replace(self.town.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
+        return self.envelope(replace(self.demo.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
 
-    def find_filed(self, office: DemoDeployment, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
+    def find_filed(self, deployment: DemoDeployment, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until a message with this envelope's Hash is filed."""
 
         def look() -> Filed | None:
-            return next((m for m in office.filed(mailbox) if envelope_of(m)["Hash"] == envelope["Hash"]), None)
+            return next((m for m in deployment.filed(mailbox) if envelope_of(m)["Hash"] == envelope["Hash"]), None)
 
         return until("the message is filed", look)
 
@@ -354,14 +358,14 @@ class Story:
         return row
 
     def _rows_of_the_domain(self) -> list[Row]:
-        return [row for row in self.town.receiver.rows() if row.key.mailbox == RECEIVER]
+        return [row for row in self.demo.receiver.rows() if row.key.mailbox == RECEIVER]
 
     def feedback(self, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until Feedback about this envelope is filed in the buffer's deployment."""
         header = envelope["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
         conversation = f"feedback:{header['Correlation']}"
-        return until("Feedback arrives", lambda: next(iter(self.town.buffer.filed(SENDER, conversation)), None))
+        return until("Feedback arrives", lambda: next(iter(self.demo.buffer.filed(SENDER, conversation)), None))
 
     def envelope(
         self,
@@ -386,11 +390,11 @@ class Story:
         )
         return sign(draft, who.key)
 
-    def _asked(self, name: str) -> int:
+    def _key_queries(self, name: str) -> int:
         return sum(
             count
-            for (asked, rdtype), count in self.town.stack.dns.queries.items()
-            if str(asked).rstrip(".") == name and str(rdtype) == "TXT"
+            for (queried, rdtype), count in self.demo.stack.dns.queries.items()
+            if str(queried).rstrip(".") == name and str(rdtype) == "TXT"
         )
 
 

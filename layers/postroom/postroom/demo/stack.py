@@ -66,12 +66,12 @@ class DemoStack:
         self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)
         self.quiet = self._settle(QUIET, "ed25519")
         self.polly = self._settle(POLLY, "ed25519", dialect=POLLYWEB, selector="pw1")
-        for office in (self.receiver, self.buffer):
-            ours = self._settle(office.domain, "ed25519")
-            office.signing_keys.put(office.domain, ours.selector, ours.key)
-            self._open(office, office.domain)
+        for served in (self.receiver, self.buffer):
+            ours = self._settle(served.domain, "ed25519")
+            served.signing_keys.put(served.domain, ours.selector, ours.key)
+            self._open(served, served.domain)
         self._open(self.buffer, SENDER)
-        # A town whose state survived keeps what its operator made of it.
+        # A stack whose state was kept has the settings that its operator made.
         if RECEIVER not in self.receiver.operators.domains():
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(ORDER, Treatment.MAILBOX, ORDERS))
@@ -114,6 +114,6 @@ class DemoStack:
         self.publish(who, mode)
         return who
 
-    def _open(self, office: DemoDeployment, domain: str) -> None:
+    def _open(self, served: DemoDeployment, domain: str) -> None:
         for dialect in (NLWEB, POLLYWEB):
-            office.deployment.serve_host(dialect.host(domain))
+            served.deployment.serve_host(dialect.host(domain))

@@ -21,35 +21,35 @@ HOOK: Final = "hook.example"
 
 
 class WebhookReceiver:
-    """A webhook's receiver, as anybody would write one. `secret`: what it was given; `told`: what it took for ours."""
+    """A webhook receiver as an owner would write it. `secret`: what it was given; `received`: what was verified."""
 
     def __init__(self) -> None:
         self.secret = ""
-        self.told: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
 
     def __call__(self, request: GatewayRequest) -> GatewayResponse:
         """Takes what is signed by its secret (Standard Webhooks), and nothing else."""
         try:
-            self.told.append(Webhook(self.secret).verify(request.body, dict(request.headers)))
+            self.received.append(Webhook(self.secret).verify(request.body, dict(request.headers)))
         except WebhookVerificationError:
             return GatewayResponse(HTTPStatus.UNAUTHORIZED, (), b"")
         return GatewayResponse(HTTPStatus.NO_CONTENT, (), b"")
 
     def first(self, kind: str) -> dict[str, Any] | None:
         """The first of a type."""
-        return next((each for each in self.told if each["type"] == kind), None)
+        return next((each for each in self.received if each["type"] == kind), None)
 
 
-def notified_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
+def notified_of_an_order(demo: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
     """A webhook is verified, and told once an order came in. `order`: sends one."""
     key, receiver = PrivateKey.generate("ed25519"), WebhookReceiver()
-    town.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
-    town.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
-    town.stack.edge.serve_handler(HOOK, receiver)
-    edge = ("127.0.0.1", town.stack.edge.port)
+    demo.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
+    demo.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
+    demo.stack.edge.serve_handler(HOOK, receiver)
+    edge = ("127.0.0.1", demo.stack.edge.port)
     url = f"https://{NLWEB.host(RECEIVER)}"
     try:
-        with Mailbox(url, ORDERS, key, ca_file=town.stack.authority.pem, connect=edge) as mailbox:
+        with Mailbox(url, ORDERS, key, ca_file=demo.stack.authority.pem, connect=edge) as mailbox:
             for old in mailbox.targets():
                 mailbox.remove_target(old.id)
             target = mailbox.add_target("webhook", f"https://{HOOK}/mail")
@@ -66,5 +66,5 @@ def notified_of_an_order(town: DemoStack, order: Callable[[], dict[str, JsonValu
             message.acknowledge()
             say(f"so the owner looks, and picks it up: {message.partner}, {sent['Body']}")
     finally:
-        town.stack.edge.drop_host(HOOK)
+        demo.stack.edge.drop_host(HOOK)
     return [DemoRow("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]

@@ -38,12 +38,12 @@ class Patient:
 def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
     """All checks, as they are made. Nothing is raised, whatever others have set up."""
     keys = yield from _names(patient, outside)
-    office = PostOffice(patient.dialect.host(patient.domain), outside)
-    reached = yield from office.reach()
-    yield (inbox := office.inbox() if reached else office.unreached("inbox"))
-    yield (manifest := office.manifest() if reached else office.unreached("manifest"))
-    if office.buffer:
-        yield _buffer(patient.dialect.host(office.buffer), outside)
+    post_office = PostOffice(patient.dialect.host(patient.domain), outside)
+    reached = yield from post_office.reach()
+    yield (inbox := post_office.inbox() if reached else post_office.unreached("inbox"))
+    yield (manifest := post_office.manifest() if reached else post_office.unreached("manifest"))
+    if post_office.buffer:
+        yield _buffer(patient.dialect.host(post_office.buffer), outside)
     elif not manifest.is_good:
         yield skipped(_BUFFER, "the manifest is not known to name one")
     if patient.signing:
@@ -71,9 +71,9 @@ def _buffer(host: str, outside: Outside) -> DoctorCheck:
 
     The buffer is a post office: this is the first problem with it, or else its inbox.
     """
-    office = PostOffice(host, outside)
-    wrong = next((check for check in office.reach() if not check.is_good), None)
-    return replace(wrong or office.inbox(), name=_BUFFER)
+    post_office = PostOffice(host, outside)
+    wrong = next((check for check in post_office.reach() if not check.is_good), None)
+    return replace(wrong or post_office.inbox(), name=_BUFFER)
 
 
 def _round_trip(

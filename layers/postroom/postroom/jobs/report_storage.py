@@ -1,4 +1,4 @@
-"""Where reports are stored: the log, the bucket, CloudWatch; and the time of the last complete run."""
+"""The storage of reports: in the log, the bucket and CloudWatch; and the time of the last complete run."""
 
 import sys
 from contextlib import suppress

@@ -73,9 +73,9 @@ def run_guest(
             path.write_text(script, encoding="utf-8")
         else:
             path = script.absolute()
-        town = ("--dns", dns_address, "--https", str(https_port), "--ca", str(ca.absolute()))
+        network = ("--dns", dns_address, "--https", str(https_port), "--ca", str(ca.absolute()))
         return subprocess.run(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "postroom.local.guest", *town, "--", str(path), *arguments],
+            [sys.executable, "-m", "postroom.local.guest", *network, "--", str(path), *arguments],
             env={"PATH": os.defpath, "PYTHONPATH": str(_PACKAGES), "PYTHONUTF8": "1"},
             cwd=folder,
             input=stdin,
@@ -86,26 +86,26 @@ def run_guest(
         )
 
 
-def enter(town: GuestNetwork, ca: Path) -> None:
-    """Make this process, for the rest of its life, one that lives in `town`."""
+def enter(network: GuestNetwork, ca: Path) -> None:
+    """Make this process, for the rest of its life, one that lives in `network`."""
     os.environ["SSL_CERT_FILE"], os.environ["SSL_CERT_DIR"] = str(ca), os.devnull
-    _redirect_sockets(town)
-    _redirect_names(town)
+    _redirect_sockets(network)
+    _redirect_names(network)
     _redirect_resolver_configuration()
     sys.addaudithook(_refuse)
 
 
-def _redirect_sockets(town: GuestNetwork) -> None:
-    asked_address: WeakKeyDictionary[socket.socket, Any] = WeakKeyDictionary()
+def _redirect_sockets(network: GuestNetwork) -> None:
+    addressed_to: WeakKeyDictionary[socket.socket, Any] = WeakKeyDictionary()
 
     def turned(sock: socket.socket, address: Any) -> Any:
         if sock.family not in (socket.AF_INET, socket.AF_INET6):
             return address
         host, port = address[:2]
         if port == _DNS_PORT:
-            port = town.dns_port
+            port = network.dns_port
         elif port == _HTTPS_PORT and sock.type == socket.SOCK_STREAM:
-            port = town.https_port
+            port = network.https_port
         elif _ip(host) is None:
             return socket.getaddrinfo(host, port, sock.family)[0][4]
         else:
@@ -122,21 +122,21 @@ def _redirect_sockets(town: GuestNetwork) -> None:
     def sendto(sock: socket.socket, data: Any, *flags_and_address: Any) -> int:
         *flags, address = flags_and_address
         target = turned(sock, address)
-        if target[1] == town.dns_port:
-            asked_address[sock] = address
+        if target[1] == network.dns_port:
+            addressed_to[sock] = address
         return _plain.sendto(sock, data, flags[0] if flags else 0, target)
 
     def recvfrom(sock: socket.socket, *size_and_flags: int) -> tuple[bytes, Any]:
         data, sender = _plain.recvfrom(sock, *size_and_flags)
         # A program that asked 1.1.1.1 accepts no answer from another address.
-        return data, asked_address[sock] if sock in asked_address and sender[1] == town.dns_port else sender
+        return data, addressed_to[sock] if sock in addressed_to and sender[1] == network.dns_port else sender
 
     # On the class itself: ssl.SSLSocket and others derive from it, perhaps already.
     for method in (connect, connect_ex, sendto, recvfrom):
         setattr(socket.socket, method.__name__, method)
 
 
-def _redirect_names(town: GuestNetwork) -> None:
+def _redirect_names(network: GuestNetwork) -> None:
     def getaddrinfo(
         host: Any,
         port: Any,
@@ -155,17 +155,17 @@ def _redirect_names(town: GuestNetwork) -> None:
             return [LOOPBACK]
         try:
             query = dns.message.make_query(name, A)
-            said, _ = dns.query.udp_with_fallback(query, LOOPBACK, _LOOK_UP_SECONDS, town.dns_port)
+            said, _ = dns.query.udp_with_fallback(query, LOOPBACK, _LOOK_UP_SECONDS, network.dns_port)
         except dns.exception.Timeout as error:
-            raise socket.gaierror(socket.EAI_AGAIN, f"no answer from the town's DNS about {name}") from error
+            raise socket.gaierror(socket.EAI_AGAIN, f"no answer from the stack's DNS about {name}") from error
         except dns.exception.DNSException as error:
             raise socket.gaierror(socket.EAI_NONAME, f"{name} cannot be asked for: {error}") from error
         if said.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
             rcode = dns.rcode.to_text(said.rcode())
-            raise socket.gaierror(socket.EAI_AGAIN, f"the town's DNS answers {rcode} about {name}")
+            raise socket.gaierror(socket.EAI_AGAIN, f"the stack's DNS answers {rcode} about {name}")
         addresses = [record.to_text() for rrset in said.answer if rrset.rdtype == A for record in rrset]
         if not addresses:
-            raise socket.gaierror(socket.EAI_NONAME, f"{name} has no address in the town")
+            raise socket.gaierror(socket.EAI_NONAME, f"{name} has no address in the stack")
         return addresses
 
     setattr(socket, "getaddrinfo", getaddrinfo)  # noqa: B010 - to the type checker it is a constant
@@ -189,7 +189,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
         # None: a message to the peer of a connected socket, which was checked before.
         fine, what = args[1] is None or _is_loopback(args[1]), f"reach {args[1]!r}"
     elif event in _LOOKS_UP:
-        fine, what = not args[0] or _ip(args[0]) is not None, f"look up {args[0]!r} elsewhere than in the town's DNS"
+        fine, what = not args[0] or _ip(args[0]) is not None, f"look up {args[0]!r} elsewhere than in the stack's DNS"
     elif event in _LOOKS_BACK:
         fine, what = _is_loopback(args[0] if isinstance(args[0], tuple) else args), f"look up {args[0]!r}"
     elif event in _STARTS:
@@ -197,7 +197,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
     else:
         return
     if not fine:
-        raise PermissionError(errno.EACCES, f"a guest of the town may not {what}: it is kept on loopback")
+        raise PermissionError(errno.EACCES, f"a guest of the stack may not {what}: it is kept on loopback")
 
 
 def _is_loopback(address: Any) -> bool:
@@ -222,7 +222,9 @@ def _dns_port(text: str) -> int:
 
 def main(arguments: list[str]) -> None:
     """Run the program as `python SCRIPT.py ARGUMENTS...` would."""
-    parser = argparse.ArgumentParser("python -m postroom.local.guest", description="Run a Python program in the town.")
+    parser = argparse.ArgumentParser(
+        "python -m postroom.local.guest", description="Run a Python program inside a local stack."
+    )
     parser.add_argument("--dns", type=_dns_port, required=True, metavar="HOST:PORT", help="the local DNS server")
     parser.add_argument("--https", type=int, required=True, metavar="PORT", help="the local TLS edge")
     parser.add_argument("--ca", type=Path, required=True, metavar="FILE", help="the CA to trust (PEM)")

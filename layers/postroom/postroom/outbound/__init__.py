@@ -1,1 +1,1 @@
-"""Everything that is sent to others: Feedback, the outbox, notifications."""
+"""Sending to others: Feedback, the outbox, notifications."""

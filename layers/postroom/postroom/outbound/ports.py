@@ -1,4 +1,4 @@
-"""What the courier needs from outside, as small typed ports. `runtime` implements them."""
+"""The ports of the courier: what it needs from outside. `runtime` implements them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol

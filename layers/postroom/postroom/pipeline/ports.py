@@ -1,4 +1,4 @@
-"""What the inbox and the worker need from outside, as small typed ports. `runtime` implements them."""
+"""The ports of the inbox and the worker: what they need from outside. `runtime` implements them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How long a deployment waits for things and remembers them (store protocol, Times)."""
+"""The periods for which a deployment waits for things and remembers them (store protocol, Times)."""
 
 from dataclasses import dataclass
 

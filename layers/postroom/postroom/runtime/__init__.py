@@ -1,4 +1,4 @@
-"""What runs on Lambda: the objects of a deployment, with AWS behind them; events, logs and metrics.
+"""The code that runs on Lambda: the objects of a deployment, with AWS behind them; events, logs and metrics.
 
 deployment.py               the composition root: `Deployment(settings, clients)`; the only module that tools need
 storage_parts.py, name_parts.py, pipeline_parts.py, outbound_parts.py, mailbox_parts.py

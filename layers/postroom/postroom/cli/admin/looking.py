@@ -1,4 +1,4 @@
-"""The look-ups of `admin status`: AWS is asked for one thing after the other, and each is judged at once."""
+"""The look-ups of `admin status` in AWS, one after the other, and the check of each result."""
 
 import json
 import re

@@ -160,10 +160,10 @@ def judge_alarms(place: NamedDeployment, alarms: Sequence[Alarm], stack: Stack, 
             yield bad(name, None, f"on: {alarm.meaning or 'see its description'}", "see docs/operate/metrics.md")
 
 
-def judge_dead_letters(place: NamedDeployment, queue: str, letters: int) -> DoctorCheck:
+def judge_dead_letters(place: NamedDeployment, queue: str, count: int) -> DoctorCheck:
     """The check of one dead-letter queue."""
     name, function = f"queue {queue}", DEAD_LETTERS[queue]
-    if not letters:
+    if not count:
         return good(name, "no dead letters")
     fate = (
         "the dead-letter handler discards them when they are about 7 days old"
@@ -171,6 +171,6 @@ def judge_dead_letters(place: NamedDeployment, queue: str, letters: int) -> Doct
         else "SQS deletes them after 14 days"
     )
     return bad(
-        name, None, f"{letters} dead letter{'s' if letters > 1 else ''}: {function} could not process them; {fate}",
+        name, None, f"{count} dead letter{'s' if count > 1 else ''}: {function} could not process them; {fate}",
         f"{place.log(function, '1 day ago')} says why; fix the cause, then redrive them",
     )  # fmt: skip

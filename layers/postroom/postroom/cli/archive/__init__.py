@@ -1,4 +1,4 @@
-"""`postroom archive`: mail at home, sealed: pull, read, search, export, move, verify."""
+"""`postroom archive`: an owner's encrypted archive: pull, read, search, export, move, verify."""
 
 from postroom.cli.archive.carrying import export_file, import_file, move
 from postroom.cli.archive.pull import pull

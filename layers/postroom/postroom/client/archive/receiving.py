@@ -1,4 +1,4 @@
-"""How a message of the mailbox is stored: opened and verified, as it was received, or set aside with a reason.
+"""The storage of a mailbox's message: opened and verified, as received, or set aside with a reason.
 
 A message that is not what it says, or cannot be opened, is set aside: it is in no conversation, and is stored encrypted
 as it came. A message of an unverified sender (if the owner accepts those) is in the conversation, and marked. If a

@@ -1,4 +1,4 @@
-"""How both drivers use httpx: addresses, timeouts, errors."""
+"""The use of httpx by both drivers: addresses, timeouts, errors."""
 
 import os
 import ssl

@@ -1,4 +1,4 @@
-"""What a message shows in programs and notebooks: its repr has no key, no token and no whole body."""
+"""The representation of a message in programs and notebooks, without keys, tokens and the whole body."""
 
 import warnings
 from collections.abc import Iterable

@@ -80,108 +80,108 @@ def explain(data: bytes, keys: UserKeys, profiles: ExplainedProfiles, *, older: 
 
     `older`: previous keys of the receiver's profile, which are tried, too.
     """
-    told = Opened()
+    opened = Opened()
     opening = (keys.encryption, *older)
-    value = told.look(
+    value = opened.look(
         "json", "RFC 8259; RFC 7493", f"I-JSON: unique names, depth {MAX_DEPTH}", f"{len(data)} bytes",
         lambda: (parse(data, max_bytes=len(data)),),
     )  # fmt: skip
     if value is None:
-        return told
-    envelope = told.look(
+        return opened
+    envelope = opened.look(
         "envelope", 'dm3 §2.2.5, §2.2.6; decision "Versions"', "a sealed message with metadata of version 1.0",
         _members(value[0]), lambda: read_envelope(value[0]),
     )  # fmt: skip
     if envelope is None:
-        return told
-    told.message_hash = message_hash(envelope)
-    told.message = _open_message(told, envelope, opening)
-    told.postmark = _open_postmark(told, envelope, opening)
-    names = _names(told)
-    if told.message:
-        _look_at_hashes(told, envelope, told.message)
+        return opened
+    opened.message_hash = message_hash(envelope)
+    opened.message = _open_message(opened, envelope, opening)
+    opened.postmark = _open_postmark(opened, envelope, opening)
+    names = _names(opened)
+    if opened.message:
+        _look_at_hashes(opened, envelope, opened.message)
     if names:
-        _look_at_signatures(told, envelope, names.sender, profiles)
-    if told.postmark:
-        _look_at_postmark_hash(told, envelope, told.postmark)
+        _look_at_signatures(opened, envelope, names.sender, profiles)
+    if opened.postmark:
+        _look_at_postmark_hash(opened, envelope, opened.postmark)
         if names:
-            _look_at_postmark_signature(told, told.postmark, names.to, profiles)
-        if told.message and told.postmark.delivery:
-            _look_at_delivery(told, told.postmark.delivery, told.message.metadata)
-        elif told.message:
-            _look_at_receiver(told, told.message.metadata.to, keys, profiles)
-    return told
+            _look_at_postmark_signature(opened, opened.postmark, names.to, profiles)
+        if opened.message and opened.postmark.delivery:
+            _look_at_delivery(opened, opened.postmark.delivery, opened.message.metadata)
+        elif opened.message:
+            _look_at_receiver(opened, opened.message.metadata.to, keys, profiles)
+    return opened
 
 
-def _names(told: Opened) -> MessageMetadata | DeliveryInformation | None:
+def _names(opened: Opened) -> MessageMetadata | DeliveryInformation | None:
     """The sender and the receiver, from whichever part could be opened."""
-    if told.message:
-        return told.message.metadata
-    return told.postmark.delivery if told.postmark else None
+    if opened.message:
+        return opened.message.metadata
+    return opened.postmark.delivery if opened.postmark else None
 
 
-def _open_message(told: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message | None:
-    return told.look(
+def _open_message(opened: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Message | None:
+    return opened.look(
         "message", 'dm3 §2.2.2 - §2.2.4; decisions "Encryption" and "Message types"',
         "sealed to your key, with what its type needs",
         f"{len(envelope.message)} characters, sealed", lambda: open_message(envelope, keys),
     )  # fmt: skip
 
 
-def _open_postmark(told: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
+def _open_postmark(opened: Opened, envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Postmark | None:
     def read() -> Postmark:
         if envelope.postmark is None:
             raise TheirError(POSTMARK_INVALID, "no delivery service has set one")
         return read_postmark(open_sealed(envelope.postmark, keys))
 
-    return told.look(
+    return opened.look(
         POSTMARK, 'dm3 §2.2.8; decision "Postmarks"', "sealed to your key by the delivery service",
         "absent" if envelope.postmark is None else f"{len(envelope.postmark)} characters, sealed", read,
     )  # fmt: skip
 
 
-def _look_at_hashes(told: Opened, envelope: Dm3Envelope, message: Dm3Message) -> None:
+def _look_at_hashes(opened: Opened, envelope: Dm3Envelope, message: Dm3Message) -> None:
     there = [name for name in _HASHES if name in envelope.metadata.extra]
-    told.look(
+    opened.look(
         "hashes in the metadata", 'decision "Versions"', "SHA-256 of what they name, where they are there",
         ", ".join(there) or "none", lambda: check_hashes(envelope, message),
     )  # fmt: skip
 
 
-def _look_at_signatures(told: Opened, envelope: Dm3Envelope, sender: str, profiles: ExplainedProfiles) -> None:
-    profile = told.look(
+def _look_at_signatures(opened: Opened, envelope: Dm3Envelope, sender: str, profiles: ExplainedProfiles) -> None:
+    profile = opened.look(
         SENDERS_PROFILE, 'dm3 §2.1.1; decision "Profiles"', "a profile of this name with a signing key",
         _short(sender), lambda: profiles.user(sender),
     )  # fmt: skip
     if profile is None:
         return
-    key, message = profile.signing_key, told.message
+    key, message = profile.signing_key, opened.message
     if message is not None:
-        told.look("message signature", 'dm3 §2.2.2; decision "Signatures"', f"a signature by {_named(key)}",
+        opened.look("message signature", 'dm3 §2.2.2; decision "Signatures"', f"a signature by {_named(key)}",
                   _short(message.signature), lambda: check_message(message, key))  # fmt: skip
 
-    told.look("envelope signature", 'dm3 §2.2.6; decision "Signatures"', f"a signature by {_named(key)}",
+    opened.look("envelope signature", 'dm3 §2.2.6; decision "Signatures"', f"a signature by {_named(key)}",
               _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
 
 
-def _look_at_postmark_hash(told: Opened, envelope: Dm3Envelope, postmark: Postmark) -> None:
-    told.look(
+def _look_at_postmark_hash(opened: Opened, envelope: Dm3Envelope, postmark: Postmark) -> None:
+    opened.look(
         "postmark hash", 'dm3 §2.2.8; decision "Postmarks"', expected_hash(postmark, envelope),
         _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
     )  # fmt: skip
 
 
-def _look_at_postmark_signature(told: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
+def _look_at_postmark_signature(opened: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
     """Added by hand, because the delivery service is known only when its key was found."""
     name, section = "postmark signature", 'dm3 §2.2.8; decisions "Signatures" and "Postmarks"'
     expected = f"a signature by a delivery service of {_short(receiver)}"
     try:
         service = _postmarked_by(postmark, receiver, profiles)
     except (TheirError, NotNowError) as error:
-        told.checks.append(Check(name, False, error.detail or error.reason.sentence, expected, section, error.reason))
+        opened.checks.append(Check(name, False, error.detail or error.reason.sentence, expected, section, error.reason))
     else:
         saw = f"by {service}, of what came in at {shown_time(postmark.incoming_timestamp_ms)}"
-        told.checks.append(Check(name, True, saw, expected, section))
+        opened.checks.append(Check(name, True, saw, expected, section))
 
 
 def _postmarked_by(postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> str:
@@ -198,7 +198,7 @@ def _postmarked_by(postmark: Postmark, receiver: str, profiles: ExplainedProfile
     raise fault or TheirError(POSTMARK_INVALID, "it is not signed by any of them")
 
 
-def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: MessageMetadata) -> None:
+def _look_at_delivery(opened: Opened, delivery: DeliveryInformation, metadata: MessageMetadata) -> None:
     def check() -> None:
         for member, stamped, written in (
             ("to", delivery.to, metadata.to),
@@ -207,20 +207,20 @@ def _look_at_delivery(told: Opened, delivery: DeliveryInformation, metadata: Mes
             if normalize(stamped) != normalize(written):
                 raise TheirError(POSTMARK_INVALID, f"{member} is another name")
 
-    told.look(
+    opened.look(
         "delivery information", "dm3 §2.2.8", f"as the message: {_short(metadata.sender)} to {_short(metadata.to)}",
         f"{_short(delivery.sender)} to {_short(delivery.to)}", check,
     )  # fmt: skip
 
 
-def _look_at_receiver(told: Opened, to: str, keys: UserKeys, profiles: ExplainedProfiles) -> None:
+def _look_at_receiver(opened: Opened, to: str, keys: UserKeys, profiles: ExplainedProfiles) -> None:
     """The reference's postmark has no names: this check prevents that somebody passes on a message for others."""
 
     def check() -> None:
         if profiles.user(to).encryption_key != keys.encryption.public:
             raise TheirError(POSTMARK_INVALID, "the profile of this name has another encryption key than yours")
 
-    told.look("receiver", 'decision "Postmarks"',
+    opened.look("receiver", 'decision "Postmarks"',
               "your name: the postmark, the reference's, has no delivery information",
               _short(to), check)  # fmt: skip
 

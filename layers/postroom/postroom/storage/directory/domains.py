@@ -1,4 +1,4 @@
-"""What operators set: the domains we serve, their subjects, mailboxes and wallets. Data, never code.
+"""The settings of operators: the domains we serve, their subjects, mailboxes and wallets. Data, never code.
 
 Reads go through a bounded cache: a change takes effect everywhere when it expires (30 s by default).
 """

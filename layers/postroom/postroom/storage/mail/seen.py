@@ -1,4 +1,4 @@
-"""Step 2: which message is this, and which row is its home? The first write decides; all others adopt it."""
+"""Step 2: the identity of a message, and the row that is its home. The first write decides; all others adopt it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
