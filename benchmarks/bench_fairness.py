@@ -63,19 +63,20 @@ GROUPINGS: Final[dict[str, Callable[[Arrival], str]]] = {
 }
 
 
-def measure(_effort: Effort) -> Sequence[Table]:
-    """One table; the same in every run."""
-    arrivals = _arrivals(Random(1), lambda rng: rng.choice(["loud.example", "quiet0.example"]))
+def measure(effort: Effort) -> Sequence[Table]:
+    """One table; the same in every run with the same effort."""
+    lasts = min(LASTS, 2 * effort.turns)
+    arrivals = _arrivals(Random(1), lasts, lambda rng: rng.choice(["loud.example", "quiet0.example"]))
     waits = [_waits(arrivals, group) for group in GROUPINGS.values()]
     rows = [(who, *(times(wait[who]) for wait in waits)) for who in waits[0]]
-    arrivals = _arrivals(Random(1), lambda rng: f"{rng.getrandbits(64):x}.example")
+    arrivals = _arrivals(Random(1), lasts, lambda rng: f"{rng.getrandbits(64):x}.example")
     beside = (_waits(arrivals, group)["the quiet senders"] for group in GROUPINGS.values())
     return [Table("", ("who waits", *GROUPINGS), (*rows, (INVENTED, *map(times, beside))))]
 
 
-def _arrivals(rng: Random, loud_name: Callable[[Random], str]) -> list[Arrival]:
-    messages = OVERLOAD * WORKERS * BATCH * LASTS
-    arrivals = (_arrival(rng, LASTS * rng.random(), loud_name) for _ in range(messages))
+def _arrivals(rng: Random, lasts: int, loud_name: Callable[[Random], str]) -> list[Arrival]:
+    messages = OVERLOAD * WORKERS * BATCH * lasts
+    arrivals = (_arrival(rng, lasts * rng.random(), loud_name) for _ in range(messages))
     return sorted(arrivals, key=lambda arrival: arrival.at)
 
 
