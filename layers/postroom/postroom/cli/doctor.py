@@ -10,6 +10,7 @@ from postroom.cli.checks import exit_of, shown
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
 from postroom.cli.network import ConnectionOptions, LookupOptions, Network, anchors_of, build_https, open_resolvers
+from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -21,11 +22,7 @@ def doctor(
     domain: Annotated[str, typer.Argument(help="The domain.", metavar="DOMAIN", parser=domain_name)],
     selector: Annotated[
         list[str] | None,
-        typer.Option(
-            "--selector",
-            help="Name of a key within the domain; repeat it for more.",
-            show_default="the dialect's own, as of `postroom keygen`",
-        ),
+        repeatable("Name of a key within the domain", show_default="the dialect's own, as of `postroom keygen`"),
     ] = None,
     dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where its host and its keys are.")] = "nlweb",
     sign_with: Annotated[

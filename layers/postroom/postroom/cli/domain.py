@@ -10,7 +10,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name, load_private_key
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.output import print_either, print_list
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -81,24 +81,15 @@ def list_domains(deployment: DeploymentOptions, as_json: AsJson = False) -> None
     opened = deployment.open()
     directory = opened.storage.directory
     found = [domain for domain in map(directory.domain, opened.storage.operators.domains()) if domain is not None]
-    if as_json:
-        print_json([_describe(each) for each in found])
-        return
-    print_table(
-        ("domain", "inbox", "buffer", "signs", "subjects", "feedback to"),
-        [
-            (d.name, _word(d.inbox), _word(d.buffer), _word(d.signs), str(len(d.subjects)), d.feedback or "")
-            for d in found
-        ],
-    )
+    columns = ("domain", "inbox", "buffer", "signs", "subjects", "feedback to")
+    rows = [
+        (d.name, _word(d.inbox), _word(d.buffer), _word(d.signs), str(len(d.subjects)), d.feedback or "") for d in found
+    ]
+    print_list(as_json, map(_describe, found), columns, rows)
 
 
 @app.command("remove")
-def remove(
-    name: DomainName,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def remove(name: DomainName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Remove a domain and its subjects; its mail stays."""
     if not deployment.open().storage.operators.remove_domain(name):
         raise NotFoundFault(f"{name} is not in the directory", hint="`postroom domain list` shows what is")

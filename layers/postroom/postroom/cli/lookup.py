@@ -9,7 +9,7 @@ import typer
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, anchors_of, open_resolvers
-from postroom.cli.options import CommandTyper
+from postroom.cli.options import CommandTyper, repeatable
 from postroom.cli.output import print_json, safe
 from postroom.cli.proof import broken_lines, proof_lines
 
@@ -42,8 +42,7 @@ def lookup(
     *,
     lookups: LookupOptions,
     negative_trust_anchor: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Take this name, and all below it, as not signed; repeat it for more."),
+        list[str] | None, repeatable("Take this name, and all below it, as not signed", metavar="NAME")
     ] = None,
     now: Annotated[
         float | None,

@@ -12,8 +12,8 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.opened import OpenDeployment
-from postroom.cli.options import CommandTyper
-from postroom.cli.output import note, print_either, print_json, print_table
+from postroom.cli.options import CommandTyper, repeatable
+from postroom.cli.output import note, print_either, print_json, print_list
 from postroom.cli.preferences import settings
 from postroom.cli.register import register
 from postroom.core.errors import OurError
@@ -44,14 +44,12 @@ def _check_ttl(days: int | None) -> int | None:
 
 KeyFiles = Annotated[
     list[Path] | None,
-    typer.Option("--public-key", metavar="FILE", help="A public key of the owner's (PEM); repeat it for more."),
+    repeatable("A public key of the owner's (PEM)", "--public-key", metavar="FILE"),
 ]
 KeyTexts = Annotated[
     list[str] | None,
-    typer.Option(
-        "--public-key-base64",
-        metavar="BASE64",
-        help="The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile; repeat it for more.",
+    repeatable(
+        "The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile", "--public-key-base64", metavar="BASE64"
     ),
 ]
 
@@ -147,19 +145,12 @@ def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> No
         it.name for it in opened.storage.operators.dm3_mailboxes()
     }
     found = [_describe(opened, name) for name in sorted(names)]
-    if as_json:
-        print_json(list(found))
-        return
     rows = [(str(it["name"]), str(it["protocol"]), _login_text(it), _state(it)) for it in found]
-    print_table(("mailbox", "protocol", "owner's keys", ""), rows)
+    print_list(as_json, found, ("mailbox", "protocol", "owner's keys", ""), rows)
 
 
 @app.command("show")
-def show(
-    name: MailboxName,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Show a mailbox's settings, and how much mail waits."""
     opened = deployment.open()
     described = _describe(opened, name)
@@ -175,11 +166,7 @@ def show(
 
 
 @app.command("close")
-def close(
-    name: MailboxName,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def close(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Close a mailbox: nobody can sign in; its mail stays.
 
     Messages to it are still stored.
@@ -191,11 +178,7 @@ def close(
 
 
 @app.command("hold")
-def hold(
-    name: MailboxName,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def hold(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Put a mailbox under legal hold: nothing in it is deleted."""
     opened = deployment.open()
     known = _is_known(opened, name)
@@ -209,11 +192,7 @@ def hold(
 
 
 @app.command("release")
-def release(
-    name: MailboxName,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def release(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Release a mailbox from legal hold.
 
     Mail that has expired meanwhile is deleted by the next runs of the jobs.

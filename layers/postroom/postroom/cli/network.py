@@ -10,7 +10,7 @@ import typer
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.options import OptionGroup
+from postroom.cli.options import OptionGroup, repeatable
 from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 Resolver = Annotated[
     list[str] | None,
-    typer.Option(
-        "--resolver",
-        metavar="HOST:PORT",
-        help="DNS resolver: HOST[:PORT], udp://…, tcp://… or https://…; repeat it for more.",
-        show_default=False,
-    ),
+    repeatable("DNS resolver: HOST[:PORT], udp://…, tcp://… or https://…", "--resolver", metavar="HOST:PORT"),
 ]
 CaFile = Annotated[
     Path | None,

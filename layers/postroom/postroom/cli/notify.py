@@ -14,8 +14,8 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, MailboxName
-from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.options import CommandTyper, OptionGroup
+from postroom.cli.output import print_either, print_json, print_list
 from postroom.cli.owner import OptionalOwnerOptions
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -88,104 +88,97 @@ class _OperatorsActions:
 
 app = CommandTyper(help="Manage who is notified that mail is waiting.", no_args_is_help=True)
 
-_TargetId = Annotated[str, typer.Argument(metavar="TARGET", help="The target's id, as `list` shows it.")]
+
+@dataclass(frozen=True, kw_only=True)
+class TargetsOptions(OptionGroup):
+    """The mailbox whose targets a command works on, and who asks: its owner or an operator."""
+
+    name: MailboxName
+    owner: OptionalOwnerOptions
+    as_json: AsJson = False
+
+    @contextmanager
+    def open(self) -> Iterator[TargetActions]:
+        """The owner's way, if a post office is named; else the operator's."""
+        owner = self.owner.owner()
+        if owner is None:
+            yield _OperatorsActions(self.owner.deployment.open().deployment.mailbox_api.targets, self.name)
+            return
+        with owner.open(self.name) as mailbox:
+            yield mailbox
+
+    def print_one(self, target: "Target", became: str) -> None:
+        """The target, its secret if that is shown now, and in words what was done."""
+        if self.as_json:
+            print_json(_described(target))
+            return
+        print(f"{target.id}: {target.kind} {target.to}, {became}")
+        if target.secret:
+            print(f"    its secret, shown once: {target.secret}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTargetOptions(TargetsOptions):
+    """The same, and the target."""
+
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The target's id, as `list` shows it.")]
 
 
 @app.command("list")
-def list_targets(
-    name: MailboxName,
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
-) -> None:
+def list_targets(targets: TargetsOptions) -> None:
     """List the notification targets of a mailbox."""
-    with _open(name, owner) as actions:
+    with targets.open() as actions:
         found = actions.targets()
-    if as_json:
-        print_json([_described(target) for target in found])
-        return
     rows = [(it.id, it.kind, it.to, str(it.state), it.detail) for it in found]
-    print_table(("target", "kind", "to", "", "last failure"), rows)
+    print_list(targets.as_json, map(_described, found), ("target", "kind", "to", "", "last failure"), rows)
 
 
 @app.command("add")
 def add(
-    name: MailboxName,
-    to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")],
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
+    targets: TargetsOptions, to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")]
 ) -> None:
     """Add a notification target, and send it a code.
 
     The secret that signs webhooks is shown here, and not again.
     """
-    with _open(name, owner) as actions:
+    with targets.open() as actions:
         made = actions.add_target("sns" if to.startswith("arn:") else "webhook", to)
-    _print_one(made, "a code is on its way there; `verify` takes it", as_json=as_json)
+    targets.print_one(made, "a code is on its way there; `verify` takes it")
 
 
 @app.command("verify")
 def verify(
-    name: MailboxName,
-    target: _TargetId,
+    one: OneTargetOptions,
     code: Annotated[str, typer.Argument(help="What was sent there; without it another code is sent.")] = "",
-    *,
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
 ) -> None:
     """Confirm a target by the code that was sent to it."""
-    with _open(name, owner) as actions:
-        shown = actions.verify_target(target, code)
-    _print_one(shown, "it is notified from now on" if code else "another code is on its way there", as_json=as_json)
+    with one.open() as actions:
+        verified = actions.verify_target(one.target, code)
+    one.print_one(verified, "it is notified from now on" if code else "another code is on its way there")
 
 
 @app.command("rotate")
-def rotate(
-    name: MailboxName,
-    target: _TargetId,
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
-) -> None:
+def rotate(one: OneTargetOptions) -> None:
     """Give a webhook a new secret; the old one signs one more day."""
-    with _open(name, owner) as actions:
-        shown = actions.rotate_target(target)
-    _print_one(shown, "the old secret signs for a day more", as_json=as_json)
+    with one.open() as actions:
+        rotated = actions.rotate_target(one.target)
+    one.print_one(rotated, "the old secret signs for a day more")
 
 
 @app.command("resume")
-def resume(
-    name: MailboxName,
-    target: _TargetId,
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
-) -> None:
+def resume(one: OneTargetOptions) -> None:
     """Resume a target that was paused after failures."""
-    with _open(name, owner) as actions:
-        shown = actions.resume_target(target)
-    _print_one(shown, str(shown.state), as_json=as_json)
+    with one.open() as actions:
+        resumed = actions.resume_target(one.target)
+    one.print_one(resumed, str(resumed.state))
 
 
 @app.command("remove")
-def remove(
-    name: MailboxName,
-    target: _TargetId,
-    owner: OptionalOwnerOptions,
-    as_json: AsJson = False,
-) -> None:
+def remove(one: OneTargetOptions) -> None:
     """Remove a notification target."""
-    with _open(name, owner) as actions:
-        actions.remove_target(target)
-    print_either(as_json, {"mailbox": name, "removed": target}, f"{name}: {target} is removed")
-
-
-@contextmanager
-def _open(name: str, options: OptionalOwnerOptions) -> Iterator[TargetActions]:
-    """The owner's way, if a post office is named; else the operator's."""
-    owner = options.owner()
-    if owner is None:
-        yield _OperatorsActions(options.deployment.open().deployment.mailbox_api.targets, name)
-        return
-    with owner.open(name) as mailbox:
-        yield mailbox
+    with one.open() as actions:
+        actions.remove_target(one.target)
+    print_either(one.as_json, {"mailbox": one.name, "removed": one.target}, f"{one.name}: {one.target} is removed")
 
 
 def _tried(step: "Callable[[], T]") -> T:
@@ -194,15 +187,6 @@ def _tried(step: "Callable[[], T]") -> T:
         return step()
     except TheirError as error:
         raise UsageFault(error.detail or error.reason.sentence) from None
-
-
-def _print_one(target: "Target", became: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_described(target))
-        return
-    print(f"{target.id}: {target.kind} {target.to}, {became}")
-    if target.secret:
-        print(f"    its secret, shown once: {target.secret}")
 
 
 def _described(target: "Target") -> JsonValue:

@@ -1,4 +1,6 @@
-"""Groups of options that several commands share: one parameter of a command for all options of a group.
+"""Groups of options that several commands share, and options that may be repeated.
+
+A group is one parameter of a command for all its options:
 
     @dataclass(frozen=True, kw_only=True)
     class DeploymentOptions(OptionGroup):
@@ -28,11 +30,17 @@ _CONTEXT: Final = "context"
 _GIVEN: Final = "given"
 
 
+def repeatable(help_: str, *names: str, **settings: Any) -> object:
+    """An option that may be given several times, as its help says. `settings`: as `typer.Option` takes them."""
+    return typer.Option(*names, help=f"{help_}; repeat it for more.", **settings)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptionGroup:
-    """Options, and perhaps other groups, as the fields of a dataclass. A run of a command has one object of a group.
+    """Options or arguments, and perhaps other groups, as the fields of a dataclass.
 
-    Groups may have an option in common, if both declare it alike: the command has it once.
+    A run of a command has one object of a group. Groups may have an option in common, if both declare it alike: the
+    command has it once.
     """
 
     given: frozenset[str] = frozenset()

@@ -97,6 +97,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) 
         print(line.rstrip())
 
 
+def print_list(
+    as_json: bool, values: Iterable[JsonValue], columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]
+) -> None:
+    """What there is: as JSON for programs, or in a table for people."""
+    if as_json:
+        print_json(list(values))
+    else:
+        print_table(columns, rows)
+
+
 def write_private(path: Path, data: bytes, *, force: bool) -> None:
     """Write a file that its owner alone can read. Raises UsageFault where it is there, unless `force`d."""
     flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)

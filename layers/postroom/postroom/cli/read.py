@@ -11,6 +11,7 @@ from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import MailView, describe, print_message, print_proof
 from postroom.cli.opened import OpenDeployment
+from postroom.cli.options import repeatable
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
@@ -34,9 +35,7 @@ def read(
     limit: Annotated[
         int | None, typer.Option(min=1, max=1000, help="At most so many messages.", show_default=f"{LIMIT}")
     ] = None,
-    ack: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Acknowledge this message instead; repeat it for more.")
-    ] = None,
+    ack: Annotated[list[str] | None, repeatable("Acknowledge this message instead", metavar="ID")] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write one envelope as it is filed: NLWeb's bit for bit as it came in.")
     ] = False,

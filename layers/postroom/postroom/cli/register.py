@@ -5,11 +5,7 @@ from postroom.cli.output import print_either, safe
 from postroom.cli.owner import OwnerOptions
 
 
-def register(
-    name: MailboxName,
-    owner: OwnerOptions,
-    as_json: AsJson = False,
-) -> None:
+def register(name: MailboxName, owner: OwnerOptions, as_json: AsJson = False) -> None:
     """Open your dm3 mailbox, if your profile names this service.
 
     One that is open stays open.

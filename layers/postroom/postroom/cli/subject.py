@@ -10,8 +10,9 @@ from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
 from postroom.cli.opened import OpenDeployment
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import note, print_either, print_json, print_table
+from postroom.cli.output import note, print_either, print_list
 from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.protocols.nlweb.subjects import SubjectRule
@@ -59,11 +60,7 @@ def add(
 
 
 @app.command("list")
-def list_subjects(
-    domain: ForDomain,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def list_subjects(domain: ForDomain, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the rules of a domain that are in force.
 
     Rules that every domain has, and those of its owner, are marked.
@@ -76,28 +73,19 @@ def list_subjects(
     patterns = dict.fromkeys(rule.pattern for rule in (*own, *owners, *BUILT_IN))
     found = {pattern: find_rule_of_both(pattern, own, owners) for pattern in patterns}
     rules = [rule for pattern, rule in found.items() if rule and rule.pattern == pattern]
-    if as_json:
-        print_json([
-            {
-                "pattern": rule.pattern, "treatment": str(rule.treatment), "target": rule.target,
-                "built_in": marked[rule] == "built in", "by_owner": marked[rule] == "the owner's",
-            }
-            for rule in rules
-        ])  # fmt: skip
-        return
-    print_table(
-        ("pattern", "treatment", "target", ""),
-        [(rule.pattern, str(rule.treatment), rule.target, marked[rule]) for rule in rules],
-    )
+    described: list[JsonValue] = [
+        {
+            "pattern": rule.pattern, "treatment": str(rule.treatment), "target": rule.target,
+            "built_in": marked[rule] == "built in", "by_owner": marked[rule] == "the owner's",
+        }
+        for rule in rules
+    ]  # fmt: skip
+    rows = [(rule.pattern, str(rule.treatment), rule.target, marked[rule]) for rule in rules]
+    print_list(as_json, described, ("pattern", "treatment", "target", ""), rows)
 
 
 @app.command("remove")
-def remove(
-    pattern: Pattern,
-    domain: ForDomain,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def remove(pattern: Pattern, domain: ForDomain, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Remove the rule for a pattern."""
     opened = deployment.open()
     if pattern not in {rule.pattern for rule in _find(opened, domain).subjects}:

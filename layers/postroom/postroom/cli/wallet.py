@@ -9,7 +9,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, load_public_key, read_public_key, wallet_uuid
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.output import print_either, print_list
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -57,21 +57,13 @@ def list_wallets(deployment: DeploymentOptions, as_json: AsJson = False) -> None
         for uuid in opened.storage.operators.wallets()
         if (spki := directory.wallet(uuid)) is not None
     ]
-    if as_json:
-        print_json([_describe(uuid, key) for uuid, key in found])
-        return
-    print_table(
-        ("wallet", "algorithm", "bits", "fingerprint"),
-        [(uuid, key.algorithm, str(key.bits), key.fingerprint) for uuid, key in found],
-    )
+    described = [_describe(uuid, key) for uuid, key in found]
+    rows = [(uuid, key.algorithm, str(key.bits), key.fingerprint) for uuid, key in found]
+    print_list(as_json, described, ("wallet", "algorithm", "bits", "fingerprint"), rows)
 
 
 @app.command("remove")
-def remove(
-    uuid: WalletUuid,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def remove(uuid: WalletUuid, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Remove a wallet: what it sends from then on is discarded."""
     if not deployment.open().storage.operators.remove_wallet(uuid):
         raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")

@@ -18,11 +18,7 @@ app = CommandTyper(help="Check a deployment.", no_args_is_help=True)
 
 
 @app.command()
-def status(
-    deployment: DeploymentOptions,
-    lookups: LookupOptions,
-    as_json: AsJson = False,
-) -> None:
+def status(deployment: DeploymentOptions, lookups: LookupOptions, as_json: AsJson = False) -> None:
     """Check a deployment, and suggest what to do next.
 
     Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:

@@ -9,6 +9,7 @@ from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_arc
 from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson, MailboxName
+from postroom.cli.options import repeatable
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import At, load_owners_key
 from postroom.cli.progress import progress
@@ -23,11 +24,7 @@ def pull(
     options: ArchiveOptions,
     old_key: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--old-key",
-            metavar="FILE",
-            help="Former dm3 keys of the profile, which open what waits since then; repeat it for more.",
-        ),
+        repeatable("Former dm3 keys of the profile, which open what waits since then", metavar="FILE"),
     ] = None,
     *,
     registry: RegistryOptions,

@@ -8,8 +8,8 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name, message_types
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.options import CommandTyper, repeatable
+from postroom.cli.output import print_either, print_list
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -26,16 +26,10 @@ Name = Annotated[str, typer.Argument(help="The receiver's name.", metavar="NAME"
 def add(
     name: Name,
     type_: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="A message type it accepts besides NEW; repeat it for more."),
+        list[str] | None, repeatable("A message type it accepts besides NEW", "--type", metavar="TYPE")
     ] = None,
     allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Accept messages from these senders only; repeat it for more.",
-            parser=dm3_name,
-        ),
+        list[str] | None, repeatable("Accept messages from these senders only", metavar="NAME", parser=dm3_name)
     ] = None,
     block: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
@@ -75,18 +69,12 @@ def add(
 def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """List the mailboxes."""
     found = deployment.open().storage.operators.dm3_mailboxes()
-    if as_json:
-        print_json([_describe(each) for each in found])
-        return
-    print_table(("mailbox", "takes", "from", "senders"), [(each.name, *_cells(each)) for each in found])
+    rows = [(each.name, *_cells(each)) for each in found]
+    print_list(as_json, map(_describe, found), ("mailbox", "takes", "from", "senders"), rows)
 
 
 @app.command("remove")
-def remove(
-    name: Name,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
+def remove(name: Name, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Remove a mailbox; its mail stays."""
     if not deployment.open().storage.operators.remove_dm3_mailbox(name):
         raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")

@@ -17,6 +17,7 @@ from postroom.cli.dm3.inputs import (
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
+from postroom.cli.options import repeatable
 from postroom.cli.output import print_json, safe
 from postroom.core.ijson import JsonValue
 
@@ -34,9 +35,7 @@ def send(
         str | None,
         typer.Argument(metavar="[TEXT|-]", help="The text; - is standard input. Some types need none."),
     ] = None,
-    attach: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Attach a file; repeat it for more.")
-    ] = None,
+    attach: Annotated[list[Path] | None, repeatable("Attach a file", metavar="FILE")] = None,
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
     ] = None,
