@@ -5,7 +5,7 @@ in, and it returns a `Verdict`. It follows proven aliases from name to name, to 
 they do not exist.
 """
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypedDict, Unpack
 
 import dns.name
 import dns.rdata
@@ -30,59 +30,52 @@ MAX_ALIASES: Final = 8
 """CNAMEs and DNAMEs followed: at least as many as common resolvers follow; a key record needs one or two."""
 
 
+class WalkOptions(TypedDict, total=False):
+    """How a walk goes.
+
+    `known`: what earlier walks have proven, from the same anchors with the same policy; this walk adds to it. `fresh`:
+    ask even if an absence is known. `again`: use nothing that is known, and ask another resolver.
+    """
+
+    policy: Policy | None
+    known: KnownZones | None
+    fresh: bool
+    again: bool
+
+
 def validate(
     name: dns.name.Name,
     rdtype: RdataType,
     anchors: TrustAnchors,
     ask: Ask,
     now: float,
-    *,
-    policy: Policy | None = None,
-    known: KnownZones | None = None,
-    fresh: bool = False,
+    **options: Unpack[WalkOptions],
 ) -> Verdict:
-    """The verdict on (name, type), asked through `ask`; `now` in epoch seconds. For the other parameters see `walk`."""
-    return drive(look_up(name, rdtype, anchors, now, policy=policy, known=known, fresh=fresh), ask)
+    """The verdict on (name, type), asked through `ask`; `now` in epoch seconds."""
+    return drive(look_up(name, rdtype, anchors, now, **options), ask)
 
 
 def look_up(
-    name: dns.name.Name,
-    rdtype: RdataType,
-    anchors: TrustAnchors,
-    now: float,
-    *,
-    policy: Policy | None = None,
-    known: KnownZones | None = None,
-    fresh: bool = False,
+    name: dns.name.Name, rdtype: RdataType, anchors: TrustAnchors, now: float, **options: Unpack[WalkOptions]
 ) -> Steps[Verdict]:
     """A walk, and if it ends bogus, a second one: a zone may just have changed its keys, or a resolver may lie.
 
     If no server answers the second time, the verdict is indeterminate.
     """
-    verdict = yield from walk(name, rdtype, anchors, now, policy=policy, known=known, fresh=fresh)
+    verdict = yield from walk(name, rdtype, anchors, now, **options)
     if isinstance(verdict, Bogus) and not verdict.is_certain:
-        verdict = yield from walk(name, rdtype, anchors, now, policy=policy, known=known, again=True)
+        again: WalkOptions = {**options, "fresh": False, "again": True}
+        verdict = yield from walk(name, rdtype, anchors, now, **again)
     return verdict
 
 
 def walk(
-    name: dns.name.Name,
-    rdtype: RdataType,
-    anchors: TrustAnchors,
-    now: float,
-    *,
-    policy: Policy | None = None,
-    known: KnownZones | None = None,
-    fresh: bool = False,
-    again: bool = False,
+    name: dns.name.Name, rdtype: RdataType, anchors: TrustAnchors, now: float, **options: Unpack[WalkOptions]
 ) -> Steps[Verdict]:
-    """Walk the chain for (name, type), of class IN. `name` is absolute; `now` in epoch seconds.
-
-    `known`: what earlier walks have proven, from the same anchors with the same policy; this walk adds to it. `fresh`:
-    ask even if an absence is known. `again`: use nothing that is known, and ask another resolver.
-    """
-    known = KnownZones() if known is None else known
-    prover = Prover(anchors, int(now), policy or Policy(), known, fresh=fresh, again=again)
+    """Walk the chain for (name, type), of class IN. `name` is absolute; `now` in epoch seconds."""
+    policy, known = options.get("policy") or Policy(), options.get("known")
+    fresh, again = options.get("fresh", False), options.get("again", False)
+    prover = Prover(anchors, int(now), policy, KnownZones() if known is None else known, fresh=fresh, again=again)
     try:
         return (yield from _follow(prover, name, rdtype))
     except Unsigned as unsigned:
