@@ -56,11 +56,11 @@ def test_an_answer_too_large_for_udp_is_fetched_over_tcp(server, tree, ask, size
         return server.reply(make_query(QUESTION).to_wire(), udp=False)
 
     assert len(answer_with(1000 + size - len(answer_with(1000)))) == size
-    server.asked.clear()
+    server.queries.clear()
     [text] = texts(ask(QUESTION))
     assert len(text) > 1000
     # Once over UDP; where that was truncated, once more over TCP.
-    assert server.asked["pk1._domainkey.sender.example.", "TXT"] == times
+    assert server.queries["pk1._domainkey.sender.example.", "TXT"] == times
 
 
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])

@@ -637,8 +637,8 @@ texts, numbers = st.text(max_size=50), st.integers(0, 2**53)
 
 
 @given(
-    st.builds(MailWaiting, texts, numbers, texts, numbers)
-    | st.builds(Notification, texts, texts, texts, numbers, numbers, numbers)
+    st.builds(MailWaiting, texts, numbers, texts, tries=numbers)
+    | st.builds(Notification, texts, texts, texts, numbers, numbers, tries=numbers)
 )
 def test_a_queue_message_is_read_as_it_was_written(sent: MailWaiting | Notification) -> None:
     assert sent.encode().isascii()

@@ -248,8 +248,8 @@ def test_before_one_is_recorded_any_may_be_sent_and_all_are_the_same(stack: Pipe
         assert stack.dispatch().send(Outgoing(outgoing.draft, carrier)) is Delivery.WAITING
     stack.outbox.note_carrier(message_of(stack, outgoing), "b")
     stack.outbox.note_carrier(message_of(stack, outgoing), "a")
-    assert stack.dispatch().send(Outgoing(outgoing.draft, "a", 1)) is Delivery.SILENT
-    assert stack.dispatch().send(Outgoing(outgoing.draft, "b", 1)) is Delivery.DELIVERED
+    assert stack.dispatch().send(Outgoing(outgoing.draft, "a", tries=1)) is Delivery.SILENT
+    assert stack.dispatch().send(Outgoing(outgoing.draft, "b", tries=1)) is Delivery.DELIVERED
     assert len({envelope for _, envelope in stack.outbound.posts}) == 1
 
 

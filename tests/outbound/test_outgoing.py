@@ -22,11 +22,11 @@ def test_what_is_queued_is_read_again(draft: Draft, carrier: str, tries: int) ->
         draft.sender, draft.receiver, draft.subject, draft.correlation, draft.timestamp_ms,
         draft.body if draft.has_body else None, draft.has_body, None, draft.dialect,
     )  # fmt: skip
-    outgoing = Outgoing(plain, carrier, tries)
+    outgoing = Outgoing(plain, carrier, tries=tries)
     body = outgoing.encode()
     assert body.isascii()
     assert read_queue_message(body) == outgoing
-    assert read_queue_message(outgoing.again().encode()) == Outgoing(plain, carrier, tries + 1)
+    assert read_queue_message(outgoing.again().encode()) == Outgoing(plain, carrier, tries=tries + 1)
 
 
 @pytest.mark.parametrize(

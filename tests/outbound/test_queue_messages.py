@@ -16,9 +16,9 @@ from postroom.protocols.nlweb.sign import Draft
 from postroom.storage.layout import RowKey
 
 NOTICE = DiscardNotification(
-    notice_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, 2
+    notice_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, tries=2
 )
-SUMMARY = DiscardSummaryDue(RECEIVER, SENDER, 498_681, NLWEB, 1)
+SUMMARY = DiscardSummaryDue(RECEIVER, SENDER, 498_681, NLWEB, tries=1)
 
 
 @pytest.mark.parametrize("notice", [NOTICE, SUMMARY])
@@ -50,18 +50,20 @@ RELEASE_BEFORE: dict[bytes, QueueMessage] = {
     b'"sender": "b.com", "correlation": "5f0d8f9e-0000-4000-8000-00000000000a", "hash": "00", '
     b'"dialect": "pollyweb.org", "since": 1700000000000, "tries": 2}': DiscardNotification(
         RowKey("a.com#0", "m#1700000000000#c1"), TOO_LATE, "a.com", "b.com", CORRELATION, "00", POLLYWEB,
-        1_700_000_000_000, 2,
+        1_700_000_000_000, tries=2,
     ),
     b'{"form": 1, "hour": 498681, "receiver": "a.com", "sender": "b.com", "dialect": "nlweb.org", '
-    b'"tries": 1}': DiscardSummaryDue("a.com", "b.com", 498_681, NLWEB, 1),
+    b'"tries": 1}': DiscardSummaryDue("a.com", "b.com", 498_681, NLWEB, tries=1),
     b'{"form": 1, "outgoing": {"from": "a.com", "to": "b.com", "subject": "Hello@Host", '
     b'"correlation": "5f0d8f9e-0000-4000-8000-00000000000a", "at": 7, "dialect": "nlweb.org", '
     b'"body": {"Say": "hi"}}, "carrier": "one", "tries": 3}': Outgoing(
-        Draft("a.com", "b.com", "Hello@Host", CORRELATION, 7, {"Say": "hi"}, has_body=True), "one", 3
+        Draft("a.com", "b.com", "Hello@Host", CORRELATION, 7, {"Say": "hi"}, has_body=True), "one", tries=3
     ),
-    b'{"form": 1, "waiting": "a.com", "after": 5, "mark": "mark", "tries": 1}': MailWaiting("a.com", 5, "mark", 1),
+    b'{"form": 1, "waiting": "a.com", "after": 5, "mark": "mark", "tries": 1}': MailWaiting(
+        "a.com", 5, "mark", tries=1
+    ),
     b'{"form": 1, "notification": {"mailbox": "a.com", "target": "0x", "id": "n", "at": 5, "challenge": 2}, '
-    b'"tries": 1}': Notification("a.com", "0x", "n", 5, 2, 1),
+    b'"tries": 1}': Notification("a.com", "0x", "n", 5, 2, tries=1),
 }  # fmt: skip
 
 

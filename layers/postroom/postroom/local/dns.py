@@ -10,7 +10,6 @@ import struct
 import threading
 import time
 from collections import Counter
-from types import TracebackType
 from typing import Self, cast
 
 import dns.exception
@@ -96,12 +95,7 @@ class DnsServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def _serve(self, tcp: socket.socket, udp: socket.socket, ready: threading.Event) -> None:

@@ -1,11 +1,12 @@
 """Discards that need Feedback, and summaries of withheld Feedback: their form in the courier's queue."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.typed_members import Members
-from postroom.outbound.queue_form import write
+from postroom.outbound.queue_form import CourierMessage
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import is_due
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
@@ -16,7 +17,7 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardNotification:
+class DiscardNotification(CourierMessage):
     """A discard.
 
     `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name the Feedback is sent.
@@ -30,7 +31,6 @@ class DiscardNotification:
     digest: str
     dialect: Dialect
     since_ms: int
-    tries: int = 0
 
     kind: ClassVar = "discard"
 
@@ -46,7 +46,7 @@ class DiscardNotification:
             members.text("hash"),
             _dialect(members),
             members.whole("since"),
-            members.whole("tries"),
+            tries=members.whole("tries"),
         )
 
     @property
@@ -54,38 +54,30 @@ class DiscardNotification:
         """Its message group in the courier's queue."""
         return feedback_group(self.sender)
 
-    def again(self) -> "DiscardNotification":
-        """The same message with one more attempt counted."""
-        return replace(self, tries=self.tries + 1)
-
-    def encode(self) -> str:
-        """The queue message."""
-        return write(
-            self.kind,
-            {
-                "pk": self.row.pk,
-                "sk": self.row.sk,
-                "reason": str(self.reason),
-                "receiver": self.receiver,
-                "sender": self.sender,
-                "correlation": self.correlation,
-                "hash": self.digest,
-                "dialect": self.dialect.authority,
-                "since": self.since_ms,
-            },
-            self.tries,
-        )
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
+        return {
+            "pk": self.row.pk,
+            "sk": self.row.sk,
+            "reason": str(self.reason),
+            "receiver": self.receiver,
+            "sender": self.sender,
+            "correlation": self.correlation,
+            "hash": self.digest,
+            "dialect": self.dialect.authority,
+            "since": self.since_ms,
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardSummaryDue:
+class DiscardSummaryDue(CourierMessage):
     """The summary of Feedback withheld from `sender` in `hour` (hours since the epoch)."""
 
     receiver: str
     sender: str
     hour: int
     dialect: Dialect
-    tries: int = 0
 
     kind: ClassVar = "summary"
 
@@ -97,7 +89,7 @@ class DiscardSummaryDue:
             members.text("sender"),
             members.whole("hour"),
             _dialect(members),
-            members.whole("tries"),
+            tries=members.whole("tries"),
         )
 
     @property
@@ -105,22 +97,15 @@ class DiscardSummaryDue:
         """Its message group in the courier's queue."""
         return feedback_group(self.sender)
 
-    def again(self) -> "DiscardSummaryDue":
-        """The same message with one more attempt counted."""
-        return replace(self, tries=self.tries + 1)
-
-    def encode(self) -> str:
-        """The queue message."""
-        return write(
-            self.kind,
-            {
-                "hour": self.hour,
-                "receiver": self.receiver,
-                "sender": self.sender,
-                "dialect": self.dialect.authority,
-            },
-            self.tries,
-        )
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
+        return {
+            "hour": self.hour,
+            "receiver": self.receiver,
+            "sender": self.sender,
+            "dialect": self.dialect.authority,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, TheirError
@@ -41,46 +42,48 @@ class FirstKey(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Graph:
     """Asks a graph domain `Identity@Graph` (decision "Feedback").
 
     It asks in the name of the first of our domains that has a key, whichever domain the message was for.
     """
 
-    def __init__(
-        self, domain: str, https: Posts, keys: FirstKey, clock: Clock, new_uuid: Callable[[], uuid.UUID]
-    ) -> None:
-        self._domain = domain
-        self._https = https
-        self._keys = keys
-        self._clock = clock
-        self._new_uuid = new_uuid
-        self._cache: LoadingCache[str | None] = LoadingCache(clock, _KEEP_SECONDS, most=MAX_DOMAINS)
+    domain: str
+    https: Posts
+    keys: FirstKey
+    clock: Clock
+    new_uuid: Callable[[], uuid.UUID]
+    _cache: LoadingCache[str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with an empty cache."""
+        self._cache = LoadingCache(self.clock, _KEEP_SECONDS, most=MAX_DOMAINS)
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """The buffer that the graph knows for a domain. Raises NotNowError."""
         return self._cache.get(domain, lambda: self._ask(domain))
 
     def _ask(self, domain: str) -> str | None:
-        asker = self._keys.first()
+        asker = self.keys.first()
         if asker is None:
             raise NotNowError(SIGNING_KEY_UNAVAILABLE, "no domain of ours has a key to ask the graph with")
         ours, signing = asker
         request = sign(
             Draft(
                 sender=ours,
-                receiver=self._domain,
+                receiver=self.domain,
                 subject=IDENTITY[0],
-                correlation=str(self._new_uuid()),
-                timestamp_ms=int(self._clock() * 1000),
+                correlation=str(self.new_uuid()),
+                timestamp_ms=int(self.clock() * 1000),
                 body={"Domain": domain},
                 selector=signing.selector,
             ),
             signing.key,
         )
-        answer = self._https.post(NLWEB.inbox_url(self._domain), json.dumps(request).encode(), "application/json")
+        answer = self.https.post(NLWEB.inbox_url(self.domain), json.dumps(request).encode(), "application/json")
         if answer.status >= 500:
-            raise NotNowError(OUTBOUND_FAILED, f"{self._domain} answered {answer.status} to {IDENTITY[0]}")
+            raise NotNowError(OUTBOUND_FAILED, f"{self.domain} answered {answer.status} to {IDENTITY[0]}")
         if answer.status != 200:
             return None
         try:

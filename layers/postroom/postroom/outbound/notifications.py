@@ -5,18 +5,18 @@ target, which is retried by itself. A notification never says from whom the mail
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from postroom.core.ijson import JsonValue
 from postroom.core.timestamps import write_timestamp
 from postroom.core.typed_members import Members
-from postroom.outbound.queue_form import write
+from postroom.outbound.queue_form import CourierMessage
 from postroom.storage.layout import notify_group
 
 
 @dataclass(frozen=True, slots=True)
-class MailWaiting:
+class MailWaiting(CourierMessage):
     """A mailbox has mail. `after_ms`: for a message for the end of an interval, when the interval began.
 
     `mark`: of this message alone, the same at every attempt: by it, the message recognises the interval that it began.
@@ -25,31 +25,27 @@ class MailWaiting:
     mailbox: str
     after_ms: int = 0
     mark: str = ""
-    tries: int = 0
 
     kind: ClassVar = "waiting"
 
     @classmethod
     def read(cls, members: Members) -> "MailWaiting":
         """Read it from the members of a queue message. Raises ValueError."""
-        return cls(members.text("waiting"), members.whole("after"), members.text("mark"), members.whole("tries"))
+        return cls(members.text("waiting"), members.whole("after"), members.text("mark"), tries=members.whole("tries"))
 
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
         return notify_group(self.mailbox)
 
-    def again(self) -> "MailWaiting":
-        """The same message with one more attempt counted."""
-        return replace(self, tries=self.tries + 1)
-
-    def encode(self) -> str:
-        """The queue message."""
-        return write(self.kind, {"waiting": self.mailbox, "after": self.after_ms, "mark": self.mark}, self.tries)
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
+        return {"waiting": self.mailbox, "after": self.after_ms, "mark": self.mark}
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(CourierMessage):
     """A notification to one target, with one `id` at every attempt. `at_ms`: when the first reason for it arose.
 
     `challenge`: it has the code of this number; 0: it says that there is mail.
@@ -60,7 +56,6 @@ class Notification:
     id: str
     at_ms: int
     challenge: int = 0
-    tries: int = 0
 
     kind: ClassVar = "notification"
 
@@ -70,7 +65,7 @@ class Notification:
         about = members.inner("notification")
         return cls(
             about.text("mailbox"), about.text("target"), about.text("id"), about.whole("at"), about.whole("challenge"),
-            members.whole("tries"),
+            tries=members.whole("tries"),
         )  # fmt: skip
 
     @property
@@ -78,17 +73,14 @@ class Notification:
         """Its message group in the courier's queue."""
         return notify_group(self.mailbox)
 
-    def again(self) -> "Notification":
-        """The same message with one more attempt counted."""
-        return replace(self, tries=self.tries + 1)
-
-    def encode(self) -> str:
-        """The queue message."""
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
         about: dict[str, JsonValue] = {
             "mailbox": self.mailbox, "target": self.target, "id": self.id, "at": self.at_ms,
             "challenge": self.challenge,
         }  # fmt: skip
-        return write(self.kind, {"notification": about}, self.tries)
+        return {"notification": about}
 
     def content(self, code: str) -> str:
         """The body for the target, the same at every attempt. `code`: of a challenge."""

@@ -1,11 +1,11 @@
 """An owner's message in the courier's queue. It is complete, so that it is stored nowhere else."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
-from postroom.outbound.queue_form import write
+from postroom.outbound.queue_form import CourierMessage
 from postroom.protocols.nlweb.schema import DIALECTS
 from postroom.protocols.nlweb.sign import Draft
 from postroom.storage.layout import outgoing_group
@@ -14,7 +14,7 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in DIALECTS}
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(CourierMessage):
     """A message to send. Every attempt has the draft's Header and Body, and so, with the same key, the same Hash.
 
     `carrier`: the mark of this queue message, and of the retries that follow it.
@@ -22,7 +22,6 @@ class Outgoing:
 
     draft: Draft
     carrier: str
-    tries: int = 0
 
     kind: ClassVar = "outgoing"
 
@@ -39,19 +38,16 @@ class Outgoing:
             message.whole("at"), message.any("body") if has_body else None, has_body=has_body,
             dialect=_DIALECTS[authority],
         )  # fmt: skip
-        return cls(draft, members.text("carrier"), members.whole("tries"))
+        return cls(draft, members.text("carrier"), tries=members.whole("tries"))
 
     @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
         return outgoing_group(self.draft.sender)
 
-    def again(self) -> "Outgoing":
-        """The same message with one more attempt counted."""
-        return replace(self, tries=self.tries + 1)
-
-    def encode(self) -> str:
-        """The queue message."""
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
         draft = self.draft
         message: dict[str, JsonValue] = {
             "from": draft.sender,
@@ -62,4 +58,4 @@ class Outgoing:
             "dialect": draft.dialect.authority,
             **({"body": draft.body} if draft.has_body else {}),
         }
-        return write(self.kind, {"outgoing": message, "carrier": self.carrier}, self.tries)
+        return {"outgoing": message, "carrier": self.carrier}

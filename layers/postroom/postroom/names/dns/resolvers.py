@@ -4,7 +4,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from postroom.core.errors import NotNowError
@@ -60,12 +59,7 @@ class Resolvers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ask(self, question: Question, deadline: float, answered: set[Server]) -> Answer:
