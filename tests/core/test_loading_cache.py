@@ -1,10 +1,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 import pytest
+from tests.fakes.clock import FakeClock
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.loading_cache import LoadingCache
@@ -14,17 +14,9 @@ UNKNOWN = TheirError(PROFILE_UNKNOWN, "nobody")
 DOWN = NotNowError(PROFILE_LOOKUP_FAILED, "down")
 
 
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 def failing(error: Exception) -> Callable[[], int]:
@@ -38,7 +30,7 @@ def not_loaded() -> int:
     raise AssertionError("it is kept")
 
 
-def test_an_expired_value_is_loaded_again(clock: Clock) -> None:
+def test_an_expired_value_is_loaded_again(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     assert cache.get("a", lambda: 1) == 1
     clock.now += 29.9
@@ -47,7 +39,7 @@ def test_an_expired_value_is_loaded_again(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_the_lifetime_begins_when_loading_begins(clock: Clock) -> None:
+def test_the_lifetime_begins_when_loading_begins(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
 
     def slowly() -> int:
@@ -59,7 +51,7 @@ def test_the_lifetime_begins_when_loading_begins(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_the_lifetime_may_depend_on_the_value(clock: Clock) -> None:
+def test_the_lifetime_may_depend_on_the_value(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, lambda value: value)
     cache.get("short", lambda: 10)
     cache.get("long", lambda: 20)
@@ -68,7 +60,7 @@ def test_the_lifetime_may_depend_on_the_value(clock: Clock) -> None:
     assert cache.get("short", lambda: 11) == 11
 
 
-def test_a_request_for_a_fresher_value_loads_it_again(clock: Clock) -> None:
+def test_a_request_for_a_fresher_value_loads_it_again(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     cache.get("a", lambda: 1)
     clock.now += 2
@@ -77,13 +69,13 @@ def test_a_request_for_a_fresher_value_loads_it_again(clock: Clock) -> None:
     assert cache.get("a", not_loaded) == 2
 
 
-def test_none_is_a_value(clock: Clock) -> None:
+def test_none_is_a_value(clock: FakeClock) -> None:
     cache: LoadingCache[int | None] = LoadingCache(clock, 30)
     assert cache.get("a", lambda: None) is None
     assert cache.get("a", not_loaded) is None
 
 
-def test_a_dropped_value_is_loaded_again(clock: Clock) -> None:
+def test_a_dropped_value_is_loaded_again(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30)
     cache.get("a", lambda: 1)
     cache.drop("a")
@@ -91,7 +83,7 @@ def test_a_dropped_value_is_loaded_again(clock: Clock) -> None:
     assert cache.get("a", lambda: 2) == 2
 
 
-def test_only_the_named_kinds_of_errors_are_cached(clock: Clock) -> None:
+def test_only_the_named_kinds_of_errors_are_cached(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 300, errors={TheirError: 30})
     for error in (UNKNOWN, DOWN):
         with pytest.raises(type(error)):
@@ -105,7 +97,7 @@ def test_only_the_named_kinds_of_errors_are_cached(clock: Clock) -> None:
     assert cache.get("nobody", lambda: 2) == 2
 
 
-def test_a_cached_error_is_a_new_exception_each_time(clock: Clock) -> None:
+def test_a_cached_error_is_a_new_exception_each_time(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 300, errors={TheirError: 30})
     raised = []
     for load in (failing(UNKNOWN), not_loaded, not_loaded):
@@ -115,7 +107,7 @@ def test_a_cached_error_is_a_new_exception_each_time(clock: Clock) -> None:
     assert len({id(each) for each in raised}) == 3
 
 
-def test_the_number_of_entries_is_limited(clock: Clock) -> None:
+def test_the_number_of_entries_is_limited(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, most=3)
     for number in range(8):
         cache.get(str(number), lambda: 1)
@@ -124,7 +116,7 @@ def test_the_number_of_entries_is_limited(clock: Clock) -> None:
     assert cache.get("4", lambda: 2) == 2
 
 
-def test_values_are_removed_when_their_total_weight_is_too_large(clock: Clock) -> None:
+def test_values_are_removed_when_their_total_weight_is_too_large(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, weigh=lambda value: value, most_weight=10)
     cache.get("a", lambda: 6)
     cache.get("b", lambda: 5)
@@ -132,7 +124,7 @@ def test_values_are_removed_when_their_total_weight_is_too_large(clock: Clock) -
     assert cache.get("a", lambda: 1) == 1
 
 
-def test_errors_do_not_displace_values(clock: Clock) -> None:
+def test_errors_do_not_displace_values(clock: FakeClock) -> None:
     cache: LoadingCache[int] = LoadingCache(clock, 30, most=1, errors={TheirError: 30})
     cache.get("a", lambda: 1)
     for name in ("b", "c"):
@@ -143,14 +135,16 @@ def test_errors_do_not_displace_values(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("error", [None, UNKNOWN], ids=["a value", "an error that is kept"])
-def test_concurrent_requests_load_once_and_share_the_result(clock: Clock, error: Exception | None) -> None:
+def test_concurrent_requests_load_once_and_share_the_result(clock: FakeClock, error: Exception | None) -> None:
     loads, outcomes = loaded_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error or 1])
     assert len(loads) == 1
     assert {type(each) for each in outcomes} == {type(error) if error else int}
 
 
 @pytest.mark.parametrize("error", [DOWN, ZeroDivisionError()], ids=["one that passes", "a fault of ours"])
-def test_an_uncached_error_is_raised_for_one_request_and_the_others_load_again(clock: Clock, error: Exception) -> None:
+def test_an_uncached_error_is_raised_for_one_request_and_the_others_load_again(
+    clock: FakeClock, error: Exception
+) -> None:
     loads, outcomes = loaded_at_once(LoadingCache(clock, 30, errors={TheirError: 30}), [error, *([1] * 6)])
     assert len(loads) == 7
     assert sorted(outcomes, key=repr) == sorted([1] * 6 + [error], key=repr)

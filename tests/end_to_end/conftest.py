@@ -35,7 +35,7 @@ def story(demo_stack: DemoStack) -> Story:
 
 @pytest.fixture(scope="session")
 def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The private key of receiver.example's owner, the same for all pages that make one: the counter remembers an
+    """The private key of receiver.example's owner, the same for all pages that make one: the mailbox API caches an
     owner's keys for half a minute."""
     path = tmp_path_factory.mktemp("owner") / "own.pem"
     path.write_bytes(PrivateKey.generate("ed25519").to_pem())

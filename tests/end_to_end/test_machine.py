@@ -95,7 +95,7 @@ class FarMailbox(MailboxMachine):
     def __init__(self, api: RemoteApi, demo_deployment: DemoDeployment, story: Story) -> None:
         super().__init__(api)
         self._far = api
-        self._office = demo_deployment
+        self._deployment = demo_deployment
         self._story = story
 
     def teardown(self) -> None:
@@ -105,9 +105,9 @@ class FarMailbox(MailboxMachine):
     def deliver_to_the_inbox(self) -> str:
         """A message by the real way: posted, queued, verified, filed by the worker."""
         sent = self._story.envelope(self._story.demo.sender, {"Text": "Good morning"}, to=SHOP)
-        known = {row.key for row in self._office.rows()}
+        known = {row.key for row in self._deployment.rows()}
         assert self._story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
-        filed = until("it is filed", lambda: {row.key for row in self._office.rows()} - known or None)
+        filed = until("it is filed", lambda: {row.key for row in self._deployment.rows()} - known or None)
         message = id_of(filed.pop())
         self.waiting[message] = json.dumps(sent, ensure_ascii=False)
         return message

@@ -1,4 +1,4 @@
-"""docs/receive/mailbox-api.md, followed by a shell: what it says is done, at the town's post office."""
+"""docs/receive/mailbox-api.md, whose commands a shell runs at the local post office."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def shell(demo_stack: DemoStack, own_pem: Path, tmp_path: Path) -> Shell:
 def test_a_shell_signs_in_reads_and_acknowledges_as_the_page_says(
     story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
 ) -> None:
-    envelope = story.envelope(demo_stack.sender, {"Text": "for the counter"})
+    envelope = story.envelope(demo_stack.sender, {"Text": "for the mailbox API"})
     assert story.post(envelope)[0] == 200
     story.find_filed(demo_stack.receiver, RECEIVER, envelope)
     printed = shell("\n".join(BLOCKS))

@@ -1,4 +1,4 @@
-"""docs/receive/preferences.md, followed by a shell: what it says is done, at the town's post office."""
+"""docs/receive/preferences.md, whose commands a shell runs at the local post office."""
 
 import json
 import re

@@ -9,6 +9,7 @@ import pytest
 from dns.rdatatype import TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.fakes.clock import FakeClock
 from tests.names.patience import patient
 from tests.tiers import examples
 
@@ -30,19 +31,9 @@ KEY = "pk1._domainkey.sender.example"
 TIMES = KeepTimes(min_key_seconds=10, max_key_seconds=100)
 
 
-class Clock:
-    """Seconds since the epoch, moved by hand."""
-
-    def __init__(self):
-        self.now = time.time()
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return FakeClock(time.time())
 
 
 def parse(records):
@@ -60,7 +51,7 @@ def directory(resolvers, anchors, clock):
 @pytest.fixture
 def looked_up(server):
     """How often the TXT records at a name were asked for."""
-    return lambda name=KEY: server.asked[f"{name}.", "TXT"]
+    return lambda name=KEY: server.queries[f"{name}.", "TXT"]
 
 
 def publish(tree, text, ttl=60):
@@ -106,7 +97,7 @@ def test_no_record_is_key_not_found(directory, name):
 @pytest.mark.parametrize("name", ["a..b", f"{'a' * 64}.example", "ü.example", "x\\.example", ".".join("a" * 200)])
 def test_an_invalid_dns_name_is_key_not_found_without_a_look_up(directory, name, server):
     assert refusal(directory, name) is KEY_NOT_FOUND
-    assert not server.asked
+    assert not server.queries
 
 
 def test_a_loop_of_aliases_is_an_invalid_key_record(directory, tree):
@@ -128,10 +119,10 @@ def test_an_expensive_name_is_not_looked_up_again_for_a_minute(directory, tree, 
     tree.put("sender.example", "\n".join(f"a{number + 1} 300 CNAME a{number}" for number in range(MAX_ALIASES + 2)))
     name = f"a{MAX_ALIASES + 2}.sender.example"
     assert too_costly(directory, name)
-    before = server.asked.total()
+    before = server.queries.total()
     clock.now += seconds
     assert too_costly(directory, name)
-    assert (server.asked.total() > before) is asks_again
+    assert (server.queries.total() > before) is asks_again
 
 
 def too_costly(directory, name):
@@ -404,10 +395,10 @@ def test_a_failed_selector_pauses_the_other_selectors_of_its_domain(
     server.pause()
     directory = KeyDirectory(asking, anchors, parse, clock=clock, times=KeepTimes(back_off_seconds=5))
     for name in (KEY, other):
-        sent = server.asked.total()
+        sent = server.queries.total()
         with pytest.raises(NotNowError):
             directory.find(name)
-    assert (server.asked.total() > sent) is is_asked_for
+    assert (server.queries.total() > sent) is is_asked_for
     server.resume()
     clock.now += 5
     assert directory.find(KEY).key == b"v=DKIM1; k=ed25519; p=abc"
@@ -465,16 +456,16 @@ def test_an_error_of_the_parser_is_raised_for_all_waiting_threads_and_not_cached
 def test_zones_on_the_way_to_a_key_are_cached(directory, tree, server):
     tree.put("sender.example", "pk1._domainkey TXT key\npk2._domainkey TXT key")
     directory.find(KEY)
-    assert server.asked.total() == 6
+    assert server.queries.total() == 6
     directory.find("pk2._domainkey.sender.example")
-    assert server.asked.total() == 7
+    assert server.queries.total() == 7
 
 
 def test_invented_selectors_of_a_domain_cause_one_question(directory, server):
     """RFC 8198: what a zone has denied says the same of all names between the same two."""
     for number in range(20):
         assert refusal(directory, f"made-up-{number}._domainkey.sender.example") is KEY_NOT_FOUND
-    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["made-up-0._domainkey.sender.example."]
+    assert [name for name, rdtype in server.queries if rdtype == "TXT"] == ["made-up-0._domainkey.sender.example."]
     assert directory.find(KEY).key
 
 
@@ -482,7 +473,7 @@ def test_an_unsigned_domain_is_looked_up_once(directory, tree, server):
     tree.put("plain.example", "pk1._domainkey TXT x", Mode.UNSIGNED)
     for number in range(20):
         assert refusal(directory, f"pk{number}._domainkey.plain.example") is SENDER_NOT_SIGNED
-    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.plain.example."]
+    assert [name for name, rdtype in server.queries if rdtype == "TXT"] == ["pk0._domainkey.plain.example."]
 
 
 def test_a_broken_domain_is_looked_up_twice_and_then_not_for_a_minute(directory, tree, server, clock):
@@ -490,8 +481,8 @@ def test_a_broken_domain_is_looked_up_twice_and_then_not_for_a_minute(directory,
     tree.put("example", f"broken DS 1 13 2 {'00' * 32}")
     for number in range(20):
         assert refusal(directory, f"pk{number}._domainkey.broken.example") is DNSSEC_BOGUS
-    assert server.asked["pk0._domainkey.broken.example.", "TXT"] == 2
-    assert [name for name, rdtype in server.asked if rdtype == "TXT"] == ["pk0._domainkey.broken.example."]
+    assert server.queries["pk0._domainkey.broken.example.", "TXT"] == 2
+    assert [name for name, rdtype in server.queries if rdtype == "TXT"] == ["pk0._domainkey.broken.example."]
     tree.put("example", "")
     clock.now += 60
     assert directory.find("pk1._domainkey.broken.example").key == b"x"
@@ -531,10 +522,10 @@ def test_a_zone_with_a_hasty_key_change_is_secure_at_the_second_try(directory, t
     tree._keys.pop(dns.name.from_text("sender.example"))
     tree.put("sender.example", "pk1._domainkey TXT key\npk2._domainkey TXT key")
     assert directory.find("pk2._domainkey.sender.example").key == b"key"
-    before = server.asked.total()
+    before = server.queries.total()
     clock.now += 2
     assert directory.find(KEY, fresh=True).refetched
-    assert server.asked.total() == before + 1, "the keys it has now are remembered"
+    assert server.queries.total() == before + 1, "the keys it has now are remembered"
 
 
 def test_a_lying_resolver_is_detected_by_another(tree, server, anchors, clock, serve):

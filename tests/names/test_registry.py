@@ -146,8 +146,8 @@ class FakeDocument:
         return self.now
 
 
-def pinned(shelf: FakeDocument) -> PinnedRegistry:
-    return PinnedRegistry(shelf.load, shelf.clock, keep_seconds=30)
+def pinned(source: FakeDocument) -> PinnedRegistry:
+    return PinnedRegistry(source.load, source.clock, keep_seconds=30)
 
 
 def test_a_text_is_found_by_name_and_key() -> None:
@@ -163,27 +163,27 @@ def test_a_missing_text_is_none() -> None:
 
 
 def test_a_new_document_is_read_after_the_cache_lifetime() -> None:
-    shelf = FakeDocument(AS_YAML)
-    registry = pinned(shelf)
+    source = FakeDocument(AS_YAML)
+    registry = pinned(source)
     registry.text("alice.eth", PROFILE_KEY)
-    shelf.document = b"alice.eth: {network.dm3.profile: new}"
-    shelf.now += 29.9
+    source.document = b"alice.eth: {network.dm3.profile: new}"
+    source.now += 29.9
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert shelf.loads == 1
-    shelf.now += 0.1
+    assert source.loads == 1
+    source.now += 0.1
     assert registry.text("alice.eth", PROFILE_KEY) == "new"
     assert registry.text("ds.eth", PROFILE_KEY) is None
 
 
 def test_an_oversized_document_does_not_replace_the_old_one(caplog: pytest.LogCaptureFixture) -> None:
-    shelf = FakeDocument(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
-    registry = pinned(shelf)
+    source = FakeDocument(AS_YAML.replace(b"ipfs://a", b"ipfs://b"))
+    registry = pinned(source)
     registry.text("ds.eth", PROFILE_KEY)
-    shelf.document = AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")
-    shelf.now += 30
+    source.document = AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")
+    source.now += 30
     assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
-    shelf.document = AS_YAML.replace(b"ipfs://a", b"ipfs://c").ljust(MAX_DOCUMENT_BYTES + 1, b"\n")
-    shelf.now += 30
+    source.document = AS_YAML.replace(b"ipfs://a", b"ipfs://c").ljust(MAX_DOCUMENT_BYTES + 1, b"\n")
+    source.now += 30
     assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
     (record,) = caplog.records
     assert f"has {MAX_DOCUMENT_BYTES + 1} bytes; at most {MAX_DOCUMENT_BYTES} are read" in record.getMessage()
@@ -199,20 +199,20 @@ NO_FILE = FileNotFoundError(2, "No such file or directory", "/secret/names.yaml"
 def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
     fault: bytes | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelf = FakeDocument(AS_YAML)
-    registry = pinned(shelf)
+    source = FakeDocument(AS_YAML)
+    registry = pinned(source)
     registry.text("alice.eth", PROFILE_KEY)
-    shelf.document = fault
-    shelf.now += 30
+    source.document = fault
+    source.now += 30
     for _ in range(3):
         assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert shelf.loads == 2
+    assert source.loads == 2
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert "the old one stays" in record.getMessage()
     assert "secret" not in record.getMessage()
-    shelf.document = b"alice.eth: {network.dm3.profile: repaired}"
-    shelf.now += 30
+    source.document = b"alice.eth: {network.dm3.profile: repaired}"
+    source.now += 30
     assert registry.text("alice.eth", PROFILE_KEY) == "repaired"
 
 
@@ -229,27 +229,27 @@ def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
 def test_an_unreadable_first_document_is_an_error_and_is_read_again_later(
     fault: bytes | Exception, reason: Reason, why: str
 ) -> None:
-    shelf = FakeDocument(fault)
-    registry = pinned(shelf)
+    source = FakeDocument(fault)
+    registry = pinned(source)
     for _ in range(3):
         with pytest.raises(NotNowError, match=why) as caught:
             registry.text("alice.eth", PROFILE_KEY)
         assert caught.value.reason is reason
         assert "secret" not in str(caught.value)
-    assert shelf.loads == 1
-    shelf.document = AS_YAML
-    shelf.now += 30
+    assert source.loads == 1
+    source.document = AS_YAML
+    source.now += 30
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
 
 
 def test_an_unchanged_document_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = FakeDocument(AS_YAML)
-    registry = pinned(shelf)
+    source = FakeDocument(AS_YAML)
+    registry = pinned(source)
     registry.text("alice.eth", PROFILE_KEY)
     monkeypatch.setattr("postroom.names.registry.parse_registry", forbidden)
-    shelf.now += 30
+    source.now += 30
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert shelf.loads == 2
+    assert source.loads == 2
 
 
 def forbidden(_: bytes) -> dict[str, dict[str, str]]:
@@ -280,12 +280,12 @@ def test_the_memory_registry_checks_names(write: Callable[[], object]) -> None:
 
 
 def test_a_fresh_text_is_at_most_two_seconds_old() -> None:
-    shelf = FakeDocument(AS_YAML)
-    registry = pinned(shelf)
+    source = FakeDocument(AS_YAML)
+    registry = pinned(source)
     registry.text("alice.eth", PROFILE_KEY)
-    shelf.document = b"alice.eth: {network.dm3.profile: new}"
-    shelf.now += 1.9
+    source.document = b"alice.eth: {network.dm3.profile: new}"
+    source.now += 1.9
     assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == ALICE
-    shelf.now += 0.1
+    source.now += 0.1
     assert registry.text("alice.eth", PROFILE_KEY) == ALICE
     assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == "new"

@@ -13,6 +13,7 @@ import dns.rrset
 import pytest
 import trustme
 from dns.rdatatype import TXT
+from tests.fakes.clock import FakeClock
 from tests.names.patience import PATIENCE, patient
 
 from postroom.core.errors import NotNowError
@@ -22,14 +23,6 @@ from postroom.net import timed
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
 QUESTION = Question(dns.name.from_text("pk1._domainkey.sender.example"), TXT)
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def texts(answer):
@@ -173,7 +166,7 @@ def test_a_slow_resolver_is_left_after_the_time_of_a_try(server, serve, try_seco
 
 
 def test_all_questions_of_one_look_up_share_one_budget(server):
-    clock = Clock()
+    clock = FakeClock(0.0)
     with patient(server.address, budget_seconds=5 * PATIENCE, clock=clock) as resolvers:
         ask = resolvers.asking()
         assert texts(ask(QUESTION))
@@ -187,7 +180,7 @@ def test_all_questions_of_one_look_up_share_one_budget(server):
 
 
 def test_a_resolver_that_failed_recently_is_tried_last(server, serve, answers_with):
-    clock, asked = Clock(), []
+    clock, asked = FakeClock(0.0), []
     refuse = answers_with(dns.rcode.REFUSED)
     broken = serve("udp", lambda wire: asked.append(wire) or refuse(wire))
     with patient(f"{broken},{server.address}", back_off_seconds=30, clock=clock) as resolvers:
