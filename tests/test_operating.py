@@ -1,4 +1,4 @@
-"""template.yaml: who runs it is told what ails it, reaches it by its domain's hosts, and chooses where it runs."""
+"""template.yaml: alarms, dashboard, the hosts of a domain, and the architecture of the functions."""
 
 import json
 import re
@@ -23,12 +23,12 @@ ALARMS = resources("AWS::CloudWatch::Alarm")
 
 
 STACK = "AWS::StackName"
-"""The namespace of our own metrics: those of two stacks are told apart."""
+"""The namespace of our own metrics, so that two stacks do not share metrics."""
 SERVICES = ("inbox", "mailbox", "worker", "dead-letters", "courier")
 
 
 def metrics_of(alarm: Json) -> list[Json]:
-    """Each metric that an alarm looks at: Namespace, MetricName, Dimensions."""
+    """Each metric that an alarm watches: Namespace, MetricName, Dimensions."""
     if "Metrics" not in alarm:
         return [alarm]
     return [part["MetricStat"]["Metric"] for part in alarm["Metrics"] if "MetricStat" in part]
@@ -44,7 +44,7 @@ def test_every_alarm_goes_to_the_one_topic() -> None:
 
 @pytest.mark.parametrize("alarm", ALARMS)
 def test_an_alarm_is_named_after_the_stack_and_its_problem(alarm: str) -> None:
-    """In the mail about it, and for `postroom admin status`: nobody knows the name of the nested stack."""
+    """Emails and `postroom admin status` show this name; nobody knows the name of the nested stack."""
     assert ALARMS[alarm]["AlarmName"] == {"Fn::Sub": f"${{{STACK}}}-{alarm}"}
 
 
@@ -80,7 +80,7 @@ ALARMED = (
     ("the inbox throttled", "AWS/Lambda", "Throttles", "InboxFunction"),
     ("the mailbox API throttled", "AWS/Lambda", "Throttles", "MailboxFunction"),
 )
-"""What, and its metric: namespace, name, and what of."""
+"""The problem, and its metric: namespace, name, dimension."""
 
 
 def test_there_is_one_alarm_for_each_problem() -> None:
@@ -131,7 +131,7 @@ def test_alarms_watch_metrics_that_we_write() -> None:
         assert service in row.split("|")[2]
 
 
-# --- the dashboard ----------------------------------------------------------------------------------------------------
+# --- dashboard --------------------------------------------------------------------------------------------------------
 
 
 def dashboard() -> Json:
@@ -169,18 +169,18 @@ def test_the_dashboard_shows_metrics_that_we_write_and_widgets_that_do_not_overl
                 assert f"`{row[1]}`" in DOCUMENT, row
 
 
-# --- the hosts --------------------------------------------------------------------------------------------------------
+# --- hosts ------------------------------------------------------------------------------------------------------------
 
 
 def hosts(**parameters: str) -> dict[str, Json]:
-    """The resources of a domain's hosts, worked out, by name; `parameters`: beside ApiId and DomainName."""
+    """The evaluated resources of a domain's hosts, by name. `parameters`: in addition to ApiId and DomainName."""
     document = deepcopy(read(HOSTS))
     given = {"ApiId": "a1b2c3", "DomainName": "receiver.example", **parameters}
     names = {name: name for name in document["Resources"]}
     physical = {**names, "NlwebHost": "nlweb.receiver.example", "PwHost": "pw.receiver.example"}
     for resource in document["Resources"].values():
         alias = resource["Properties"].get("AliasTarget", {})
-        # What API Gateway says of a host is not worked out, but named.
+        # Attributes that API Gateway returns are not evaluated, but named.
         resource["Properties"] |= {"AliasTarget": {k: _named(v) for k, v in alias.items()}} if alias else {}
     found = Evaluator(document, given, physical, ACCOUNT, "postroom").resources()
     return {one.logical: {"kind": one.type, **one.properties} for one in found}
@@ -265,7 +265,7 @@ def test_a_domain_without_certificate_and_zone_is_refused_before_the_deploy(path
 )  # fmt: skip
 def test_a_domain_is_given_in_its_dns_form(path: Path, name: str, taken: bool) -> None:
     said = read(path)["Parameters"]["DomainName"]
-    # Empty is how the template of the post office is told of none.
+    # Empty: the template of the post office creates no hosts.
     taken = taken or (name == "" and path == TEMPLATE)
     assert bool(re.fullmatch(said["AllowedPattern"], name)) == taken
 
@@ -277,7 +277,7 @@ def test_without_a_domain_no_host_is_created() -> None:
     assert set(template()["Resources"]["Hosts"]["Properties"]["Parameters"]) == set(parameters)
 
 
-# --- where it runs ----------------------------------------------------------------------------------------------------
+# --- architecture -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("architecture", "layer"), [("x86_64", "X8664Layer"), ("arm64", "Arm64Layer")])

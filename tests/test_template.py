@@ -1,4 +1,4 @@
-"""template.yaml: what is deployed is least-privileged, encrypted, bounded, and loses nothing."""
+"""template.yaml: permissions, limits, queues, jobs, encryption and retention of the deployed resources."""
 
 import json
 import math
@@ -54,14 +54,14 @@ def evaluator(**parameters: str) -> Evaluator:
 
 
 def role_of(function: str) -> Json:
-    """Of a function or a job."""
+    """The role of a function or a job."""
     said = translated()["Resources"][function]["Properties"]["Role"]["Fn::GetAtt"][0]
     properties: Json = translated()["Resources"][said]["Properties"]
     return properties
 
 
 def granted(function: str, **parameters: str) -> set[tuple[str, str]]:
-    """(action, resource) of everything that the function's role allows; resources by their last part."""
+    """(action, resource) of everything that the role of `function` allows; resources by their last part."""
     given = set()
     for policy in evaluator(**parameters).value(role_of(function)["Policies"]):
         for statement in policy["PolicyDocument"]["Statement"]:
@@ -74,7 +74,7 @@ def granted(function: str, **parameters: str) -> set[tuple[str, str]]:
 
 
 def _only(statement: Json) -> str:
-    """In words, the keys of rows that a statement is about, where it is not about all."""
+    """The condition of a statement in words, such as the keys of rows; empty: none."""
     if "Condition" not in statement:
         return ""
     [(test, said)] = statement["Condition"].items()
@@ -210,7 +210,7 @@ EACH_ROLE = pytest.mark.parametrize("who", EXPECTED)
 
 @EACH_ROLE
 def test_a_role_allows_what_is_done_in_it_and_nothing_else(who: str) -> None:
-    """tests/functions hold every call of AWS against these statements: what is here is needed, what is not fails."""
+    """tests/functions checks each AWS request against these statements: all are needed, and there are no others."""
     assert granted(who) == EXPECTED[who]
 
 
@@ -223,7 +223,7 @@ def test_no_managed_policy_widens_a_role(who: str) -> None:
 @EACH_ROLE
 def test_no_action_has_a_wildcard_and_no_resource_is_everything(who: str) -> None:
     ours = r"s3 Bucket/(box|chk|claim|jobs/lib|jobs/reports|quarantine|reply|seg)/\*"
-    # Whatever bucket a pattern fits, it is of this account.
+    # A pattern is restricted to buckets of this account.
     scripts = rf"s3 {re.escape(SCRIPTS)}/\* of {ACCOUNT}"
     for action, resource in granted(who, **FORWARDS):
         assert "*" not in action
@@ -265,7 +265,7 @@ def test_no_two_functions_or_jobs_share_a_role() -> None:
 
 
 ACCOUNT_RUNS = 1000
-"""Of Lambda functions at once: what an account has unless it asks for more."""
+"""The default limit of concurrent Lambda executions of an account."""
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_the_api_accepts_no_more_than_the_worker_can_process() -> None:
     claims = next(source for _, queue, source in sources() if queue == "ClaimsQueue")
     at_once = claims["ScalingConfig"]["MaximumConcurrency"] * claims["BatchSize"]
     assert rate <= burst <= ACCOUNT_RUNS  # each is a run of the inbox
-    # What comes at once, and then for as long as a look-up may take, is in workers' hands and heaps up nowhere.
+    # A burst, and what arrives during the longest look-up, is processed at once: no backlog grows.
     assert burst + rate * DeploymentSettings().dns_budget_seconds <= at_once
 
 
@@ -322,7 +322,7 @@ def test_a_flood_at_the_inbox_does_not_use_all_concurrency_of_the_account(runs: 
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
-    # Of what is set apart by default a small account has enough left for the rest, and for whatever else runs there.
+    # The default reservations leave at least half of the concurrency of an account for everything else.
     assert at["InboxReservedConcurrency"] + at["MailboxApiReservedConcurrency"] <= ACCOUNT_RUNS / 2
 
 
@@ -333,18 +333,18 @@ def test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker(runs: st
     )
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
-    # What is set apart is not there for the others, who must have what they need.
+    # Reserved concurrency is not available to other functions, which must have enough.
     default = template()["Parameters"]["MailboxApiReservedConcurrency"]["Default"]
     assert default <= ACCOUNT_RUNS // 10
 
 
 def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
-    counter = {
+    mailbox_api = {
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
         "ANY /storage/{proxy+}", "ANY /openapi.json",
     }  # fmt: skip
-    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | counter
+    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | mailbox_api
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------
@@ -366,13 +366,13 @@ def test_what_cannot_be_processed_becomes_a_dead_letter_but_planned_retries_do_n
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
     dead_letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{dead_letters}.Arn"}
-    # The claims queue hands a claim over to the suspects after SUSPECT_AFTER receives: it must still be there then.
-    # And Lambda may give messages back that no run has seen: AWS advises at least 5.
+    # After SUSPECT_AFTER receives, the worker moves a claim to the suspects queue: SQS must not have moved it before.
+    # And Lambda may return messages that no invocation has received: AWS recommends at least 5.
     assert policy["maxReceiveCount"] >= max(SUSPECT_AFTER + 1, 5)
 
 
 def test_a_claim_that_kills_every_run_is_a_dead_letter_well_before_it_must_be_decided() -> None:
-    """At the shortest horizon, a day, it decides at half of it; each run that dies costs a time of invisibility."""
+    """With the shortest horizon, a day, it decides after half of it; each failed run costs a visibility time-out."""
     said = resources("AWS::SQS::Queue")
     beside_others = SUSPECT_AFTER * max(said[queue]["VisibilityTimeout"] for queue in ("ClaimsQueue", "RetryQueue"))
     by_itself = said["SuspectsQueue"]["RedrivePolicy"]["maxReceiveCount"] * said["SuspectsQueue"]["VisibilityTimeout"]
@@ -390,8 +390,8 @@ def _said(value: object) -> str:
     return value if isinstance(value, str) else "its source"
 
 
-def test_lambda_ends_no_chain_of_tries() -> None:
-    """A function that sends to a queue which starts it is ended at the 16th time, unless it says that it means it."""
+def test_lambda_does_not_stop_retries_as_a_loop() -> None:
+    """Lambda stops a function that sends to its own queue at about the 16th time, unless RecursiveLoop allows it."""
     functions = resources("AWS::Serverless::Function")
     sends_to_itself = {
         function
@@ -416,13 +416,15 @@ def test_which_function_reads_which_queue() -> None:
 def test_a_message_stays_invisible_for_six_times_the_functions_time(function: str, queue: str, source: Json) -> None:
     timeout = resources("AWS::Serverless::Function")[function]["Timeout"]
     window = source.get("MaximumBatchingWindowInSeconds", 0)
-    # What operators may set is bounded by the parameter.
+    # The parameter has a maximum.
     longest = template()["Parameters"][window["Ref"]]["MaxValue"] if window else 0
     assert resources("AWS::SQS::Queue")[queue]["VisibilityTimeout"] >= 6 * timeout + longest
 
 
 @pytest.mark.parametrize(("function", "queue", "source"), list(sources()), ids=_said)
-def test_one_failed_message_is_handed_out_again_without_its_neighbours(function: str, queue: str, source: Json) -> None:
+def test_a_failed_message_is_delivered_again_without_the_rest_of_its_batch(
+    function: str, queue: str, source: Json
+) -> None:
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert source["ScalingConfig"]["MaximumConcurrency"] >= 2
 
@@ -432,7 +434,7 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
     assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5}
     window = template()["Parameters"]["BatchingWindowSeconds"]
     for _, queue, source in sources():
-        # Lambda gathers more than 10 only where it may wait for them.
+        # Lambda collects more than 10 messages only with a batching window.
         gathers = source.get("MaximumBatchingWindowInSeconds") == {"Ref": "BatchingWindowSeconds"}
         assert gathers == (sizes[queue] > 10)
     assert window["MinValue"] >= 1
@@ -443,22 +445,22 @@ def test_workers_at_once_are_limited() -> None:
     assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10}
     # Nine tenths of what an account may run at once are left to the inbox and to everything else in the account.
     assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
-    # A courier has one connection: no host sees more of ours than Postfix would make to it.
+    # A courier has one connection: no host gets more connections than Postfix would make.
     assert at_once["CourierQueue"] <= 20
 
 
 def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time() -> None:
-    """A function that is killed has put off some of its batch, and is handed all of it again."""
+    """A function that times out has postponed some of its batch, and gets the whole batch again."""
     batches = {queue: source["BatchSize"] for _, queue, source in sources()}
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     at = DeploymentSettings()
-    # One notice after the other: a manifest at either of two names, then the post; each host is looked up.
+    # One notice after the other: a manifest at one of two names, then the POST; each host is looked up.
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
     for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
         # As many claims at once as there are threads.
         rounds = math.ceil(batches[queue] / THREADS)
-        # A batch may come in many parts; the last is begun in time to be ended.
+        # A batch may have many parts; the last one begins early enough to be completed.
         assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
 
 
@@ -483,7 +485,7 @@ def test_the_dead_letter_handler_runs_often_enough() -> None:
 
 
 def of_job(job: str, **parameters: str) -> Json:
-    """A job's properties, worked out."""
+    """The evaluated properties of a job."""
     said: Json = evaluator(**parameters).value(of_type("AWS::Glue::Job")[job]["Properties"])
     return said
 
@@ -497,7 +499,7 @@ def test_a_job_runs_in_the_spark_that_it_is_tested_with_and_costs_no_more_than_i
     said = of_job(job, JobsMaxWorkers="7")
     assert (said["GlueVersion"], said["Command"]["Name"], said["Command"]["PythonVersion"]) == ("5.0", "glueetl", "3")
     assert (said["WorkerType"], int(said["NumberOfWorkers"])) == ("G.1X", 7)
-    # What Glue takes away of workers with nothing to do is not paid for.
+    # Glue removes idle workers, and does not bill them.
     assert said["DefaultArguments"]["--enable-auto-scaling"] == "true"
     assert template()["Parameters"]["JobsMaxWorkers"]["MinValue"] == 2  # Spark's driver is one of them
     assert said["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
@@ -553,7 +555,7 @@ def test_a_job_has_the_same_settings_on_glue_as_from_postroom_jobs(job: str) -> 
 @pytest.mark.parametrize(("job", "kind"), [("CompactJob", CompactSettings), ("ExpireJob", ExpireSettings)])
 def test_a_job_reads_its_settings(job: str, kind: type[JobSettings]) -> None:
     said = of_job(job)["DefaultArguments"]
-    # Glue says its own arguments, too, and how the job is called.
+    # Glue also passes its own arguments, and the name of the job.
     arguments = [str(word) for pair in {"--JOB_NAME": "night", **said}.items() for word in pair]
     settings = parse(kind, arguments)
     assert (settings.bucket, settings.post_table, settings.log_group) == ("Bucket", "PostTable", "JobsLogs")
@@ -601,7 +603,7 @@ def test_a_job_has_this_library_and_the_packages_of_the_functions(job: str) -> N
     pinned = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
     modules = said["--additional-python-modules"].split(",")
     assert set(modules) <= pinned
-    # boto3's own two are as old as Glue, or as new as the day, unless they are named.
+    # Unless they are pinned, botocore and s3transfer would have the version of Glue, or the newest one.
     assert {"boto3", "botocore", "s3transfer"} <= {module.partition("==")[0] for module in modules}
 
 
@@ -637,7 +639,7 @@ def test_what_jobs_write_has_an_end_and_is_this_stacks() -> None:
         resources("AWS::Logs::LogGroup")[name]["RetentionInDays"] == {"Ref": "LogRetentionDays"} for name in written
     )
     for job in JOBS:
-        # Below the prefix Glue calls its two groups so (Logging for AWS Glue jobs, Glue 5.0).
+        # Glue 5.0 derives the names of its two log groups from this prefix (Logging for AWS Glue jobs).
         assert resources("AWS::Glue::Job")[job]["DefaultArguments"]["--custom-logGroup-prefix"] == {"Ref": "JobsLogs"}
 
 
@@ -654,7 +656,7 @@ def test_a_run_that_failed_is_noticed(job: str, state: str) -> None:
     assert target["Arn"] == {"Ref": "AlarmTopic"}
     paths, sentence = target["InputTransformer"]["InputPathsMap"], target["InputTransformer"]["InputTemplate"]
     assert set(re.findall(r"<(\w+)>", sentence)) == set(paths)
-    # Nothing that may hold a quotation mark: EventBridge puts what it finds into the message as it is.
+    # No value that may contain a quotation mark: EventBridge does not escape what it inserts.
     assert set(paths.values()) == {"$.detail.jobName", "$.detail.jobRunId", "$.detail.state"}
     assert "aws glue get-job-run --job-name <job> --run-id <run>" in sentence
     [policy] = resources("AWS::SNS::TopicPolicy").values()
@@ -663,7 +665,7 @@ def test_a_run_that_failed_is_noticed(job: str, state: str) -> None:
         for said in policy["PolicyDocument"]["Statement"]
         if said["Principal"] == {"Service": "events.amazonaws.com"}
     ]
-    # A condition in the policy of a topic keeps EventBridge out, whatever it says.
+    # EventBridge cannot publish to a topic if the policy has a condition.
     assert (allowed["Action"], allowed["Resource"], "Condition" in allowed) == (
         "sns:Publish", {"Ref": "AlarmTopic"}, False
     )  # fmt: skip
@@ -675,18 +677,18 @@ def test_compaction_that_falls_behind_or_stops_is_noticed() -> None:
     assert lag["MetricStat"]["Metric"]["MetricName"] == "JobLagHours"
     longest = template()["Parameters"]["CompactLagHours"].get("MaxValue", 24 * 365)
     filled = int(re.fullmatch(rf"FILL\({lag['Id']}, (\d+)\) - 30", behind["Expression"])[1])  # type: ignore[index]
-    # Without, an alarm goes on judging by older reports for as long as it finds some. A day without counts as late.
+    # Without FILL, an alarm uses older reports if a newer one is missing. A day without a report counts as late.
     assert filled - longest > alarm["Threshold"]
     assert lag["ReturnData"] is False
-    # Within a day after a run another day's segments come of age, and they are known by the hour.
+    # Until the next run, the segments of one more day become due; their age is rounded to hours.
     assert 24 + 1 < alarm["Threshold"] < 2 * 24
     assert alarm["TreatMissingData"] == "breaching"
-    # Of two days, and the one that has begun: it is filled until its run is over.
+    # Two days, and the current one, which is filled until its run has ended.
     assert alarm["EvaluationPeriods"] * lag["MetricStat"]["Period"] == 3 * DAY
     assert "DatapointsToAlarm" not in alarm
 
 
-# --- tables, bucket, secret -------------------------------------------------------------------------------------------
+# --- tables, bucket, secrets ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -704,7 +706,7 @@ def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> 
         for name, said in resources("AWS::DynamoDB::Table").items()
     }
     swept = dict.fromkeys(("PostTable", "SeenTable", "LimitsTable", "OutboxTable"), "ttl")
-    # What the use of storage counts goes with the count, and never by itself.
+    # Rows of the storage table are deleted together with their usage count, never by TTL.
     assert ttl == {**swept, "DirectoryTable": None, "StorageTable": None}
 
 
@@ -716,26 +718,26 @@ MAIL_AND_KEYS = (
 
 @pytest.mark.parametrize("kept", MAIL_AND_KEYS)
 @pytest.mark.parametrize("stage", ["prod", "dev"])
-def test_mail_and_keys_outlive_the_stack_but_a_throw_away_one(kept: str, stage: str) -> None:
+def test_mail_and_keys_are_kept_when_a_prod_stack_is_deleted_but_not_a_dev_stack(kept: str, stage: str) -> None:
     said = evaluator(Stage=stage).value(translated()["Resources"][kept])
-    # A table that is protected could not be deleted after a first deployment that failed, which would be stuck.
+    # A protected table could not be deleted after a failed first deployment, which would be stuck.
     protected = said["Properties"].get("DeletionProtectionEnabled", False)
     keeps = ("Retain" if protected else "RetainExceptOnCreate", "Retain")
     assert (said["DeletionPolicy"], said["UpdateReplacePolicy"]) == (keeps if stage == "prod" else ("Delete", "Delete"))
-    # CloudFormation takes a function there only where this is said.
+    # CloudFormation accepts a function in DeletionPolicy only with this transform.
     assert template()["Transform"][0] == "AWS::LanguageExtensions"
 
 
 @pytest.mark.parametrize("table", [name for name in MAIL_AND_KEYS if name.endswith("Table")])
 @pytest.mark.parametrize(("stage", "protected"), [("prod", True), ("dev", False)])
-def test_a_table_with_mail_is_not_deleted_by_a_slip(table: str, stage: str, protected: bool) -> None:
+def test_a_table_with_mail_is_protected_from_deletion(table: str, stage: str, protected: bool) -> None:
     assert (
         evaluator(Stage=stage).value(of_type("AWS::DynamoDB::Table")[table]["Properties"])["DeletionProtectionEnabled"]
         is protected
     )
 
 
-def test_whoever_says_nothing_gets_a_stack_that_keeps() -> None:
+def test_the_default_stage_keeps_mail_and_keys() -> None:
     assert template()["Parameters"]["Stage"]["Default"] == "prod"
 
 
@@ -748,13 +750,13 @@ def test_every_table_has_a_maximum_throughput(table: str) -> None:
 
 
 def test_the_tables_have_enough_throughput_for_what_the_api_accepts_and_for_the_jobs() -> None:
-    """By default: a message is at most 5 writes of a table (a retried dm3 message), the jobs come on top."""
+    """With the defaults: a message takes at most 5 writes of a table (a retried dm3 message), besides the jobs."""
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     assert at["ThrottlingRate"] * 5 + at["JobsWriteUnitsPerSecond"] <= at["TableWriteUnitsPerSecond"]
     assert at["ThrottlingRate"] * 10 + at["JobsReadUnitsPerSecond"] <= at["TableReadUnitsPerSecond"]
 
 
-def test_the_bucket_is_nobodys_but_ours() -> None:
+def test_the_bucket_is_private_and_owns_its_objects() -> None:
     said = resources("AWS::S3::Bucket")["Bucket"]
     blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     assert said["PublicAccessBlockConfiguration"] == dict.fromkeys(blocked, True)
@@ -763,7 +765,7 @@ def test_the_bucket_is_nobodys_but_ours() -> None:
     assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] in ("AES256", "aws:kms")
 
 
-def test_the_bucket_speaks_tls_only() -> None:
+def test_the_bucket_accepts_only_tls() -> None:
     [policy] = resources("AWS::S3::BucketPolicy").values()
     [statement] = policy["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
@@ -771,7 +773,7 @@ def test_the_bucket_speaks_tls_only() -> None:
     assert evaluator().value(statement["Resource"]) == ["arn:aws:s3:::Bucket", "arn:aws:s3:::Bucket/*"]
 
 
-def test_uploads_that_were_never_finished_are_not_paid_for_and_only_what_no_row_points_at_expires() -> None:
+def test_unfinished_uploads_and_objects_that_no_row_refers_to_expire_and_no_others() -> None:
     uploads, *expiring = resources("AWS::S3::Bucket")["Bucket"]["LifecycleConfiguration"]["Rules"]
     assert uploads["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
     assert not [name for name in uploads if "Expiration" in name or "Transition" in name]
@@ -795,7 +797,7 @@ def test_the_template_holds_no_secret() -> None:
 
 
 @EACH_FUNCTION
-def test_every_function_has_a_log_that_ends(function: str) -> None:
+def test_every_function_has_a_log_with_a_retention_time(function: str) -> None:
     groups = [
         said
         for said in resources("AWS::Logs::LogGroup").values()
@@ -808,7 +810,7 @@ def test_there_are_no_other_functions() -> None:
     assert set(resources("AWS::Serverless::Function")) == set(FUNCTIONS)
 
 
-def test_every_parameter_says_what_it_is_and_has_a_default() -> None:
+def test_every_parameter_has_a_description_and_a_default() -> None:
     parameters = template()["Parameters"]
     assert [name for name, said in parameters.items() if not said["Description"].endswith(".")] == []
     assert [name for name, said in parameters.items() if "Default" not in said] == []
@@ -826,7 +828,7 @@ EACH_NESTED = pytest.mark.parametrize("path", NESTED, ids=lambda path: path.name
 
 
 def stack_of(path: Path) -> Json:
-    """What the template says of the nested stack of a template."""
+    """The properties of the nested stack of a template."""
     [said] = [
         one["Properties"]
         for one in read(TEMPLATE)["Resources"].values()
@@ -850,14 +852,14 @@ def test_a_nested_stack_gets_all_parameters_that_it_declares_and_uses_them(path:
 
 
 @pytest.mark.parametrize("path", [path for path in NESTED if path.name != "hosts.yaml"], ids=lambda path: path.name)
-def test_a_default_stands_in_one_template(path: Path) -> None:
-    """But for that of hosts, of which operators make stacks of their own."""
+def test_only_the_root_template_has_defaults(path: Path) -> None:
+    """Except hosts.yaml, which operators also deploy as stacks of their own."""
     assert [name for name, said in read(path)["Parameters"].items() if "Default" in said] == []
 
 
 @pytest.mark.parametrize("path", [TEMPLATE, *NESTED], ids=lambda path: path.name)
 def test_cloudformation_takes_a_template_of_this_size(path: Path) -> None:
-    """AWS CloudFormation quotas: of a template that is not in a bucket, and of what any may declare."""
+    """Quotas of AWS CloudFormation: the size of a template that is not in a bucket, and the number of declarations."""
     assert path.stat().st_size <= 51_200
     document = read(path)
     assert len(document["Parameters"]) <= 200

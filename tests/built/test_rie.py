@@ -81,7 +81,8 @@ class BuiltStack:
 
     def invoke(self, name: str) -> Any:
         """The answer to a file of events/."""
-        return self._of(FUNCTIONS[name.partition("-")[0]]).invoke(events(self.at)[name])
+        [function] = [function for prefix, function in FUNCTIONS.items() if name.startswith(f"{prefix}-")]
+        return self._of(function).invoke(events(self.at)[name])
 
     def _of(self, function: str) -> Runtime:
         if function not in self.running:

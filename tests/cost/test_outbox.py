@@ -15,8 +15,8 @@ MANY = 10
 
 @pytest.fixture(scope="module")
 def sent(stack: CountedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Counted, list[str], Counted]]:
-    """So many messages, once all that is read now and then is in memory: the counter's part, what it queued, and the
-    courier's part."""
+    """MANY messages, after a first one has filled the caches: the requests of the mailbox API, the queue messages, and
+    the requests of the courier."""
     with stack.sending(tmp_path_factory.mktemp("authority")) as token:
         _, first = stack.send(token, ["first"])
         stack.carry(first)
