@@ -2,6 +2,7 @@
 
 import time
 from base64 import b64encode
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
 from postroom.cli.opened import OpenDeployment
-from postroom.cli.options import CommandTyper, repeatable
+from postroom.cli.options import CommandTyper, OptionGroup, repeatable
 from postroom.cli.output import note, print_either, print_json, print_list
 from postroom.cli.preferences import settings
 from postroom.cli.register import register
@@ -42,23 +43,40 @@ def _check_ttl(days: int | None) -> int | None:
     return days
 
 
-KeyFiles = Annotated[
-    list[Path] | None,
-    repeatable("A public key of the owner's (PEM)", "--public-key", metavar="FILE"),
-]
-KeyTexts = Annotated[
-    list[str] | None,
-    repeatable(
-        "The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile", "--public-key-base64", metavar="BASE64"
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class PublicKeyOptions(OptionGroup):
+    """The public keys by which an owner signs in."""
+
+    public_key: Annotated[
+        list[Path] | None, repeatable("A public key of the owner's (PEM)", "--public-key", metavar="FILE")
+    ] = None
+    public_key_base64: Annotated[
+        list[str] | None,
+        repeatable(
+            "The same as base64: of a SubjectPublicKeyInfo, or as in a dm3 profile",
+            "--public-key-base64",
+            metavar="BASE64",
+        ),
+    ] = None
+
+    def read(self) -> list[str]:
+        """The keys that were named, in base64. Raises UsageFault."""
+        from postroom.http.owner_keys import read_owner_key
+
+        keys = [b64encode(load_public_key(file).spki()).decode() for file in self.public_key or ()]
+        for text in self.public_key_base64 or ():
+            try:
+                read_owner_key(text)
+            except OurError as error:
+                raise UsageFault(f"--public-key-base64: {error}") from None
+            keys.append(text)
+        return keys
 
 
 @app.command("open")
 def open_mailbox(
     name: MailboxName,
-    public_key: KeyFiles = None,
-    public_key_base64: KeyTexts = None,
+    public_keys: PublicKeyOptions,
     dm3: Annotated[
         bool, typer.Option("--dm3", help="It receives dm3 messages; its profile's key is one of the owner's.")
     ] = False,
@@ -69,7 +87,7 @@ def open_mailbox(
     """Open or reopen a mailbox, and set its owner's keys."""
     from postroom.storage.directory.domains import Dm3Mailbox
 
-    keys, opened = _keys(public_key, public_key_base64), deployment.open()
+    keys, opened = public_keys.read(), deployment.open()
     directory, operators = opened.storage.directory, opened.storage.operators
     is_dm3 = directory.dm3_mailbox(name) is not None
     if not keys and not dm3 and not is_dm3:
@@ -85,8 +103,7 @@ def open_mailbox(
 @app.command("set")
 def change(
     name: MailboxName,
-    public_key: KeyFiles = None,
-    public_key_base64: KeyTexts = None,
+    public_keys: PublicKeyOptions,
     sign_out: Annotated[bool, typer.Option("--sign-out", help="Revoke all tokens.")] = False,
     max_messages: Annotated[
         int | None, typer.Option(help="How many messages it may hold; 0: unlimited.", min=0)
@@ -110,7 +127,7 @@ def change(
 
     The count of shards can only be raised.
     """
-    keys, opened = _keys(public_key, public_key_base64), deployment.open()
+    keys, opened = public_keys.read(), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
     of_mailbox = bounds or ttl_days is not None or shards is not None
     if keys or sign_out or not of_mailbox:
@@ -213,20 +230,6 @@ def rotate_keys(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     keys = deployment.open().storage.token_keys
     keys.add(secrets.token_urlsafe(48), begins_at, drop_before=now - TOKEN_SECONDS)
     print_either(as_json, {"begins_at": begins_at}, f"a new key signs tokens in {_SEEN_BY_THEN_SECONDS} s")
-
-
-def _keys(files: list[Path] | None, texts: list[str] | None) -> list[str]:
-    """The keys that were named, in base64. Raises UsageFault."""
-    from postroom.http.owner_keys import read_owner_key
-
-    keys = [b64encode(load_public_key(file).spki()).decode() for file in files or ()]
-    for text in texts or ():
-        try:
-            read_owner_key(text)
-        except OurError as error:
-            raise UsageFault(f"--public-key-base64: {error}") from None
-        keys.append(text)
-    return keys
 
 
 def _raise_shards(opened: OpenDeployment, name: str, count: int) -> None:

@@ -28,7 +28,6 @@ def verify(
     to: Annotated[
         list[str] | None,
         typer.Option(
-            "--to",
             metavar="DOMAIN",
             help="A domain that is ours; repeat it for more. Without it, any receiver is.",
             parser=domain_name,

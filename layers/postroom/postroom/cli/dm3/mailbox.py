@@ -1,5 +1,6 @@
 """`postroom dm3 mailbox`: the mailboxes of the delivery service. Changes take effect within a minute."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name, message_types
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.options import CommandTyper, repeatable
+from postroom.cli.options import CommandTyper, OptionGroup, repeatable
 from postroom.cli.output import print_either, print_list
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -22,41 +23,46 @@ app = CommandTyper(help="Manage mailboxes of the delivery service.", no_args_is_
 Name = Annotated[str, typer.Argument(help="The receiver's name.", metavar="NAME", parser=dm3_name)]
 
 
-@app.command("add")
-def add(
-    name: Name,
+@dataclass(frozen=True, kw_only=True)
+class Dm3MailboxOptions(OptionGroup):
+    """The settings of a mailbox of the delivery service."""
+
     type_: Annotated[
         list[str] | None, repeatable("A message type it accepts besides NEW", "--type", metavar="TYPE")
-    ] = None,
+    ] = None
     allow: Annotated[
         list[str] | None, repeatable("Accept messages from these senders only", metavar="NAME", parser=dm3_name)
-    ] = None,
+    ] = None
     block: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
-    ] = None,
-    min_nonce: Annotated[
-        int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")
-    ] = None,
+    ] = None
+    min_nonce: Annotated[int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")] = None
     min_balance: Annotated[
         int | None, typer.Option(metavar="WEI", min=0, help="What a sender's account must hold.")
-    ] = None,
+    ] = None
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
-    ] = False,
-    *,
-    deployment: DeploymentOptions,
-    as_json: AsJson = False,
-) -> None:
-    """Add a mailbox, or replace all of its settings."""
-    from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
-    from postroom.storage.directory.domains import Dm3Mailbox
+    ] = False
 
-    types = message_types(type_ or ())
-    try:
-        rules = FilterRules(min_nonce, min_balance, allow=tuple(allow or ()), block=tuple(block or ()))
-    except TheirError as error:
-        raise UsageFault(f"these rules cannot be told: {error.detail}") from None
-    mailbox = Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), unverified)
+    def mailbox(self, name: str) -> "Dm3Mailbox":
+        """The mailbox of this name with these settings. Raises UsageFault."""
+        from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+        from postroom.storage.directory.domains import Dm3Mailbox
+
+        types = message_types(self.type_ or ())
+        try:
+            rules = FilterRules(
+                self.min_nonce, self.min_balance, allow=tuple(self.allow or ()), block=tuple(self.block or ())
+            )
+        except TheirError as error:
+            raise UsageFault(f"these rules cannot be told: {error.detail}") from None
+        return Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), self.unverified)
+
+
+@app.command("add")
+def add(name: Name, settings: Dm3MailboxOptions, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
+    """Add a mailbox, or replace all of its settings."""
+    mailbox = settings.mailbox(name)
     operators = deployment.open().storage.operators
     if name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
