@@ -102,7 +102,7 @@ def test_a_concurrent_change_is_not_overwritten(settings: Settings, served: Serv
 
 def test_settings_of_another_protocol_are_refused(settings: Settings, shops: Settings) -> None:
     refused = shops("--set", "unverified=true")
-    assert (refused.exit_code, "set for mailboxes of dm3 letters" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "set for mailboxes of dm3 names" in refused.stderr) == (1, True)
     refused = settings("--set", "blocks=[]")
     assert (refused.exit_code, "set for mailboxes of NLWeb messages" in refused.stderr) == (1, True)
 

@@ -383,7 +383,7 @@ def test_settings_are_changed_only_if_they_are_unchanged_since_the_read(opened: 
 def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
     settings = mailbox.settings()
     assert (settings.extension, settings.unverified) == (None, None)
-    with pytest.raises(RefusedError, match="set for mailboxes of dm3 letters"):
+    with pytest.raises(RefusedError, match="set for mailboxes of dm3 names"):
         mailbox.change_settings(settings, unverified=True)
 
 

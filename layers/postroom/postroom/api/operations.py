@@ -121,7 +121,7 @@ OPERATIONS: Final = (
         SignedOut, tag="sign-in",
     ),
     Operation(
-        "POST", "/mailboxes/{name}", "open", "Open a mailbox of dm3 letters, where its profile names this service; a "
+        "POST", "/mailboxes/{name}", "open", "Open a mailbox for dm3 messages, where its profile names this service; a "
         "token, as for signing in.",
         body=SignedChallenge, authentication=Authentication.NONE, refusals=(*_OF_SIGNATURE, *_OF_OPENING),
         tag="sign-in",
@@ -234,7 +234,7 @@ OPERATIONS: Final = (
         "Acknowledge, as dm3's reference does.", body=ReferenceAcknowledgements, tag="dm3",
     ),
     Operation(
-        "POST", "/profile/{name}", "submit_profile", "Open a mailbox of dm3 letters, as dm3's reference does: by the "
+        "POST", "/profile/{name}", "submit_profile", "Open a mailbox for dm3 messages, as dm3's reference does: by the "
         "profile that is published at the name. The answer is an empty string, and no token.",
         body=SignedProfile, authentication=Authentication.NONE, refusals=_OF_OPENING, tag="dm3",
     ),

@@ -1,7 +1,7 @@
 """Sending over dm3: a message is sealed, signed, and handed to the receiver's delivery service.
 
 sender = Dm3Sender("alice.eth", keys, Profiles(registry, time.time), https)
-sent = sender.send(Letter("bob.eth", "hello"))          # or: await sender.send_async(...)
+sent = sender.send(Dm3Draft("bob.eth", "hello"))          # or: await sender.send_async(...)
 sent.fate, sent.message_hash, sent.attempts
 
 The rules are in `delivering`, which makes no request itself; the sender makes them, one way or the other.

@@ -60,7 +60,7 @@ class MessageSettings:
         if if_match not in ("*", _etag(stored)):
             raise TheirError(CHANGED_MEANWHILE)
         if change.extension is not UNSET or change.unverified is not UNSET:
-            raise TheirError(SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 letters")
+            raise TheirError(SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 names")
         old = read_own_settings(stored)
         changed = OwnSettings(
             old.blocks if change.blocks is UNSET else _read_blocks(change.blocks),

@@ -44,7 +44,7 @@ class Preferences:
         if change.blocks is not UNSET or change.subjects is not UNSET:
             raise TheirError(
                 SETTING_INVALID,
-                "blocks and subjects are set for mailboxes of NLWeb messages; of dm3 letters senders are blocked by "
+                "blocks and subjects are set for mailboxes of NLWeb messages; senders of dm3 messages are blocked by "
                 "extension.spamFilterRules.block",
             )
         if if_match not in ("*", _etag(stored)):
@@ -70,7 +70,7 @@ def _read(value: JsonValue) -> ProfileExtension:
         raise TheirError(NOT_A_REQUEST, f"extension: {error.detail or error.reason.sentence}") from None
     # Senders would use it, and the inbox would refuse their messages.
     if extension.encryption_schemes != (SCHEME,):
-        raise TheirError(SETTING_INVALID, f"extension: letters are taken in no encryptionScheme but {SCHEME}")
+        raise TheirError(SETTING_INVALID, f"extension: the only encryptionScheme that is accepted is {SCHEME}")
     return extension
 
 

@@ -102,11 +102,9 @@ class MailReceiver:
         Raises TheirError with the reason why it is to be set aside, OtherKeyError.
         """
         if self.keys is None:
-            raise SettingsError(
-                "letters of dm3 are opened with the keys of the profile: a file of `postroom dm3 keygen`"
-            )
+            raise SettingsError("dm3 messages are opened with the keys of the profile: a file of `postroom dm3 keygen`")
         if self.profiles is None:
-            raise SettingsError("letters of dm3 are verified by profiles: say where they are, --registry or --local")
+            raise SettingsError("dm3 messages are verified by profiles: say where they are, --registry or --local")
         if not self._fits:
             self._check_owner(self.keys, self.profiles)
             self._fits = True
