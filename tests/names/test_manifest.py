@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fakes.net import FakeHttps
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
 from postroom.names.manifest import MAX_MANIFEST_BYTES, FeedbackAddress, ManifestDirectory, feedback_of
-from postroom.net.https import HttpsResponse, NoSuchHostError
 
 PRINTED = """
 🤝: nlweb.org/MANIFEST/ABOUT
@@ -128,19 +128,10 @@ def test_any_document_has_a_result(manifest: bytes) -> None:
 # --- fetching ---------------------------------------------------------------------------------------------------
 
 
-class Hosts:
-    """The web as the directory sees it: URL → status and body, or a fault; what is not there does not exist."""
+class Hosts(FakeHttps):
+    """The web as the directory sees it, with a clock."""
 
-    def __init__(self, pages: dict[str, tuple[int, bytes] | NotNowError]) -> None:
-        self.pages, self.requests, self.now = pages, [], 1_000_000.0
-        self.requests: list[str] = []
-
-    def get(self, url: str, accept: str) -> HttpsResponse:
-        self.requests.append(url)
-        page = self.pages.get(url, NoSuchHostError(OUTBOUND_FAILED, "there is no such host"))
-        if isinstance(page, NotNowError):
-            raise page
-        return HttpsResponse(page[0], {}, page[1])
+    now = 1_000_000.0
 
     def clock(self) -> float:
         return self.now
@@ -158,26 +149,26 @@ def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
 def test_the_manifest_is_fetched_from_the_nlweb_host() -> None:
     hosts = Hosts({NLWEB: (200, PRINTED), PW: (200, b"")})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
-    assert hosts.requests == [NLWEB]
+    assert hosts.fetched == [NLWEB]
 
 
 @pytest.mark.parametrize("domain", ["sender.4ever", "127.0x1", "localhost"])
 def test_an_unreachable_host_has_no_manifest_without_a_request(domain: str) -> None:
     hosts = Hosts({})
     found = directory(hosts).feedback_of(domain)
-    assert (found.domain, found.said, hosts.requests) == (None, False, [])
+    assert (found.domain, found.said, hosts.fetched) == (None, False, [])
 
 
 def test_the_manifest_is_fetched_from_pw_if_there_is_no_nlweb_host() -> None:
     hosts = Hosts({PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") == "any-buffer.com"
-    assert hosts.requests == [NLWEB, PW]
+    assert hosts.fetched == [NLWEB, PW]
 
 
 def test_pw_is_not_requested_if_the_nlweb_host_exists() -> None:
     hosts = Hosts({NLWEB: (404, b""), PW: (200, PRINTED)})
     assert directory(hosts).feedback_domain_of("any-sender.com") is None
-    assert hosts.requests == [NLWEB]
+    assert hosts.fetched == [NLWEB]
 
 
 def test_a_domain_without_hosts_has_no_feedback() -> None:
@@ -206,7 +197,7 @@ def test_a_temporary_error_is_retried_after_five_minutes(page: tuple[int, bytes]
         assert caught.value.reason is OUTBOUND_FAILED
         said.add(caught.value.detail)
     assert len(said) == 1
-    assert hosts.requests == [NLWEB]
+    assert hosts.fetched == [NLWEB]
     hosts.pages[NLWEB] = (200, PRINTED)
     hosts.now += 1
     assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
@@ -216,7 +207,7 @@ def test_a_temporary_error_is_retried_after_five_minutes(page: tuple[int, bytes]
 def test_an_invalid_host_name_causes_no_request(domain: str) -> None:
     hosts = Hosts({})
     assert directory(hosts).feedback_domain_of(domain) is None
-    assert hosts.requests == []
+    assert hosts.fetched == []
 
 
 @pytest.mark.parametrize(("body", "seconds"), [(PRINTED, 3600), (b"", 300)], ids=["named", "nobody named"])
@@ -226,10 +217,10 @@ def test_a_result_is_cached_for_its_lifetime(body: bytes, seconds: int) -> None:
     first = ours.feedback_domain_of("any-sender.com")
     hosts.now += seconds - 1
     assert ours.feedback_domain_of("any-sender.com") == first
-    assert len(hosts.requests) == 1
+    assert len(hosts.fetched) == 1
     hosts.now += 1
     ours.feedback_domain_of("any-sender.com")
-    assert len(hosts.requests) == 2
+    assert len(hosts.fetched) == 2
 
 
 def test_domains_are_cached_separately_and_limited_in_number() -> None:
@@ -238,7 +229,7 @@ def test_domains_are_cached_separately_and_limited_in_number() -> None:
     ours = directory(hosts, most=2)
     for name in "abcbca":
         assert ours.feedback_domain_of(f"{name}.example") == f"b-{name}.example"
-    assert hosts.requests == [page("a"), page("b"), page("c"), page("a")]
+    assert hosts.fetched == [page("a"), page("b"), page("c"), page("a")]
 
 
 def test_failures_are_limited_in_number_and_do_not_displace_results() -> None:
@@ -250,4 +241,4 @@ def test_failures_are_limited_in_number_and_do_not_displace_results() -> None:
         with pytest.raises(NotNowError):
             ours.feedback_of(f"{name}.example")
     ours.feedback_of("good.example")
-    assert hosts.requests == [page("good"), page("a"), page("b"), page("c"), page("a")]
+    assert hosts.fetched == [page("good"), page("a"), page("b"), page("c"), page("a")]

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.fakes.names import FakeRegistry
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
 from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.dm3.reasons import (
@@ -25,28 +26,18 @@ MOVED = UserProfile(bytes(range(32)), KEY, ("other.eth",))
 SERVICE = ServiceProfile(bytes(range(32)), KEY, "https://ds.example/dm3")
 
 
-class Counted(MemoryRegistry):
-    """A registry that knows what it was asked, and may be down; and the time."""
+class TimedRegistry(FakeRegistry):
+    """A registry with a clock."""
 
-    def __init__(self, texts: dict[str, dict[str, str]]) -> None:
-        super().__init__(texts)
-        self.looked_up: list[str] = []
-        self.down = False
-        self.now = 1_000_000.0
-
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        self.looked_up.append(name)
-        if self.down:
-            raise NotNowError(PROFILE_LOOKUP_FAILED, "down")
-        return super().text(name, key)
+    now = 1_000_000.0
 
     def clock(self) -> float:
         return self.now
 
 
 @pytest.fixture
-def registry() -> Counted:
-    return Counted(
+def registry() -> TimedRegistry:
+    return TimedRegistry(
         {
             "alice.eth": {PROFILE_KEY: data_uri(ALICE.as_json())},
             "ds.eth": {SERVICE_KEY: data_uri(SERVICE.as_json())},
@@ -58,7 +49,7 @@ def registry() -> Counted:
     )
 
 
-def profiles(registry: Counted, **settings: Any) -> Profiles:
+def profiles(registry: TimedRegistry, **settings: Any) -> Profiles:
     return Profiles(registry, registry.clock, **{"keep_seconds": 300, "keep_none_seconds": 30, **settings})
 
 
@@ -69,22 +60,22 @@ def reason_for(ours: Profiles, name: str) -> Reason:
     return caught.value.reason
 
 
-def test_users_and_services_are_found_by_their_texts(registry: Counted) -> None:
+def test_users_and_services_are_found_by_their_texts(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     assert ours.user("alice.eth") == ALICE
     assert ours.service("ds.eth") == SERVICE
 
 
-def test_one_name_may_be_a_user_and_a_service(registry: Counted) -> None:
+def test_one_name_may_be_a_user_and_a_service(registry: TimedRegistry) -> None:
     registry.put("ds.eth", PROFILE_KEY, data_uri(ALICE.as_json()))
     ours = profiles(registry)
     assert (ours.service("ds.eth"), ours.user("ds.eth")) == (SERVICE, ALICE)
 
 
-def test_a_name_is_normalized_and_looked_up_once(registry: Counted) -> None:
+def test_a_name_is_normalized_and_looked_up_once(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     assert ours.user("ALICE.eth") == ours.user("Alice.eth") == ALICE
-    assert registry.looked_up == ["alice.eth"]
+    assert registry.lookups == ["alice.eth"]
 
 
 @pytest.mark.parametrize(
@@ -99,24 +90,24 @@ def test_a_name_is_normalized_and_looked_up_once(registry: Counted) -> None:
     ],
 )
 def test_a_name_without_a_profile_is_refused_and_looked_up_again_later(
-    registry: Counted, name: str, reason: Reason
+    registry: TimedRegistry, name: str, reason: Reason
 ) -> None:
     ours = profiles(registry)
     assert reason_for(ours, name) is reason
     registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     registry.now += 29
     assert reason_for(ours, name) is reason
-    assert registry.looked_up == [name]
+    assert registry.lookups == [name]
     registry.now += 1
     assert ours.user(name) == ALICE
 
 
-def test_an_invalid_name_is_not_looked_up(registry: Counted) -> None:
+def test_an_invalid_name_is_not_looked_up(registry: TimedRegistry) -> None:
     assert reason_for(profiles(registry), "not a name") is NAME_INVALID
-    assert registry.looked_up == []
+    assert registry.lookups == []
 
 
-def test_a_profile_is_cached_for_its_lifetime(registry: Counted) -> None:
+def test_a_profile_is_cached_for_its_lifetime(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
@@ -126,7 +117,7 @@ def test_a_profile_is_cached_for_its_lifetime(registry: Counted) -> None:
     assert ours.user("alice.eth") == MOVED
 
 
-def test_a_failed_look_up_is_raised_and_not_cached(registry: Counted) -> None:
+def test_a_failed_look_up_is_raised_and_not_cached(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     registry.down = True
     assert reason_for(ours, "alice.eth") is PROFILE_LOOKUP_FAILED
@@ -134,7 +125,7 @@ def test_a_failed_look_up_is_raised_and_not_cached(registry: Counted) -> None:
     assert ours.user("alice.eth") == ALICE
 
 
-def test_cached_profiles_are_found_while_the_registry_is_unavailable(registry: Counted) -> None:
+def test_cached_profiles_are_found_while_the_registry_is_unavailable(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     reason_for(ours, "bob.eth")
@@ -143,7 +134,7 @@ def test_cached_profiles_are_found_while_the_registry_is_unavailable(registry: C
     assert reason_for(ours, "bob.eth") is PROFILE_UNKNOWN
 
 
-def test_the_cache_is_limited_and_names_without_a_profile_displace_none(registry: Counted) -> None:
+def test_the_cache_is_limited_and_names_without_a_profile_displace_none(registry: TimedRegistry) -> None:
     for name in ("b.eth", "c.eth"):
         registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     ours = profiles(registry, most=2)
@@ -151,25 +142,25 @@ def test_the_cache_is_limited_and_names_without_a_profile_displace_none(registry
         ours.user(name)
     for number in range(3):
         reason_for(ours, f"{number}.eth")
-    registry.looked_up.clear()
+    registry.lookups.clear()
     for name in ("alice.eth", "b.eth", "c.eth", "b.eth", "alice.eth"):
         ours.user(name)
     for number in (2, 1, 0):
         reason_for(ours, f"{number}.eth")
-    assert registry.looked_up == ["c.eth", "alice.eth", "0.eth"]
+    assert registry.lookups == ["c.eth", "alice.eth", "0.eth"]
 
 
-def test_the_total_size_of_cached_profiles_is_limited(registry: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_size_of_cached_profiles_is_limited(registry: TimedRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("b.eth", "c.eth"):
         registry.put(name, PROFILE_KEY, data_uri(ALICE.as_json()))
     monkeypatch.setattr(module, "MAX_CACHED_BYTES", 2 * len(data_uri(ALICE.as_json())))
     ours = profiles(registry)
     for name in ("alice.eth", "b.eth", "alice.eth", "c.eth", "alice.eth", "b.eth"):
         ours.user(name)
-    assert registry.looked_up == ["alice.eth", "b.eth", "c.eth", "b.eth"]
+    assert registry.lookups == ["alice.eth", "b.eth", "c.eth", "b.eth"]
 
 
-def test_a_fresh_profile_is_at_most_two_seconds_old(registry: Counted) -> None:
+def test_a_fresh_profile_is_at_most_two_seconds_old(registry: TimedRegistry) -> None:
     ours = profiles(registry)
     ours.user("alice.eth")
     registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))

@@ -3,15 +3,15 @@
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fakes.names import FakeRegistry
 from tests.protocols.dm3.known import BUILDS, each_build, encryption_key, private_signing_key
 
-from postroom.core.errors import NotNowError
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON
 from postroom.crypto.x25519 import EncryptionKey
@@ -32,7 +32,6 @@ from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.reasons import (
     ENVELOPE_INVALID,
     POSTMARK_INVALID,
-    PROFILE_LOOKUP_FAILED,
     PROFILE_UNKNOWN,
     SEALED_VALUE_INVALID,
     SENDER_SIGNATURE_INVALID,
@@ -47,24 +46,16 @@ STAMPED = ["postmark hash", "postmark signature", "delivery information"]
 ALL = ["json", "envelope", "message", "postmark", "hashes in the metadata", *SIGNED, *STAMPED]
 
 
-@dataclass
-class Registry(MemoryRegistry):
+class Registry(FakeRegistry):
     """Alice, Bob and his two delivery services; a name of `away` cannot be looked up just now."""
 
-    away: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
         for name, keys, services in (("alice.eth", ALICE, ["ds.eth"]), ("bob.eth", BOB, ["other.eth", "ds.eth"])):
             profile = UserProfile(keys.encryption.public, keys.signing.public, tuple(services))
             self.put(name, PROFILE_KEY, data_uri(profile.as_json()))
         for name, service in (("ds.eth", SERVICE), ("other.eth", OTHER_SERVICE)):
             self.put(name, SERVICE_KEY, data_uri(service.profile(f"https://{name}").as_json()))
-
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        if name in self.away:
-            raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
-        return super().text(name, key)
 
 
 def sealed(
