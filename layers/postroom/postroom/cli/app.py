@@ -52,12 +52,12 @@ app.command()(cost)
 
 @app.command()
 def demo() -> None:
-    """Play the main flows as a story, in a local stack."""
+    """Run a demonstration of the main flows in a local stack."""
     from postroom.local.checkout import require, template_path
 
     template = template_path()
     require("the story", "local", "peers")
-    # Imported when it runs: the story loads all there is.
+    # Imported when it runs: the demo loads every package.
     from postroom.cli.demo import demo as play
 
     play(template)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from postroom.storage.audit.findings import AuditOutcome, Findings
 
 _SHOWN: Final = 20
-"""Of the findings of one problem; --json shows all."""
+"""Findings shown of one problem; --json shows all."""
 _MOST_HOURS: Final = 88_000
 """CloudWatch keeps logs for ten years at most."""
 _MEANING: Final = {
@@ -37,27 +37,25 @@ _MEANING: Final = {
 def audit(
     ledger: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What the inbox accepted: its log lines (JSON Lines; - for standard input)."),
+        typer.Option(metavar="FILE", help="Compare with this log of the inbox (JSON Lines; - is standard input)."),
     ] = None,
     since: Annotated[
         float | None,
-        typer.Option(
-            metavar="HOURS", help="What the inbox accepted in the last HOURS, by its log.", min=0, max=_MOST_HOURS
-        ),
+        typer.Option(metavar="HOURS", help="Compare with the inbox's log of the last HOURS.", min=0, max=_MOST_HOURS),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Look whether the bytes of messages are there, without reading them.")
+        bool, typer.Option("--quick", help="Only check that messages' bytes exist, without reading them.")
     ] = False,
     *,
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Compare stored with accepted messages: none lost, none doubled.
+    """Compare stored with accepted messages; find lost or doubled ones.
 
-    It only reads: both tables whole, and each stored message. On AWS that is some 2 cents for a million messages that
-    came in a hundred at a time, 40 where they came one by one; --quick leaves the messages out.
+    It only reads: both tables, and each stored message. On AWS this costs some 2 cents for a million messages that
+    arrived in batches of a hundred, 40 cents for single ones; --quick does not read the messages.
 
-    Exit code 4: something is wrong. docs/operate/audit.md explains each problem.
+    Exit code 4: there are problems. docs/operate/audit.md explains each.
     """
     if ledger is not None and since is not None:
         raise UsageFault("--ledger and --since both name what was accepted; give one of them")
@@ -78,7 +76,7 @@ def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None,
     from postroom.storage.mail.ledger import read_ledger
 
     now, retain_seconds = time.time(), int(opened.output("RetainSeconds"))
-    # Up to now, not further: the queues are looked at after this moment, and held every claim of it that waits.
+    # Up to now, not further: the queues are read after this moment, and contain every claim that waits.
     lines = ledger if since is None else _inbox_log(opened, since=now - since * 3600, until=now)
     evidence = collect_evidence(
         opened.storage.audited_store, now=int(now), retain_seconds=retain_seconds, read_bytes=read_bytes

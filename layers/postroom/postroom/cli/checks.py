@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_check(check: "DoctorCheck") -> None:
-    """A line of what was found, and one of what to do."""
+    """A line with the finding, and one with what to do."""
     from postroom.doctor import CheckStatus
 
     marks = {CheckStatus.GOOD: ("✓", "green"), CheckStatus.WARNING: ("!", "yellow"), CheckStatus.BAD: ("✗", "bold red")}
@@ -22,7 +22,7 @@ def print_check(check: "DoctorCheck") -> None:
 
 
 def shown(checks: Iterable["DoctorCheck"], *, quietly: bool) -> list["DoctorCheck"]:
-    """All checks; each was printed as soon as it was made, unless `quietly`."""
+    """All checks; each is printed as soon as it is made, unless `quietly`."""
     made = []
     for check in checks:
         made.append(check)
@@ -32,7 +32,7 @@ def shown(checks: Iterable["DoctorCheck"], *, quietly: bool) -> list["DoctorChec
 
 
 def exit_of(status: "CheckStatus") -> Exit:
-    """0 good, or good with warnings; 1 something is bad; 3 nothing is, but something could not be found out."""
+    """0: good, or good with warnings; 1: something is bad; 3: nothing is bad, but something is unknown."""
     from postroom.doctor import CheckStatus
 
     return {CheckStatus.BAD: Exit.REFUSED, CheckStatus.NOT_CHECKED: Exit.UNAVAILABLE}.get(status, Exit.GOOD)

@@ -178,7 +178,7 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
 
 
 def _at_once(items: "list[Item]") -> "list[Item]":
-    """What is calculated by a million messages received, from the inbox until they are acknowledged."""
+    """The items that are shown for a million received messages, from the inbox until they are acknowledged."""
     return [item for item in items if not (item.standing or item.sent or item.jobs)]
 
 
@@ -188,7 +188,7 @@ def _rows_by_message(mail: "MailLoad", items: "list[Item]", total: str) -> list[
 
 
 def _rows_of_sent(mail: "MailLoad", items: "list[Item]") -> list[tuple[str, str, str, str]]:
-    """What is calculated by a million messages sent."""
+    """The items that are shown for a million sent messages."""
     if not items:
         return []
     rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / mail.sent * 1e6:.3f}") for item in items]

@@ -1,4 +1,4 @@
-"""`postroom demo`: the main job as a story, on the real template, in the local stack."""
+"""`postroom demo`: a demonstration of the main flows, on the real template, in the local stack."""
 
 import tempfile
 import time
@@ -14,7 +14,7 @@ from postroom.local.stack import LocalStack
 
 
 def demo(template: Path) -> None:
-    """Play the story, and end with a table of what happened."""
+    """Run the scenes, and end with a table of the results."""
     console = Console(highlight=False, soft_wrap=True)
     begun = time.monotonic()
     rows: list[DemoRow] = []

@@ -33,7 +33,7 @@ class DeploymentOptions(OptionGroup):
             "--stack-name",
             envvar="POSTROOM_STACK",
             metavar="NAME",
-            help="Deployment on AWS: its CloudFormation stack, by your AWS credentials.",
+            help="Deployment on AWS: its CloudFormation stack; uses your AWS credentials.",
             show_default=False,
         ),
     ] = None
@@ -41,14 +41,14 @@ class DeploymentOptions(OptionGroup):
     deployment: DeploymentName = None
 
     def open(self) -> OpenDeployment:
-        """The deployment. An option goes before an environment variable, and that before `.postroom` here.
+        """The deployment. An option takes precedence over an environment variable, and that over `.postroom` here.
 
         Raises UsageFault, UnavailableFault.
         """
         return open_deployment(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
 
     def as_shell(self, name: str) -> str:
-        """The options that name this deployment, called `name`, to any command, as a shell takes them."""
+        """The options that name the deployment `name` for any command, quoted for a shell."""
         if self._stack_name:
             return f"--stack-name {shlex.quote(self._stack_name)}"
         local = shlex.quote(str(self.local.local or DEFAULT_PATH.parent))
@@ -56,7 +56,7 @@ class DeploymentOptions(OptionGroup):
 
     @property
     def _stack_name(self) -> str | None:
-        """The stack on AWS, if that is meant. Raises UsageFault where two deployments are named alike."""
+        """The stack on AWS, if one is named. Raises UsageFault if two deployments are named with equal precedence."""
         if not self.stack_name or not self.local.local:
             return self.stack_name
         by_option = "stack_name" in self.given

@@ -44,12 +44,12 @@ class Descriptor:
     deployments: Mapping[str, DescribedDeployment]
 
     def write(self, path: Path) -> None:
-        """Write the file; its folder is made if need be."""
+        """Write the file; its folder is created if necessary."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     def is_running(self) -> bool:
-        """Whether somebody listens where its embedded AWS was: a stack that was killed leaves its file behind."""
+        """Whether the embedded AWS still listens: a stack that was killed leaves its file behind."""
         url = urlsplit(self.endpoint)
         try:
             socket.create_connection((url.hostname or "", url.port or 80), timeout=2).close()

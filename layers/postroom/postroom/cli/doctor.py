@@ -29,7 +29,7 @@ def doctor(
         Path | None,
         typer.Option(
             metavar="KEY",
-            help="The domain's private key (PEM): a message is signed with it and really posted, to the domain itself.",
+            help="The domain's private key (PEM): sign a message with it, and post it to the domain itself.",
         ),
     ] = None,
     *,
@@ -40,7 +40,7 @@ def doctor(
     """Check a domain from outside, and suggest a fix for each problem.
 
     Its zone, keys, host, certificate, inbox and manifest are checked. Exit code 0: good, perhaps with warnings; 1:
-    something is bad; 3: nothing is bad, but something could not be found out.
+    something is bad; 3: nothing is bad, but something could not be checked.
     """
     from postroom.doctor import Patient, examine, overall
     from postroom.protocols.nlweb.names import MAX_NAME
@@ -62,7 +62,7 @@ def doctor(
 
 
 def look_from(network: Network, resolvers: "Resolvers") -> "Outside":
-    """The world of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
+    """The network of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
     from postroom.doctor import Outside
     from postroom.doctor.tls import look_at_certificate
     from postroom.names.addresses import addresses

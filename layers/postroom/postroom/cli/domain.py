@@ -38,15 +38,15 @@ def add(
             parser=lambda text: text and domain_name(text),
         ),
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="The private key (PEM) that signs what it sends.")] = None,
-    selector: Annotated[str | None, typer.Option(help="The selector that key is published under.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The private key (PEM) that signs its messages.")] = None,
+    selector: Annotated[str | None, typer.Option(help="The selector of the published key.")] = None,
     *,
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Add a domain, or change the settings named.
 
-    Its subjects stay as they are.
+    Its subjects are not changed.
     """
     from postroom.storage.directory.domains import Domain
 
@@ -65,7 +65,7 @@ def add(
         signs=before.signs or private is not None,
     )
     if private is not None and selector is not None:
-        # The key first: a domain that is served can then sign.
+        # The key first, so that a domain in the directory can sign.
         opened.storage.signing_keys.put(name, selector, private)
     opened.storage.operators.put_domain(after)
     line = (

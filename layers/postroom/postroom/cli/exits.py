@@ -1,4 +1,4 @@
-"""Exit codes and errors of commands: what went wrong becomes a sentence, or with --json an object, and a code.
+"""Exit codes and errors of commands: an error becomes a sentence, or with --json an object, and a code.
 
 The table of codes in docs/reference/cli.md is made from `Exit`.
 """
@@ -22,7 +22,7 @@ from postroom.core.errors import NotNowError, OurError, SettingsError, TheirErro
 
 
 class Exit(IntEnum):
-    """The exit codes. `meaning`: as the reference has it; the name in lower case is the `code` of an error's JSON."""
+    """The exit codes. `meaning`: the text of the reference; the name in lower case is the `code` of an error's JSON."""
 
     meaning: str
 
@@ -36,15 +36,18 @@ class Exit(IntEnum):
     GOOD = 0, "Done. Of a check: good, perhaps with warnings; of a look-up: secure."
     REFUSED = 1, "The message, the domain or the request is not accepted, and will not be. Of a look-up: bogus."
     USAGE = 2, "The command line, or a file or setting that it names, is wrong. Nothing was done."
-    UNAVAILABLE = 3, "It could not be found out or done now. Try again. Of a look-up: indeterminate."
+    UNAVAILABLE = 3, "The result is unknown, or it could not be done now. Try again. Of a look-up: indeterminate."
     PROBLEMS = 4, "`audit` or `archive verify` found problems. Of a look-up: proven to be insecure."
-    NOT_FOUND = 5, "What the command line names is not there: a file, stack, domain, mailbox, message, conversation."
+    NOT_FOUND = (
+        5,
+        "Something named on the command line does not exist: a file, stack, domain, mailbox, message, conversation.",
+    )
     INTERRUPTED = 130, "Interrupted by Ctrl-C. What was started is stopped."
-    NOBODY_READS = 141, "Whoever read the output went away, as the shell has it for SIGPIPE."
+    NOBODY_READS = 141, "The reader of the output has closed it (SIGPIPE)."
 
 
 class CommandFault(Exception):  # noqa: N818 - its subclasses say whose it is
-    """What ends a command. `hint`: what helps. `reason`: the machine code of whoever refused (reasons.md)."""
+    """An error that ends a command. `hint`: what to do. `reason`: the machine code of a refusal (reasons.md)."""
 
     exit: Exit
 
@@ -55,32 +58,32 @@ class CommandFault(Exception):  # noqa: N818 - its subclasses say whose it is
 
 
 class UsageFault(CommandFault):
-    """What was asked for cannot be done that way; the sentence says what to do."""
+    """The command line cannot be executed; the sentence says what to change."""
 
     exit = Exit.USAGE
 
 
 class NotFoundFault(CommandFault):
-    """What the command line names is not there."""
+    """Something named on the command line does not exist."""
 
     exit = Exit.NOT_FOUND
 
 
 class RefusalFault(CommandFault):
-    """Who was asked says no, and will say so again; the sentence says why."""
+    """The request was refused, and would be again; the sentence says why."""
 
     exit = Exit.REFUSED
 
 
 class UnavailableFault(CommandFault):
-    """It could not be found out or done now; the sentence says why."""
+    """The result is unknown, or it could not be done now; the sentence says why."""
 
     exit = Exit.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a command ends that could not do what it should."""
+    """The end of a command that failed."""
 
     exit: Exit
     message: str
@@ -88,7 +91,7 @@ class Ending:
     reason: str = ""
 
     def print(self) -> None:
-        """One line on standard error: a sentence for people, or with --json an object."""
+        """Print one line on standard error: a sentence for people, or with --json an object."""
         if not in_json():
             print(f"postroom: {self.message}{f'; {self.hint}' if self.hint else ''}", file=sys.stderr)
             return
@@ -103,20 +106,20 @@ _in_json: Final[ContextVar[bool]] = ContextVar("in_json", default=False)
 
 
 def in_json() -> bool:
-    """Whether the command that runs was called with --json."""
+    """Whether the running command was called with --json."""
     return _in_json.get()
 
 
 class Commands(TyperGroup):
-    """The root of all commands, where every error becomes a sentence, or an object, and an exit code."""
+    """The root of all commands. It turns every error into a sentence, or an object, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **kwargs: Any) -> Any:
-        """Run as a program, with whatever locale and whatever reader there is."""
+        """Run as a program, with any locale and any reader of the output."""
         words = list(sys.argv[1:] if args is None else args)
-        # Looked for here, as it counts for a command line that cannot be read, too.
+        # Checked here, because it also applies to a command line that cannot be parsed.
         token = _in_json.set("--json" in words[: words.index("--") if "--" in words else None])
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by who started us: then nobody reads, and nothing is wrong
+            if getattr(sys, name) is None:  # closed by the parent process: nobody reads it, which is no error
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -126,7 +129,7 @@ class Commands(TyperGroup):
             finally:
                 sys.stdout.flush()
         except (BrokenPipeError, SystemExit) as error:
-            # Typer and rich turn a broken pipe into exit code 1, which says here that the message is bad.
+            # Typer and rich turn a broken pipe into exit code 1, which here means that the message is bad.
             if not any(isinstance(each, BrokenPipeError) for each in (error, error.__context__)):
                 raise
             _give_output_up()
@@ -142,7 +145,7 @@ class Commands(TyperGroup):
             _in_json.reset(token)
 
     def make_context(self, *args: Any, **kwargs: Any) -> typer.Context:
-        """Read the command line as far as the root goes."""
+        """Read the command line of the root."""
         try:
             return super().make_context(*args, **kwargs)  # type: ignore[return-value]
         except typer.TyperException as error:
@@ -168,7 +171,7 @@ class Commands(TyperGroup):
 
 
 def _ended_by_usage(error: typer.TyperException) -> Exception:
-    """Typer's own error as it is for people, with the usage; with --json ended as any other."""
+    """Show Typer's own error with the usage; with --json like any other error."""
     if not in_json():
         return error
     Ending(Exit.USAGE, error.format_message()).print()
@@ -183,23 +186,23 @@ def _interrupted() -> typer.Exit:
 
 
 def _began_with_an_interrupt(error: BaseException) -> bool:
-    """Whether an interrupt caused it: dnspython makes what comes while it reads a message an error of its own."""
+    """Whether an interrupt caused it: dnspython turns one during the reading of a message into an error of its own."""
     cause = error.__cause__
     return cause is not None and (isinstance(cause, KeyboardInterrupt) or _began_with_an_interrupt(cause))
 
 
 def _is_full(error: OSError) -> bool:
-    """Whether it is the output that has no room: a file of ours would be named."""
+    """Whether the output has no room: an error of one of our files has a name."""
     return error.errno == errno.ENOSPC and error.filename is None
 
 
 def _give_output_up() -> None:
-    # What is still buffered would fail once more when Python ends.
+    # Buffered output would fail again when Python ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _ending(error: Exception) -> Ending | None:
-    """How an error ends a command; None: it has its own way out."""
+    """How an error ends a command; None: the error is not handled here."""
     match error:
         case typer.Exit() | typer.Abort() | typer.TyperException():
             return None
@@ -229,7 +232,7 @@ def _ending(error: Exception) -> Ending | None:
 _PASSES: Final = frozenset(
     {errno.EBUSY, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE}
 )
-"""Errors of the machine, which another command line would meet as well."""
+"""Errors of the machine, which another command line would not avoid."""
 
 
 def _exit_of_file(error: OSError) -> Exit:
@@ -252,11 +255,11 @@ _CREDENTIALS: Final = {
         _SAY_WHO,
     ),
 }  # fmt: skip
-"""What helps, by the class of botocore's error or the code of AWS's."""
+"""What to do, by the class of botocore's error or the code of AWS's."""
 
 
 def _what_helps(error: Exception) -> str:
-    # Not above: most commands never load boto3.
+    # Not at the top: most commands never load boto3.
     from botocore.exceptions import ClientError
 
     from postroom.net.aws import error_code

@@ -1,4 +1,4 @@
-"""The output of an explanation: every check with what was seen, what was expected, and its section."""
+"""The output of an explanation: every check with what was found, what was expected, and its section."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +32,7 @@ def print_explanation(explanation: "Explanation") -> None:
 
 
 def _print_blocks(explanation: "Explanation") -> None:
-    """What was seen, expected, and where that stands: below each other, for they are long and terminals are not."""
+    """What was found and expected, and the section, on lines of their own, because they are long."""
     from rich.table import Table
     from rich.text import Text
 

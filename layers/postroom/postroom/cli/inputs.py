@@ -1,4 +1,4 @@
-"""The inputs of commands: files or standard input, names, keys. A wrong one is a usage error."""
+"""The inputs of commands: files or standard input, names, keys. An invalid one is a usage error."""
 
 import sys
 from base64 import b64decode
@@ -42,7 +42,7 @@ def read_input(name: str) -> bytes:
 
 
 def domain_name(text: str) -> str:
-    """A host name, lower-cased, as A-labels."""
+    """A host name, in lower case, as A-labels."""
     from postroom.protocols.nlweb.names import read_receiver
 
     try:
@@ -52,7 +52,7 @@ def domain_name(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """The one spelling of a mailbox's name."""
+    """The normalised name of a mailbox."""
     from postroom.api.mailbox_names import read_mailbox_name
 
     try:
@@ -67,7 +67,7 @@ MailboxName = Annotated[
 
 
 def wallet_uuid(text: str) -> str:
-    """A UUID, lower-cased."""
+    """A UUID, in lower case."""
     from postroom.protocols.nlweb.names import is_uuid
 
     if not is_uuid(text.lower()):
@@ -85,7 +85,7 @@ def dialect_called(name: str) -> "Dialect":
 
 
 def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
-    """The selector of a key: that which is named, or else the dialect's. Raises UsageFault."""
+    """The selector of a key: the given one, or the dialect's default. Raises UsageFault."""
     from postroom.protocols.nlweb.names import read_selector
 
     try:
@@ -105,7 +105,7 @@ def load_private_key(path: Path) -> "PrivateKey":
 
 
 def read_public_key(text: str, source: str) -> "PublicKey":
-    """A public key: SubjectPublicKeyInfo as PEM, or its base64 alone. Raises UsageFault that names `source`."""
+    """A public key: a SubjectPublicKeyInfo as PEM or base64. Raises UsageFault that names `source`."""
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
     if "PRIVATE KEY-----" in text:

@@ -1,4 +1,4 @@
-"""`postroom jobs`: the Glue jobs, on this machine, and what they need on AWS."""
+"""`postroom jobs`: the Glue jobs on this machine, and their library on AWS."""
 
 import json
 from typing import Annotated, Final
@@ -41,10 +41,10 @@ def compact(
 ) -> None:
     """Compact segments into sorted chunks: the nightly job, run here.
 
-    It may be stopped, and run beside others, at any time: nothing is lost, shown twice or hidden. It takes Spark and
-    Java: `pip install 'postroom[glue]'` brings both.
+    It may be interrupted at any time, and run beside others: nothing is lost, shown twice or hidden. It needs Spark and
+    Java: `pip install 'postroom[glue]'` installs both.
     """
-    job_path("compact")  # what is missing here is said before AWS is asked
+    job_path("compact")  # a missing package is reported before AWS is asked
     opened = deployment.open()
     lag = int(opened.outputs.get("CompactLagHours", "24")) if lag_hours is None else lag_hours
     # Imported when it runs: it loads boto3.
@@ -62,8 +62,8 @@ def expire(
 ) -> None:
     """Delete expired mail and orphans: the weekly job, run here.
 
-    What was received in the last 30 days stays, and so does all of a mailbox under legal hold. It may be stopped, and
-    run beside others, at any time. It takes Spark and Java: `pip install 'postroom[glue]'` brings both.
+    Messages of the last 30 days, and of mailboxes under legal hold, are kept. It may be interrupted at any time, and
+    run beside others. It needs Spark and Java: `pip install 'postroom[glue]'` installs both.
     """
     job_path("expire")  # as above
     opened = deployment.open()

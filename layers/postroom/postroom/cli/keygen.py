@@ -24,7 +24,7 @@ class KeyAlgorithm(StrEnum):
 def keygen(
     algorithm: Annotated[
         KeyAlgorithm | None,
-        typer.Option(help="RSA of 2048 bits (every receiver takes it), or Ed25519.", show_default="rsa"),
+        typer.Option(help="RSA of 2048 bits (accepted by every receiver), or Ed25519.", show_default="rsa"),
     ] = None,
     selector: Annotated[
         str | None, typer.Option(help="Name of the key within the domain.", show_default="the dialect's own")
@@ -32,14 +32,14 @@ def keygen(
     domain: Annotated[str | None, typer.Option(help="The domain that will sign.", parser=domain_name)] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where the private key goes (PEM, readable by you alone).", show_default="key.pem"),
+        typer.Option(help="File for the private key (PEM), which only you can read.", show_default="key.pem"),
     ] = None,
     key: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Print the record of this private key (PEM) instead of making one."),
     ] = None,
     dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where receivers look the key up.")] = "nlweb",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a key that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a key pair, and print the DNS record to publish.

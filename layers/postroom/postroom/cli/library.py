@@ -13,7 +13,7 @@ def packed() -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether `data` holds the files of this checkout, however they are compressed: each machine has its own way."""
+    """Whether `data` contains the files of this checkout, however they are compressed, which differs by machine."""
     try:
         return _files(data) == _files(packed())
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError):

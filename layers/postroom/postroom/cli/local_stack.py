@@ -15,7 +15,7 @@ from postroom.cli.output import note
 
 @dataclass(frozen=True, kw_only=True)
 class LocalOptions(OptionGroup):
-    """`--local`. What it names goes before a stack of this folder, which is used where nothing leads elsewhere."""
+    """`--local`. It takes precedence over a stack of this folder, which is used if no other option leads elsewhere."""
 
     local: Annotated[
         Path | None,
@@ -31,7 +31,7 @@ class LocalOptions(OptionGroup):
     def stack(self, *, elsewhere: bool = False) -> Path | None:
         """The descriptor's path; None: the command works with the Internet, or with AWS.
 
-        `elsewhere`: whether another option of the command line leads there. Raises UsageFault.
+        `elsewhere`: whether another option of the command line leads elsewhere. Raises UsageFault.
         """
         if self.local is not None:
             return self.local

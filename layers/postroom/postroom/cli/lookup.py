@@ -1,4 +1,4 @@
-"""`postroom dns lookup`: what DNS says of a name, and whether that is proven."""
+"""`postroom dns lookup`: the DNS records of a name, and whether they are proven."""
 
 import time
 from contextlib import suppress
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = CommandTyper(help="Look names up in DNS, with proof.", no_args_is_help=True)
 
 _END_OF_TIMES = 2**32
-"""Epoch seconds: signatures count no further before they begin anew (RFC 4034 §3.1.5)."""
+"""Epoch seconds: the times of signatures wrap around there (RFC 4034 §3.1.5)."""
 
 
 # Typer makes `postroom dns lookup` a group only if there is a callback.
@@ -42,22 +42,26 @@ def lookup(
     *,
     lookups: LookupOptions,
     negative_trust_anchor: Annotated[
-        list[str] | None, repeatable("Take this name, and all below it, as not signed", metavar="NAME")
+        list[str] | None, repeatable("Treat this name, and all below it, as not signed", metavar="NAME")
     ] = None,
     now: Annotated[
         float | None,
-        typer.Option(metavar="EPOCH", help="When signatures must hold, in seconds since 1970.", show_default="now"),
+        typer.Option(
+            metavar="EPOCH",
+            help="The time at which signatures must be valid, in seconds since 1970.",
+            show_default="now",
+        ),
     ] = None,
     accept_sha1: Annotated[
-        bool, typer.Option("--accept-sha1", help="Take signatures and digests of SHA-1, too.")
+        bool, typer.Option("--accept-sha1", help="Accept signatures and digests with SHA-1, too.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what proves it, zone by zone.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the proof, zone by zone.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Look up a name, and prove the answer by DNSSEC.
 
-    The proof begins at the trust anchor; no resolver is believed. Exit code 0: secure, which an absence can be, too; 1:
-    bogus; 3: could not find out; 4: insecure (proven).
+    The proof begins at the trust anchor; no resolver is trusted. Exit code 0: secure, also if the name is proven not to
+    exist; 1: bogus; 3: unknown; 4: insecure (proven).
     """
     from postroom.names.dns import Question
     from postroom.names.dnssec import Insecure, Policy, validate
@@ -73,7 +77,7 @@ def lookup(
             owner, wanted, anchors, counted, time.time() if now is None else now, policy=Policy(accept_sha1)
         )
         if counted.first is None and isinstance(verdict, Insecure):
-            # Where no anchor reaches nothing need be asked to know that; what is there is shown all the same.
+            # Without an anchor above the name, no query is needed to know that; the records are shown all the same.
             counted(Question(owner, wanted))
     shown = _shown(owner, wanted, verdict, counted)
     if as_json:
@@ -85,7 +89,7 @@ def lookup(
 
 
 class _CountedLookups:
-    """Asks, counts the questions, and keeps the first answer."""
+    """Sends the queries, counts them, and keeps the first answer."""
 
     def __init__(self, ask: "Ask") -> None:
         self._ask = ask
@@ -100,7 +104,7 @@ class _CountedLookups:
 
 
 class _ShownVerdict(NamedTuple):
-    """A verdict as people and programs are told. `records`: as in a zone file."""
+    """A verdict for people and programs. `records`: as in a zone file."""
 
     status: str
     reason: str | None
@@ -137,7 +141,7 @@ class _ShownVerdict(NamedTuple):
         }
 
     def lines(self, *, explain: bool) -> "Iterator[str]":
-        """The status, the records, and where it is asked for the chain."""
+        """The status, the records, and on request the chain."""
         from postroom.names.dnssec import Bogus
 
         ttl = "" if self.ttl is None else f", for {self.ttl} s"
@@ -177,7 +181,7 @@ def _shown(name: "dns.name.Name", rdtype: "RdataType", verdict: "Verdict", looku
 
 
 def _unproven(rdtype: "RdataType", lookups: _CountedLookups) -> list[str]:
-    """What the resolver said of a name that is not signed: nobody can know better."""
+    """The resolver's answer about a name that is not signed, and so cannot be proven."""
     from postroom.names.dns import Malformed
 
     if lookups.first is None:

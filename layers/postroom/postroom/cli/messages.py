@@ -1,4 +1,4 @@
-"""A message as text: who, what, when, how verified; the same for operators and owners."""
+"""A message as text: sender, subject, time, verification; the same for operators and owners."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _LONGEST_BODY = 400
 
 @dataclass(frozen=True, slots=True)
 class MailView:
-    """A message as it is mail. `received_at`: RFC 3339; `envelope`: as it came in, bit for bit."""
+    """A message of a mailbox. `received_at`: RFC 3339; `envelope`: as received, unchanged."""
 
     id: str
     mailbox: str
@@ -30,7 +30,7 @@ class MailView:
 
 
 def describe(mail: MailView, keys: "UserKeys | None" = None) -> dict[str, JsonValue]:
-    """All of it, for programs. `keys`: of its receiver, by which a message of dm3 is opened."""
+    """The whole message, for programs. `keys`: of its receiver, which open a dm3 message."""
     return {
         "id": mail.id,
         "received_at": mail.received_at,
@@ -42,7 +42,7 @@ def describe(mail: MailView, keys: "UserKeys | None" = None) -> dict[str, JsonVa
 
 
 def _sealed(mail: MailView, keys: "UserKeys | None") -> dict[str, JsonValue]:
-    """What anybody may see of a dm3 message, and to whoever has the keys what is in it."""
+    """The public part of a dm3 message, and with the keys its content."""
     outside: dict[str, JsonValue] = {
         "from": mail.conversation,
         "to": mail.mailbox,
@@ -65,7 +65,7 @@ def _open(envelope: str, keys: "UserKeys") -> "Dm3Message":
 
 
 def _nlweb(mail: MailView) -> dict[str, JsonValue]:
-    """What an NLWeb message says."""
+    """The content of an NLWeb message."""
     from postroom.core.ijson import parse
     from postroom.core.timestamps import write_timestamp
     from postroom.protocols.nlweb.envelope import read_envelope
@@ -83,7 +83,7 @@ def _nlweb(mail: MailView) -> dict[str, JsonValue]:
 
 
 def print_message(described: Mapping[str, JsonValue]) -> None:
-    """What people want to know of it; all that it says, if that `is_shown_whole`."""
+    """The message for people; all of it if `is_shown_whole`."""
     lines = {"from": described["from"], "to": described["to"]}
     lines |= _lines_of_dm3(described) if "message_hash" in described else _lines_of_nlweb(described)
     print(described["id"])
@@ -93,7 +93,7 @@ def print_message(described: Mapping[str, JsonValue]) -> None:
 
 
 def is_shown_whole(described: Mapping[str, JsonValue]) -> bool:
-    """Whether `print_message` prints all that a message says: that it is opened, short, and nothing comes with it."""
+    """Whether `print_message` prints everything: the message is opened, short, and has no attachments."""
     if "message_hash" not in described:
         return not _is_cut(json.dumps(described["body"], ensure_ascii=False))
     message = described.get("message")
@@ -127,7 +127,7 @@ def _lines_of_dm3(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     assert isinstance(metadata, dict) and isinstance(attachments, list)  # noqa: S101, PT018 - of a Message
     text = message.get("message")
     return lines | {
-        # Only whoever signed the envelope was verified; what is sealed in it may say anything.
+        # Only the signer of the envelope was verified; the encrypted content may say anything.
         "says it is": None if _names(metadata.get("from"), described["from"]) else f"from {metadata.get('from')}",
         "type": metadata.get("type"),
         "about": metadata.get("referenceMessageHash"),
@@ -138,7 +138,7 @@ def _lines_of_dm3(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _names(name: JsonValue, partner: JsonValue) -> bool:
-    """Whether the sender that a dm3 message names is the one that it is stored under."""
+    """Whether the sender in a dm3 message is the one that it is stored under."""
     from postroom.protocols.dm3.names import normalize
 
     try:
@@ -168,7 +168,7 @@ def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
 
 
 def _verified(receipt: Mapping[str, JsonValue]) -> str:
-    """How a message was verified, in one line: the key, and what vouches for it."""
+    """How a message was verified, in one line: the key, and its proof."""
     from postroom.core.timestamps import write_timestamp
 
     at = receipt.get("verified_at_ms")
@@ -183,7 +183,7 @@ def _verified(receipt: Mapping[str, JsonValue]) -> str:
 
 
 def print_proof(receipt: Mapping[str, object]) -> None:
-    """The evidence that was filed with a message; one that DNS had no part in has none."""
+    """The evidence that was filed with a message; there is none if DNS was not used."""
     from postroom.names.dnssec import Evidence
 
     evidence = receipt.get("evidence")

@@ -50,7 +50,7 @@ def choose_network(
     port: int | None = None,
     allow_private: bool = False,
 ) -> Network:
-    """The local stack's network where one is named, else the Internet's; an option replaces one setting."""
+    """The local stack's network if one is named, otherwise the Internet's; an option replaces one setting."""
     there = read_descriptor(local) if local else None
     defaults = DeploymentSettings()
     return Network(
@@ -90,9 +90,7 @@ class ConnectionOptions(OptionGroup):
     resolver: Resolver = None
     ca_file: CaFile = None
     port: Annotated[int | None, typer.Option(help="The port to post to.", min=1, max=65535, show_default="443")] = None
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Connect also to addresses that are not public.")
-    ] = False
+    allow_private: Annotated[bool, typer.Option("--allow-private", help="Also connect to private addresses.")] = False
     local: LocalOptions
 
     def stack(self, *, elsewhere: bool = False) -> Path | None:
@@ -100,7 +98,7 @@ class ConnectionOptions(OptionGroup):
         return self.local.stack(elsewhere=elsewhere or bool(self.resolver))
 
     def network(self, *, elsewhere: bool = False, port: int | None = None, trust_anchor: Path | None = None) -> Network:
-        """The settings of connections. `port`: unless an option has it. Raises UsageFault."""
+        """The settings of connections. `port`: unless an option sets it. Raises UsageFault."""
         return choose_network(
             self.stack(elsewhere=elsewhere),
             resolvers=self.resolver,
@@ -130,7 +128,7 @@ def build_key_directory(network: Network, resolvers: "Resolvers") -> "KeyDirecto
 
 
 def anchors_of(network: Network, negative: list[str] | None = None) -> "TrustAnchors":
-    """Where trust begins, and the names that count as not signed. Raises SettingsError."""
+    """The trust anchors, and the names that count as not signed. Raises SettingsError."""
     from postroom.names.dnssec import IANA_ROOT, TrustAnchors
 
     return TrustAnchors.parse(network.trust_anchors or IANA_ROOT, " ".join(negative or ()))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenDeployment:
-    """A deployment: the outputs of its stack, and clients of the account it lives in. `local`: None on AWS.
+    """A deployment: the outputs of its stack, and clients of its account. `local`: None on AWS.
 
-    `name`: of its stack. `clients`: of any service, for what only an operator looks at.
+    `name`: of its stack. `clients`: of any service, for resources that only an operator reads.
     """
 
     outputs: Mapping[str, str]
@@ -30,9 +30,9 @@ class OpenDeployment:
 
     @cached_property
     def deployment(self) -> "Deployment":
-        """Its parts; nothing of it is remembered from one look to the next.
+        """Its parts; nothing is cached between reads.
 
-        A part raises SettingsError where the stack lacks an output that it takes.
+        A part raises SettingsError if the stack lacks an output that it needs.
         """
         from postroom.runtime.deployment import Deployment
 
@@ -40,11 +40,11 @@ class OpenDeployment:
 
     @property
     def storage(self) -> "StorageParts":
-        """Of these parts, those that most commands use."""
+        """The storage parts, which most commands use."""
         return self.deployment.storage
 
     def output(self, name: str) -> str:
-        """What the stack says of itself under this name. Raises SettingsError where it does not."""
+        """The stack's output of this name. Raises SettingsError if there is none."""
         if name not in self.outputs:
             raise missing_output(name)
         return self.outputs[name]
@@ -95,7 +95,7 @@ def _in_local_stack(path: Path, name: str | None) -> OpenDeployment:
     if chosen not in stack.deployments:
         known = ", ".join(stack.deployments) or "none"
         raise NotFoundFault(f"the local stack has no deployment {chosen!r}", hint=f"it has: {known}")
-    # boto3 would say so too, but only after its retries, and without saying what to do.
+    # boto3 would say so too, but only after its retries, and without a suggestion.
     if not stack.is_running():
         raise UnavailableFault(f"the local stack of {path} does not run", hint="`postroom up` starts it")
     deployment = stack.deployments[chosen]

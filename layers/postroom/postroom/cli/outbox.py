@@ -30,12 +30,12 @@ _LOOK_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class OutboxOptions(OptionGroup):
-    """A message that a post office is to sign and send."""
+    """A message for a post office to sign and send."""
 
     via: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Have the post office of --as sign and send it; the next options are the message."
+            metavar="URL", help="Let the post office of --as sign and send it; the next options describe the message."
         ),
     ] = None
     mailbox: Annotated[
@@ -48,18 +48,21 @@ class OutboxOptions(OptionGroup):
     to: Annotated[str | None, typer.Option(help="The receiving domain.", parser=domain_name)] = None
     subject: Annotated[str | None, typer.Option(help="The method, such as Hello@Host.")] = None
     correlation: Annotated[
-        str | None, typer.Option(help="A UUID: of what it replies to.", show_default="a fresh one")
+        str | None,
+        typer.Option(help="The Correlation (a UUID) of the message that it replies to.", show_default="a fresh one"),
     ] = None
-    dialect: Annotated[DialectName, typer.Option(help="In which form.")] = "nlweb"
+    dialect: Annotated[DialectName, typer.Option(help="The dialect of the message.")] = "nlweb"
     token: Annotated[
         str | None,
-        typer.Option(help="Your own, for this message: used twice, it is sent once.", show_default="a fresh one"),
+        typer.Option(
+            help="An id of your own: with the same token, a message is sent only once.", show_default="a fresh one"
+        ),
     ] = None
     wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for the result.", min=0)] = 0
 
 
 def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json: bool) -> Exit:
-    """Send it, and print the result, so far or in the end. Raises UsageFault, RefusalFault, UnavailableFault."""
+    """Send it, and print the result, or its state so far. Raises UsageFault, RefusalFault, UnavailableFault."""
     from msgspec import to_builtins
 
     to, subject = _needed("--to", message.to), _needed("--subject", message.subject)
@@ -87,7 +90,7 @@ def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json
 
 
 def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage | None":
-    """What became of a message, at the latest after so many seconds. Raises MailboxError."""
+    """The state of a message, when it is final or after so many seconds. Raises MailboxError."""
     from postroom.api.states import State
 
     if not seconds:

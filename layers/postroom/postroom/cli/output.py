@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _UNBOUND_WIDTH = 10_000
-"""Columns, where nobody looks: a line that a program reads is not broken."""
+"""The width if the output is not a terminal: lines for programs are not broken."""
 
 
 def is_terminal() -> bool:
-    """Whether a person looks at standard output."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def print_json(value: JsonValue) -> None:
-    """One JSON text on standard output, in UTF-8 whatever the locale; for a person's eyes, what steers is escaped."""
+    """Print one JSON text, in UTF-8 whatever the locale; on a terminal, control characters are escaped."""
     _write_json(value, indent=2)
 
 
 def print_json_line(value: JsonValue) -> None:
-    """The same in one line, of which more may follow."""
+    """The same in one line, which others may follow."""
     _write_json(value, indent=None)
 
 
@@ -40,7 +40,7 @@ def _write_json(value: JsonValue, indent: int | None) -> None:
 
 
 def print_either(as_json: bool, value: JsonValue, line: str) -> None:
-    """What was done: as JSON for programs, or in a line for people."""
+    """Print the result: JSON for programs, or a line for people."""
     if as_json:
         print_json(value)
     else:
@@ -48,7 +48,7 @@ def print_either(as_json: bool, value: JsonValue, line: str) -> None:
 
 
 def note(text: str) -> None:
-    """One line beside the result, on standard error; with --json an object, as an error is."""
+    """Print one line on standard error, beside the result; with --json an object, as for errors."""
     print(json.dumps({"note": text}) if in_json() else f"postroom: {text}", file=sys.stderr)
 
 
@@ -66,19 +66,19 @@ def console() -> "Console":
 
 
 def safe(text: str) -> str:
-    """`text` with what could steer a terminal, or turn its lines around, written as escapes."""
+    """`text` with escapes for everything that could control a terminal, or reverse its lines."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def styled(text: str, style: str = "") -> "Text":
-    """A stranger's text for the console: no markup, nothing that steers a terminal."""
+    """A stranger's text for the console: without markup, and nothing that controls a terminal."""
     from rich.text import Text
 
     return Text(safe(text), style=style)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) -> None:
-    """A table on standard output; only columns of text where nobody looks."""
+    """Print a table; plain columns of text if the output is not a terminal."""
     from rich import box
     from rich.table import Table
 
@@ -108,7 +108,7 @@ def print_list(
 
 
 def write_private(path: Path, data: bytes, *, force: bool) -> None:
-    """Write a file that its owner alone can read. Raises UsageFault where it is there, unless `force`d."""
+    """Write a file that only its owner can read. Raises UsageFault if it exists, unless `force`d."""
     flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
     try:
         descriptor = os.open(path, flags, 0o600)

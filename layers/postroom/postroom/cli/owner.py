@@ -37,13 +37,13 @@ At = Annotated[str, _AT]
 OptionalAt = Annotated[str | None, _AT]
 OwnersKey = Annotated[Path, _KEY]
 ATTEMPTS: Final = 3
-"""Of a request, where somebody sits before it."""
+"""Attempts of a request while a person waits."""
 _HTTPS: Final = 443
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a post office is reached: as `Mailbox` has it."""
+    """How a post office is reached, as for `Mailbox`."""
 
     ca_file: str | None = None
     connect: tuple[str, int] | None = None
@@ -57,7 +57,7 @@ def find_way(
     resolvers: list[str] | None = None,
     port: int | None = None,
 ) -> Way:
-    """Within a local stack, if one is named; else where DNS says. Each of the others goes before that.
+    """Through the local stack, if there is one; otherwise by DNS. Each other option takes precedence.
 
     Raises SettingsError, UsageFault, UnavailableFault.
     """
@@ -84,7 +84,7 @@ def _look_up(host: str, resolvers: list[str]) -> str:
 
 
 def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
-    """An owner's key; that of a user of dm3 opens messages, too. Raises UsageFault, which does not show it."""
+    """An owner's key; a dm3 user's keys open messages, too. Raises UsageFault, which does not show it."""
     from postroom.client.mailbox.keys import read_key
 
     try:
@@ -97,7 +97,7 @@ def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
 def open_mailbox(
     url: str, name: str, key: "PrivateKey | UserKeys", way: Way, *, attempts: int = ATTEMPTS
 ) -> "Iterator[Mailbox]":
-    """The mailbox, until the block ends; what it refuses or cannot do becomes the end of a command.
+    """The mailbox, until the block ends; its errors end the command.
 
     Raises RefusalFault, UnavailableFault, UsageFault.
     """
@@ -121,14 +121,14 @@ def open_mailbox(
 
 @dataclass(frozen=True, kw_only=True)
 class OwnersKeyOptions(OptionGroup):
-    """Who signs in, and how a post office is reached."""
+    """The owner's key, and how the post office is reached."""
 
     key: OwnersKey
     ca_file: CaFile = None
     local: LocalOptions
 
     def open_at(self, url: str, name: str, *, attempts: int = ATTEMPTS) -> "AbstractContextManager[Mailbox]":
-        """As `open_mailbox`: of the local stack, if one is named or runs here; `--ca-file` leads elsewhere."""
+        """As `open_mailbox`: through the local stack that is named or runs here; not with `--ca-file`."""
         way = find_way(url, self.local.stack(elsewhere=self.ca_file is not None), self.ca_file)
         return open_mailbox(url, name, load_owners_key(self.key), way, attempts=attempts)
 
@@ -146,7 +146,7 @@ class OwnerOptions(OwnersKeyOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalOwnerOptions(OptionGroup):
-    """An owner, of a command that serves operators, too: whoever names a post office is the owner."""
+    """An owner, for a command that operators use, too: with --at it is the owner."""
 
     at: OptionalAt = None
     key: Annotated[Path | None, _KEY] = None
@@ -154,7 +154,7 @@ class OptionalOwnerOptions(OptionGroup):
     deployment: DeploymentOptions
 
     def owner(self) -> OwnerOptions | None:
-        """The owner; None: it is the operator, who may name a deployment on AWS although POSTROOM_AT is set.
+        """The owner; None: the operator, who may name a deployment on AWS although POSTROOM_AT is set.
 
         Raises UsageFault.
         """

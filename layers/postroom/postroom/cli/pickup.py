@@ -1,4 +1,4 @@
-"""`postroom read --at`: read mail over HTTPS; only what was shown may be acknowledged."""
+"""`postroom read --at`: read mail over HTTPS; only messages that were shown can be acknowledged."""
 
 import sys
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ _ACKNOWLEDGED_AT_ONCE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be shown, and how. `limit`: at most so many; None: LIMIT, or without end where it is waited.
+    """What to show, and how. `limit`: at most so many; None: LIMIT, or unlimited with --wait.
 
-    `about`: the message that Feedback is about. `acknowledge`: what was shown. `wait`: go on until Ctrl-C. `keys`: of
-    a user of dm3, they open messages.
+    `about`: the message that Feedback is about. `acknowledge`: acknowledge what was shown. `wait`: continue until
+    Ctrl-C. `keys`: of a dm3 user, to open messages.
     """
 
     limit: int | None
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def read_as_owner(owner: OwnerOptions, name: str, ids: Sequence[str], wanted: Wanted) -> None:
-    """Acknowledge `ids`, or else show what waits. Raises UsageFault, RefusalFault, UnavailableFault."""
+    """Acknowledge `ids`, or else show messages. Raises UsageFault, RefusalFault, UnavailableFault."""
     from postroom.protocols.dm3.keys import UserKeys
 
     if wanted.wait and (wanted.raw or wanted.message):
@@ -77,7 +77,7 @@ def _pick_up(mailbox: "Mailbox", name: str, wanted: Wanted) -> None:
 
 
 def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: bool) -> None:
-    """Take messages out of the mailbox."""
+    """Acknowledge messages of the mailbox."""
     done = mailbox.acknowledge(ids)
     if as_json:
         print_json_line({"acknowledged": list(done.acknowledged)})
@@ -89,7 +89,7 @@ def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: 
 
 
 def _find(mailbox: "Mailbox", wanted: Wanted) -> "MailboxMessage":
-    """The one that is named, or the only one that waits."""
+    """The message that is named, or the only one."""
     if wanted.message:
         return mailbox.message(wanted.message)
     some = list(islice(_unread(mailbox, wanted), 2))
@@ -106,7 +106,7 @@ def _unread(mailbox: "Mailbox", wanted: Wanted) -> "Iterator[MailboxMessage]":
 
 
 def _show_all(mailbox: "Mailbox", name: str, wanted: Wanted, limit: float) -> int:
-    """How many were shown. Who waits, waits too for a post office that is away."""
+    """Show messages; returns how many. With --wait, an unavailable post office is waited for, too."""
     from postroom.client.mailbox import UnavailableError
 
     unread = _unread(mailbox, wanted)
@@ -142,7 +142,7 @@ def _acknowledge_shown(mailbox: "Mailbox", shown: list[str], wanted: Wanted) -> 
 
 
 def _show(message: "MailboxMessage", name: str, wanted: Wanted) -> bool:
-    """Write a message out; whether it was the whole of it, and so may be acknowledged: nobody else has it."""
+    """Show a message. True: all of it was shown, so that it may be acknowledged: this was the last copy."""
     from postroom.core.timestamps import write_timestamp
 
     if wanted.raw:

@@ -23,7 +23,7 @@ def settings(
         typer.Option(
             "--set",
             metavar="MEMBER=JSON",
-            help="Change this member, named as it is shown; null takes it away. Repeat it for more.",
+            help="Change this member, by the name that is shown; null removes it. Repeat it for more.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -42,12 +42,12 @@ def settings(
     for line in _lines("", members):
         print(safe(line))
     for line in _lines("operators_subjects", operators) if operators else ():
-        # No --set takes it.
+        # --set does not accept it.
         print(safe(f"# {line}"))
 
 
 def read_changes(texts: list[str]) -> dict[str, Any]:
-    """What `--set` says, as one merge patch (RFC 7396). Raises UsageFault."""
+    """The changes of `--set`, as one merge patch (RFC 7396). Raises UsageFault."""
     from postroom.api.schemas import SettingsChange
 
     changes: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def read_changes(texts: list[str]) -> dict[str, Any]:
 
 
 def _joined(one: JsonValue, other: JsonValue, text: str) -> JsonValue:
-    """Two patches as one. Raises UsageFault where they change the same."""
+    """Two patches as one. Raises UsageFault if they change the same member."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         raise UsageFault(f"--set {text!r} changes what another --set changes")
     return {
@@ -86,7 +86,7 @@ def _members(found: "OwnerSettings") -> dict[str, JsonValue]:
 
 
 def _lines(path: str, value: JsonValue) -> list[str]:
-    """A line for each member, as --set takes it."""
+    """A line for each member, in the form of --set."""
     if isinstance(value, dict) and (value or not path) and not any("." in name or "=" in name for name in value):
         return [line for name, member in value.items() for line in _lines(f"{path}.{name}" if path else name, member)]
     return [f"{path}={json.dumps(value, ensure_ascii=False)}"]

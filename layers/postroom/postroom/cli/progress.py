@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(doing: str, count: Callable[[], int]) -> Iterator[Callable[[int], None]]:
-    """What is told how much more was done. `count`: how much there is, asked for only where there is a bar."""
+    """Returns a function that is called with each further amount. `count`: the total, read only if there is a bar."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def proof_lines(evidence: "Evidence") -> Iterator[str]:
-    """The lines of the tree; names in them come from strangers."""
+    """The lines of the tree; the names in them come from strangers."""
     yield from _chain_lines(evidence.chain)
     place = "  " * len(evidence.chain)
     for alias in evidence.aliases:
@@ -22,7 +22,7 @@ def proof_lines(evidence: "Evidence") -> Iterator[str]:
 
 
 def broken_lines(bogus: "Bogus") -> Iterator[str]:
-    """The same where the chain is broken: as far as it holds."""
+    """The same for a broken chain: as far as it was proven."""
     yield from _chain_lines(bogus.chain)
     yield f"{'  ' * len(bogus.chain)}here it breaks: {bogus.why}"
 

@@ -1,4 +1,4 @@
-"""`postroom read`: the messages of a mailbox: who, what, when, how verified. For its operator or owner."""
+"""`postroom read`: the messages of a mailbox: sender, subject, time, verification. For its operator or owner."""
 
 import sys
 import time
@@ -27,33 +27,33 @@ def read(
     about: Annotated[
         str | None,
         typer.Option(
-            metavar="CORRELATION", help="Only the Feedback about this message of the mailbox's.", parser=wallet_uuid
+            metavar="CORRELATION", help="Only Feedback about this message of the mailbox.", parser=wallet_uuid
         ),
     ] = None,
     message: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only this message.")] = None,
-    cursor: Annotated[str | None, typer.Option(metavar="ID", help="Only what came in after this message.")] = None,
+    cursor: Annotated[str | None, typer.Option(metavar="ID", help="Only messages that arrived after this one.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="At most so many messages.", show_default=f"{LIMIT}")
+        int | None, typer.Option(min=1, max=1000, help="Show at most this many messages.", show_default=f"{LIMIT}")
     ] = None,
     ack: Annotated[list[str] | None, repeatable("Acknowledge this message instead", metavar="ID")] = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Write one envelope as it is filed: NLWeb's bit for bit as it came in.")
+        bool, typer.Option("--raw", help="Write one envelope as it is stored; an NLWeb envelope is unchanged.")
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what DNS proof each message was verified by, zone by zone.")
+        bool, typer.Option("--explain", help="Show the DNS proof of each message's key, zone by zone.")
     ] = False,
     *,
     owner: OptionalOwnerOptions,
     ack_shown: Annotated[
-        bool, typer.Option("--ack-shown", help="With --at: acknowledge each message once all of it is written out.")
+        bool, typer.Option("--ack-shown", help="With --at: acknowledge each message that was written completely.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="With --at: go on with what comes in, until Ctrl-C.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="With --at: wait for more messages, until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the messages of a mailbox, or acknowledge them.
 
-    The oldest comes first. The operator reads through AWS; the owner over HTTPS, with --at and --key, where
-    --json writes one object a line.
+    The oldest comes first. The operator reads through AWS; the owner over HTTPS, with --at and --key, where --json
+    writes one object a line.
     """
     from postroom.storage.mail.ids import id_of
 
@@ -132,7 +132,7 @@ def _fetch(
 def _acknowledge(opened: OpenDeployment, mailbox: str, ids: list[str], *, as_json: bool) -> None:
     keys = [_row(each, mailbox, "--ack") for each in ids]
     register = opened.storage.register
-    # The longest any deployment may be set to remember: a tombstone that stays longer does no harm.
+    # The longest that any deployment can remember: a tombstone that stays longer does no harm.
     forget_at = int(time.time()) + RETAIN_CEILING_SECONDS
     freed: list[int] = []
     try:

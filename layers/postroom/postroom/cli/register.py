@@ -8,7 +8,7 @@ from postroom.cli.owner import OwnerOptions
 def register(name: MailboxName, owner: OwnerOptions, as_json: AsJson = False) -> None:
     """Open your dm3 mailbox, if your profile names this service.
 
-    One that is open stays open.
+    An open mailbox is not changed.
     """
     with owner.open(name) as mailbox:
         mailbox.open()

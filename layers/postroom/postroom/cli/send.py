@@ -23,7 +23,7 @@ def send(
     ],
     *,
     to_url: Annotated[
-        str | None, typer.Option(help="Post here instead; then the envelope is not looked at.", metavar="URL")
+        str | None, typer.Option(help="Post to this URL; the envelope is not checked.", metavar="URL")
     ] = None,
     outbox: OutboxOptions,
     connections: ConnectionOptions,
@@ -31,7 +31,7 @@ def send(
 ) -> None:
     """Send a signed message, or one through an outbox.
 
-    Exit code 0: accepted (with --wait: delivered); 1: refused; 3: not now.
+    Exit code 0: accepted (with --wait: delivered); 1: refused; 3: not possible now.
     """
     from postroom.client import SendOutcome, deliver
 
@@ -85,5 +85,5 @@ def _port_of(url: str) -> int | None:
         if parts.scheme == "https" and parts.hostname:
             return parts.port
     except ValueError:
-        pass  # as wrong as the others
+        pass  # as invalid as the others
     raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox")

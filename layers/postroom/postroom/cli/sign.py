@@ -54,7 +54,7 @@ def sign(
 
 
 def _given(option: str, text: str, rule: Callable[[str], T]) -> T:
-    """An option by the rule that receivers go by."""
+    """An option, checked by the receivers' rule."""
     from postroom.core.errors import TheirError
 
     try:

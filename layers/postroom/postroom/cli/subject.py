@@ -37,7 +37,7 @@ def add(
     ] = None,
     forward: Annotated[
         str | None,
-        typer.Option(metavar="ARN", help="Hand on to a queue or event bus (that the stack's parameters allow)."),
+        typer.Option(metavar="ARN", help="Forward them to a queue or event bus that the stack's parameters allow."),
     ] = None,
     *,
     deployment: DeploymentOptions,
@@ -126,7 +126,7 @@ def _mailbox(domain: str, text: str) -> str:
 
 
 def _look_into(opened: OpenDeployment, mailbox: str) -> None:
-    """Refuse a mailbox of dm3; note one without an owner."""
+    """Refuse a dm3 mailbox; print a note about one without an owner."""
     if opened.storage.directory.dm3_mailbox(mailbox) is not None:
         raise UsageFault(f"{mailbox} receives dm3 messages: a mailbox has one protocol")
     found = opened.storage.directory.mailbox(mailbox)

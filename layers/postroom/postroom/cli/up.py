@@ -1,4 +1,4 @@
-"""`postroom up`: run the local stack; print its addresses, and what to try next."""
+"""`postroom up`: run the local stack; print its addresses, and commands to try next."""
 
 import fcntl
 import os
@@ -34,13 +34,15 @@ def _processes(whose: str, usual: str) -> object:
 def up(
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep everything here, and continue from it.", show_default="nothing is kept"),
+        typer.Option(
+            metavar="DIR", help="Folder to keep the state in, and to continue from.", show_default="nothing is kept"
+        ),
     ] = None,
     zones: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Serve these zone files, too: <origin>.zone (signed on the fly), .unsigned or .bogus.",
+            help="Folder of zone files to serve, too: <origin>.zone (will be signed), .unsigned or .bogus.",
             exists=True,
             file_okay=False,
         ),
@@ -53,7 +55,7 @@ def up(
 ) -> None:
     """Run the post office on this machine, until Ctrl-C.
 
-    It has a few domains to play with.
+    It has a few example domains.
     """
     from postroom.local.checkout import require, template_path
 
@@ -90,25 +92,25 @@ def up(
 
 @contextmanager
 def alone_in(folder: Path, *, keeps_keys: bool) -> Iterator[None]:
-    """Hold the folder, as long as this process lives; leave nothing in it but what shall be kept."""
+    """Lock the folder while this process lives; at the end, delete everything in it that is not to be kept."""
     held = _lock(folder)
     try:
         yield
     finally:
         (folder / FILE_NAME).unlink(missing_ok=True)
         if not keeps_keys:
-            # Without a state the keys' zones are gone, and so are the keys.
+            # Without a state the zones of these keys are gone, so the keys are deleted, too.
             shutil.rmtree(folder / "keys", ignore_errors=True)
             with suppress(OSError):
-                folder.rmdir()  # if nobody else put anything there
+                folder.rmdir()  # unless somebody else put a file there
         os.close(held)
 
 
 def _lock(folder: Path) -> int:
-    """Make and lock the folder; return its descriptor, which holds the lock until it is closed."""
+    """Create and lock the folder; returns its descriptor, which holds the lock until it is closed."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
-        # A stack that ends removes its folder: what was opened, or even locked, may be gone from the disk by then.
+        # A stack that ends removes its folder: the opened, or even locked, folder may not exist any more.
         with ExitStack() as undo, suppress(FileNotFoundError):
             held = os.open(folder, os.O_RDONLY)
             undo.callback(os.close, held)
@@ -130,7 +132,7 @@ def _check_folder(state: Path) -> None:
 
 
 def describe_stack(stack: "LocalStack") -> Descriptor:
-    """What commands need to know to reach this stack."""
+    """The description of this stack that commands need."""
     return Descriptor(
         resolvers=stack.dns.address,
         trust_anchors=stack.tree.anchor_text,
@@ -142,7 +144,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 
 
 def _keep(stack: "LocalStack") -> None:
-    """Stay up. The hosts of a domain that an operator adds are served, as on AWS its DNS would lead there."""
+    """Run until Ctrl-C. The hosts of a domain that an operator adds are served, as if its DNS led here."""
     from postroom.protocols.nlweb.schema import DIALECTS
     from postroom.storage.directory.operators import Operators
 

@@ -1,4 +1,4 @@
-"""`postroom verify`: every check of a message, in order, with what was seen and what was expected."""
+"""`postroom verify`: every check of a message, in order, with what was found and what was expected."""
 
 import time
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from postroom.protocols.nlweb.explain import FindKey
 
 _YEAR_9999 = 253_370_764_800
-"""Epoch seconds: what is shown of a time has four digits for the year."""
+"""Epoch seconds: a time is shown with a year of four digits."""
 
 
 def verify(
@@ -29,7 +29,7 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="DOMAIN",
-            help="A domain that is ours; repeat it for more. Without it, any receiver is.",
+            help="A domain of the receiver; repeat it for more [default: any domain].",
             parser=domain_name,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def verify(
         float | None,
         typer.Option(
             metavar="EPOCH",
-            help="When the message came in, in seconds; the key is looked up now in any case.",
+            help="When the message was received, in seconds since 1970; its key is always looked up now.",
             show_default="now",
         ),
     ] = None,
@@ -50,8 +50,8 @@ def verify(
 ) -> None:
     """Check a message as its receiver would, and show each check.
 
-    Exit code 0: accepted; 1: not accepted; 3: could not find out. Only the receiver knows which subjects it takes, and
-    which messages it has seen before.
+    Exit code 0: accepted; 1: not accepted; 3: unknown. Only the receiver knows which subjects it accepts, and which
+    messages it has seen before.
     """
     from postroom.protocols.nlweb.explain import explain
     from postroom.protocols.nlweb.timestamp import TimestampWindow

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 app = CommandTyper(help="Manage wallets: senders without a domain.", no_args_is_help=True)
 
-WalletUuid = Annotated[
-    str, typer.Argument(help="What the wallet writes into From.", metavar="UUID", parser=wallet_uuid)
-]
+WalletUuid = Annotated[str, typer.Argument(help="The wallet's UUID, as in From.", metavar="UUID", parser=wallet_uuid)]
 
 
 @app.command("add")
@@ -64,7 +62,7 @@ def list_wallets(deployment: DeploymentOptions, as_json: AsJson = False) -> None
 
 @app.command("remove")
 def remove(uuid: WalletUuid, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """Remove a wallet: what it sends from then on is discarded."""
+    """Remove a wallet: its future messages are discarded."""
     if not deployment.open().storage.operators.remove_wallet(uuid):
         raise NotFoundFault(f"{uuid} is not registered", hint="`postroom wallet list` shows what is")
     print_either(as_json, {"wallet": uuid, "removed": True}, f"{uuid}: removed")

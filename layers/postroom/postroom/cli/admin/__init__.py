@@ -22,7 +22,7 @@ def status(deployment: DeploymentOptions, lookups: LookupOptions, as_json: AsJso
     """Check a deployment, and suggest what to do next.
 
     Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:
-    nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be found out.
+    nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be checked.
     """
     from postroom.cli.admin.found import NamedDeployment
     from postroom.cli.admin.looking import look
@@ -31,7 +31,7 @@ def status(deployment: DeploymentOptions, lookups: LookupOptions, as_json: AsJso
 
     opened = deployment.open()
     place = NamedDeployment(opened.name, deployment.as_shell(opened.name), is_local=opened.local is not None)
-    # The hosts and keys of a deployment on AWS are looked up as strangers do.
+    # The hosts and keys of a deployment on AWS are looked up as senders do.
     network = choose_network(None, resolvers=lookups.resolver, trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:
         checks = shown(look(opened, place, look_from(network, resolvers)), quietly=as_json)

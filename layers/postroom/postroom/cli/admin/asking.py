@@ -1,4 +1,4 @@
-"""Requests to AWS for `admin status`: one that fails leaves one check open, and the others go on."""
+"""Requests to AWS for `admin status`: if one fails, one check has no result, and the others continue."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -13,17 +13,17 @@ from postroom.net.aws import error_code, is_passing
 Found = TypeVar("Found")
 
 _DENIED: Final = DENIED | {"403", "AuthorizationErrorException"}
-"""The last two are said to operators, by services that functions do not call."""
+"""The last two come from services that functions do not call."""
 
 
 def ask(place: NamedDeployment, permission: str, question: Callable[[], Found]) -> Found | Unseen:
-    """The answer to a question, or why there is none. `permission`: what it takes, such as `sqs:GetQueueAttributes`."""
+    """The result of a request, or why there is none. `permission`: what it needs, such as `sqs:GetQueueAttributes`."""
     try:
         return question()
     except SettingsError as error:
         return Unseen(f"not checked: {error}", place.deploy)
     except (NotNowError, ClientError, BotoCoreError) as error:
-        # What the library makes of a fault of AWS says less than the fault.
+        # The library's sentence for a fault of AWS says less than the fault.
         return _why(place, permission, error.__cause__ if isinstance(error, NotNowError) else error)
 
 

@@ -11,7 +11,7 @@ from postroom.storage.directory.domains import Domain
 
 @dataclass(frozen=True, slots=True)
 class NamedDeployment:
-    """The deployment. `option`: what names it to any command, such as `--stack-name postroom`."""
+    """The deployment. `option`: how any command names it, such as `--stack-name postroom`."""
 
     name: str
     option: str
@@ -19,13 +19,13 @@ class NamedDeployment:
 
     @property
     def deploy(self) -> str:
-        """What deploys it anew."""
+        """The command that deploys it again."""
         if self.is_local:
             return "end the local stack, and start it again: `postroom up`"
         return f"deploy this release to {self.name}: `sam build && sam deploy`, with the settings it was deployed with"
 
     def log(self, function: str, since: str) -> str:
-        """What shows the log of a function of the template. `since`: such as `1 hour ago`."""
+        """The command that shows the log of a function of the template. `since`: such as `1 hour ago`."""
         if self.is_local:
             return "its log"
         return f"`sam logs --stack-name {self.name} --name {function} --start-time '{since}'`"
@@ -33,14 +33,14 @@ class NamedDeployment:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What could not be looked at, and why. `is_gone`: because there is none any more."""
+    """Something that could not be read, and why. `is_gone`: because it does not exist any more."""
 
     why: str
     todo: str
     is_gone: bool = False
 
     def check(self, name: str) -> DoctorCheck:
-        """The check that this leaves open, or finds bad."""
+        """The check without a result, or failed because the resource is gone."""
         status = CheckStatus.BAD if self.is_gone else CheckStatus.NOT_CHECKED
         return DoctorCheck(name, status, self.why, self.todo)
 
@@ -57,7 +57,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A domain of the directory. `subjects`: rules for them, its operator's and its owner's."""
+    """A domain of the directory. `subjects`: the number of rules of its operator and its owner."""
 
     domain: Domain
     subjects: int
@@ -65,7 +65,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A secret. `value`: the JSON object in it; None: it holds something else. Never to be shown."""
+    """A secret. `value`: the JSON object in it, which must never be shown; None: it has another content."""
 
     id: str
     value: dict[str, JsonValue] | None
@@ -73,7 +73,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`name`: in AWS. `reserved`: runs that are set apart for it; None: none are, and it has no bound.
+    """A function. `name`: in AWS. `reserved`: its reserved concurrency; None: it has none, and no limit.
 
     `environment`: its variables; None: AWS does not show them.
     """
@@ -89,7 +89,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """An event source mapping of Lambda: a queue that is handed over to a function."""
+    """An event source mapping of Lambda, from a queue to a function."""
 
     id: str
     state: str
@@ -97,7 +97,7 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class Libraries:
-    """What was published for the jobs. `is_ours`: that of this release holds what this checkout does."""
+    """The library published for the jobs. `is_ours`: that of this release is the same as this checkout."""
 
     names: Sequence[str]
     is_ours: bool
@@ -105,7 +105,7 @@ class Libraries:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Somebody who is told of alarms, or would be."""
+    """A subscription to alarms, confirmed or not."""
 
     whom: str
     is_confirmed: bool
@@ -121,7 +121,7 @@ class Alarm:
 
 
 def ago(seconds: float) -> str:
-    """As in `3 days ago`."""
+    """A duration such as `3 days ago`."""
     for size, unit in ((DAY_SECONDS, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit} ago"

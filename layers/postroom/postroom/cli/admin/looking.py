@@ -44,13 +44,13 @@ Found = TypeVar("Found")
 
 _RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
 _LOOKED_UP: Final = 5
-"""Domains whose hosts and keys are: each takes four look-ups and two connections."""
+"""Domains whose hosts and keys are looked up: each takes four look-ups and two connections."""
 
 
 def look(opened: OpenDeployment, place: NamedDeployment, outside: Outside) -> Iterator[DoctorCheck]:
-    """All checks, in the order in which an operator meets what they are of. Whatever AWS answers, nothing is raised.
+    """All checks, in the order in which an operator sets these things up. Errors of AWS are not raised.
 
-    `outside`: where hosts are looked up.
+    `outside`: the network in which hosts are looked up.
     """
     return _Look(opened, place, outside).all()
 
@@ -67,12 +67,12 @@ class _Look:
         yield stack.check("stack") if isinstance(stack, Unseen) else setting_up.judge_stack(self._place, stack)
         yield setting_up.judge_outputs(self._place, self._opened.outputs, None if isinstance(stack, Unseen) else stack)
         if setting_up.OF_OURS not in self._opened.outputs:
-            return  # nothing else could be looked at
+            return  # nothing else could be read
         domains = ask(self._place, "dynamodb:Scan", self._domain_names)
         yield from self._hosts(domains)
         yield from self._domains(domains)
         yield from self._keys()
-        # Of a stack that nobody may look at the age is not known, and young ones are forgiven more.
+        # The age of a stack that cannot be read is unknown; younger stacks are allowed more.
         known = Stack("", self._now, self._now, {}) if isinstance(stack, Unseen) else stack
         yield from self._functions(known)
         yield from self._jobs(known)
@@ -84,7 +84,7 @@ class _Look:
     def _check(
         self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], DoctorCheck]
     ) -> DoctorCheck:
-        """The check of what was asked for, or that it could not be."""
+        """The check of a resource, or a check without a result if it could not be read."""
         found = ask(self._place, permission, question)
         return found.check(name) if isinstance(found, Unseen) else judge(found)
 
@@ -116,7 +116,7 @@ class _Look:
 
     @staticmethod
     def _meet(host: PostOffice) -> DoctorCheck:
-        """The first thing wrong with it, or else its inbox."""
+        """The first problem with the host, or the check of its inbox."""
         return next((check for check in host.reach() if not check.is_good), None) or host.inbox()
 
     # --- domains and keys ----------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class _Look:
 
     def _domain(self, name: str) -> Served:
         directory = self._opened.storage.directory
-        # Removed since it was listed: it takes in nothing.
+        # Removed since it was listed: it accepts nothing.
         domain = directory.domain(name) or Domain(name, inbox=False)
         return Served(domain, len(domain.subjects) + len(directory.mailbox(name).subjects))
 
@@ -176,13 +176,13 @@ class _Look:
             yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)
 
     def _judge_delivery_keys(self, held: Held) -> DoctorCheck:
-        # Only where there are none it matters whether anybody needs them.
+        # Only if there are none, it matters whether they are needed.
         count = (lambda: 0) if held.value else self._dm3_mailboxes
         judge = partial(setting_up.judge_delivery_keys, self._place, held)
         return self._check("delivery service keys", "dynamodb:Scan", count, judge)
 
     def _held(self, output: str) -> Held:
-        """What a secret holds. Its text is in no error: it must not be shown."""
+        """The content of a secret. Errors never contain its text, which must not be shown."""
         secret = self._opened.output(output)
         text = self._opened.storage.secretsmanager.get_secret_value(SecretId=secret).get("SecretString", "")
         try:
@@ -219,7 +219,7 @@ class _Look:
         )
 
     def _source(self, queue: str, function: str) -> EventSource | None:
-        """How a queue is handed over to its function; None: it is not."""
+        """The event source mapping from a queue to its function; None: there is none."""
         client: LambdaClient = self._opened.clients("lambda")
         name = self._opened.output(f"{queue}Url").rpartition("/")[2]
         pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=self._opened.output(function))
@@ -237,7 +237,7 @@ class _Look:
         for job in running.JOBS:
             aws_name = self._opened.outputs.get(f"{job.capitalize()}Job", "")
             judge = partial(running.judge_job, self._place, job, stack, aws_name, self._now)
-            # Without s3:ListBucket S3 says of an object that is not there that it is denied.
+            # Without s3:ListBucket, S3 answers "access denied" for a missing object.
             yield self._check(f"job {job}", "s3:GetObject or s3:ListBucket", partial(self._began, job), judge)
 
     def _libraries(self) -> Libraries:
@@ -252,7 +252,7 @@ class _Look:
         return s3.get_object(Bucket=bucket, Key=LIBRARIES + library())["Body"].read()
 
     def _began(self, job: str) -> float | None:
-        """When the last run began that came to its end, in epoch seconds; None: no report of one can be read."""
+        """When the last completed run began, in epoch seconds; None: no report can be read."""
         began = last_reported(job, self._opened.storage.objects).began
         return began / 1000 if began else None
 
@@ -273,7 +273,7 @@ class _Look:
     def _subscriptions(self) -> list[Subscription]:
         client: SNSClient = self._opened.clients("sns")
         pages = client.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=self._opened.output("AlarmTopic"))
-        # Until it is confirmed, and after it was deleted, a word stands in place of the ARN.
+        # Before it is confirmed, and after it was deleted, a word is in place of the ARN.
         return [
             Subscription(f"{it['Protocol']} {it['Endpoint']}", it["SubscriptionArn"].startswith("arn:"))
             for page in pages
@@ -287,7 +287,7 @@ class _Look:
             .get_paginator("describe_alarms")
             .paginate(AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"])
         )
-        # Another stack's name may begin with this one's: whose alarms they are, their topic says.
+        # Another stack's name may begin with this one's: their topic shows whose alarms they are.
         return [
             Alarm(
                 it["AlarmName"].removeprefix(prefix).partition("-")[0],
@@ -300,7 +300,7 @@ class _Look:
         ]
 
     def _dead_letters(self, queue: str) -> int:
-        """How many are in the queue, including those that the dead-letter handler has made invisible for now."""
+        """The number of messages in the queue, including those that the dead-letter handler has made invisible."""
         stack = self._opened.storage.sqs.get_queue_attributes(
             QueueUrl=self._opened.output(f"{queue}Url"),
             AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],

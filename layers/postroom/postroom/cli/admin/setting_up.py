@@ -28,13 +28,16 @@ NEEDED: Final = (
     "WebhookKeysSecret",
     "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
-"""Outputs of every stack of this release: a test holds them against the template."""
+"""Outputs of every stack of this release: a test compares them with the template."""
 
 OF_OURS: Final = "SuspectsQueueUrl"
-"""An output that all releases have, and that no other stack calls so."""
+"""An output that every release has, and that no other stack has under this name."""
 
 LONGEST_NAME: Final = 34
-"""Of a stack. CloudFormation shortens it within the names of functions otherwise, and roles name their logs by it."""
+"""The longest name of a stack.
+
+With a longer one, CloudFormation shortens the names of functions, and roles refer to their logs by these names.
+"""
 _DEPLOYED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 _TAKEN_BACK: Final = (
     "the last deployment failed, and was taken back: what ran before runs",
@@ -60,9 +63,9 @@ _ENDED_BADLY: Final = {
     "IMPORT_ROLLBACK_FAILED": ("an import failed, and could not be taken back whole", "mend it, and import anew"),
     **dict.fromkeys(("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"), _MAKE_ANEW),
 }
-"""What a status means, and what to do."""
+"""The meaning of a status, and what to do."""
 _FAILED: Final = (500, 502)
-"""What API Gateway answers for a function that fails. 503 may be one that has no run free."""
+"""API Gateway's answers if a function fails. 503 may also mean that no instance is free."""
 _SHOWN: Final = 5
 """Names in one sentence."""
 
@@ -70,7 +73,7 @@ _SHOWN: Final = 5
 
 
 def judge_stack(place: NamedDeployment, stack: Stack) -> DoctorCheck:
-    """The check `stack`: was the last deployment done?"""
+    """The check `stack`: did the last deployment succeed?"""
     name, detail = "stack", f"{place.name} is {stack.status}"
     if len(place.name) > LONGEST_NAME:
         found = f"its name has {len(place.name)} characters: functions may not write logs, nor metrics"
@@ -87,7 +90,7 @@ def judge_stack(place: NamedDeployment, stack: Stack) -> DoctorCheck:
 
 
 def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack | None) -> DoctorCheck:
-    """The check `outputs`: is it a stack of this release? `stack`: None: not known."""
+    """The check `outputs`: is it a stack of this release? `stack`: None: unknown."""
     missing = [name for name in NEEDED if name not in outputs]
     if not missing:
         return good("outputs", f"all {len(NEEDED)} that commands need are there")
@@ -105,7 +108,7 @@ def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack
 def judge_hosts(
     place: NamedDeployment, records: Mapping[str, str], domains: Sequence[str] | None, looked_up: int
 ) -> DoctorCheck:
-    """The check `hosts`: do any lead here? `records`: by host, those of the stack itself. `domains`: None: not known.
+    """The check `hosts`: do any lead here? `records`: by host, those of the stack itself. `domains`: None: unknown.
 
     The hosts of `looked_up` domains are looked up.
     """
@@ -130,10 +133,10 @@ def judge_hosts(
 def name_host(
     place: NamedDeployment, host: str, met: DoctorCheck, answered: int, record: str | None, *, is_first: bool
 ) -> DoctorCheck:
-    """The check of one host, from the worst that senders meet there. `record`: what leads to it, where that is known.
+    """The check of one host, from the worst problem that senders meet there. `record`: its DNS record, if known.
 
-    `answered`: the status of its inbox; 0: nobody was reached. `is_first`: the stack itself has no hosts yet, and may
-    have these.
+    `answered`: the status of its inbox; 0: it could not be reached. `is_first`: the stack itself has no hosts yet, and
+    may get these.
     """
     domain = host.partition(".")[2]
     if answered in _FAILED:
@@ -161,7 +164,7 @@ def _with_host(place: NamedDeployment, domain: str = "YOUR.DOMAIN") -> str:
 
 
 def judge_domains(place: NamedDeployment, domains: Sequence[str], dm3_mailboxes: int) -> DoctorCheck:
-    """The check `domains`: does it serve any?"""
+    """The check `domains`: are there any?"""
     name = "domains"
     if domains:
         return good(name, f"{len(domains)}: {_some(domains)}")
@@ -171,7 +174,7 @@ def judge_domains(place: NamedDeployment, domains: Sequence[str], dm3_mailboxes:
 
 
 def judge_domain(place: NamedDeployment, served: Served, buffered: Sequence[str]) -> DoctorCheck:
-    """The check of one domain: is anything taken in for it? `buffered`: other domains that Feedback is kept for."""
+    """The check of one domain: does it accept messages? `buffered`: other domains whose Feedback is kept here."""
     its, inbox = served.domain.name, served.domain.inbox
     name = f"domain {its}"
     if not inbox and served.domain.buffer:
@@ -188,14 +191,14 @@ def judge_domain(place: NamedDeployment, served: Served, buffered: Sequence[str]
 
 
 class Stored(NamedTuple):
-    """What a domain signs with: what of it may be shown."""
+    """The signing key of a domain, without its private part."""
 
     selector: str
     public: PublicKey
 
 
 def read_stored(entry: JsonValue) -> Stored | None:
-    """An entry of the signing keys; None: it is not of that form."""
+    """An entry of the signing keys; None: it has another form."""
     if not isinstance(entry, dict):
         return None
     try:
@@ -206,7 +209,7 @@ def read_stored(entry: JsonValue) -> Stored | None:
 
 
 def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, Stored | None] | None) -> DoctorCheck:
-    """The check of the key of one domain. `keys`: what the secret holds, by domain; None: not known."""
+    """The check of the key of one domain. `keys`: the content of the secret, by domain; None: unknown."""
     name, its = f"key of {domain.name}", domain.name
     if keys is None:
         return skipped(name, "the signing keys are not known")
@@ -225,7 +228,7 @@ def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, 
     if domain.inbox and not domain.signs:
         detail = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
         return warning(name, detail, _add_key(place, its, selector))
-    # A domain's zone and hosts are the local stack's, whichever deployment serves it.
+    # In a local stack, a domain's zone and hosts belong to the stack, not to one deployment.
     network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
     doctor = f"`postroom doctor {its} --selector {selector}{network}`"
     return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
@@ -236,15 +239,15 @@ def _add_key(place: NamedDeployment, domain: str, selector: str) -> str:
 
 
 def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> DoctorCheck:
-    """The check of what DNS says of the key that a domain signs with, where receivers of a dialect look for it.
+    """The check of the DNS record of a domain's key, under the name for one dialect.
 
-    None: the name there is too long for DNS.
+    None: the name is too long for DNS.
     """
     name, wrong = f"key record of {domain} for {dialect.authority}", _wrong_with(domain, dialect, stored, found)
     if wrong is None:
         return good(name, f"there is one at {dialect.key_name(domain, stored.selector)}")
     if wrong.status is CheckStatus.BAD and dialect is POLLYWEB:
-        # Who has none to do with that dialect does without.
+        # A domain that does not use this dialect needs no record for it.
         return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", wrong.next)
     return replace(wrong, name=name)
 
@@ -260,7 +263,7 @@ def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound |
         detail = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
         return bad("", None, detail, f"{publish}, or store the key that is published")
     if wrong and wrong.reason in (KEY_NOT_FOUND, KEY_RECORD_INVALID):
-        # What the doctor says would make another key.
+        # The doctor's advice would make another key.
         return replace(wrong, next=f"{publish}, and no other key record there")
     return wrong
 
@@ -275,7 +278,7 @@ def judge_signing_keys(place: NamedDeployment, held: Held) -> DoctorCheck:
         return _unreadable(name, held)
     ill = [domain for domain, entry in held.value.items() if read_stored(entry) is None]
     if ill:
-        # Nor is any named: what stands in place of a domain may be a key.
+        # The names are not shown either: a key may be in place of a domain.
         todo = (
             f"`postroom domain add DOMAIN --key KEY.pem --selector SELECTOR {place.option}` puts that of a domain right"
         )

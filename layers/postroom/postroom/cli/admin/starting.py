@@ -10,12 +10,12 @@ from postroom.runtime.deployment import Deployment
 
 
 def what_stops(environment: Mapping[str, str]) -> str | None:
-    """The sentence that a function of these variables ends with at its start; None: none of them does that."""
+    """The error with which a function with these variables ends at its start; None: it starts."""
     try:
         deployment = Deployment(read_settings(environment), boto3.client)
         names, pipeline, mailbox_api = deployment.names, deployment.pipeline, deployment.mailbox_api
         names.resolvers.close()
-        # Each raises as it is made.
+        # Each raises when it is created.
         _ = names.anchors, pipeline.dm3_cors, pipeline.dm3_properties, mailbox_api.cors, mailbox_api.service_name
     except SettingsError as error:
         return str(error)

@@ -7,7 +7,7 @@ from postroom.cli.archive.searching import index, search
 from postroom.cli.archive.verify import verify
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(help="Keep your mail at home, sealed: pull, read, search, move.", no_args_is_help=True)
+app = CommandTyper(help="Keep an encrypted archive of your mail: pull, read, search, move.", no_args_is_help=True)
 app.command()(pull)
 app.command("list")(list_conversations)
 app.command()(show)

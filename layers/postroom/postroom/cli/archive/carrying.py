@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 def export_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it is sealed as the archive is.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it is encrypted, as the archive is.")
+    ],
     options: ArchiveOptions,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the whole archive into one sealed file.
+    """Write the whole archive into one encrypted file.
 
     Its form is that of dm3 §3.2; `import` reads it with the same key.
     """
@@ -40,7 +42,7 @@ def export_file(
         progress("reading", lambda: len(archive.conversations())) as met,
     ):
         export_record(archive, written, lambda _: met(1))
-    # In its place at once and whole: what was there before is not lost to a disk that is full.
+    # The new file replaces the old one as a whole, so that a full disk does not destroy the old one.
     unfinished = file.with_name(f".{file.name}.unfinished")
     write_private(unfinished, written.getvalue(), force=True)
     unfinished.replace(file)
@@ -49,11 +51,13 @@ def export_file(
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, with the same key.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file by `export`, with the same key.")],
     options: ArchiveOptions,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Whose it is, where the home is empty yet.", parser=mailbox_name),
+        typer.Option(
+            "--name", metavar="NAME", help="The owner's mailbox, if the home is still empty.", parser=mailbox_name
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +82,7 @@ def move(
 ) -> None:
     """Move the archive to another home.
 
-    It is copied and compared, then the old home says where it is now. It may be stopped, and run again.
+    It is copied and compared, then the old home records where it is now. It may be interrupted, and run again.
     """
     from postroom.client.archive.moving import move as carry
     from postroom.client.archive.moving import vacate

@@ -30,7 +30,7 @@ _AT_HOST: Final = re.compile(r"(https://[^/?#]+)/([^/?#]+)/?")
 
 @dataclass(frozen=True, slots=True)
 class NamedHome:
-    """A home, and how it is told from whatever folder: absolute."""
+    """A home, and its absolute name, which is valid in any folder."""
 
     home: "Home"
     address: str
@@ -38,10 +38,10 @@ class NamedHome:
 
 @contextmanager
 def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | None = None) -> Iterator[NamedHome]:
-    """The home that is told so, until the block ends. `service`: the URL and the mailbox that are meant by this word.
+    """The home of this name, until the block ends. `service`: the URL and the mailbox for this word.
 
-    A home at a post office needs the owner's key. What it refuses in the block, or cannot do, becomes the end of a
-    command. Raises UsageFault, SettingsError, RefusalFault, UnavailableFault.
+    A home at a post office needs the owner's key. Its errors in the block end the command. Raises UsageFault,
+    SettingsError, RefusalFault, UnavailableFault.
     """
     if text == _SERVICE or text.startswith(_HTTPS):
         url, name = _read_service(text, service)

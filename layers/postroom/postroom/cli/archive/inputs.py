@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bool = False) -> "Archive":
-    """The archive that is in a home, or with `moved` was there; with `owner`, one that may be begun there.
+    """The archive in a home, or with `moved` one that was there; with `owner`, a new one may be created.
 
     Raises NotFoundFault, NotThisHomeError.
     """
@@ -41,7 +41,7 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
 
 @contextmanager
 def archive_errors() -> Iterator[None]:
-    """What goes wrong with an archive, as the end of a command."""
+    """Turn errors of an archive into the end of a command."""
     from postroom.client.archive import RecordError
     from postroom.client.archive.deed import NotThisHomeError
     from postroom.client.archive.moving import NotCopiedError
@@ -70,14 +70,14 @@ class ArchiveOptions(OwnersKeyOptions):
     ]
 
     def place(self, *, service: tuple[str, str] | None = None) -> "AbstractContextManager[NamedHome]":
-        """As `open_home`."""
+        """The home, as by `open_home`."""
         return open_home(self.home, self, service=service)
 
     @contextmanager
     def open(self, owner: str | None = None) -> Iterator["Archive"]:
-        """The archive that is in the home, until the block ends; with `owner`, one that may be begun there.
+        """The archive in the home, until the block ends; with `owner`, a new one may be created.
 
-        What goes wrong with it there becomes the end of a command.
+        Its errors end the command.
         """
         with archive_errors(), self.place() as place:
             yield open_archive(place.home, self.key, owner)

@@ -51,7 +51,7 @@ def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:
 
 
 def show(
-    partner: Annotated[str, typer.Argument(help="With whom, as `list` has it.")],
+    partner: Annotated[str, typer.Argument(help="The partner, as in `list`.")],
     options: ArchiveOptions,
     as_json: AsJson = False,
 ) -> None:

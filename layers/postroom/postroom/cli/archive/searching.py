@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def search(
-    text: Annotated[str, typer.Argument(help="Words, or parts of such, that a message must have, all of them.")],
+    text: Annotated[str, typer.Argument(help="Words, or parts of words, that a message must contain.")],
     options: ArchiveOptions,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many messages, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many messages, the newest first.")] = 50,
     no_index: Annotated[
-        bool, typer.Option("--no-index", help="Read all messages instead, and write none of them to this machine.")
+        bool, typer.Option("--no-index", help="Read all messages instead, without an index on this machine.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find messages by their words.
 
-    An index in your cache is brought up to date first; it is not sealed.
+    An index in your cache folder is updated first; it is not encrypted.
     """
     from postroom.client.archive.index import scan, terms_of
 
@@ -53,7 +53,7 @@ def index(
     drop: Annotated[bool, typer.Option("--drop", help="Remove the index from this machine instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the search index up to date, or remove it."""
+    """Update the search index, or remove it."""
     with options.open() as archive:
         if drop:
             there = _index_of(archive).drop()
@@ -72,7 +72,7 @@ def _index_of(archive: "Archive") -> "Index":
 
 @contextmanager
 def _used(archive: "Archive") -> "Iterator[Index]":
-    """The index, up to date."""
+    """The updated index."""
     index = _index_of(archive)
     try:
         with progress("indexing", lambda: len(archive.conversations())) as met:

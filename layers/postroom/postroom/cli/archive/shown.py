@@ -1,4 +1,4 @@
-"""A message of the archive as text: when, from whom, what."""
+"""A message of the archive as text: time, sender, content."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _LONGEST: Final = 400
 
 
 def lines_of(entry: "Entry") -> Iterator[str]:
-    """The lines of a message; what is in it comes from strangers."""
+    """The lines of a message; its content comes from strangers."""
     from postroom.protocols.dm3.explain import shown_time
     from postroom.protocols.dm3.stored import Received, StoredEnvelope
 
@@ -30,7 +30,7 @@ def lines_of(entry: "Entry") -> Iterator[str]:
 
 
 def shortened(text: str) -> str:
-    """As much of it as is looked at in a list."""
+    """The beginning of a text, for a list."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters; see --json)"
 
 

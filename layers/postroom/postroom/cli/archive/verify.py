@@ -30,7 +30,7 @@ Registries = Annotated[
     typer.Option(
         "--registry",
         metavar="FILE",
-        help="Where names are looked up; repeat it for older ones: whoever changed keys signed with those before.",
+        help="Registry of names; repeat it for older ones, which have the former keys of senders.",
     ),
 ]
 
@@ -45,7 +45,7 @@ def verify(
 ) -> None:
     """Check every container, hash and signature of the archive.
 
-    Exit code 0: all is well; 4: it is not.
+    Exit code 0: all are good; 4: some are not.
     """
     from postroom.client.archive import verify as look
 
@@ -67,7 +67,7 @@ def verify(
 
 
 def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "KnownSigningKeys":
-    """All keys that are in any of these registries. A profile that is kept elsewhere is not looked up."""
+    """All keys in these registries. Profiles that are stored elsewhere are not read."""
     from postroom.client.archive import KnownSigningKeys
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 
@@ -87,7 +87,7 @@ def _keys_in(documents: list[dict[str, dict[str, str]]]) -> "KnownSigningKeys":
 
 
 def _key_at(directory: "KeyDirectory[PublicKey]", name: str) -> "PublicKey | None":
-    """The key that DNS has under this name, proven by DNSSEC; None where there is none, or it is not known now."""
+    """The key under this DNS name, proven by DNSSEC; None: there is none, or it is unknown now."""
     try:
         return directory.find(name).key
     except (TheirError, NotNowError):

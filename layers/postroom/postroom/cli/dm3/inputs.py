@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.message import MessageType
 
 REGISTRY_OBJECT = DeploymentSettings().dm3_registry
-"""Where a deployment keeps its registry, in its bucket."""
+"""The registry object in a deployment's bucket."""
 MAX_KEY_FILE_BYTES = 4096
 
 KeyFile = Annotated[
@@ -46,14 +46,17 @@ def dm3_name(text: str) -> str:
 
 
 def message_hash(text: str) -> str:
-    """The hash of a message, in the text's form or the reference's: a mistyped one would be sealed in for good."""
+    """The hash of a message, in the text's form or the reference's.
+
+    It is checked, because it cannot be corrected later.
+    """
     if not re.fullmatch(r"(?:0x)?[0-9a-fA-F]{64}", text):
         raise typer.BadParameter(f"{text!r} is no hash of a message: 64 hex digits, as `postroom dm3 open` shows it")
     return text
 
 
 def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":
-    """The message types that are called so, in either case. Raises UsageFault."""
+    """The message types with these names, in any case. Raises UsageFault."""
     from postroom.protocols.dm3.message import MessageType
 
     known = {str(each): each for each in MessageType}
@@ -95,7 +98,7 @@ def find_registry(opened: OpenDeployment) -> bytes | None:
 
 
 def stored_registry(opened: OpenDeployment) -> bytes:
-    """The same. Raises NotFoundFault where it has none."""
+    """The same. Raises NotFoundFault if there is none."""
     found = find_registry(opened)
     if found is None:
         raise NotFoundFault("this deployment has no registry yet", hint="`postroom dm3 registry put FILE` stores one")
@@ -111,7 +114,7 @@ def profiles_of(registry: "Registry") -> "Profiles":
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryOptions(OptionGroup):
-    """Where names are looked up."""
+    """The registry in which names are looked up."""
 
     registry: Annotated[
         Path | None,
@@ -126,7 +129,7 @@ class RegistryOptions(OptionGroup):
     deployment: DeploymentName = None
 
     def profiles(self, *, elsewhere: bool = False) -> "Profiles | None":
-        """The profiles of a file, or else of a local stack's registry; None: there is neither. Raises UsageFault."""
+        """The profiles of a file, or of a local stack's registry; None: there is neither. Raises UsageFault."""
         from postroom.names.registry import MemoryRegistry
 
         if self.registry is not None:

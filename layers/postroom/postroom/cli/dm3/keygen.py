@@ -51,15 +51,17 @@ def keygen(
     ] = None,
     algorithm: Annotated[
         SigningAlgorithm | None,
-        typer.Option(help="What the signing key is of; the reference knows ed25519 only.", show_default="secp256k1"),
+        typer.Option(
+            help="The kind of the signing key; other dm3 clients know ed25519 only.", show_default="secp256k1"
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where the private keys go (readable by you alone).", show_default="dm3-key.json"
+            metavar="FILE", help="File for the private keys, which only you can read.", show_default="dm3-key.json"
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite keys that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     service: Annotated[
         bool, typer.Option("--service", help="Make the delivery service's keys instead, in the deployment's secret.")
     ] = False,
@@ -75,7 +77,7 @@ def keygen(
 ) -> None:
     """Make dm3 keys, and print the profile to publish.
 
-    They are a user's, or with --service those of a deployment's delivery service.
+    They are a user's keys, or with --service those of a deployment's delivery service.
     """
     if service:
         if delivery_service or wallet_signature or out or force:

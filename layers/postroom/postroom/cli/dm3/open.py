@@ -26,9 +26,9 @@ def open_envelope(
     registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Open a message, and check all that it says.
+    """Open a message, and check everything in it.
 
-    Exit code 0: all is well; 1: it is not; 3: could not find out.
+    Exit code 0: all checks passed; 1: some failed; 3: unknown.
     """
     from postroom.protocols.dm3.explain import explain
 
@@ -47,7 +47,7 @@ def open_envelope(
 
 
 class _NoRegistry:
-    """What is asked where no registry is named."""
+    """The registry if none is named."""
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> NoReturn:  # noqa: ARG002 - nothing is kept
         """Raises NotNowError."""

@@ -17,7 +17,7 @@ from postroom.core.errors import TheirError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-app = CommandTyper(help="Manage the names that a deployment knows by itself.", no_args_is_help=True)
+app = CommandTyper(help="Manage the registry of names of a deployment.", no_args_is_help=True)
 
 
 @app.command("put")
@@ -33,11 +33,11 @@ def put(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Check a registry, and store it in place of the old one."""
+    """Check a registry, and replace the stored one by it."""
     data = read_input(file)
     texts = read_registry(data, file)
     _check_profiles(texts, file)
-    # The dm3 function reads it again and again, and JSON is read a hundred times faster than YAML.
+    # The dm3 function reads it often, and JSON is read a hundred times faster than YAML.
     stored = json.dumps(texts, indent=1, ensure_ascii=False).encode()
     deployment.open().storage.objects.replace(REGISTRY_OBJECT, stored, "application/json")
     names = sorted(texts)
@@ -48,7 +48,7 @@ def put(
 def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Print the registry as it is stored.
 
-    With --json: what it says.
+    With --json: its content as JSON.
     """
     data = stored_registry(deployment.open())
     if as_json:
@@ -60,7 +60,7 @@ def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
 
 
 def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> None:
-    """Raises UsageFault where a profile cannot be read. Where one is kept elsewhere, it is not looked at."""
+    """Raises UsageFault if a profile cannot be read. Profiles that are stored elsewhere are not read."""
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
     from postroom.protocols.dm3.reasons import PROFILE_URI_UNSUPPORTED
 

@@ -1,4 +1,4 @@
-"""`postroom dm3 send`: seal and sign a message, and hand it to the receiver's delivery service."""
+"""`postroom dm3 send`: encrypt and sign a message, and post it to the receiver's delivery service."""
 
 import mimetypes
 from pathlib import Path
@@ -37,16 +37,18 @@ def send(
     ] = None,
     attach: Annotated[list[Path] | None, repeatable("Attach a file", metavar="FILE")] = None,
     type_: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="What it is for.", show_default="NEW, or REPLY")
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="The type of the message.", show_default="NEW, or REPLY"),
     ] = None,
     ref: Annotated[
-        str | None, typer.Option(metavar="HASH", help="The hash of the message it is about.", parser=message_hash)
+        str | None,
+        typer.Option(metavar="HASH", help="The hash of the message that this one is about.", parser=message_hash),
     ] = None,
     reply_to: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|-",
-            help="The envelope it answers: says --ref, and brings back what answers are to bring back.",
+            help="The envelope to reply to; sets --ref, and returns its delivery instruction.",
         ),
     ] = None,
     *,
@@ -54,9 +56,9 @@ def send(
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Seal, sign and send a message.
+    """Encrypt, sign and send a message.
 
-    Exit code 0: accepted; 1: refused; 3: not now.
+    Exit code 0: accepted; 1: refused; 3: not possible now.
     """
     from postroom.client import SendOutcome
     from postroom.client.dm3 import Dm3Sender
@@ -106,7 +108,7 @@ def _answer(
     reply_to: str,
     keys: "UserKeys",
 ) -> "Dm3Draft":
-    """A message back to the sender of an envelope. Raises TheirError where it cannot be opened."""
+    """A reply to the sender of an envelope. Raises TheirError if it cannot be opened."""
     from postroom.client.dm3 import reply
     from postroom.core.ijson import parse
     from postroom.protocols.dm3.envelope import message_hash as hash_of
@@ -129,7 +131,7 @@ def _attachment(file: Path) -> "Attachment":
 
 def _read_text() -> str:
     try:
-        # As the shell does for $(…): the line break at the end is the terminal's.
+        # As the shell does for $(…): the final line break is the terminal's.
         return read_input("-").decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError:
         raise UsageFault("the text on standard input is not UTF-8; send a file along by --attach") from None

@@ -9,20 +9,20 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either
 
 DEFAULT_NONCE = "0xa1b38837dd52e70a250ac2bf3e19f1599833e9d30662bf69a1c12e5747ed9f65"
-"""SHA-256 of "dm3_default_nonce": what the reference's clients take, so that their keys are derived again."""
+"""SHA-256 of "dm3_default_nonce": the reference's clients use it, so that their keys are derived again."""
 
 
 def wallet_message(
     address: Annotated[str, typer.Argument(help="The wallet's Ethereum address.")],
     nonce: Annotated[
-        str, typer.Option(help="Another one gives other keys.", show_default="that of other dm3 clients")
+        str, typer.Option(help="Another nonce gives other keys.", show_default="that of other dm3 clients")
     ] = DEFAULT_NONCE,
     as_json: AsJson = False,
 ) -> None:
     """Print the text that a wallet signs to derive keys.
 
-    Sign it with personal_sign, and give the signature to `postroom dm3 keygen --wallet-signature`. The line break at
-    its end is not part of it.
+    Sign it with personal_sign, and give the signature to `postroom dm3 keygen --wallet-signature`. The final line break
+    is not part of it.
     """
     from postroom.protocols.dm3.keys import wallet_message as text_for
 
