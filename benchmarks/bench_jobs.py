@@ -34,7 +34,7 @@ from postroom.jobs.survey import Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.jobs.tasks import THREADS
 from postroom.local.emulator import Emulator
-from postroom.runtime.job_parts import JobParts
+from postroom.runtime.jobs.parts import JobParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.reader import runs_of

@@ -14,7 +14,7 @@ from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
-from postroom.runtime.job_clients import job_clients
+from postroom.runtime.jobs.clients import job_clients
 from postroom.storage.layout import RowKey, chunk_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.register import Row

@@ -28,7 +28,7 @@ from postroom.jobs.settings import CompactSettings
 from postroom.jobs.tally import Tally
 from postroom.jobs.tasks import THREADS
 from postroom.local.emulator import Emulator
-from postroom.runtime.job_parts import JobParts
+from postroom.runtime.jobs.parts import JobParts
 
 _ACCOUNT: Final = "100000000009"
 _BUCKET: Final = "bucket-s3a"

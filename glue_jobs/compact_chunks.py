@@ -37,7 +37,7 @@ from postroom.jobs.settings import CompactSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import CountersAccumulator, Counts, Tally
 from postroom.jobs.tasks import counted
-from postroom.runtime.job_parts import JobParts
+from postroom.runtime.jobs.parts import JobParts
 from postroom.storage.layout import SEGMENTS, RowKey, chunk_name, hour_of, partition
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen

@@ -41,7 +41,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import CountersAccumulator, Tally
 from postroom.jobs.tasks import counted
-from postroom.runtime.job_parts import ExpireParts
+from postroom.runtime.jobs.parts import ExpireParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import ORPHAN_DAYS
 from postroom.storage.mail.rounds import is_chunk_due

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.spark import session
 from pyspark.sql import SparkSession
 
-from postroom.runtime.job_clients import job_clients
+from postroom.runtime.jobs.clients import job_clients
 
 # A small run is over before Java's second compiler has earned what it takes.
 _SUBMIT: Final = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"

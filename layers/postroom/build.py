@@ -21,8 +21,8 @@ MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}
 PLATFORMS = ("manylinux_2_34", "manylinux_2_28", "manylinux2014")
 """Amazon Linux 2023, on which the runtimes are built, has glibc 2.34."""
 
-ROOMS_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local")
-"""Of command line, owners' programs, Glue and local stack; no function imports them."""
+ROOMS_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local", "runtime/jobs")
+"""Packages for the command line, owners' programs, Glue and the local stack; no function imports them."""
 
 SERVICES = ("dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs")
 """Those that functions have clients of: botocore describes some 400 others, in most of its bytes."""

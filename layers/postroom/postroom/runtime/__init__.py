@@ -4,8 +4,7 @@ deployment.py               the composition root: `Deployment(settings, clients)
 storage_parts.py, name_parts.py, pipeline_parts.py, outbound_parts.py, mailbox_parts.py
                             its parts, one for each package; each is imported and made when first used
 parts.py                    their base
-job_parts.py, job_clients.py
-                            the objects and the AWS clients of the Glue jobs
+jobs/                       the objects and the AWS clients of the Glue jobs; not in the layer
 system.py, aws_clients.py   clock, randomness and threads; AWS clients
 aws.py                      the AWS clients of a function
 adapters.py                 the implementations of ports other than DNS and storage

@@ -22,7 +22,7 @@ from postroom.jobs.settings import ExpireSettings, JobSettings
 from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Tally
 from postroom.runtime.deployment import Deployment
-from postroom.runtime.job_clients import job_clients
+from postroom.runtime.jobs.clients import job_clients
 from postroom.runtime.storage_parts import StorageParts
 from postroom.storage.mail.segments import Objects
 

@@ -9,8 +9,8 @@ import pytest
 
 from postroom.jobs.settings import CompactSettings, ExpireSettings, Where
 from postroom.jobs.tally import Tally
-from postroom.runtime.job_clients import job_clients
-from postroom.runtime.job_parts import ExpireParts, JobParts
+from postroom.runtime.jobs.clients import job_clients
+from postroom.runtime.jobs.parts import ExpireParts, JobParts
 
 IRELAND = Where(region="eu-west-1")
 
@@ -82,7 +82,7 @@ def test_a_request_to_a_table_is_made_once_so_that_its_pace_learns_of_each() -> 
 
 
 def test_a_task_imports_what_glue_has_and_installs_and_nothing_else() -> None:
-    script = "import sys, postroom.runtime.job_parts; print(*{name.partition('.')[0] for name in sys.modules})"
+    script = "import sys, postroom.runtime.jobs.parts; print(*{name.partition('.')[0] for name in sys.modules})"
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run([sys.executable, "-S", "-c", script], env=path, capture_output=True, text=True, check=True)
     ours = {"boto3", "botocore", "s3transfer", "orjson", "msgspec"}
