@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -135,9 +136,18 @@ def _is_group(cls: ast.ClassDef) -> bool:
     return all(isinstance(each, (ast.AnnAssign, ast.Expr)) for each in cls.body)
 
 
+@cache
+def _classes() -> dict[str, ast.ClassDef]:
+    """The classes of our code, whose names stand in one module each."""
+    paths = (path for package in PACKAGES for path in package.rglob("*.py"))
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
+    return {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
 def _held(cls: ast.ClassDef) -> dict[str, str]:
-    """The types of `self.x`: fields of a dataclass, or what the class's `__init__` has from its arguments, or makes."""
-    found: dict[str, str] = {}
+    """The types of `self.x`: fields of a dataclass, or what `__init__` has or makes; those of bases, too."""
+    bases = (_classes().get(ast.unparse(base)) for base in cls.bases)
+    found = {name: held for base in bases if base for name, held in _held(base).items()}
     for member in cls.body:
         if isinstance(member, ast.AnnAssign):
             found[f"self.{ast.unparse(member.target)}"] = ast.unparse(member.annotation).strip("'\"")

@@ -275,7 +275,9 @@ class StorageParts(DeploymentParts):
         from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
         secret = self._settings.given("dm3_keys_secret")
-        return DeliveryServiceKeys(self.secretsmanager, secret, self._system.clock, self._own_faults, needed=needed)
+        keys = DeliveryServiceKeys(self.secretsmanager, secret, self._system.clock, self._own_faults)
+        keys.needed = needed
+        return keys
 
     @cached_property
     def delivery_service_secret(self) -> "Secret":

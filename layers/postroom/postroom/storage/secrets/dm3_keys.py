@@ -1,35 +1,21 @@
 """The keys of the dm3 delivery service, in one secret (its form: `dm3.service`)."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from postroom.core.errors import NotNowError
-from postroom.core.own_faults import OwnFaults
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
-from postroom.storage.secrets.secret import Secret
-
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
+from postroom.storage.secrets.secret import SecretKeys
 
 FORM: Final = '{"signing": "<key>", "encryption": ["<key>", …]} (postroom dm3 keygen --service)'
 
 
-class DeliveryServiceKeys:
+class DeliveryServiceKeys(SecretKeys):
     """The keys of the dm3 delivery service. `needed`: missing keys are a fault; most deployments have none."""
 
-    def __init__(
-        self,
-        secrets: "SecretsManagerClient",
-        secret: str,
-        clock: Callable[[], float],
-        own_faults: OwnFaults | None = None,
-        *,
-        needed: bool = False,
-    ) -> None:
-        self._secret = Secret(secrets, secret, clock, FORM, own_faults)
-        self._needed = needed
-        self._read: tuple[dict[str, Any], ServiceKeys] | None = None
+    form = FORM
+    needed = False
+    _read: tuple[dict[str, Any], ServiceKeys] | None = None
 
     def get(self, *, fresh: bool = False) -> ServiceKeys:
         """The keys. `fresh`: read now, or at most two seconds ago.
@@ -38,7 +24,7 @@ class DeliveryServiceKeys:
         """
         entries = self._secret.entries(fresh=fresh)
         if self._read is None or self._read[0] is not entries:
-            if not entries and not self._needed:
+            if not entries and not self.needed:
                 raise NotNowError(SIGNING_KEY_UNAVAILABLE, "this delivery service has no dm3 keys")
             try:
                 self._read = (entries, read_service_keys(entries))

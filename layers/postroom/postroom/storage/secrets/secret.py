@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from botocore.exceptions import ClientError
 
@@ -106,3 +106,19 @@ class Secret:
             )
         self._secrets.put_secret_value(SecretId=self._secret, SecretString=text)
         self._read_at = self._failed_at = float("-inf")
+
+
+class SecretKeys:
+    """Keys in a secret. `form`: as for `Secret`. `own_faults`: where a malformed secret is reported; None: nowhere."""
+
+    form: ClassVar[str]
+
+    def __init__(
+        self,
+        client: "SecretsManagerClient",
+        arn: str,
+        clock: Callable[[], float],
+        own_faults: OwnFaults | None = None,
+    ) -> None:
+        self._secret = Secret(client, arn, clock, self.form, own_faults)
+        self._clock = clock

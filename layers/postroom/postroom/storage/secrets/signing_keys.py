@@ -1,18 +1,11 @@
 """Our signing keys, in one secret: `{"<domain>": {"selector": …, "pem": …}}`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from postroom.core.errors import OurError
-from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.storage.secrets.secret import Secret
-
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
-
-_FORM: Final = '{"<domain>": {"selector": "<selector>", "pem": "<PKCS#8>"}, …} (postroom domain add --key)'
+from postroom.storage.secrets.secret import SecretKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +16,10 @@ class SigningKey:
     key: PrivateKey
 
 
-class SigningKeys:
+class SigningKeys(SecretKeys):
     """The keys of our domains."""
 
-    def __init__(
-        self,
-        secrets: "SecretsManagerClient",
-        secret: str,
-        clock: Callable[[], float],
-        own_faults: OwnFaults | None = None,
-    ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
+    form = '{"<domain>": {"selector": "<selector>", "pem": "<PKCS#8>"}, …} (postroom domain add --key)'
 
     def of(self, domain: str) -> SigningKey | None:
         """The key of one of our domains; None: none is stored. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""

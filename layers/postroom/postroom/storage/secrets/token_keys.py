@@ -4,25 +4,18 @@ Each key is derived from a text that Secrets Manager generated, so that nobody w
 its time on, until a later key begins. What it signed is valid while the key is in the secret.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from postroom.core.own_faults import OwnFaults
-from postroom.storage.secrets.secret import Secret
-
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
+from postroom.storage.secrets.secret import SecretKeys
 
 _PURPOSE: Final = b"postroom token key"
-_FORM: Final = (
-    '{"<epoch seconds>": "<random text>", …}, at least one of them in the past (postroom mailbox rotate-keys)'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +27,12 @@ class TokenKeySet:
     verifying: Mapping[str, Ed25519PublicKey]
 
 
-class TokenKeys:
+class TokenKeys(SecretKeys):
     """The keys, cached as in `Secret`."""
 
-    def __init__(
-        self,
-        secrets: "SecretsManagerClient",
-        secret: str,
-        clock: Callable[[], float],
-        own_faults: OwnFaults | None = None,
-    ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
-        self._clock = clock
-        self._derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
+    form = '{"<epoch seconds>": "<random text>", …}, at least one of them in the past (postroom mailbox rotate-keys)'
+
+    _derived: tuple[dict[str, Any], dict[str, Ed25519PrivateKey]] = ({}, {})
 
     def get(self) -> TokenKeySet:
         """The current keys. Raises NotNowError(SIGNING_KEY_UNAVAILABLE), also if there is none yet."""

@@ -6,18 +6,13 @@ can derive it to sign, and a rotation only changes a number.
 """
 
 from base64 import b32encode, b64encode
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from postroom.core.own_faults import OwnFaults
 from postroom.storage.directory.notification_targets import NotificationTarget
-from postroom.storage.secrets.secret import Secret
-
-if TYPE_CHECKING:
-    from mypy_boto3_secretsmanager import SecretsManagerClient
+from postroom.storage.secrets.secret import SecretKeys
 
 OVERLAP_SECONDS: Final = 86_400
 """After a rotation, the previous secret signs for this long beside the new one."""
@@ -25,23 +20,15 @@ _ROOT: Final = "0"
 _SECRET, _CODE = "postroom webhook secret", "postroom target code"
 _SECRET_BYTES: Final = 32
 _CODE_BYTES: Final = 5
-_FORM: Final = '{"0": "<random text>"}; a different text changes the secret of every webhook'
 
 
-class WebhookKeys:
+class WebhookKeys(SecretKeys):
     """The secret `{"0": "<random text>"}`, and what is derived from it.
 
     All methods raise NotNowError(SIGNING_KEY_UNAVAILABLE).
     """
 
-    def __init__(
-        self,
-        secrets: "SecretsManagerClient",
-        secret: str,
-        clock: Callable[[], float],
-        own_faults: OwnFaults | None = None,
-    ) -> None:
-        self._secret = Secret(secrets, secret, clock, _FORM, own_faults)
+    form = '{"0": "<random text>"}; a different text changes the secret of every webhook'
 
     def require(self) -> None:
         """Check that the secret can be read, before anything is stored that needs it later."""
