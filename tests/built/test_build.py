@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
 EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
 MEGABYTE = 1_000_000
 ELF_MACHINES = {"x86_64": 62, "arm64": 183}
-ELSEWHERE = {"cli", "client", "cost", "demo", "doctor", "jobs", "local"}
+ELSEWHERE = ("cli/", "client/", "cost/", "demo/", "doctor/", "jobs/", "local/", "runtime/jobs/")
 """Rooms that no function imports."""
 GLIBC = (2, 34)
 """Of Amazon Linux 2023, on which the runtimes are built."""
@@ -46,7 +46,7 @@ def test_the_layer_is_the_library_with_its_pinned_requirements(built: Path, arch
     assert ours == {
         name
         for name in files_of(ROOT / "layers" / "postroom" / "postroom")
-        if name.endswith(".py") and Path(name).parts[0] not in ELSEWHERE
+        if name.endswith(".py") and not name.startswith(ELSEWHERE)
     }
     installed = {_pin(*path.name.removesuffix(".dist-info").rpartition("-")[::2]) for path in layer.glob("*.dist-info")}
     lines = (ROOT / "layers" / "postroom" / "requirements.txt").read_text(encoding="utf-8").splitlines()
@@ -84,13 +84,11 @@ def test_the_layer_holds_the_packages_of_the_library_that_functions_import_and_n
 ) -> None:
     there = {path.stem for path in (python_of(built, architecture) / "postroom").iterdir()} - {"__init__"}
     assert there == rooms_of_functions()
-    assert not (python_of(built, architecture) / "postroom" / "runtime" / "jobs").exists()
 
 
 def rooms_of_functions() -> set[str]:
     """The rooms that functions import, and those that these do, at their top or within."""
     folder = ROOT / "layers" / "postroom" / "postroom"
-    of_jobs = folder / "runtime" / "jobs"
     seen: set[str] = set()
     wanted = {room for path in (ROOT / "functions").rglob("*.py") for room in _imported(path)}
     while wanted:
@@ -98,7 +96,7 @@ def rooms_of_functions() -> set[str]:
         seen.add(room)
         one = folder / f"{room}.py"
         for path in [one] if one.exists() else (folder / room).rglob("*.py"):
-            if not path.is_relative_to(of_jobs):
+            if not path.relative_to(folder).as_posix().startswith(ELSEWHERE):
                 wanted |= _imported(path) - seen
     return seen
 
@@ -109,11 +107,12 @@ def _imported(path: Path) -> set[str]:
 
 @EACH_ARCHITECTURE
 def test_botocore_describes_the_services_that_functions_have_clients_of(built: Path, architecture: str) -> None:
-    sources = [*(ROOT / "functions").rglob("*.py"), *(ROOT / "layers" / "postroom" / "postroom").rglob("*.py")]
+    library = ROOT / "layers" / "postroom" / "postroom"
+    in_layer = [path for name, path in files_of(library).items() if not name.startswith(ELSEWHERE)]
     asked = {
         service
-        for path in sources
-        if not ELSEWHERE & set(path.parts)
+        for path in [*(ROOT / "functions").rglob("*.py"), *in_layer]
+        if path.suffix == ".py"
         for service in re.findall(r"_clients\(\"([a-z0-9-]+)\"", path.read_text(encoding="utf-8"))
     }
     data = python_of(built, architecture) / "botocore" / "data"
