@@ -69,8 +69,8 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
         (("add", SHOP, "https://10.0.0.1/"), "the URL's host is not a host name"),
         (("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail"), "publishes to no topics of SNS"),
         (("add", "a..b", URL), "'a..b' is no name such as"),
-        (("remove", SHOP, "0x"), "no such target"),
-        (("verify", SHOP, "0x", "AAAAAAAA"), "no such target"),
+        (("remove", SHOP, "0x"), "no such notification target"),
+        (("verify", SHOP, "0x", "AAAAAAAA"), "no such notification target"),
     ],
 )
 def test_a_usage_error_is_one_sentence(operate: Operate, arguments: tuple[str, ...], sentence: str) -> None:
@@ -81,5 +81,5 @@ def test_a_usage_error_is_one_sentence(operate: Operate, arguments: tuple[str, .
 def test_a_wrong_code_is_one_sentence(operate: Operate) -> None:
     made = printed(operate("add", SHOP, URL, "--json"))
     result = operate("verify", SHOP, made["id"], "AAAAAAAA")
-    assert (result.exit_code, "The code is not the one" in result.stderr) == (2, True)
+    assert (result.exit_code, "The code is not the last one" in result.stderr) == (2, True)
     assert "another code is on its way" in operate("verify", SHOP, made["id"]).stdout

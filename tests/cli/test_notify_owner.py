@@ -82,9 +82,9 @@ def test_a_topic_is_named_by_its_arn(notify: Notify) -> None:
             "NotificationNotOffered",
             "may not publish to this topic",
         ),
-        (("remove", SHOP, "0x"), "TargetUnknown", "no such target"),
+        (("remove", SHOP, "0x"), "TargetUnknown", "no such notification target"),
         (("remove", SHOP, "../status"), "TargetUnknown", "'../status' is no id of a target"),
-        (("verify", SHOP, "0x", "AAAAAAAA"), "TargetUnknown", "no such target"),
+        (("verify", SHOP, "0x", "AAAAAAAA"), "TargetUnknown", "no such notification target"),
     ],
 )
 def test_a_refusal_is_one_sentence(notify: Notify, arguments: tuple[str, ...], code: str, sentence: str) -> None:

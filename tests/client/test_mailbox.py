@@ -263,7 +263,7 @@ def test_an_error_has_the_reason_of_the_mailbox_api(
     mailbox = opened(retries=Retries(1))
     api.file(TEXT)
     monkeypatch.setattr(api.objects, "get_range", away)
-    with pytest.raises(UnavailableError, match="The store did not take") as later:
+    with pytest.raises(UnavailableError, match="The store could not be used") as later:
         list(mailbox.unread())
     assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
 
@@ -487,7 +487,7 @@ def test_a_secret_is_rotated_once_if_the_response_is_lost(host: Host, api: ApiSt
 def test_a_target_whose_response_is_lost_exists_and_gets_a_secret(host: Host, mailbox: Any) -> None:
     mailbox.status()
     host.faults = [lost_after]
-    with pytest.raises(RefusedError, match="gives it another secret") as refused:
+    with pytest.raises(RefusedError, match="returns another secret") as refused:
         mailbox.add_target("webhook", "https://hooks.example/mail")
     assert refused.value.reason == "TargetExists"
     [there] = mailbox.targets()

@@ -221,7 +221,7 @@ def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
     [
         (b"alice.eth: secret", PROFILE_LOOKUP_FAILED, "the registry document .* at entry 1"),
         (UNAVAILABLE, STORE_UNAVAILABLE, "the bucket does not answer"),
-        (NotNowError(STORE_UNAVAILABLE), STORE_UNAVAILABLE, "The store did not take"),
+        (NotNowError(STORE_UNAVAILABLE), STORE_UNAVAILABLE, "The store could not be used"),
         (NO_FILE, PROFILE_LOOKUP_FAILED, "cannot be read: No such file or directory"),
         (OSError(), PROFILE_LOOKUP_FAILED, "cannot be read: no reason was given"),
     ],

@@ -275,7 +275,7 @@ def call_with(params: str) -> RpcRequest:
         (
             NotNowError(STORE_UNAVAILABLE),
             {"code": -32002, "message": "Resource unavailable",
-             "data": {"reason": "StoreUnavailable", "detail": "The store did not take a write just now."}},
+             "data": {"reason": "StoreUnavailable", "detail": "The store could not be used now."}},
         ),
     ],
 )  # fmt: skip

@@ -4,65 +4,65 @@ from postroom.core.reason import OWNERS, refusal, retry
 
 # fmt: off
 NOT_A_REQUEST = refusal("NotARequest", 400, OWNERS, 'decision "Signing in"',
-    "The request does not have the form that this address takes; GET /openapi.json says which.")
+    "The request does not have the form that this path requires; see GET /openapi.json.")
 NO_MAILBOX_NAME = refusal("NoMailboxName", 404, OWNERS, 'decisions "Profiles" and "Receivers"',
-    "The name in the address is no name that a mailbox can have.")
+    "The name in the path is not a valid mailbox name.")
 CHALLENGE_INVALID = refusal("ChallengeInvalid", 401, OWNERS, 'decision "Signing in"',
-    "The challenge is not one of ours for this name, or its time is over, or it was answered before.")
+    "The challenge was not issued for this name, has expired, or was used before.")
 NOT_THE_OWNER = refusal("NotTheOwner", 401, OWNERS, 'decision "Signing in"',
-    "The signature is by no key of this mailbox, or there is no such mailbox.")
+    "The signature is not by a key of this mailbox, or there is no such mailbox.")
 TOKEN_INVALID = refusal("TokenInvalid", 401, OWNERS, 'RFC 6750 §3.1; decision "Signing in"',
     "This takes a token of the mailbox (Authorization: Bearer), as POST /auth/{name} gives one, whose time is "
     "not over and which was not revoked.")
 ANOTHERS_MAILBOX = refusal("AnothersMailbox", 403, OWNERS, 'RFC 6750 §3.1; decision "Signing in"',
-    "The token is that of another mailbox.")
+    "The token is for another mailbox.")
 OPENING_NOT_OFFERED = refusal("OpeningNotOffered", 403, OWNERS, 'decision "Signing in"',
-    "At this post office its operator opens mailboxes, and nobody else.")
+    "At this post office, only the operator opens mailboxes.")
 OPENING_REFUSED = refusal("OpeningRefused", 403, OWNERS, 'dm3 §2.1.1; decision "Signing in"',
-    "This mailbox is not opened by its owner alone.")
+    "The owner cannot open this mailbox.")
 CURSOR_INVALID = refusal("CursorInvalid", 400, OWNERS, "store protocol: Reader",
-    "The cursor is not one that this mailbox gave.")
+    "The cursor was not issued for this mailbox.")
 MESSAGE_UNKNOWN = refusal("MessageUnknown", 404, OWNERS, "store protocol: Reader",
-    "There is no such message waiting in this mailbox.")
+    "There is no such message in this mailbox.")
 RANGE_UNSATISFIABLE = refusal("RangeUnsatisfiable", 416, OWNERS, "RFC 9110 §15.5.17",
-    "The message has no such bytes.")
+    "The requested range is outside the message.")
 CHANGED_MEANWHILE = refusal("ChangedMeanwhile", 412, OWNERS, "RFC 9110 §13.1.1",
-    "It is not any more what If-Match says; read it again.")
+    "It has changed since the version in If-Match; read it again.")
 MATCH_NEEDED = refusal("MatchNeeded", 428, OWNERS, "RFC 6585 §3",
-    "This takes If-Match with the ETag of what is to be changed, so that no change is lost.")
+    "This needs If-Match with the current ETag, so that no change is lost.")
 SETTING_INVALID = refusal("SettingInvalid", 422, OWNERS, 'decisions "Subjects" and "Profile extension"',
-    "A setting is none that this mailbox can have.")
+    "A setting is not valid for this mailbox.")
 SUBJECT_OF_OPERATOR = refusal("SubjectOfOperator", 403, OWNERS, 'decision "Subjects"',
-    "What becomes of this Subject the operator of this post office says, and no owner changes it.")
+    "The operator has set a rule for this Subject, which an owner cannot change.")
 NOT_A_SENDER = refusal("NotASender", 403, OWNERS, "NLWeb: how do receiver domains prevent sender impersonation attacks",
-    "This mailbox cannot send: it is no domain that is served here with a key to sign by.")
+    "This mailbox cannot send: it is not a domain that has a signing key here.")
 TOKEN_REUSED = refusal("TokenReused", 409, OWNERS, "NLWeb: how do receiver domains prevent replay attacks",
-    "This token was used before, to send something else.")
+    "This token was used before for another message.")
 NOT_SENT = refusal("NotSent", 404, OWNERS, "NLWeb: how do receiver domains prevent replay attacks",
-    "No message was sent from this mailbox under this Correlation, or it was long ago.")
+    "No message with this Correlation was sent from this mailbox, or it has been forgotten.")
 NOTIFICATION_NOT_OFFERED = refusal("NotificationNotOffered", 422, OWNERS, "design: Notifications",
-    "This deployment sends no notifications of this kind, or none there.")
+    "This deployment does not send notifications of this kind, or not to this target.")
 TARGET_INVALID = refusal("TargetInvalid", 422, OWNERS, "design: Notifications",
-    "The address is none that notifications can be sent to.")
+    "Notifications cannot be sent to this address.")
 TARGET_EXISTS = refusal("TargetExists", 409, OWNERS, "design: Notifications",
-    "This mailbox has this target already: …/verify sends another code, …/rotate gives it another secret.")
+    "This mailbox already has this target: …/verify sends another code, …/rotate returns another secret.")
 TOO_MANY_TARGETS = refusal("TooManyTargets", 409, OWNERS, "design: Notifications",
-    "This mailbox has as many targets of notifications as it may have; remove one of them.")
+    "This mailbox has the maximum number of notification targets; remove one of them.")
 TARGET_UNKNOWN = refusal("TargetUnknown", 404, OWNERS, "design: Notifications",
-    "This mailbox has no such target of notifications.")
+    "This mailbox has no such notification target.")
 CODE_WRONG = refusal("CodeWrong", 403, OWNERS, "design: Notifications",
-    "The code is not the one that was sent to this target last, or it was tried too often; ask for another.")
+    "The code is not the last one sent to this target, or it was tried too often; request another one.")
 CONTAINER_UNKNOWN = refusal("ContainerUnknown", 404, OWNERS, 'dm3 §3.2; decision "Containers"',
-    "There is no container under this key.")
+    "There is no container with this key.")
 PART_UNKNOWN = refusal("PartUnknown", 409, OWNERS, 'dm3 §3.2; decision "Containers"',
-    "One of the parts is not there: a part counts for an hour, and once; send the container again.")
+    "A part is missing: a part can be used once, within an hour; send the container again.")
 CONTAINER_TOO_LARGE = refusal("ContainerTooLarge", 413, OWNERS, 'dm3 §3.2; decision "Containers"',
-    "That is more than is taken at once, or than a container may have.")
+    "This is larger than a request or a container may be.")
 STORAGE_FULL = refusal("StorageFull", 507, OWNERS, "RFC 4918 §11.5; dm3 §3.2",
     "The mailbox's storage has no room for this; GET /storage/{name} says how much is used.")
 TOO_MANY_REQUESTS = retry("TooManyRequests", 429, OWNERS, "RFC 6585 §4",
-    "The mailbox was asked too often; come again in a moment.")
+    "There were too many requests for this mailbox; try again in a moment.")
 COUNTER_CLOSED = retry("CounterClosed", 503, OWNERS, 'decision "Signing in"',
-    "The mailbox could not be looked into just now; ask again.")
+    "The mailbox could not be read now; try again.")
 MESSAGE_UNREADABLE = retry("MessageUnreadable", 503, OWNERS, "store protocol: Invariants",
-    "The message waits in this mailbox, and cannot be read until this post office has mended it.")
+    "The message is in this mailbox, and cannot be read until the operator has repaired it.")

@@ -4,15 +4,15 @@ from postroom.core.reason import NLWEB, OPERATORS, OWNERS, discard, refusal, ret
 
 # fmt: off
 WRONG_SHAPE = refusal("WrongShape", 422, NLWEB | OWNERS, "NLWeb: what is contained in a domain message envelope",
-    "The envelope does not have the members it must have, in the form they must have.")
+    "The envelope has missing or malformed members.")
 UNSUPPORTED_VERSION = refusal("UnsupportedVersion", 422, NLWEB,
     'NLWeb: how do receiver domains handle upgraded schema versions; decision "Schema codes"',
-    "The envelope's schema code is of a version or authority that this receiver does not support.")
+    "The envelope's schema code has a version or authority that this receiver does not support.")
 NOT_OURS = refusal("NotOurs", 421, NLWEB, "NLWeb: how do receiver domains know who sent a message",
     "The message is addressed to a domain that is not served here.")
 TIMESTAMP_TOO_OLD = refusal("TimestampTooOld", 422, NLWEB,
     'NLWeb: how do receiver domains prevent replay attacks; decision "Time window"',
-    "The message's Timestamp is too long ago.")
+    "The message's Timestamp is too old.")
 TIMESTAMP_TOO_NEW = refusal("TimestampTooNew", 422, NLWEB,
     'NLWeb: how do receiver domains prevent replay attacks; decision "Time window"',
     "The message's Timestamp is too far in the future.")
@@ -31,7 +31,7 @@ KEY_NOT_FOUND = discard("KeyNotFound", 401, NLWEB, 'RFC 6376 §3.6.2; decision "
 KEY_REVOKED = discard("KeyRevoked", 401, NLWEB, "RFC 6376 §3.6.1",
     "The sender's key record is revoked (empty p=).")
 WALLET_UNKNOWN = discard("WalletUnknown", 401, NLWEB, 'NLWeb: what is the signature for; decision "Senders"',
-    "No public key was registered beforehand for this wallet.")
+    "No public key is registered for this wallet.")
 CORRELATION_REUSED = discard("CorrelationReused", 409, NLWEB | OWNERS,
     'NLWeb: how do receiver domains prevent replay attacks; decision "Replay"',
     "This Correlation was used before for another message.")
@@ -41,10 +41,10 @@ UNEXPECTED_SUBJECT = discard("UnexpectedSubject", 404, NLWEB,
 FEEDBACK_NOT_KEPT = discard("FeedbackNotKept", 404, OPERATORS, 'decision "Buffer"',
     "This buffer does not keep Feedback for the domain named in Body.Sender.")
 DNSSEC_TOO_COSTLY = retry("DnssecTooCostly", 503, NLWEB, 'RFC 4035 §5; RFC 9276 §3.2; decision "DNSSEC required"',
-    "To prove the sender's key record would take more work than one look-up may.")
+    "Proving the sender's key record would take more work than is allowed for a look-up.")
 KEY_LOOKUP_FAILED = retry("KeyLookupFailed", 503, NLWEB, 'decision "DNSSEC required"',
-    "The sender's key record could not be looked up just now.")
+    "The sender's key record could not be looked up now.")
 STILL_WORKING = retry("StillWorking", 503, NLWEB, 'decision "Answers"',
-    "The same request is being worked on; ask again for its reply.")
+    "The same request is being processed; try again to get its reply.")
 HANDLER_FAILED = retry("HandlerFailed", 503, NLWEB, 'decision "Subjects"',
-    "The handler of this Subject did not answer just now.")
+    "The handler of this Subject did not answer.")
