@@ -62,7 +62,7 @@ SENT_ROWS: Final = 3
 SENT_ROW_BYTES: Final = 682
 """Of the rows of the token and the message, and of the copy in the index."""
 SENT_MAILBOX_API_LOG_LINES: Final = 1
-SENT_MAILBOX_API_LOG_BYTES: Final = 209
+SENT_MAILBOX_API_LOG_BYTES: Final = 215
 SENT_LOG_BYTES: Final = 223
 """Of the courier, one line."""
 SENT_BATCH_LOG_LINES: Final = 1

@@ -23,75 +23,77 @@ class AuditProblem(Enum):
     LOST = (
         "Lost",
         "A message was accepted and is nowhere: no row, no row of a copy, and too few messages in the queues.",
-        "Audit again after some minutes: SQS counts late. If it stays, the functions' logs tell of the claim; "
-        "its sender has to send it again.",
+        "Audit again after some minutes: SQS counts late. If it is still lost then, search the functions' logs for "
+        "the claim; its sender has to send it again.",
     )
     FILED_TWICE = (
         "FiledTwice",
-        "One message was filed in two rows: its owner is shown it twice.",
+        "One message was filed in two rows: its owner sees it twice.",
         "The owner acknowledges one of them. It is a bug: report it.",
     )
     DISCARDED_TWICE = (
         "DiscardedTwice",
-        "One claim was discarded in two rows: its sender may be told twice.",
+        "One claim was discarded in two rows: its sender may get Feedback twice.",
         "It is a bug: report it.",
     )
     BOTH = (
         "FiledAndDiscarded",
-        "One claim was both filed and discarded: its owner may have it, and its sender be told otherwise.",
+        "One claim was both filed and discarded: its owner may have it, although its sender got Feedback.",
         "It is a bug: report it.",
     )
     NOT_HOME = (
         "NotHome",
-        "A row was filed that is the home of no remembered message: another copy would be filed once more.",
-        "Somebody wrote into a table, or one was restored without the other; else it is a bug: report it.",
+        "A row was filed, but the table `seen` names no row, or another one, for its message: another copy would be "
+        "filed again.",
+        "Someone wrote to a table, or one table was restored without the other; otherwise it is a bug: report it.",
     )
     ENDS_EARLY = (
         "EndsEarly",
-        "A live row has an end (`ttl`), or another row's is over before its message may be forgotten: it goes unread, "
-        "or is filed once more.",
-        "Somebody wrote into a table, or RetainSeconds was raised; put the `ttl` right before DynamoDB sweeps the row.",
+        "A live row has a `ttl`, or the `ttl` of another row ends before its message may be forgotten: the message is"
+        " deleted unread, or a copy is filed again.",
+        "Someone wrote to a table, or RetainSeconds was raised; correct the `ttl` before DynamoDB deletes the row.",
     )
     MISFILED = (
         "Misfiled",
-        "A row stands in another mailbox, or at another time, than its message was accepted for.",
-        "Somebody wrote into a table; the ledger says where the message belongs.",
+        "A row is in another mailbox, or has another time, than the message was accepted with.",
+        "Someone wrote to a table; the ledger has the right mailbox and time.",
     )
     BYTES_MISSING = (
         "BytesMissing",
-        "A row is live, and the bytes that it points to are gone.",
-        "Restore the object, if there is a copy of it; else its sender has to send it again.",
+        "A row is live, and the bytes that it points to are missing.",
+        "Restore the object, if there is a copy of it; otherwise, the sender has to send the message again.",
     )
     BYTES_WRONG = (
         "BytesWrong",
-        "A row is live, and the bytes that it points to are not its line, or not that of the accepted message.",
-        "As for BytesMissing; nobody but the functions may write into the bucket.",
+        "A row is live, and the bytes that it points to are not its line, or not the accepted message.",
+        "As for BytesMissing; only the functions and the jobs may write to the bucket.",
     )
     NO_REASON = (
         "NoReason",
-        "A message is gone, and its row gives no reason that is known.",
-        "A newer release or somebody else wrote it; audit with the release that is deployed.",
+        "A message is gone, and its row has no known reason.",
+        "A newer release or someone else wrote it; audit with the deployed release.",
     )
     TOLD_THOUGH_KEPT = (
         "ToldThoughKept",
-        "A row that is not discarded says that its sender was told of a discard.",
+        "A row that is not discarded records that Feedback was sent.",
         "It is a bug: report it.",
     )
     REPLY_MISSING = (
         "ReplyMissing",
-        "A synchronous request was answered, and the object of its remembered reply is gone.",
-        "Who asks again gets no answer until the request is forgotten.",
+        "A synchronous request was answered, and the object with its remembered reply is missing.",
+        "If the sender repeats the request, it gets no answer until the request is forgotten.",
     )
     UNREADABLE = (
         "Unreadable",
-        "A row is not of the form that this release writes.",
-        "A newer release or somebody else wrote it; audit with the release that is deployed.",
+        "A row does not have the format that this release writes.",
+        "A newer release or someone else wrote it; audit with the deployed release.",
     )
     NOT_IN_LEDGER = (
         "NotInLedger",
-        "A note: a row is of the ledger's time, and no line of the ledger tells of its claim.",
-        "A door that died between queue and log, or answered 503 to what was queued all the same, leaves one now and "
-        "then. If there are many, the ledger is not whole, or somebody else writes claims or rows.",
+        "A note: a row was received in the time of the ledger, and no line of the ledger has its claim.",
+        "An inbox function that died between queueing and logging, or that answered 503 although the message was "
+        "queued, causes one now and then. If there are many, the ledger is incomplete, or someone else writes claims "
+        "or rows.",
         False,
     )
 
