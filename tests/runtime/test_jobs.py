@@ -4,6 +4,8 @@ import os
 import pickle
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from postroom.jobs.tally import Tally
 from postroom.runtime.jobs.clients import job_clients
 from postroom.runtime.jobs.parts import ExpireParts, JobParts
 
+LIBRARY = Path(__file__).parents[2] / "layers" / "postroom"
 IRELAND = Where(region="eu-west-1")
 
 
@@ -83,7 +86,8 @@ def test_a_request_to_a_table_is_made_once_so_that_its_pace_learns_of_each() -> 
 
 def test_a_task_imports_what_glue_has_and_installs_and_nothing_else() -> None:
     script = "import sys, postroom.runtime.jobs.parts; print(*{name.partition('.')[0] for name in sys.modules})"
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # Not sys.path: other tests may have put more there.
+    path = {"PYTHONPATH": os.pathsep.join([str(LIBRARY), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])}
     done = subprocess.run([sys.executable, "-S", "-c", script], env=path, capture_output=True, text=True, check=True)
     ours = {"boto3", "botocore", "s3transfer", "orjson", "msgspec"}
     theirs = {"certifi", "dateutil", "jmespath", "six", "urllib3"}
