@@ -93,7 +93,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 def test_make_demo_shows_all_scenes(demo: str) -> None:
-    assert "22 things happened as they should" in demo
+    assert "All 22 steps had the expected result" in demo
     assert "\x1b" not in demo
 
 
@@ -121,13 +121,13 @@ SCENES = {
     "7": [["pollyweb's own message", "200 Queued", "filed (pollyweb.org/MSG:1.0)"]],
     "8": [["while the resolver is off", "200 Queued", "waits; filed once it answers"]],
     "9": [
-        ["a sealed letter (dm3)", "accepted", "filed; its receiver opens it, every signature holds"],
-        ["a letter in alice.eth's name", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
+        ["an encrypted message (dm3)", "accepted", "filed; its receiver opens it, every signature is valid"],
+        ["a message in alice.eth's name", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
     ],
-    "10": [["alice.eth's letter, on two devices", "acknowledged on one", "gone on both (MessageUnknown)"]],
-    "11": [["mail at home", "kept, then acknowledged", "found by its words; carried in a file"]],
-    "12": [["an order", "200 Queued", "the owner's webhook is told; picked up"]],
-    "13": [["the job of the night", "N segments, 0 left", "requests to read: N → 1"]],
+    "10": [["alice.eth's message, on two devices", "acknowledged on one", "gone on both (MessageUnknown)"]],
+    "11": [["an encrypted archive", "kept, then acknowledged", "found by its words; exported in a file"]],
+    "12": [["an order", "200 Queued", "the owner's webhook was notified; read and acknowledged"]],
+    "13": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
 }
 """What the table at the end says of each scene; N stands for a number of two or more."""
 
@@ -183,7 +183,7 @@ def test_a_dm3_message_is_sent_with_the_printed_commands_and_the_audit_finds_it(
     assert "Good morning, Bob" in said
     assert said.rstrip().endswith("accepted")
     picked_up = run(OWNER, clone, shell)
-    assert "text         Good morning, Bob\nacknowledged 1\nnothing waits in bob.eth" in picked_up
+    assert "text         Good morning, Bob\nacknowledged 1\nthere are no messages in bob.eth" in picked_up
     audited = run(AUDIT, clone, shell)
     assert ["acknowledged", "1", "1"] in [line.split()[:3] for line in audited.splitlines()]
     assert audited.rstrip().endswith("nothing is wrong")

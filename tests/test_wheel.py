@@ -264,7 +264,7 @@ def test_commands_that_need_an_extra_name_it(installed: Environment, command: st
     """The library is that of this checkout, the packages are those of the base."""
     code = "import sys; from postroom.cli import main; sys.argv[0] = 'postroom'; main()"
     done = installed.python(code, *command.split(), PYTHONPATH=str(SOURCES))
-    printed = f"`pip install 'postroom[{extras}]'` brings them\n"
+    printed = f"`pip install 'postroom[{extras}]'` installs them\n"
     assert (done.returncode, done.stdout, done.stderr.endswith(printed)) == (2, "", True), done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -183,10 +183,10 @@ def test_following_its_suggestions_leads_to_a_complete_deployment(
     assert done == ["domain add", "jobs publish", "subject add", "keygen --domain", "domain add"]
     code, checks = status("pasted")
     assert (code, ill(checks, "good")) == (0, list(checks))
-    assert checks[f"domain {SHOP}"]["found"] == "it takes in messages of 1 subject"
+    assert checks[f"domain {SHOP}"]["found"] == "it accepts messages of 1 subject"
     doctor = f"`postroom doctor {SHOP} --selector pk1 --local {deployments.folder}`"
     assert (
-        checks[f"key of {SHOP}"]["found"] == f"stored under the selector pk1; {doctor} looks at the domain from outside"
+        checks[f"key of {SHOP}"]["found"] == f"stored under the selector pk1; {doctor} checks the domain from outside"
     )
     assert checks["jobs library"]["found"] == f"{LIBRARY} is published"
 
@@ -198,7 +198,7 @@ def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
     assert lines[0].startswith("✓ stack: fresh is CREATE_COMPLETE, since 20")
-    assert lines[3] == "✗ domains: none: no message is taken in"
+    assert lines[3] == "✗ domains: none: no messages are accepted"
     assert lines[4].startswith("  → `postroom domain add your.domain --local ")
     assert f"! jobs library: {LIBRARY} is not published; `postroom jobs` does not need it, but Glue would" in lines
     assert lines[-1] == "fresh: bad"
@@ -310,7 +310,7 @@ def test_deleted_resources_are_bad(status: Ask, deployments: TwoDeployments, tmp
         "webhook keys", "function DeadLetterFunction", "jobs library", "job compact", "job expire",
         "queue DeadLetterQueue",
     ]  # fmt: skip
-    assert "it is not there any more" in str(checks["webhook keys"]["found"])
+    assert "does not exist any more" in str(checks["webhook keys"]["found"])
 
 
 # --- a deployment on AWS -----------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_on_aws_hosts_and_alarm_subscribers_are_required(
     code, checks = status("complete", where=where)
     assert (code, ill(checks)) == (1, [f"host nlweb.{SHOP}", f"host pw.{SHOP}", RECORDS_OF_KEYS[0]])
     assert checks[f"host nlweb.{SHOP}"]["found"] == f"there is no host nlweb.{SHOP}"
-    command = f"say DomainName={SHOP}, and HostedZoneId or CertificateArn to `sam deploy --guided`"
+    command = f"set DomainName={SHOP}, and HostedZoneId or CertificateArn in `sam deploy --guided`"
     assert str(checks[f"host nlweb.{SHOP}"]["next"]).startswith(command)
     assert ill(checks, "warning") == [RECORDS_OF_KEYS[1], "alarm topic"]
     topic = on_aws.output("AlarmTopic")
@@ -371,7 +371,7 @@ def test_hosts_without_dns_records_are_shown_with_the_records(
     assert checks["hosts"]["found"] == f"the stack serves nlweb.{SHOP} and pw.{SHOP}"
     assert [name for name in checks if name.startswith("host ")] == [f"host nlweb.{SHOP}", f"host pw.{SHOP}"]
     assert checks[f"host pw.{SHOP}"]["next"] == (
-        f"make this record where the zone of {SHOP} is kept: pw.{SHOP}. CNAME d-2.example."
+        f"create this record in the zone of {SHOP}: pw.{SHOP}. CNAME d-2.example."
     )
 
 
@@ -440,9 +440,7 @@ def test_a_missing_permission_leaves_only_its_checks_unknown(
     # The others rest on what could not be looked at.
     assert set(unknown) - set(lacking) <= {"hosts", f"key of {SHOP}"}
     assert lacking
-    assert all(
-        str(checks[name]["found"]).startswith("could not be found out: your credentials lack") for name in lacking
-    )
+    assert all(str(checks[name]["found"]).startswith("unknown: your credentials lack") for name in lacking)
 
 
 def test_a_missing_stack_is_one_sentence(postroom: Postroom, on_aws: TwoDeployments) -> None:
@@ -459,7 +457,7 @@ def test_no_deploy_is_suggested_over_a_foreign_stack(status: Ask, on_aws: TwoDep
     on_aws.client("cloudformation").create_stack(StackName="stranger", TemplateBody=json.dumps(body))
     code, checks = status("stranger", where=("--stack-name", "stranger"))
     assert (code, list(checks)) == (1, ["stack", "outputs"])
-    assert checks["outputs"]["next"] == "name the stack that is one: --stack-name"
+    assert checks["outputs"]["next"] == "name another stack with --stack-name"
 
 
 @pytest.mark.parametrize(
@@ -514,9 +512,9 @@ def test_an_expired_session_names_the_command_to_try_first(
     ("error", "found", "todo"),
     [
         (ClientError({"Error": {"Code": "ThrottlingException"}}, "GetIt"), "(ThrottlingException)", "try again later"),
-        (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "do as AWS says"),
+        (ClientError({"Error": {"Code": "Odd"}}, "GetIt"), "(Odd)", "follow AWS's message"),
         (EndpointConnectionError(endpoint_url="https://sqs"), "https://sqs", "try again later"),
-        (NotNowError(STORE_UNAVAILABLE), "just now", "try again later"),
+        (NotNowError(STORE_UNAVAILABLE), "unknown for now", "try again later"),
         (missing_output("X"), "no output X", "this release to prod: `sam build && sam deploy`"),
     ],
 )
@@ -569,16 +567,16 @@ def test_the_checked_resources_are_those_of_the_template() -> None:
     [
         ("CREATE_COMPLETE", "good", ""),
         ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "good", ""),
-        ("UPDATE_IN_PROGRESS", "not checked", "ask again"),
-        ("UPDATE_ROLLBACK_COMPLETE", "bad", "deploy anew"),
-        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "bad", "deploy anew"),
+        ("UPDATE_IN_PROGRESS", "not checked", "check again"),
+        ("UPDATE_ROLLBACK_COMPLETE", "bad", "deploy again"),
+        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "bad", "deploy again"),
         ("UPDATE_ROLLBACK_FAILED", "bad", "`aws cloudformation continue-update-rollback --stack-name prod`"),
         ("ROLLBACK_COMPLETE", "bad", "`sam delete --stack-name prod`"),
         ("CREATE_FAILED", "bad", "`aws cloudformation describe-stack-events --stack-name prod` says why"),
         ("DELETE_FAILED", "bad", "`sam delete --stack-name prod`"),
         ("REVIEW_IN_PROGRESS", "bad", "answer y to *Deploy this changeset?*"),
-        ("IMPORT_ROLLBACK_COMPLETE", "bad", "import anew"),
-        ("AS_NEVER_BEFORE", "bad", "do as AWS says"),
+        ("IMPORT_ROLLBACK_COMPLETE", "bad", "import again"),
+        ("AS_NEVER_BEFORE", "bad", "follow AWS's message"),
     ],
 )
 def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
@@ -637,9 +635,9 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
     ("met", "record", "is_first", "expected", "todo"),
     [
         (good("inbox", "answered 405"), None, False, "good", ""),
-        (NO_HOST, RECORDS[f"nlweb.{SHOP}"], False, "bad", f"is kept: nlweb.{SHOP}. CNAME d-1.example."),
-        (NO_HOST, None, True, "bad", "say DomainName=shop.example, and HostedZoneId or CertificateArn "),
-        (NO_HOST, None, False, "bad", "functions/inbox/hosts.yaml for shop.example"),
+        (NO_HOST, RECORDS[f"nlweb.{SHOP}"], False, "bad", f"the zone of {SHOP}: nlweb.{SHOP}. CNAME d-1.example."),
+        (NO_HOST, None, True, "bad", "set DomainName=shop.example, and HostedZoneId or CertificateArn "),
+        (NO_HOST, None, False, "bad", "functions/inbox/hosts.yaml as a stack for shop.example"),
         (bad("inbox", None, "answered 404", "mend it"), None, False, "bad", "mend it; `postroom doctor shop.example`"),
     ],
 )  # fmt: skip
@@ -665,7 +663,7 @@ THERE = good("key record pk1", "there is one at pk1._domainkey.shop.example")
 NONE = bad("key record pk1", KEY_NOT_FOUND, "there is none", "publish it")
 TWO = bad("key record pk1", KEY_RECORD_INVALID, "there are two", "publish what `postroom keygen` prints")
 WEAK = bad("key pk1", KEY_UNUSABLE, "RSA of 512 bits", "make another key")
-BLANK = skipped("key pk1", "its record is not known to be good")
+BLANK = skipped("key pk1", "its record could not be confirmed")
 UNKNOWN = not_found_out("key record pk1", NotNowError(KEY_LOOKUP_FAILED, "no answer"))
 OTHER = PrivateKey.generate("ed25519").public
 
@@ -674,10 +672,15 @@ OTHER = PrivateKey.generate("ed25519").public
     ("found", "expected", "printed", "todo"),
     [
         (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), STORED.public), "good", "there is one at", ""),
-        (KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER), "bad", "not of the key that signs", "or store the"),
+        (
+            KeyFound("pk1", THERE, good("key pk1", "Ed25519"), OTHER),
+            "bad",
+            "not that of the signing key",
+            "or store the",
+        ),
         (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --key "),
         (KeyFound("pk1", TWO, BLANK), "bad", "there are two", "prints, and no other key record there"),
-        (None, "bad", "longer than the 253 characters", "sign under a shorter selector"),
+        (None, "bad", "longer than the 253 characters", "use a shorter selector"),
         (KeyFound("pk1", THERE, WEAK), "bad", "RSA of 512 bits", "make another key"),
         (KeyFound("pk1", UNKNOWN, BLANK), "not checked", "no answer", "try again later"),
     ],
@@ -690,7 +693,7 @@ def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected:
     # Of the dialect that an operator may have nothing to do with, nothing is bad.
     check = setting_up.judge_published(SHOP, POLLYWEB, STORED, found)
     assert check.status == ("warning" if expected == "bad" else expected)
-    assert ("believe no Feedback" in check.found) == (expected == "bad")
+    assert ("reject its Feedback" in check.found) == (expected == "bad")
 
 
 @pytest.mark.parametrize(
@@ -728,7 +731,7 @@ def test_the_key_of_a_domain(signs: bool, keys: Json | None, expected: str) -> N
     check = setting_up.judge_domain_key(AWS, Domain(SHOP, signs=signs), stored)
     assert check.status == expected
     if expected == "good":
-        assert f"`postroom doctor {SHOP} --selector pk1` looks" in check.found
+        assert f"`postroom doctor {SHOP} --selector pk1` checks the domain" in check.found
 
 
 def test_a_domain_without_an_inbox_needs_no_key() -> None:

@@ -82,7 +82,7 @@ def failing(error: BaseException) -> typer.Typer:
         (FileNotFoundError(2, "No such file", "key.pem"), 5, "key.pem: No such file"),
         (OSError(errno.ENOSPC, "No space left on device", "mail.json"), 3, "mail.json: No space left on device"),
         (OSError(errno.EIO, "Input/output error", "mail.json"), 3, "mail.json: Input/output error"),
-        (ValueError("surprise"), 3, "a fault of postroom itself (ValueError: surprise); please report it"),
+        (ValueError("surprise"), 3, "an error in postroom itself (ValueError: surprise); please report it"),
     ],
 )
 def test_an_error_is_one_sentence_and_an_exit_code(error: Exception, code: int, sentence: str) -> None:
@@ -171,7 +171,7 @@ def test_the_locale_does_not_change_json_output(tmp_path: Path, environment: dic
         ended = subprocess.run(
             [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=600, check=False
         )
-        assert b"a fault of postroom" not in ended.stderr, ended.stderr
+        assert b"an error in postroom" not in ended.stderr, ended.stderr
         return ended.stdout
 
     signed = postroom(

@@ -112,7 +112,7 @@ def test_pull_stores_and_acknowledges_messages(bob: ArchiveCommands) -> None:
     bob.served.api.file("{", mailbox=BOB, conversation="mallory.eth", receipt={"protocol": "dm3"})
     result = bob.pull()
     assert result.exit_code == 0, result.output
-    assert result.stdout == "2 messages came home\n  1 of them set aside: NotJson\n"
+    assert result.stdout == "2 messages were stored\n  1 of them set aside: NotJson\n"
     assert bob.waiting() == 0
     assert json.loads(bob.pull("--json").stdout) == {
         "kept": 0,
@@ -126,7 +126,7 @@ def test_pull_stores_and_acknowledges_messages(bob: ArchiveCommands) -> None:
 def test_pull_works_for_a_domain(bob: ArchiveCommands) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
     bob.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
-    assert bob.pull(name=SHOP, key="shop.pem", home="shop").stdout == "1 messages came home\n"
+    assert bob.pull(name=SHOP, key="shop.pem", home="shop").stdout == "1 messages were stored\n"
     shown = bob("show", "b.com", key="shop.pem", home="shop").stdout
     assert "b.com  Hello@Host" in shown
     assert '    {"Text": "Rechnung"}' in shown
@@ -159,10 +159,10 @@ def test_messages_sealed_to_an_old_key_are_pulled_with_its_key_file(
     result = bob.pull(key="new.json")
     assert result.exit_code == 3
     assert "1 messages stay in the mailbox" in result.stdout
-    assert "add the former key file as --old-key" in result.stdout
+    assert "add the file of the former keys with --old-key" in result.stdout
     assert json.loads(bob.pull("--json", key="new.json").stdout)["unopened"] == 1
     result = bob.pull("--old-key", "other.json", "--old-key", "bob.json", key="new.json")
-    assert (result.exit_code, result.stdout) == (0, "1 messages came home\n")
+    assert (result.exit_code, result.stdout) == (0, "1 messages were stored\n")
     assert bob.waiting() == 0
     assert "before" in bob("show", "alice.eth", key="new.json").stdout
 
@@ -171,9 +171,9 @@ REFUSED = {
     "another key": ({"key": "other.json"}, 1, "NotTheOwner"),
     "no such mailbox": ({"name": "nobody.eth"}, 1, "NotTheOwner"),
     "a PEM file for dm3": ({"key": "shop.pem"}, 1, "NotTheOwner"),
-    "a key that is none": ({"key": "names.json"}, 2, "holds no keys"),
+    "a key that is none": ({"key": "names.json"}, 2, "has no keys"),
     "no such file": ({"key": "nowhere"}, 5, "nowhere"),
-    "no name": ({"name": "a..b"}, 2, "no name such as"),
+    "no name": ({"name": "a..b"}, 2, "not a name such as"),
     "another's mailbox as home": ({"home": f"{URL}/{SHOP}"}, 1, "NotTheOwner"),
     "no mailbox as home": ({"home": f"{URL}/nobody.eth"}, 1, "NotTheOwner"),
     "a host that is another": (
@@ -181,13 +181,13 @@ REFUSED = {
         3,
         "of elsewhere.example is not accepted",
     ),
-    "a post office without a mailbox": ({"home": URL}, 2, "say https://HOST/NAME"),
-    "a mailbox that has no name": ({"home": f"{URL}/a..b"}, 2, "say https://HOST/NAME"),
-    "more than a mailbox": ({"home": f"{URL}/storage/bob.eth"}, 2, "say https://HOST/NAME"),
+    "a post office without a mailbox": ({"home": URL}, 2, "use https://HOST/NAME"),
+    "a mailbox that has no name": ({"home": f"{URL}/a..b"}, 2, "use https://HOST/NAME"),
+    "more than a mailbox": ({"home": f"{URL}/storage/bob.eth"}, 2, "use https://HOST/NAME"),
     "no host": ({"home": "https://a b/bob.eth"}, 2, "the mailbox's URL is"),
-    "another scheme": ({"home": "ftp://x"}, 2, "no home"),
-    "no bucket": ({"home": "s3:///x"}, 2, "no home in a bucket"),
-    "a file": ({"home": "bob.json"}, 2, "no folder"),
+    "another scheme": ({"home": "ftp://x"}, 2, "not a home"),
+    "no bucket": ({"home": "s3:///x"}, 2, "not a home in a bucket"),
+    "a file": ({"home": "bob.json"}, 2, "not a folder"),
 }
 
 
@@ -289,7 +289,7 @@ def test_a_home_of_another_key_is_reported(filled: ArchiveCommands) -> None:
 @pytest.mark.parametrize("more", [[], ["--no-index"]])
 def test_search_finds_messages(filled: ArchiveCommands, more: list[str]) -> None:
     assert filled("search", "MORNING", *more).stdout == "2026-11-21T09:30:00.001Z  alice.eth\n    Good morning, Bob\n"
-    assert filled("search", "regretted", *more).stdout == "nothing is found\n"
+    assert filled("search", "regretted", *more).stdout == "nothing was found\n"
     [found] = filled.said("search", "carol", *more)
     assert (found["partner"], found["text"]) == ("carol.eth", "from carol")
     assert filled("search", " ", *more).exit_code == 2
@@ -349,7 +349,7 @@ def test_the_old_home_of_a_moved_archive_names_the_new_one(filled: ArchiveComman
     before = filled.said("list")
     assert filled("move", "--to", "new").exit_code == 0
     result = filled("list")
-    assert (result.exit_code, f"say --home {filled.folder / 'new'}" in result.output) == (2, True)
+    assert (result.exit_code, f"use --home {filled.folder / 'new'}" in result.output) == (2, True)
     filled.file("late", 9)
     assert filled.pull().exit_code == 2
     assert filled.waiting() == 1
@@ -387,7 +387,7 @@ def test_an_archive_moves_into_a_bucket_and_is_read_there(
         s3 = boto3.client("s3")
         s3.create_bucket(Bucket="mine")
         assert filled("move", "--to", "s3://mine/mail/").exit_code == 0
-        assert "say --home s3://mine/mail" in filled("list").output
+        assert "use --home s3://mine/mail" in filled("list").output
         assert filled.said("list", home="s3://mine/mail") == before
         found = s3.list_objects_v2(Bucket="mine")["Contents"]
         assert all(it["Key"].startswith("mail/0x") for it in found)
@@ -437,7 +437,7 @@ def test_an_archive_moves_to_service_storage_and_back(at_service: ServiceArchive
     before = at_service.said("list", home="mail")
     assert at_service("move", *to, home="mail").exit_code == 0
     result = at_service("list", home="mail")
-    assert (result.exit_code, f"say --home {THERE}\n" in result.output) == (2, True)
+    assert (result.exit_code, f"use --home {THERE}\n" in result.output) == (2, True)
     assert at_service.said("list") == before
     assert at_service("move", *to, "--remove", home="mail").exit_code == 0
     assert len(list((at_service.commands.folder / "mail").glob("0x*"))) == 1
@@ -445,7 +445,7 @@ def test_an_archive_moves_to_service_storage_and_back(at_service: ServiceArchive
     assert at_service("move", "--to", "mail", "--remove").exit_code == 0
     assert at_service.container_count() == 1
     result = at_service("list")
-    assert (result.exit_code, f"say --home {at_service.commands.folder / 'mail'}" in result.output) == (2, True)
+    assert (result.exit_code, f"use --home {at_service.commands.folder / 'mail'}" in result.output) == (2, True)
     assert at_service.said("list", home="mail") == before
 
 
@@ -482,7 +482,7 @@ def test_an_archive_in_service_storage_is_verified_like_a_local_one(
 @pytest.mark.parametrize("home", [THERE, "service"])
 def test_pull_stores_messages_in_service_storage(at_service: ServiceArchive, home: str) -> None:
     at_service.commands.file("to be kept there", 9)
-    assert at_service.commands.pull(home=home).stdout == "1 messages came home\n"
+    assert at_service.commands.pull(home=home).stdout == "1 messages were stored\n"
     assert at_service.commands.waiting() == 0
     assert "    to be kept there\n" in at_service("show", "alice.eth").stdout
 
@@ -490,14 +490,14 @@ def test_pull_stores_messages_in_service_storage(at_service: ServiceArchive, hom
 def test_a_domain_can_have_its_archive_in_service_storage(at_service: ServiceArchive) -> None:
     draft = Draft("b.com", SHOP, "Hello@Host", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, {"Text": "Rechnung"})
     at_service.commands.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
-    assert at_service.commands.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages came home\n"
+    assert at_service.commands.pull(name=SHOP, key="shop.pem", home="service").stdout == "1 messages were stored\n"
     assert "Rechnung" in at_service("show", "b.com", key="shop.pem", home=f"{URL}/{SHOP}").stdout
 
 
 def test_service_is_a_valid_home_only_with_a_post_office(at_service: ServiceArchive) -> None:
     for command in (["list"], ["verify"], ["move", "--to", "new"]):
         result = at_service(*command, home="service")
-        assert (result.exit_code, "say https://HOST/NAME" in result.output) == (2, True)
+        assert (result.exit_code, "use https://HOST/NAME" in result.output) == (2, True)
     assert at_service("move", "--to", "service", home="mail").exit_code == 2
     at_service("list", home="mail")
 
@@ -520,7 +520,7 @@ def test_full_service_storage_is_reported_and_nothing_is_lost(at_service: Servic
     assert at_service.commands.waiting() == 1
     at_service.set_quota(100, 100_000)
     assert at_service("move", "--to", THERE, home="mail").exit_code == 0
-    assert at_service.commands.pull(home="service").stdout == "1 messages came home\n"
+    assert at_service.commands.pull(home="service").stdout == "1 messages were stored\n"
 
 
 def test_another_key_opens_nothing_in_service_storage(at_service: ServiceArchive) -> None:
@@ -537,7 +537,7 @@ def test_service_storage_holds_the_archive_of_its_own_name_only(at_service: Serv
     assert at_service("move", "--to", THERE, home="mail").exit_code == 0
     at_service.commands.file("to the second", 9)
     result = at_service.commands.pull(name="second.eth", home=THERE)
-    assert (result.exit_code, f"holds the archive of {BOB}" in result.output.replace("\n", " ")) == (2, True)
+    assert (result.exit_code, f"has the archive of {BOB}" in result.output.replace("\n", " ")) == (2, True)
     assert at_service.commands.waiting() == 1
 
 

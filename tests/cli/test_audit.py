@@ -93,7 +93,7 @@ def test_a_consistent_store_has_no_problems(store: Store, audited: Callable[...,
     words = [line.split() for line in shown.stdout.splitlines()]
     assert ["filed", "1", "1"] in [line[:3] for line in words]
     assert ["discarded,", "SignatureInvalid:", "1"] in words
-    assert "rows that the ledger does not tell of: 0, 0 of them of its time" in shown.stdout
+    assert "rows that are not in the ledger: 0, 0 of them from its time" in shown.stdout
     assert shown.stdout.splitlines()[-1] == "nothing is wrong"
     for problem in AuditProblem:
         assert [str(problem), "0", *problem.sentence.split()] in words
@@ -115,7 +115,7 @@ def test_a_note_is_shown_and_is_not_a_problem(store: Store, audited: Callable[..
     lines = "\n".join(log(*printed))
     shown = audited("--ledger", "-", input=lines)
     assert shown.exit_code == 0, shown.output
-    assert "rows that the ledger does not tell of: 1, 1 of them of its time" in shown.stdout
+    assert "rows that are not in the ledger: 1, 1 of them from its time" in shown.stdout
     assert f"row {stranger.pk} {stranger.sk}" in shown.stdout
     said = described(audited("--ledger", "-", "--json", input=lines))
     assert (said["clean"], said["untold"], said["problems"]["NotInLedger"]) == (True, 1, 1)
@@ -134,7 +134,7 @@ def test_accepted_messages_are_read_from_the_inbox_log(store: Store, audited: Ca
     # Before that hour began, or with a log level that is too quiet, there is nothing to go by, and that is said.
     nothing = audited("--since", "0.0001", "--json")
     assert nothing.exit_code == 0
-    assert "has no message in that time" in nothing.stderr
+    assert "has no messages of that time" in nothing.stderr
 
 
 def test_a_problem_is_shown_with_its_place_and_next_step(
@@ -180,7 +180,7 @@ def test_only_some_of_many_findings_are_shown_and_the_rest_are_counted(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--ledger", "inbox.log", "--since", "1"), "give one of them"),
+        (("--ledger", "inbox.log", "--since", "1"), "use one of them"),
         (("--ledger", "none.log"), "none.log: No such file"),
         (("--since", "-1"), "greater than or equal to 0"),
         (("--since", "inf"), "less than or equal to 88000"),

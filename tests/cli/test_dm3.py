@@ -69,7 +69,7 @@ def test_existing_keys_are_not_overwritten_by_mistake(postroom: Postroom, tmp_pa
     before = (tmp_path / "dm3-key.json").read_bytes()
     result = postroom("dm3", "keygen", "--delivery-service", "ds.eth")
     assert (result.exit_code, (tmp_path / "dm3-key.json").read_bytes()) == (2, before)
-    assert "dm3-key.json exists; say --force" in result.stderr
+    assert "dm3-key.json exists; use --force" in result.stderr
     assert postroom("dm3", "keygen", "--delivery-service", "ds.eth", "--force").exit_code == 0
     assert (tmp_path / "dm3-key.json").read_bytes() != before
 
@@ -104,15 +104,15 @@ SERVICE_OPTIONS = ("--service", "--url", "https://ds.example")
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((), "a profile names at least one delivery service"),
-        (("--delivery-service", "a..b"), "is no name"),
+        ((), "a profile needs a delivery service"),
+        (("--delivery-service", "a..b"), "is not a valid name"),
         (("--delivery-service", "ds.eth", "--wallet-signature", "0x12"), "--wallet-signature: a wallet's signature is"),
         (
             ("--delivery-service", "ds.eth", "--wallet-signature", "0x12", "--algorithm", "secp256k1"),
-            "keys derived from a wallet's signature are of ed25519",
+            "keys derived from a wallet's signature are ed25519 keys",
         ),
-        (("--delivery-service", "ds.eth", "--rotate"), "say --service"),
-        (("--delivery-service", "ds.eth", "--url", "https://ds.example"), "say --service"),
+        (("--delivery-service", "ds.eth", "--rotate"), "use --service"),
+        (("--delivery-service", "ds.eth", "--url", "https://ds.example"), "use --service"),
         ((*SERVICE_OPTIONS, "--delivery-service", "ds.eth"), "--service makes the deployment's own keys"),
         ((*SERVICE_OPTIONS, "--out", "k"), "--service makes the deployment's own keys"),
         ((*SERVICE_OPTIONS, "--force"), "--service makes the deployment's own keys"),
@@ -217,7 +217,7 @@ def test_a_secret_with_other_content_is_not_overwritten(operate: Operate, storag
     secrets, name = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]
     secrets.put_secret_value(SecretId=name, SecretString='{"signing": "x"}')
     result = operate("keygen", *SERVICE_OPTIONS, "--rotate")
-    assert (result.exit_code, "holds something else" in result.stderr) == (2, True)
+    assert (result.exit_code, "has another content" in result.stderr) == (2, True)
     assert secrets.get_secret_value(SecretId=name)["SecretString"] == '{"signing": "x"}'
 
 
@@ -225,12 +225,12 @@ def test_a_secret_with_other_content_is_not_overwritten(operate: Operate, storag
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((), "say --url URL"),
+        ((), "use --url URL"),
         (("--url", "http://ds.example"), "it must be a URL such as https://ds.example"),
         (("--url", "https://ds.example/rpc"), "leave the last part out"),
         (("--url", "https://ds.example/dm3/"), "leave the last part out"),
         (("--url", "https://"), "url is not an http or https URL"),
-        (("--url", "https://ds.example", "--rotate"), "has no keys yet"),
+        (("--url", "https://ds.example", "--rotate"), "has no keys to rotate yet"),
     ],
 )
 def test_an_unreachable_url_is_not_published(
@@ -318,15 +318,15 @@ def test_a_mailbox_is_removed(operate: Operate, directory: Directory) -> None:
     assert directory.dm3_mailbox("four.eth") is None
     result = operate("mailbox", "remove", "four.eth")
     assert result.exit_code == 5
-    assert "four.eth has no mailbox here" in result.stderr
+    assert "four.eth has no dm3 mailbox here" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("five..eth",), "is no name"),
+        (("five..eth",), "is not a valid name"),
         (("five.eth", "--type", "GREETING"), "--type is 'GREETING'; it must be one of NEW, "),
-        (("five.eth", "--allow", "a b"), "is no name"),
+        (("five.eth", "--allow", "a b"), "is not a valid name"),
         (("five.eth", "--min-nonce", str(2**53)), "minNonce is not from 0 to 2^53-1"),
         (("five.eth", "--min-balance", "-1"), "--min-balance"),
     ],
@@ -400,11 +400,11 @@ def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
         ('{"bob.eth": {"network.dm3.profil": "data:"}}', "has another member than"),
         (
             '{"bob.eth": {"network.dm3.profile": "data:application/json,{}"}}',
-            "names.yaml: network.dm3.profile of bob.eth is no profile: publicEncryptionKey is missing",
+            "names.yaml: network.dm3.profile of bob.eth is not a profile: publicEncryptionKey is missing",
         ),
         (
             json.dumps({"ds.eth": {SERVICE_KEY: BOB["dataUri"]}}),
-            "network.dm3.deliveryService of ds.eth is no profile: url is missing",
+            "network.dm3.deliveryService of ds.eth is not a profile: url is missing",
         ),
     ],
 )

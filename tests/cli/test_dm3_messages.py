@@ -219,8 +219,8 @@ def test_an_unknown_receiver_is_one_sentence(shell: Dm3Commands) -> None:
         (("-", "--reply-to", "-"), b"", "cannot both be read from standard input"),
         (("hello", "--reply-to", "-", "--ref", "ab" * 32), b"", "leave --ref out"),
         (("hello", "--ref", "ab"), None, "64 hex digits"),
-        (("hello", "--key", "names.yaml"), None, "names.yaml holds no keys: a user's keys are an object"),
-        (("hello", "--key", "broken"), None, "broken holds no keys: it is no JSON"),
+        (("hello", "--key", "names.yaml"), None, "names.yaml has no keys: a user's keys are an object"),
+        (("hello", "--key", "broken"), None, "broken has no keys: it is not JSON"),
         (("hello", "--registry", "broken"), None, "broken: the registry document"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_registry_is_required(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
     assert result.exit_code == 2
-    assert "say where names are looked up: --registry FILE" in result.stderr
+    assert "there is no registry: use --registry FILE" in result.stderr
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_without_a_registry_a_message_is_opened_and_not_verified(shell: Dm3Comma
     result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
     assert result.exit_code == 3
     assert "  hello\n  🤝" in result.stdout
-    assert "no registry is named that has network.dm3.profile of alice.eth: --registry" in result.stdout
+    assert "no registry was given to look up network.dm3.profile of alice.eth: use --registry" in result.stdout
 
 
 def test_an_invalid_envelope_is_a_bad_message(shell: Dm3Commands) -> None:

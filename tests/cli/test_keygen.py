@@ -69,7 +69,7 @@ def test_a_key_is_not_overwritten_without_force(postroom: Postroom, tmp_path: Pa
     before = (tmp_path / "key.pem").read_bytes()
     result = postroom("keygen")
     assert result.exit_code == 2
-    assert result.stderr == "postroom: key.pem exists; say --force to overwrite it, or --out to write elsewhere\n"
+    assert result.stderr == "postroom: key.pem exists; use --force to overwrite it, or --out to write elsewhere\n"
     assert (tmp_path / "key.pem").read_bytes() == before
 
 
@@ -115,6 +115,6 @@ def test_an_existing_key_is_not_generated_again(postroom: Postroom, tmp_path: Pa
     postroom("keygen")
     pem = (tmp_path / "key.pem").read_bytes()
     result = postroom("keygen", "--key", "key.pem", *more)
-    assert (result.exit_code, "--key makes no key" in result.stderr) == (2, True)
+    assert (result.exit_code, "with --key, no key is made" in result.stderr) == (2, True)
     assert [path.name for path in tmp_path.glob("*.pem")] == ["key.pem"]
     assert (tmp_path / "key.pem").read_bytes() == pem

@@ -114,7 +114,7 @@ def test_an_option_for_a_stack_overrides_the_environments_post_office(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     result = postroom("read", SHOP, "--stack-name", "shop")
-    assert (result.exit_code, "AWS could not be asked" in result.stderr, served.asked) == (3, True, [])
+    assert (result.exit_code, "the request to AWS failed" in result.stderr, served.asked) == (3, True, [])
 
 
 def test_the_environments_key_does_not_turn_an_envelope_into_a_draft(

@@ -80,7 +80,9 @@ def test_a_bogus_record_is_reported_with_the_valid_part_of_its_chain(
     lines = postroom(
         "dns", "lookup", "nlweb._domainkey.bogus.example", "--explain", *fake_dns.options
     ).stdout.splitlines()
-    assert lines[-1].startswith("      here it breaks: nlweb._domainkey.bogus.example. TXT: the signature by key ")
+    assert lines[-1].startswith(
+        "      the chain breaks here: nlweb._domainkey.bogus.example. TXT: the signature by key "
+    )
 
 
 def test_without_an_answer_there_is_no_verdict(postroom: Postroom, fake_dns: FakeDns) -> None:
@@ -112,7 +114,7 @@ def test_signatures_are_checked_at_the_given_time(look_up: LookUp) -> None:
 def test_the_text_output_is_a_tree_of_the_proof(postroom: Postroom, fake_dns: FakeDns) -> None:
     result = postroom("dns", "lookup", "nothing.sender.example", "--explain", *fake_dns.options)
     lines = result.stdout.splitlines()
-    assert lines[:2] == ["secure, for 60 s: nothing.sender.example.: no such name", "6 questions were asked"]
+    assert lines[:2] == ["secure, for 60 s: nothing.sender.example.: no such name", "6 queries were sent"]
     assert [line for line in lines if line.strip() in (".", "example.", "sender.example.")] == [
         ".", "  example.", "    sender.example.",
     ]  # fmt: skip
@@ -129,9 +131,9 @@ def test_an_alias_is_shown_in_the_chain(postroom: Postroom, fake_dns: FakeDns) -
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("x..y",), "'x..y' is no DNS name"),
-        (("müller.example",), "is no DNS name"),
-        (("example", "NONSENSE"), "'NONSENSE' is no type of records"),
+        (("x..y",), "'x..y' is not a DNS name"),
+        (("müller.example",), "is not a DNS name"),
+        (("example", "NONSENSE"), "'NONSENSE' is not a record type"),
         (("example", "ANY"), "ANY is not signed"),
         (("example", "AXFR"), "AXFR is not signed"),
         (("example", "RRSIG"), "RRSIG is not signed"),

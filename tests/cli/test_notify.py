@@ -49,9 +49,9 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
     assert target is not None
     keys = WebhookKeys(storage_stack.clients("secretsmanager"), storage_stack.outputs["WebhookKeysSecret"], lambda: 0.0)
     assert keys.secret(target) == made["secret"]
-    assert "it is notified from now on" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
+    assert "it will be notified" in operate("verify", SHOP, made["id"], keys.code(target)).stdout
     rotated = operate("rotate", SHOP, made["id"]).stdout
-    assert "its secret, shown once: whsec_" in rotated
+    assert "its secret, which is not shown again: whsec_" in rotated
     assert made["secret"] not in rotated
     [listed] = printed(operate("list", SHOP, "--json"))
     assert (listed["state"], "secret" in listed) == ("active", False)
@@ -67,8 +67,8 @@ def test_a_target_is_added_verified_rotated_listed_and_removed(
     [
         (("add", SHOP, "http://hook.example/"), "the URL is not of the form https://host/path"),
         (("add", SHOP, "https://10.0.0.1/"), "the URL's host is not a host name"),
-        (("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail"), "publishes to no topics of SNS"),
-        (("add", "a..b", URL), "'a..b' is no name such as"),
+        (("add", SHOP, "arn:aws:sns:eu-west-1:123456789012:mail"), "does not publish to SNS topics"),
+        (("add", "a..b", URL), "'a..b' is not a name such as"),
         (("remove", SHOP, "0x"), "no such notification target"),
         (("verify", SHOP, "0x", "AAAAAAAA"), "no such notification target"),
     ],
@@ -82,4 +82,4 @@ def test_a_wrong_code_is_one_sentence(operate: Operate) -> None:
     made = printed(operate("add", SHOP, URL, "--json"))
     result = operate("verify", SHOP, made["id"], "AAAAAAAA")
     assert (result.exit_code, "The code is not the last one" in result.stderr) == (2, True)
-    assert "another code is on its way" in operate("verify", SHOP, made["id"]).stdout
+    assert "another code was sent" in operate("verify", SHOP, made["id"]).stdout

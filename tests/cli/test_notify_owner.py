@@ -47,15 +47,15 @@ def test_a_target_is_added_verified_rotated_listed_resumed_and_removed(notify: N
     target = targets.find(SHOP, made["id"])
     assert target is not None
     assert served.api.webhook_keys.secret(target) == made["secret"]
-    assert notify("verify", SHOP, made["id"]).stdout.endswith(", another code is on its way there\n")
+    assert notify("verify", SHOP, made["id"]).stdout.endswith(", another code was sent to it\n")
     target = targets.find(SHOP, made["id"])
     assert target is not None
     code = served.api.webhook_keys.code(target)
     assert notify("verify", SHOP, made["id"], code).stdout == (
-        f"{made['id']}: webhook {HOOK}, it is notified from now on\n"
+        f"{made['id']}: webhook {HOOK}, it will be notified\n"
     )  # fmt: skip
     rotated = notify("rotate", SHOP, made["id"]).stdout
-    assert "    its secret, shown once: whsec_" in rotated
+    assert "    its secret, which is not shown again: whsec_" in rotated
     assert made["secret"] not in rotated
     [listed] = printed(notify("list", SHOP, "--json"))
     assert (listed["id"], listed["state"], "secret" in listed) == (made["id"], "active", False)
@@ -83,7 +83,7 @@ def test_a_topic_is_named_by_its_arn(notify: Notify) -> None:
             "may not publish to this topic",
         ),
         (("remove", SHOP, "0x"), "TargetUnknown", "no such notification target"),
-        (("remove", SHOP, "../status"), "TargetUnknown", "'../status' is no id of a target"),
+        (("remove", SHOP, "../status"), "TargetUnknown", "'../status' is not the id of a target"),
         (("verify", SHOP, "0x", "AAAAAAAA"), "TargetUnknown", "no such notification target"),
     ],
 )
@@ -108,7 +108,7 @@ def test_only_the_owner_sets_notification_targets(notify: Notify, served: Served
         (("--at", URL), "add --key FILE"),
         (("--key", "shop.pem"), "add --at URL"),
         (("--ca-file", "ca.pem"), "add --at URL"),
-        (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the host"),
+        (("--at", "http://nlweb.shop.com", "--key", "shop.pem"), "it must be https:// and the mailbox's host"),
     ],
 )
 def test_an_incomplete_address_of_the_post_office_is_a_usage_error(

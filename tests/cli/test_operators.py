@@ -262,11 +262,11 @@ def test_the_number_of_shards_can_only_increase(operate: Operate, directory: Dir
             ("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m"),
             "is not in the directory; `postroom domain add",
         ),
-        (("subject", "add", "A*@B", "--domain", "nine.example", "--mailbox", "m"), "'A*@B' is no pattern"),
-        (("subject", "add", "A@B", "--domain", "nine.example"), "say one of --mailbox, --sync and --forward"),
+        (("subject", "add", "A*@B", "--domain", "nine.example", "--mailbox", "m"), "'A*@B' is not a pattern"),
+        (("subject", "add", "A@B", "--domain", "nine.example"), "use one of --mailbox, --sync and --forward"),
         (
             ("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "m", "--sync", "identity"),
-            "say one of --mailbox, --sync and --forward",
+            "use one of --mailbox, --sync and --forward",
         ),
         (("subject", "add", "A@B", "--domain", "nine.example", "--mailbox", "a#b"), "--mailbox is 'a#b'; it must"),
         (("subject", "add", "A@B", "--domain", "nine.example", "--sync", "shop"), "--sync is 'shop'; it must be"),
@@ -275,11 +275,11 @@ def test_the_number_of_shards_can_only_increase(operate: Operate, directory: Dir
         (("wallet", "add", WALLET), "one of --public-key FILE and --public-key-base64 BASE64"),
         (
             ("wallet", "add", WALLET, "--public-key-base64", "AAAA"),
-            "is no public key that is accepted",
+            "is not an acceptable public key",
         ),
         (
             ("wallet", "add", WALLET, "--public-key-base64", "no base64"),
-            "is no public key: neither PEM nor base64",
+            "is not a public key: neither PEM nor base64",
         ),
         (("wallet", "add", WALLET, "--public-key", "private.pem"), "private.pem is a private key; give the public one"),
         (("wallet", "remove", "00000000-0000-4000-8000-000000000000"), "is not registered; `postroom wallet list`"),
@@ -355,8 +355,8 @@ def test_a_missing_stack_is_one_sentence(postroom: Postroom, on_aws: StorageStac
     result = postroom("domain", "list", "--stack-name", "nowhere")
     assert result.exit_code == 5
     assert result.stderr == (
-        f"postroom: there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION), in the AWS account that "
-        "`aws sts get-caller-identity` says\n"
+        f"postroom: there is no stack 'nowhere' in {REGION} (AWS_DEFAULT_REGION) in the AWS account that "
+        "`aws sts get-caller-identity` shows\n"
     )
 
 
@@ -369,7 +369,7 @@ def test_missing_credentials_are_reported(
     result = postroom("domain", "list", "--stack-name", on_aws.stack_name)
     assert result.exit_code == 3
     assert result.stderr == (
-        "postroom: AWS could not be asked: Unable to locate credentials; "
+        "postroom: the request to AWS failed: Unable to locate credentials; "
         "`aws sts get-caller-identity` must work first\n"
     )
 
@@ -393,14 +393,14 @@ def test_a_stopped_local_stack_is_one_sentence(postroom: Postroom, storage_stack
     result = postroom("domain", "list", "--local", ".")
     assert (result.exit_code, result.stderr) == (
         3,
-        "postroom: the local stack of . does not run; `postroom up` starts it\n",
+        "postroom: the local stack of . is not running; start it with `postroom up`\n",
     )
 
 
 def test_no_deployment_is_one_sentence(postroom: Postroom) -> None:
     result = postroom("domain", "list")
     assert result.exit_code == 2
-    assert result.stderr.startswith("postroom: no deployment is named: say --stack-name NAME")
+    assert result.stderr.startswith("postroom: no deployment is named: use --stack-name NAME")
 
 
 @pytest.mark.parametrize(

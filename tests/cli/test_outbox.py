@@ -123,7 +123,7 @@ def test_only_a_challenge_of_this_host_for_this_mailbox_is_signed(
     monkeypatch.setattr(SignIn, "challenge", lambda *_: asked)
     result = postroom("send", "-", *outbox_stack.options, input="1")
     assert result.exit_code == 3
-    assert "something else than its challenge to shop.com; none was made" in result.stderr
+    assert "did not send a valid challenge for shop.com; nothing was signed" in result.stderr
     assert outbox_stack.queued == []
 
 
@@ -131,7 +131,7 @@ def test_an_unavailable_post_office_prints_the_token_for_a_retry(postroom: Postr
     outbox_stack.away = True
     result = postroom("send", "-", "--token", "t1", *outbox_stack.options, input="1")
     assert result.exit_code == 3
-    assert "repeat it with --token t1, and it is sent once" in result.stderr
+    assert "repeat it with --token t1; it will be sent only once" in result.stderr
     outbox_stack.away = False
     assert postroom("send", "-", "--token", "t1", *outbox_stack.options, input="1").exit_code == 0
     assert len(outbox_stack.queued) == 1
@@ -141,7 +141,7 @@ def test_a_missing_host_is_reported(postroom: Postroom, outbox_stack: OutboxStac
     result = postroom("send", "-", *outbox_stack.options, "--via", "https://nowhere.example", input="1")
     assert (result.exit_code, result.stderr) == (
         5,
-        "postroom: there is no host nowhere.example, by the resolver's answer\n",
+        "postroom: the resolver says that there is no host nowhere.example\n",
     )
 
 
@@ -150,7 +150,7 @@ def test_missing_options_are_named(postroom: Postroom, outbox_stack: OutboxStack
     at = outbox_stack.options.index(left_out)
     result = postroom("send", "-", *outbox_stack.options[:at], *outbox_stack.options[at + 2 :], input="1")
     assert result.exit_code == 2
-    assert f"say {left_out}, too" in result.stderr
+    assert f"use {left_out}, too" in result.stderr
     assert outbox_stack.queued == []
 
 

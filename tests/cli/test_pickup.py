@@ -100,11 +100,11 @@ def test_a_message_is_shown_with_sender_subject_time_and_verification(read: Read
         "  verified     rsa SHA256:abc, pre-shared at 2026-11-21T09:30:01.500Z",
         '  body         {"Say": "hi 🤝"}',
     ]
-    assert read("--explain").stdout.splitlines()[-1] == "    no DNS was asked"
+    assert read("--explain").stdout.splitlines()[-1] == "    DNS was not used"
 
 
 def test_an_empty_mailbox_says_so(read: Read) -> None:
-    assert read().stdout == f"nothing waits in {SHOP}\n"
+    assert read().stdout == f"there are no messages in {SHOP}\n"
     assert read("--json").stdout == ""
 
 
@@ -160,7 +160,7 @@ def test_an_unreadable_message_is_reported_and_blocks_no_other(
     result = read("--json")
     assert (result.exit_code, [each["id"] for each in lines(result)]) == (0, [two])
     [note] = map(json.loads, result.stderr.splitlines())
-    assert note["note"].startswith(f"Message {one} waits, and its post office cannot read it")
+    assert note["note"].startswith(f"Message {one} cannot be read by its post office")
 
 
 # --- messages of dm3 ------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_shortened_messages_are_not_acknowledged_unless_fully_written(
 ) -> None:
     long, short = file(envelope(LONG)), file(at=1)
     shown = read("--ack-shown").stdout
-    assert "  not acknowledged: this is not all of it, which --json and --raw write\n" in shown
+    assert "  not acknowledged: this is not the whole message; --json and --raw write it\n" in shown
     assert short not in waiting(served)
     assert read("--ack-shown", "--id", long).exit_code == 0
     assert waiting(served) == [long]
@@ -450,16 +450,16 @@ def test_a_host_with_an_untrusted_certificate_gets_no_signature(postroom: Postro
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--key", "owner.pem"), "are the owner's: add --at URL"),
-        (("--ack-shown",), "are the owner's: add --at URL"),
-        (("--wait",), "are the owner's: add --at URL"),
+        (("--key", "owner.pem"), "are for the owner: add --at URL"),
+        (("--ack-shown",), "are for the owner: add --at URL"),
+        (("--wait",), "are for the owner: add --at URL"),
         (("--at", URL), "add --key FILE"),
         (("--at", URL, "--key", "none.pem"), "none.pem: No such file"),
-        (("--at", URL, "--key", "local.json"), "local.json holds no keys"),
-        (("--at", URL, "--key", "owner.pem", "--cursor", "x"), "--cursor is the operator's"),
-        (("--at", URL, "--key", "owner.pem", "--wait", "--raw"), "one message is not waited for"),
+        (("--at", URL, "--key", "local.json"), "local.json has no keys"),
+        (("--at", URL, "--key", "owner.pem", "--cursor", "x"), "--cursor is for the operator"),
+        (("--at", URL, "--key", "owner.pem", "--wait", "--raw"), "--wait cannot be combined"),
         (("--at", "http://x", "--key", "owner.pem"), "it must be https://"),
-        (("--at", URL, "--key", "owner.pem", "--ca-file", "owner.pem"), "owner.pem holds no certificates"),
+        (("--at", URL, "--key", "owner.pem", "--ca-file", "owner.pem"), "owner.pem has no certificates"),
     ],
 )
 def test_a_usage_error_is_one_sentence(

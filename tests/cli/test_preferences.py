@@ -102,9 +102,9 @@ def test_a_concurrent_change_is_not_overwritten(settings: Settings, served: Serv
 
 def test_settings_of_another_protocol_are_refused(settings: Settings, shops: Settings) -> None:
     refused = shops("--set", "unverified=true")
-    assert (refused.exit_code, "set for mailboxes of dm3 names" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "settings of dm3 mailboxes" in refused.stderr) == (1, True)
     refused = settings("--set", "blocks=[]")
-    assert (refused.exit_code, "set for mailboxes of NLWeb messages" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "settings of NLWeb mailboxes" in refused.stderr) == (1, True)
 
 
 def test_a_domain_sets_blocks_and_subjects_and_sees_what_its_operator_set(shops: Settings, served: ServedApi) -> None:
@@ -156,9 +156,9 @@ def test_only_the_owner_sees_or_changes_settings(settings: Settings) -> None:
         (("unverified",), "'unverified' is not MEMBER=JSON with a member of these: "),
         (("etag=1",), "'etag=1' is not MEMBER=JSON with a member of these: "),
         (("",), "is not MEMBER=JSON"),
-        (("unverified=yes",), "'yes' is no JSON; a text needs its quotes"),
-        (("unverified=",), "'' is no JSON"),
-        (("unverified=null",), "unverified cannot be taken away"),
+        (("unverified=yes",), "'yes' is not JSON; a text needs quotation marks"),
+        (("unverified=",), "'' is not JSON"),
+        (("unverified=null",), "unverified cannot be removed"),
         (("unverified=true", "unverified=false"), "changes what another --set changes"),
         ((f"{BLOCK}=[]", "extension.spamFilterRules=null"), "changes what another --set changes"),
     ],

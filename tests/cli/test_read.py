@@ -79,7 +79,7 @@ def file(storage_stack: StorageStack, mailbox: str, envelope: Envelope) -> File:
 
 
 def test_an_empty_mailbox_says_so(read: Read, mailbox: str) -> None:
-    assert read().stdout == f"nothing is filed in {mailbox}\n"
+    assert read().stdout == f"there are no messages in {mailbox}\n"
     assert json.loads(read("--json").stdout) == {"messages": [], "cursor": None}
 
 
@@ -123,14 +123,15 @@ def test_the_proof_of_a_senders_key_is_shown_zone_by_zone(read: Read, file: File
 
 def test_a_message_without_proof_says_so(read: Read, file: File) -> None:
     file(evidence="pre-shared")
-    assert read("--explain").stdout.splitlines()[-1] == "    no DNS was asked"
+    assert read("--explain").stdout.splitlines()[-1] == "    DNS was not used"
 
 
 def test_a_proof_of_an_unknown_form_is_reported(read: Read, file: File) -> None:
     file()
     last = read("--explain").stdout.splitlines()[-1]
     assert (
-        last == "    its receipt holds no evidence of a look-up in the form that this release writes; --json shows it"
+        last
+        == "    its receipt contains no evidence of a look-up in the form that this release writes; --json shows it"
     )
 
 

@@ -51,7 +51,7 @@ def test_a_mailbox_is_opened_and_its_owner_can_sign_in(
     assert (opened.exit_code, opened.stdout, opened.stderr) == (0, f"{CAROL}: open\n", "")
     assert is_open(served)
     read = postroom("read", CAROL, "--at", URL, "--local", str(served.local), "--key", "carol.json")
-    assert (read.exit_code, read.stdout) == (0, f"nothing waits in {CAROL}\n")
+    assert (read.exit_code, read.stdout) == (0, f"there are no messages in {CAROL}\n")
 
 
 def test_opening_an_open_mailbox_changes_nothing(register: Register, served: ServedApi) -> None:
@@ -90,9 +90,9 @@ def test_while_the_registry_is_unavailable_no_mailbox_is_opened(
     [
         ((CAROL, "--key", "carol.json"), "--at"),
         ((CAROL, "--at", URL), "--key"),
-        (("a..b", "--at", URL, "--key", "carol.json"), "'a..b' is no name such as"),
-        ((CAROL, "--at", "dm3.receiver.example", "--key", "carol.json"), "it must be https:// and the host"),
-        ((CAROL, "--at", URL, "--key", "local.json"), "holds no keys"),
+        (("a..b", "--at", URL, "--key", "carol.json"), "'a..b' is not a name such as"),
+        ((CAROL, "--at", "dm3.receiver.example", "--key", "carol.json"), "it must be https:// and the mailbox's host"),
+        ((CAROL, "--at", URL, "--key", "local.json"), "has no keys"),
     ],
 )
 def test_a_usage_error_is_one_sentence_without_a_request(

@@ -181,14 +181,14 @@ def test_an_envelope_without_a_receiver_is_a_bad_message(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--ca-file", "missing"), "--ca-file missing holds no certificates (PEM)"),
-        (("--ca-file", "junk"), "--ca-file junk holds no certificates (PEM)"),
-        (("--to-url", "https://receiver.example:port/"), "is no URL such as"),
-        (("--to-url", "nonsense"), "--to-url 'nonsense' is no URL such as"),
-        (("--to-url", "ftp://receiver.example/inbox"), "is no URL such as"),
-        (("--to-url", "https:///inbox"), "is no URL such as"),
+        (("--ca-file", "missing"), "--ca-file missing has no certificates (PEM)"),
+        (("--ca-file", "junk"), "--ca-file junk has no certificates (PEM)"),
+        (("--to-url", "https://receiver.example:port/"), "is not a URL such as"),
+        (("--to-url", "nonsense"), "--to-url 'nonsense' is not a URL such as"),
+        (("--to-url", "ftp://receiver.example/inbox"), "is not a URL such as"),
+        (("--to-url", "https:///inbox"), "is not a URL such as"),
         (("--port", "0"), "--port"),
-        (("--local", "junk"), "junk does not describe a local stack; `postroom up` writes it anew"),
+        (("--local", "junk"), "junk does not describe a local stack; `postroom up` writes a new one"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(

@@ -168,7 +168,7 @@ def test_one_folder_has_one_stack(running: Running) -> None:
     second = running.shell("postroom up")
     assert second.returncode == 2
     assert second.stderr == (
-        "postroom: a local stack runs in .postroom already; --state DIR starts another beside it\n"
+        "postroom: a local stack is already running in .postroom; --state DIR starts another one\n"
     )
 
 
@@ -193,7 +193,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 
 def test_of_two_concurrent_starts_in_one_folder_one_succeeds(two: Two) -> None:
-    assert two.complaint.startswith("postroom: a local stack runs in .postroom already")
+    assert two.complaint.startswith("postroom: a local stack is already running in .postroom")
     assert two.other.wait(SECONDS) == 2
 
 
@@ -283,7 +283,7 @@ def test_an_unusable_state_folder_is_reported_before_the_start(tmp_path: Path, s
         [POSTROOM, "up", "--state", state], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"postroom: --state (STATE of make) is {state}; it must be a folder, and file is none\n"
+    assert ended.stderr == f"postroom: --state (STATE of make) is {state}; it must be a folder, and file is not\n"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -267,7 +267,7 @@ def test_a_file_is_read_like_standard_input(
         (("-", "--resolver", "resolver.example"), "DNS resolver 'resolver.example' is not of the form"),
         (("-", "--trust-anchor", "empty"), "empty is empty; expected lines of DS or DNSKEY records"),
         (("-", "--trust-anchor", "junk"), "the trust anchor is not DS or DNSKEY records"),
-        (("-", "--public-key", "junk"), "junk is no public key"),
+        (("-", "--public-key", "junk"), "junk is not an acceptable public key"),
         (("-", "--local", "."), "there is no local.json; `postroom up` starts a local stack and writes it"),
         (("-", "--to", "no host"), "'no host' is not a host name"),
         (("-", "--now", "nan"), "--now is nan; it must be seconds since 1970, before the year 9999"),

@@ -145,7 +145,7 @@ def test_a_message_signed_with_another_key_is_refused(net: Net, alice: Writer) -
     [
         (
             ProfileExtension(message_types=("EDIT",)), Dm3Draft(BOB, "no", MessageType.REPLY, reference="00"),
-            MESSAGE_TYPE_UNSUPPORTED, "bob.eth takes no REPLY, but NEW, EDIT",
+            MESSAGE_TYPE_UNSUPPORTED, "bob.eth does not accept REPLY, only NEW, EDIT",
         ),
         (
             ProfileExtension(rules=FilterRules(block=("Alice.ETH",))), Dm3Draft(BOB, "hello"),

@@ -88,19 +88,19 @@ def test_a_challenge_for_this_owner_at_this_host_is_signed() -> None:
         (challenge({**CLAIMS, "aud": [HOST, "nlweb.other.com"]}), "signing in elsewhere"),
         (challenge({name: it for name, it in CLAIMS.items() if name != "aud"}), "signing in elsewhere"),
         (challenge({**CLAIMS, "sub": "other.com"}), "another mailbox"),
-        (challenge({**CLAIMS, "purpose": "sell the shop"}), "not for picking mail up"),
-        (challenge({name: it for name, it in CLAIMS.items() if name != "purpose"}), "not for picking mail up"),
-        (challenge(typ="at+jwt"), "not for picking mail up"),
-        (challenge(typ="JWT"), "not for picking mail up"),
-        (challenge({**CLAIMS, "more": "x" * 2048}), "of a size that is signed"),
-        ("", "no JSON Web Token"),
-        ("a.b.c", "no JSON Web Token"),
-        (challenge() + "\n", "no JSON Web Token"),
-        (challenge().replace(".", ".{", 1), "no JSON Web Token"),
-        ('{"Body":{},"Header":{"From":"shop.com"}}', "no JSON Web Token"),
-        (compact(b"[]", b"[]", b"x"), "no JSON Web Token"),
-        (compact(b'{"alg":"x"}', b"[]", b"x"), "no JSON Web Token"),
-        (compact(b"[" * 1200, b"[]", b"x"), "no JSON Web Token"),
+        (challenge({**CLAIMS, "purpose": "sell the shop"}), "not for signing in"),
+        (challenge({name: it for name, it in CLAIMS.items() if name != "purpose"}), "not for signing in"),
+        (challenge(typ="at+jwt"), "not for signing in"),
+        (challenge(typ="JWT"), "not for signing in"),
+        (challenge({**CLAIMS, "more": "x" * 2048}), "of a valid size"),
+        ("", "not a JSON Web Token"),
+        ("a.b.c", "not a JSON Web Token"),
+        (challenge() + "\n", "not a JSON Web Token"),
+        (challenge().replace(".", ".{", 1), "not a JSON Web Token"),
+        ('{"Body":{},"Header":{"From":"shop.com"}}', "not a JSON Web Token"),
+        (compact(b"[]", b"[]", b"x"), "not a JSON Web Token"),
+        (compact(b'{"alg":"x"}', b"[]", b"x"), "not a JSON Web Token"),
+        (compact(b"[" * 1200, b"[]", b"x"), "not a JSON Web Token"),
     ],
 )  # fmt: skip
 def test_no_other_challenge_is_signed(text: str, why: str) -> None:
@@ -123,7 +123,7 @@ def test_a_challenge_of_one_purpose_is_not_signed_for_the_other() -> None:
     for steps, text, why in (
         (core(key).open(), challenge(), "is not for opening a mailbox"),
         (core(key).open(), challenge({**CLAIMS, "purpose": None}), "is not for opening a mailbox"),
-        (core(key).status(), opening, "is not for picking mail up"),
+        (core(key).status(), opening, "is not for signing in"),
     ):
         error, requests = fed(steps, said(text))  # type: ignore[arg-type]
         assert isinstance(error, UntrustedHostError)

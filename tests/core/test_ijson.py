@@ -64,8 +64,8 @@ def test_minus_zero_keeps_its_sign_where_it_has_a_fraction() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"", "nothing in it"),
-        (b" \t\r\n", "nothing in it"),
+        (b"", "no content"),
+        (b" \t\r\n", "no content"),
         (b"\xef\xbb\xbf{}", "byte order mark"),
         (b"\xef\xbb\xbf", "byte order mark"),
         (b'{"a": "\xff"}', "not UTF-8, at byte 7"),
@@ -117,7 +117,7 @@ def test_text_that_is_not_json_is_refused(text: bytes, sentence: str) -> None:
         (b"NaN", "NaN or Infinity"),
         (b"[Infinity]", "NaN or Infinity"),
         (b'{"a": -Infinity}', "NaN or Infinity"),
-        (b'["\xc3\xa9",\n\n NaN, {"a": 1, "a": 2}]', "NaN or Infinity stands for a number; numbers must be finite"),
+        (b'["\xc3\xa9",\n\n NaN, {"a": 1, "a": 2}]', "NaN or Infinity is not a number; numbers must be finite"),
         (b'[-Infinity, "\\ud800"]', "at line 1 column 3"),
         (b"1e400", "range of IEEE doubles"),
         (b"[-1e400]", "range of IEEE doubles"),

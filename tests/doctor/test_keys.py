@@ -41,7 +41,7 @@ def test_a_good_key_is_described_by_its_kind_and_fingerprint() -> None:
     ("verdict", "reason", "todo"),
     [
         (Insecure("no DS", 60, None), SENDER_NOT_SIGNED, "sign the zone of pk1._domainkey.shop.example"),
-        (Bogus("does not hold"), DNSSEC_BOGUS, "sign the zone of pk1._domainkey.shop.example anew"),
+        (Bogus("does not hold"), DNSSEC_BOGUS, "sign the zone of pk1._domainkey.shop.example again"),
         (EndlessAlias("a circle"), KEY_RECORD_INVALID, "and no other key record"),
         (Secure((txt("v=DKIM1; p=%%"),), 60, EVIDENCE), KEY_RECORD_INVALID, "and no other key record"),
         (Secure((txt("v=DKIM1; p="),), 60, EVIDENCE), KEY_REVOKED, "publish another key"),

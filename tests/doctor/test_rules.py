@@ -73,7 +73,7 @@ def test_with_private_addresses_allowed_all_are_used() -> None:
 
 def test_an_unreadable_certificate_is_still_reported() -> None:
     check = judge_certificate("nlweb.shop.example", NotBelieved(18, "self-signed certificate", None), 0)
-    assert (check.status, check.found) == (CheckStatus.BAD, "senders do not believe it: self-signed certificate")
+    assert (check.status, check.found) == (CheckStatus.BAD, "senders do not trust it: self-signed certificate")
 
 
 def test_the_names_of_a_certificate_are_shortened() -> None:

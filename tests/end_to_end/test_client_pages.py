@@ -68,7 +68,7 @@ def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
     kept = [json.loads(line) for line in (tmp_path / "mail.jsonl").read_text().splitlines()]
     assert json.loads(kept[-1]["envelope"]) == sent
     assert kept[-1]["receipt"]["key_fingerprint"] == demo_stack.sender.key.public.fingerprint
-    assert "nothing waits in shop.example" in shell(READ)
+    assert "there are no messages in shop.example" in shell(READ)
 
 
 def test_an_owner_shows_and_changes_settings_as_the_page_says(demo_stack: DemoStack, shell: Shell) -> None:

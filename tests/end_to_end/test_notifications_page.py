@@ -87,12 +87,14 @@ def test_a_verified_target_is_notified_of_new_mail(
 ) -> None:
     keys, name, verify, list_and_remove = (block.replace(f" {RECEIVER}", f" {home}") for block in (KEYS, *SHELL))
     printed = shell(keys + name)
-    made, secret = re.findall(r"^(\w+): webhook .*\n    its secret, shown once: (whsec_\S+)$", printed, re.MULTILINE)[0]
+    made, secret = re.findall(
+        r"^(\w+): webhook .*\n    its secret, which is not shown again: (whsec_\S+)$", printed, re.MULTILINE
+    )[0]
     receiver.hook.secret = secret  # type: ignore[attr-defined]
     challenge = until("the code comes", lambda: receiver.first("postroom.verify"))
     assert challenge["data"] == {"mailbox": home, "target": made, "code": challenge["data"]["code"]}
     begin = f"{name.splitlines()[0]}\nid={made}\ncode={challenge['data']['code']}\n"
-    assert shell(begin + verify) == f"{made}: webhook https://{HOST}/mail, it is notified from now on\n"
+    assert shell(begin + verify) == f"{made}: webhook https://{HOST}/mail, it will be notified\n"
 
     assert story.post(story.envelope(demo_stack.sender, to=home), NLWEB.inbox_url(home))[0] == 200
     waiting = until("it is told", lambda: receiver.first("postroom.waiting"))

@@ -86,7 +86,7 @@ def test_the_commands_of_the_page_open_a_mailbox(
             # The registry was read a moment before it was written.
             return None
 
-    assert until("Carol opens her mailbox", opened) == f"{CAROL}: open\nnothing waits in {CAROL}\n"
+    assert until("Carol opens her mailbox", opened) == f"{CAROL}: open\nthere are no messages in {CAROL}\n"
     assert Dm3Mailbox(CAROL, by_owner=True) in demo_deployment.operators.dm3_mailboxes()
     asked = {"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [CAROL], "id": 1}
     assert story.post(asked, f"https://{DM3_HOST}/rpc")[1]["result"]["supportedMessageTypes"] == ["NEW"]  # type: ignore[index]

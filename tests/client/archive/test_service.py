@@ -405,7 +405,7 @@ def test_an_invalid_key_is_refused_before_a_request(host: Host, opened: Open, ke
         lambda: mailbox.put_container(key, b"", etag=None),
         lambda: mailbox.delete_container(key),
     ):
-        with pytest.raises(RefusedError, match="no key of a container"):
+        with pytest.raises(RefusedError, match="not the key of a container"):
             call()
     assert host.requests == []
 

@@ -24,11 +24,11 @@ _MOST_HOURS: Final = 88_000
 _MEANING: Final = {
     "filed": "live, not acknowledged yet",
     "acknowledged": "its owner has it",
-    "forwarded": "handed on to a queue or bus",
-    "expired": "live, and shown to nobody: its ttl is over",
+    "forwarded": "forwarded to a queue or bus",
+    "expired": "expired, not deleted yet",
     "discarded": "for a reason, see below",
-    "copy": "its message was there already",
-    "forgotten": "so long ago that nobody need remember",
+    "copy": "a copy of a message",
+    "forgotten": "too old to be remembered",
     "waiting": "in the queues of the worker",
     "lost": "nowhere",
 }
@@ -58,7 +58,7 @@ def audit(
     Exit code 4: there are problems. docs/operate/audit.md explains each.
     """
     if ledger is not None and since is not None:
-        raise UsageFault("--ledger and --since both name what was accepted; give one of them")
+        raise UsageFault("--ledger and --since both give the log to compare with: use one of them")
     with nullcontext() if ledger is None else open_input(ledger) as file:
         opened = deployment.open()
         findings = _audit(opened, file, since, read_bytes=not quick)
@@ -83,9 +83,9 @@ def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None,
     )
     findings = judge(evidence, None if lines is None else read_ledger(lines))
     if (since or ledger) and not any((findings.accepted or {}).values()):
-        hint = "the inbox's log has no message in that time; LogLevel must be INFO"
+        hint = "the inbox's log has no messages of that time; LogLevel must be INFO"
         if ledger:
-            hint = "the ledger has no message: is it the inbox's log, line by line, with nothing before the JSON?"
+            hint = "the ledger has no messages: it must be the inbox's log, with only JSON on each line"
         note(hint)
     return findings
 
@@ -152,11 +152,11 @@ def _print(findings: "Findings") -> None:
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:
         noted = findings.count(AuditProblem.NOT_IN_LEDGER)
-        print(f"rows that the ledger does not tell of: {findings.not_in_ledger}, {noted} of them of its time")
+        print(f"rows that are not in the ledger: {findings.not_in_ledger}, {noted} of them from its time")
     print()
     _print_problems(findings)
     if accepted is None:
-        print("what the inbox accepted was not compared: --since HOURS reads its log, --ledger FILE a copy of it")
+        print("not compared with the inbox's log: use --since HOURS to read it, or --ledger FILE for a copy")
 
 
 def _print_problems(findings: "Findings") -> None:

@@ -21,7 +21,7 @@ def demo(template: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="postroom-") as folder, LocalStack(template) as stack:
         console.print("[bold]postroom[/bold]: the template is deployed twice, in an AWS that runs on this machine …")
         demo_stack = DemoStack(stack, Path(folder))
-        console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} writes to {RECEIVER}\n")
+        console.print(f"ready after {time.monotonic() - begun:.1f} s: {SENDER} sends messages to {RECEIVER}\n")
         story = Story(demo_stack, lambda line: console.print(f"   {line}", markup=False))
         for number, (title, play) in enumerate(story.scenes(), 1):
             console.print(f"[bold]{number}. {title}[/bold]")
@@ -31,4 +31,4 @@ def demo(template: Path) -> None:
         ("", "what", "the inbox's answer", "what became of it"),
         [(line.scene, line.what, line.answer, line.outcome) for line in rows],
     )
-    console.print(f"{len(rows)} things happened as they should, in {time.monotonic() - begun:.0f} s.")
+    console.print(f"All {len(rows)} steps had the expected result, in {time.monotonic() - begun:.0f} s.")

@@ -78,4 +78,4 @@ def read_descriptor(path: Path) -> Descriptor:
     except FileNotFoundError:
         raise NotFoundFault(f"there is no {file}", hint="`postroom up` starts a local stack and writes it") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageFault(f"{file} does not describe a local stack; `postroom up` writes it anew") from None
+        raise UsageFault(f"{file} does not describe a local stack; `postroom up` writes a new one") from None

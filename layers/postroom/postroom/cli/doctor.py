@@ -24,7 +24,7 @@ def doctor(
         list[str] | None,
         repeatable("Name of a key within the domain", show_default="the dialect's own, as of `postroom keygen`"),
     ] = None,
-    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where its host and its keys are.")] = "nlweb",
+    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: decides where its host and keys are.")] = "nlweb",
     sign_with: Annotated[
         Path | None,
         typer.Option(

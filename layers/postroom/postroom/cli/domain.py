@@ -51,7 +51,7 @@ def add(
     from postroom.storage.directory.domains import Domain
 
     if (key is None) != (selector is None):
-        raise UsageFault("--key and --selector go together: a key is found by its selector")
+        raise UsageFault("--key and --selector go together: use both")
     private = load_private_key(key) if key else None
     opened = deployment.open()
     if opened.storage.directory.dm3_mailbox(name) is not None:

@@ -221,11 +221,11 @@ def _ending(error: Exception) -> Ending | None:
         case OSError() if error.filename is not None:
             return Ending(_exit_of_file(error), f"{error.filename}: {error.strerror}")
     if _is_from_aws(error):
-        return Ending(Exit.UNAVAILABLE, f"AWS could not be asked: {error}", _what_helps(error))
+        return Ending(Exit.UNAVAILABLE, f"the request to AWS failed: {error}", _what_helps(error))
     return Ending(
         Exit.UNAVAILABLE,
-        f"a fault of postroom itself ({type(error).__name__}: {error})",
-        "please report it, with what POSTROOM_DEBUG=1 prints",
+        f"an error in postroom itself ({type(error).__name__}: {error})",
+        "please report it, with the output of POSTROOM_DEBUG=1",
     )
 
 
@@ -241,11 +241,11 @@ def _exit_of_file(error: OSError) -> Exit:
     return Exit.UNAVAILABLE if error.errno in _PASSES else Exit.USAGE
 
 
-_SAY_REGION: Final = "name the deployment's: export AWS_DEFAULT_REGION=eu-west-1"
+_SAY_REGION: Final = "set the deployment's region: export AWS_DEFAULT_REGION=eu-west-1"
 _SAY_WHO: Final = "`aws sts get-caller-identity` must work first"
 _CREDENTIALS: Final = {
     "NoRegionError": _SAY_REGION,
-    "EndpointConnectionError": "is there such a region, and a network?",
+    "EndpointConnectionError": "check the region and the network",
     **dict.fromkeys(
         (
             "CredentialRetrievalError", "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound",

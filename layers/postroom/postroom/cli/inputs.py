@@ -58,7 +58,7 @@ def mailbox_name(text: str) -> str:
     try:
         return read_mailbox_name(text)
     except TheirError:
-        raise typer.BadParameter(f"{text!r} is no name such as orders.receiver.example or bob.eth") from None
+        raise typer.BadParameter(f"{text!r} is not a name such as orders.receiver.example or bob.eth") from None
 
 
 MailboxName = Annotated[
@@ -114,9 +114,9 @@ def read_public_key(text: str, source: str) -> "PublicKey":
     try:
         return public_key_from_spki(b64decode(base64, validate=True))
     except (Base64Error, ValueError):
-        raise UsageFault(f"{source} is no public key: neither PEM nor base64 of a SubjectPublicKeyInfo") from None
+        raise UsageFault(f"{source} is not a public key: neither PEM nor base64 of a SubjectPublicKeyInfo") from None
     except TheirError as error:
-        raise UsageFault(f"{source} is no public key that is accepted: {error.detail}") from None
+        raise UsageFault(f"{source} is not an acceptable public key: {error.detail}") from None
 
 
 def load_public_key(path: Path) -> "PublicKey":

@@ -99,7 +99,7 @@ def last(
     try:
         found = deployment.open().storage.objects.get(latest_name(job))
     except KeyError:
-        print_either(as_json, None, f"no run of {job} has come to its end yet")
+        print_either(as_json, None, f"no run of {job} has been completed yet")
         return
     _print(json.loads(found), as_json=as_json)
 
@@ -115,7 +115,7 @@ def _print(report: dict[str, JsonValue], *, as_json: bool) -> None:
     went = report.get("shown", [])
     if isinstance(went, list):
         for line in went:
-            print(f"{'would go' if report['dry_run'] else 'gone'}: {safe(str(line))}")
+            print(f"{'to delete' if report['dry_run'] else 'deleted'}: {safe(str(line))}")
     rows = []
     for group in SHOWN:
         counts = report.get(group)

@@ -38,7 +38,7 @@ def keygen(
         Path | None,
         typer.Option(metavar="FILE", help="Print the record of this private key (PEM) instead of making one."),
     ] = None,
-    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: where receivers look the key up.")] = "nlweb",
+    dialect: Annotated[str, typer.Option(help="nlweb or pollyweb: decides where receivers look up the key.")] = "nlweb",
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +52,7 @@ def keygen(
     chosen = dialect_called(dialect)
     name = _record_name(chosen, domain, selector)
     if key and (algorithm or out or force):
-        raise UsageFault("--key makes no key: leave --algorithm, --out and --force out")
+        raise UsageFault("with --key, no key is made: leave --algorithm, --out and --force out")
     file = key or out or Path("key.pem")
     private = load_private_key(key) if key else PrivateKey.generate((algorithm or KeyAlgorithm.RSA).value)
     if not key:
@@ -79,7 +79,7 @@ def keygen(
     print(f"private key   {file} ({public.algorithm}, {public.bits} bits, {public.fingerprint})")
     print(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
     print(f"              {text}")
-    print("zone file     the same, split as DNS wants it; the zone must be signed (DNSSEC):")
+    print("zone file     the same, split as DNS requires; the zone must be signed (DNSSEC):")
     print(line)
 
 

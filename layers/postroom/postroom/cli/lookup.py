@@ -148,7 +148,7 @@ class _ShownVerdict(NamedTuple):
         yield f"{self.status}{ttl}" + (f": {self.reason}" if self.reason else "")
         yield from self.records
         if explain:
-            yield f"{self.queries} questions were asked"
+            yield f"{self.queries} queries were sent"
             if isinstance(self.proof, Bogus):
                 yield from broken_lines(self.proof)
             elif self.proof:
@@ -201,7 +201,7 @@ def _name(text: str) -> "dns.name.Name":
     try:
         return dns.name.from_text(text.encode("ascii"))
     except (dns.exception.DNSException, UnicodeError):
-        raise UsageFault(f"{text!r} is no DNS name; expected one such as pk1._domainkey.example, in ASCII") from None
+        raise UsageFault(f"{text!r} is not a DNS name; expected one such as pk1._domainkey.example, in ASCII") from None
 
 
 def _type(text: str) -> "RdataType":
@@ -211,7 +211,7 @@ def _type(text: str) -> "RdataType":
     try:
         rdtype = dns.rdatatype.from_text(text)
     except (dns.exception.DNSException, ValueError):
-        raise UsageFault(f"{text!r} is no type of records; expected one such as TXT, A or DS") from None
+        raise UsageFault(f"{text!r} is not a record type; expected one such as TXT, A or DS") from None
     if dns.rdatatype.is_metatype(rdtype) or rdtype in (dns.rdatatype.RRSIG, dns.rdatatype.ANY, dns.rdatatype.NONE):
-        raise UsageFault(f"{text} is not signed, so that it cannot be proven; ask for another type")
+        raise UsageFault(f"{text} is not signed, so it cannot be proven; choose another type")
     return rdtype

@@ -29,13 +29,13 @@ app.command("settings")(settings)
 app.add_typer(notify.app, name="notify")
 
 _MOST_SHARDS = 1000
-"""A reader asks every shard, and the count never falls: a slip of the finger would stay."""
+"""A reader reads every shard, and the number never falls, so a typing error would last."""
 _SEEN_BY_THEN_SECONDS = 120
-"""Every instance of a function has read a changed secret by then."""
+"""By then every instance of a function has read a changed secret."""
 
 
 def _check_ttl(days: int | None) -> int | None:
-    """Raise BadParameter for a time that is shorter than any message is kept."""
+    """Raise BadParameter for fewer days than any message is kept."""
     from postroom.storage.mail.expiry import FLOOR_DAYS
 
     if days is not None and days != 0 and days < FLOOR_DAYS:
@@ -48,7 +48,7 @@ class PublicKeyOptions(OptionGroup):
     """The public keys by which an owner signs in."""
 
     public_key: Annotated[
-        list[Path] | None, repeatable("A public key of the owner's (PEM)", "--public-key", metavar="FILE")
+        list[Path] | None, repeatable("A public key of the owner (PEM)", "--public-key", metavar="FILE")
     ] = None
     public_key_base64: Annotated[
         list[str] | None,
@@ -93,7 +93,7 @@ def open_mailbox(
     if not keys and not dm3 and not is_dm3:
         raise UsageFault("the owner needs a key to sign in: --public-key FILE or --public-key-base64 BASE64; or --dm3")
     if dm3 and name in operators.domains():
-        raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
+        raise UsageFault(f"{name} is a domain here: its mailbox receives NLWeb messages, and a name has one protocol")
     if dm3 and not is_dm3:
         operators.put_dm3_mailbox(Dm3Mailbox(name))
     opened.storage.mailboxes.set_keys(name, keys)
@@ -123,9 +123,9 @@ def change(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Change a mailbox: keys, quota, time to keep, shards.
+    """Change a mailbox: keys, quota, days to keep mail, shards.
 
-    The count of shards can only be raised.
+    The number of shards can only be raised.
     """
     keys, opened = public_keys.read(), deployment.open()
     bounds = max_messages is not None or max_bytes is not None
@@ -145,7 +145,7 @@ def change(
         opened.storage.mailboxes.revoke_tokens(name)
     if bounds:
         opened.storage.mailboxes.set_quota(name, messages=max_messages, size=max_bytes)
-        # What is there already counts as well.
+        # Existing messages count as well.
         _count(opened, name)
     if ttl_days is not None:
         opened.storage.mailboxes.set_ttl(name, ttl_days)
@@ -168,7 +168,7 @@ def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> No
 
 @app.command("show")
 def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """Show a mailbox's settings, and how much mail waits."""
+    """Show a mailbox's settings, and how much mail it has."""
     opened = deployment.open()
     described = _describe(opened, name)
     waiting, size = _count(opened, name)
@@ -203,8 +203,8 @@ def hold(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = Fal
     print_either(as_json, {"name": name, "held": True}, f"{name}: under legal hold")
     if not known:
         note(
-            f"{name} has no owner here, and no mail waits in it: is its name right? It is held all the same; "
-            f"`postroom mailbox release {name}` takes that back."
+            f"{name} has no owner here, and no mail: is the name correct? It is under legal hold now; "
+            f"`postroom mailbox release {name}` undoes that."
         )
 
 
@@ -236,7 +236,7 @@ def _raise_shards(opened: OpenDeployment, name: str, count: int) -> None:
     if not opened.storage.mailboxes.raise_shards(name, count):
         stands = opened.storage.directory.shards(name)
         if stands != count:
-            raise UsageFault(f"{name} has {stands} shards already; the count can only be raised")
+            raise UsageFault(f"{name} has {stands} shards already; the number can only be raised")
 
 
 def _open_one(opened: OpenDeployment, name: str) -> "MailboxRecord":
@@ -257,7 +257,7 @@ def _has_owner(opened: OpenDeployment, mailbox: "MailboxRecord") -> bool:
 
 
 def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
-    """How many messages wait, of how many bytes; the stored count is corrected."""
+    """The number and bytes of its messages; the stored usage is corrected."""
     usage_tracker = opened.deployment.mailbox_api.usage_tracker
     begun = usage_tracker.begin(name)
     sizes = [
@@ -270,20 +270,20 @@ def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
 
 
 def _most(bound: JsonValue, things: str) -> str:
-    return f"at most {bound} {things}" if bound else f"as many {things} as come"
+    return f"at most {bound} {things}" if bound else f"an unlimited number of {things}"
 
 
 def _kept(opened: OpenDeployment, name: str) -> str:
-    """How long messages stay, in words."""
+    """How long messages are kept, in words."""
     from postroom.storage.mail.expiry import days_kept
 
     mailbox, is_dm3 = opened.storage.directory.mailbox(name), opened.storage.mailboxes.is_of_dm3(name)
     if mailbox.held:
-        return "messages stay as long as it is under legal hold"
+        return "messages stay while it is under legal hold"
     days = days_kept(mailbox.ttl_days, opened.deployment.settings.dm3_message_ttl_days if is_dm3 else None)
-    stay = f"messages stay {days} days" if days else "messages stay without end"
+    stay = f"messages stay {days} days" if days else "messages never expire"
     if is_dm3 and mailbox.ttl_days and mailbox.ttl_days != days:
-        return f"{stay}, as senders of dm3 are told (Dm3MessageTtlDays), and not only {mailbox.ttl_days}"
+        return f"{stay}, as dm3 senders are told (Dm3MessageTtlDays), and not only {mailbox.ttl_days}"
     return stay
 
 
@@ -313,14 +313,14 @@ def _print_one(opened: OpenDeployment, name: str, *, as_json: bool) -> None:
 
 
 def _state(described: dict[str, JsonValue]) -> str:
-    """Whether it is open, and who opened it where no operator did, in words."""
+    """Its state in words, and who opened it if no operator did."""
     state = "closed" if described["closed"] else "open"
     opened = ", its owner opened it" if described["by_owner"] else ""
     return f"{state}{opened}{', under legal hold' if described['held'] else ''}"
 
 
 def _login_text(described: dict[str, JsonValue]) -> str:
-    """By which keys the owner signs in, in words."""
+    """The owner's keys, in words."""
     keys = described["keys"]
     named = [str(key) for key in keys] if isinstance(keys, list) else []
     return ", ".join([*named, *(["the key of its dm3 profile"] if described["key_of_profile"] else [])]) or "no key"

@@ -188,11 +188,11 @@ def print_proof(receipt: Mapping[str, object]) -> None:
 
     evidence = receipt.get("evidence")
     if not isinstance(evidence, Mapping):
-        print("    no DNS was asked")
+        print("    DNS was not used")
         return
     try:
         lines = list(proof_lines(Evidence.from_json(evidence)))
     except ValueError as error:
-        lines = [f"its receipt holds {error}; --json shows it"]
+        lines = [f"its receipt contains {error}; --json shows it"]
     for line in lines:
         print(f"    {safe(line)}")

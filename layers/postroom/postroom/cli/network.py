@@ -147,7 +147,7 @@ def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
             ca_file=network.ca_file,
         )
     except OSError as error:
-        raise UsageFault(f"--ca-file {network.ca_file} holds no certificates (PEM): {error.strerror}") from None
+        raise UsageFault(f"--ca-file {network.ca_file} has no certificates (PEM): {error.strerror}") from None
 
 
 def _read_anchor(path: Path) -> str:

@@ -1,7 +1,7 @@
 """`postroom mailbox notify`: notification targets of a mailbox, set by its owner or an operator.
 
-The owner asks over HTTPS. The operator does through AWS what the mailbox API does: a target is sent a code, and is
-notified of nothing before it is confirmed.
+The owner uses HTTPS. The operator does through AWS what the mailbox API does: a target is sent a code, and gets no
+notifications before it is confirmed.
 """
 
 from collections.abc import Iterator
@@ -31,36 +31,36 @@ KindName: TypeAlias = Literal["webhook", "sns"]
 
 
 class TargetActions(Protocol):
-    """Where targets are set: the client's `Mailbox`, or the operator's way. Raises what ends a command."""
+    """Where targets are set: the client's `Mailbox`, or the operator's access. Raises the errors that end a command."""
 
     def targets(self) -> "list[Target]":
-        """Each of them."""
+        """All targets."""
         ...
 
     def add_target(self, kind: KindName, to: str, /) -> "Target":
-        """One more; a code is sent there."""
+        """Add a target; a code is sent to it."""
         ...
 
     def verify_target(self, target_id: str, code: str, /) -> "Target":
-        """Hand the code back; empty: let another one be sent."""
+        """Confirm a target with the code; empty: have another one sent."""
         ...
 
     def rotate_target(self, target_id: str, /) -> "Target":
-        """A new secret."""
+        """Give a target a new secret."""
         ...
 
     def resume_target(self, target_id: str, /) -> "Target":
-        """Notify again a target that was paused."""
+        """Resume a paused target."""
         ...
 
     def remove_target(self, target_id: str, /) -> None:
-        """Remove it."""
+        """Remove a target."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _OperatorsActions:
-    """The mailbox API's own, for one mailbox; what it refuses is a wrong use."""
+    """The mailbox API's own operations, for one mailbox; a refusal is a usage error."""
 
     targets_of: "NotificationTargetSettings"
     mailbox: str
@@ -86,7 +86,7 @@ class _OperatorsActions:
         _tried(lambda: self.targets_of.remove(self.mailbox, target_id))
 
 
-app = CommandTyper(help="Manage who is notified that mail is waiting.", no_args_is_help=True)
+app = CommandTyper(help="Manage notifications of new mail.", no_args_is_help=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class TargetsOptions(OptionGroup):
             return
         print(f"{target.id}: {target.kind} {target.to}, {became}")
         if target.secret:
-            print(f"    its secret, shown once: {target.secret}")
+            print(f"    its secret, which is not shown again: {target.secret}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,34 +135,36 @@ def list_targets(targets: TargetsOptions) -> None:
 
 @app.command("add")
 def add(
-    targets: TargetsOptions, to: Annotated[str, typer.Argument(help="An https URL, or the ARN of a topic of SNS.")]
+    targets: TargetsOptions, to: Annotated[str, typer.Argument(help="An https URL, or the ARN of an SNS topic.")]
 ) -> None:
     """Add a notification target, and send it a code.
 
-    The secret that signs webhooks is shown here, and not again.
+    The secret that signs webhooks is shown only now.
     """
     with targets.open() as actions:
         made = actions.add_target("sns" if to.startswith("arn:") else "webhook", to)
-    targets.print_one(made, "a code is on its way there; `verify` takes it")
+    targets.print_one(made, "a code was sent to it; confirm it with `verify`")
 
 
 @app.command("verify")
 def verify(
     one: OneTargetOptions,
-    code: Annotated[str, typer.Argument(help="What was sent there; without it another code is sent.")] = "",
+    code: Annotated[
+        str, typer.Argument(help="The code that the target received; without it, another code is sent.")
+    ] = "",
 ) -> None:
     """Confirm a target by the code that was sent to it."""
     with one.open() as actions:
         verified = actions.verify_target(one.target, code)
-    one.print_one(verified, "it is notified from now on" if code else "another code is on its way there")
+    one.print_one(verified, "it will be notified" if code else "another code was sent to it")
 
 
 @app.command("rotate")
 def rotate(one: OneTargetOptions) -> None:
-    """Give a webhook a new secret; the old one signs one more day."""
+    """Give a webhook a new secret; the old one works one more day."""
     with one.open() as actions:
         rotated = actions.rotate_target(one.target)
-    one.print_one(rotated, "the old secret signs for a day more")
+    one.print_one(rotated, "the old secret also signs for one more day")
 
 
 @app.command("resume")
@@ -182,7 +184,7 @@ def remove(one: OneTargetOptions) -> None:
 
 
 def _tried(step: "Callable[[], T]") -> T:
-    """What the mailbox API would answer; what it refuses is a wrong use."""
+    """The result of the mailbox API; a refusal is a usage error."""
     try:
         return step()
     except TheirError as error:

@@ -56,12 +56,12 @@ def open_deployment(stack_name: str | None, local: Path | None, deployment: str 
     Raises UsageFault, NotFoundFault or UnavailableFault.
     """
     if stack_name and local:
-        raise UsageFault("--stack-name and --local name two deployments; say one of them (or unset its variable)")
+        raise UsageFault("--stack-name and --local name two deployments: use one of them (or unset its variable)")
     if stack_name:
         return _on_aws(stack_name)
     if local is None and not DEFAULT_PATH.exists():
         raise UsageFault(
-            "no deployment is named: say --stack-name NAME for one on AWS, or --local PATH for a local stack "
+            "no deployment is named: use --stack-name NAME for one on AWS, or --local PATH for a local stack "
             "(`postroom up` starts one)"
         )
     return _in_local_stack(local or DEFAULT_PATH, deployment)
@@ -79,8 +79,8 @@ def _on_aws(stack_name: str) -> OpenDeployment:
     except ClientError as error:
         if error_code(error) == "ValidationError":
             raise NotFoundFault(
-                f"there is no stack {stack_name!r} in {session.region_name} (AWS_DEFAULT_REGION), in the AWS account "
-                "that `aws sts get-caller-identity` says"
+                f"there is no stack {stack_name!r} in {session.region_name} (AWS_DEFAULT_REGION) in the AWS account "
+                "that `aws sts get-caller-identity` shows"
             ) from None
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
@@ -97,7 +97,7 @@ def _in_local_stack(path: Path, name: str | None) -> OpenDeployment:
         raise NotFoundFault(f"the local stack has no deployment {chosen!r}", hint=f"it has: {known}")
     # boto3 would say so too, but only after its retries, and without a suggestion.
     if not stack.is_running():
-        raise UnavailableFault(f"the local stack of {path} does not run", hint="`postroom up` starts it")
+        raise UnavailableFault(f"the local stack of {path} is not running", hint="start it with `postroom up`")
     deployment = stack.deployments[chosen]
     clients = Clients(stack.endpoint, deployment.account)
     return OpenDeployment(

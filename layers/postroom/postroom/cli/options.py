@@ -37,9 +37,10 @@ def repeatable(help_: str, *names: str, **settings: Any) -> object:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionGroup:
-    """Options or arguments, and perhaps other groups, as the fields of a dataclass.
+    """Options or arguments, and possibly other groups, as the fields of a dataclass.
 
-    A run of a command has one object of a group. Groups may have an option in common, if both declare it alike: the
+    A run of a command has one object of a
+    group. Groups may share an option, if both declare it alike: the
     command has it once.
     """
 

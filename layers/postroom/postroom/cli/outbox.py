@@ -77,7 +77,7 @@ def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json
             became = _wait(mailbox, sent.correlation, message.wait)
     except UnavailableFault as error:
         raise UnavailableFault(
-            str(error), hint=f"repeat it with --token {token}, and it is sent once", reason=error.reason
+            str(error), hint=f"repeat it with --token {token}; it will be sent only once", reason=error.reason
         ) from None
     shown: dict[str, JsonValue] = {"token": token, **to_builtins(became or sent)}
     if as_json:
@@ -124,5 +124,5 @@ def _read_body(data: bytes) -> JsonValue:
 
 def _needed(option: str, value: T | None) -> T:
     if value is None:
-        raise UsageFault(f"--via sends in somebody's name, who signs in: say {option}, too")
+        raise UsageFault(f"--via signs in as the sending mailbox: use {option}, too")
     return value

@@ -113,7 +113,7 @@ def write_private(path: Path, data: bytes, *, force: bool) -> None:
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileExistsError:
-        raise UsageFault(f"{path} exists; say --force to overwrite it, or --out to write elsewhere") from None
+        raise UsageFault(f"{path} exists; use --force to overwrite it, or --out to write elsewhere") from None
     with os.fdopen(descriptor, "wb") as file:
         # An overwritten file would keep the rights it had.
         os.fchmod(descriptor, 0o600)

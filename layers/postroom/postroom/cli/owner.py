@@ -79,7 +79,7 @@ def _look_up(host: str, resolvers: list[str]) -> str:
     with open_resolvers(choose_network(None, resolvers=resolvers)) as opened:
         found = addresses(host, opened.asking())
     if not found:
-        raise NotFoundFault(f"there is no host {host}, by the resolver's answer")
+        raise NotFoundFault(f"the resolver says that there is no host {host}")
     return found[0]
 
 
@@ -161,7 +161,7 @@ class OptionalOwnerOptions(OptionGroup):
         on_aws = "stack_name" in self.deployment.given and "at" not in self.given
         if self.at is None or on_aws:
             if self.given & {"key", "ca_file"}:
-                raise UsageFault("--key and --ca-file are the owner's: add --at URL")
+                raise UsageFault("--key and --ca-file are for the owner: add --at URL")
             return None
         if self.key is None:
             raise UsageFault("--at is for the owner, who signs in: add --key FILE")

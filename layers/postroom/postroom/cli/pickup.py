@@ -49,7 +49,7 @@ def read_as_owner(owner: OwnerOptions, name: str, ids: Sequence[str], wanted: Wa
     from postroom.protocols.dm3.keys import UserKeys
 
     if wanted.wait and (wanted.raw or wanted.message):
-        raise UsageFault("one message is not waited for: leave --wait out, or --raw and --id")
+        raise UsageFault("--wait cannot be combined with --raw or --id")
     found = load_owners_key(owner.key)
     keys = found if isinstance(found, UserKeys) else None
     with owner.open(name, attempts=_ATTEMPTS_OF_WHO_WAITS if wanted.wait else ATTEMPTS) as mailbox:
@@ -71,9 +71,9 @@ def _pick_up(mailbox: "Mailbox", name: str, wanted: Wanted) -> None:
         limit = wanted.limit or LIMIT
         shown = _show_all(mailbox, name, wanted, limit)
         if not shown and not wanted.as_json:
-            print(f"nothing waits in {safe(name)}")
+            print(f"there are no messages in {safe(name)}")
         elif shown == limit and not wanted.as_json:
-            print("there may be more: --limit shows more at once, --ack-shown takes out what was shown")
+            print("there may be more: --limit shows more at once, --ack-shown acknowledges what was shown")
 
 
 def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: bool) -> None:
@@ -160,6 +160,6 @@ def _show(message: "MailboxMessage", name: str, wanted: Wanted) -> bool:
         print_proof(mail.receipt)
     whole = is_shown_whole(described)
     if wanted.acknowledge and not whole:
-        print("  not acknowledged: this is not all of it, which --json and --raw write")
+        print("  not acknowledged: this is not the whole message; --json and --raw write it")
     sys.stdout.flush()
     return whole

@@ -60,9 +60,9 @@ def read_changes(texts: list[str]) -> dict[str, Any]:
         try:
             patch: JsonValue = json.loads(value)
         except ValueError:
-            raise UsageFault(f"--set {text!r}: {value!r} is no JSON; a text needs its quotes") from None
+            raise UsageFault(f"--set {text!r}: {value!r} is not JSON; a text needs quotation marks") from None
         if patch is None and not within:
-            raise UsageFault(f"--set {text!r}: {first} cannot be taken away; say what it is to be")
+            raise UsageFault(f"--set {text!r}: {first} cannot be removed; give it another value")
         for member in reversed(within):
             patch = {member: patch}
         changes[first] = _joined(changes[first], patch, text) if first in changes else patch

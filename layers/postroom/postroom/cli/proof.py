@@ -24,7 +24,7 @@ def proof_lines(evidence: "Evidence") -> Iterator[str]:
 def broken_lines(bogus: "Bogus") -> Iterator[str]:
     """The same for a broken chain: as far as it was proven."""
     yield from _chain_lines(bogus.chain)
-    yield f"{'  ' * len(bogus.chain)}here it breaks: {bogus.why}"
+    yield f"{'  ' * len(bogus.chain)}the chain breaks here: {bogus.why}"
 
 
 def _chain_lines(chain: Sequence["Link"]) -> Iterator[str]:

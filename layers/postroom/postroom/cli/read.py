@@ -59,14 +59,14 @@ def read(
 
     if options := owner.owner():
         if cursor:
-            raise UsageFault("--cursor is the operator's: acknowledge what is not to be shown again")
+            raise UsageFault("--cursor is for the operator: as the owner, acknowledge messages instead")
         wanted = Wanted(
             limit, about, message, acknowledge=ack_shown, wait=wait, raw=raw, explain=explain, as_json=as_json
         )
         read_as_owner(options, mailbox, ack or (), wanted)
         return
     if ack_shown or wait:
-        raise UsageFault("--ack-shown and --wait are the owner's: add --at URL")
+        raise UsageFault("--ack-shown and --wait are for the owner: add --at URL")
     opened = owner.deployment.open()
     if ack:
         _acknowledge(opened, mailbox, ack, as_json=as_json)
@@ -89,7 +89,7 @@ def _print_all(filed: "list[Filed]", mailbox: str, cursor: str | None, limit: in
         if explain:
             print_proof(each.line.receipt)
     if not filed:
-        print(f"nothing is filed in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
+        print(f"there are no messages in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
     elif len(filed) == limit:
         print(f"there may be more: --cursor {id_of(filed[-1].row.key)}")
 

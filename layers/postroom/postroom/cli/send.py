@@ -86,4 +86,4 @@ def _port_of(url: str) -> int | None:
             return parts.port
     except ValueError:
         pass  # as invalid as the others
-    raise UsageFault(f"--to-url {url!r} is no URL such as https://nlweb.receiver.example/inbox")
+    raise UsageFault(f"--to-url {url!r} is not a URL such as https://nlweb.receiver.example/inbox")

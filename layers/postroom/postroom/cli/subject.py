@@ -98,14 +98,14 @@ def _rule(pattern: str, domain: str, mailbox: str | None, sync: str | None, forw
     from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, is_pattern
 
     if not is_pattern(pattern):
-        raise UsageFault(f"{pattern!r} is no pattern: Method@Role or a name, with * only for a whole part")
+        raise UsageFault(f"{pattern!r} is not a pattern: use Method@Role or a name, with * only for a whole part")
     given = [
         (treatment, target)
         for treatment, target in ((Treatment.MAILBOX, mailbox), (Treatment.SYNC, sync), (Treatment.FORWARD, forward))
         if target is not None
     ]
     if len(given) != 1:
-        raise UsageFault("say one of --mailbox, --sync and --forward: what becomes of these messages")
+        raise UsageFault("use one of --mailbox, --sync and --forward: what to do with these messages")
     treatment, target = given[0]
     if treatment is Treatment.MAILBOX:
         target = _mailbox(domain, target)

@@ -28,7 +28,7 @@ def _port(what: str) -> object:
 
 
 def _processes(whose: str, usual: str) -> object:
-    return typer.Option(help=f"How many processes {whose} may have; others wait.", min=1, show_default=usual)
+    return typer.Option(help=f"Number of processes of {whose}; more calls wait.", min=1, show_default=usual)
 
 
 def up(
@@ -50,7 +50,7 @@ def up(
     port: Annotated[int | None, _port("the post offices answer")] = None,
     dns_port: Annotated[int | None, _port("DNS answers, over UDP and TCP")] = None,
     aws_port: Annotated[int | None, _port("the embedded AWS answers")] = None,
-    queue_processes: Annotated[int | None, _processes("each function that a queue feeds", "2 for each core")] = None,
+    queue_processes: Annotated[int | None, _processes("each function with a queue", "2 for each core")] = None,
     http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
 ) -> None:
     """Run the post office on this machine, until Ctrl-C.
@@ -118,7 +118,7 @@ def _lock(folder: Path) -> int:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageFault(
-                    f"a local stack runs in {folder} already; --state DIR starts another beside it"
+                    f"a local stack is already running in {folder}; --state DIR starts another one"
                 ) from None
             if os.path.samestat(os.fstat(held), folder.stat()):
                 undo.pop_all()
@@ -128,7 +128,7 @@ def _lock(folder: Path) -> int:
 def _check_folder(state: Path) -> None:
     there = next(path for path in (state, *state.parents) if path.exists())
     if not there.is_dir():
-        raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is none")
+        raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is not")
 
 
 def describe_stack(stack: "LocalStack") -> Descriptor:

@@ -12,7 +12,7 @@ from postroom.core.errors import OurError
 # RFC 7515 §3.1. Nothing else that such a key signs has this form, so nothing else can be signed by mistake.
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
-_PURPOSES: Final = {Purpose.PICK_UP: "for picking mail up", Purpose.OPEN: "for opening a mailbox"}
+_PURPOSES: Final = {Purpose.PICK_UP: "for signing in", Purpose.OPEN: "for opening a mailbox"}
 
 
 class ChallengeError(OurError):
@@ -27,18 +27,16 @@ def check_challenge(text: str, host: str, mailbox: str, purpose: Purpose = Purpo
     """
     flaw = _flaw(text, host, mailbox, purpose)
     if flaw:
-        raise ChallengeError(
-            f"{host} asked for a signature of something else than its challenge to {mailbox}; none was made: it {flaw}"
-        )
+        raise ChallengeError(f"{host} did not send a valid challenge for {mailbox}; nothing was signed: it {flaw}")
 
 
 def _flaw(text: str, host: str, mailbox: str, purpose: Purpose) -> str:
     if len(text) > MAX_TOKEN_CHARACTERS or not _COMPACT.fullmatch(text):
-        return "is no JSON Web Token of a size that is signed"
+        return "is not a JSON Web Token of a valid size"
     try:
         token = jwt.decode_complete(text, options={"verify_signature": False})
     except (InvalidTokenError, ValueError, RecursionError):
-        return "is no JSON Web Token"
+        return "is not a JSON Web Token"
     claims = token["payload"]
     if token["header"].get("typ") != CHALLENGE_TYPE or claims.get("purpose") != purpose:
         return f"is not {_PURPOSES[purpose]}"

@@ -215,7 +215,7 @@ def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Genera
     wanted = str(message.metadata.type)
     if wanted not in extension.message_types:
         taken = ", ".join(extension.message_types)
-        raise TheirError(MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} takes no {wanted}, but {taken}")
+        raise TheirError(MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} does not accept {wanted}, only {taken}")
     with suppress(NotNowError):  # a nonce or a balance: the delivery service may know it
         check_sender(extension.rules, delivery.sender)
     return size_limit

@@ -54,10 +54,10 @@ _SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.
 
 _BOM = b"\xef\xbb\xbf"
 _DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
-_SURROGATE = "an escape stands for half a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
+_SURROGATE = "an escape is half of a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
 _BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE double (RFC 7493 §2.2)"
 _BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
-_NO_NUMBER = "NaN or Infinity stands for a number; numbers must be finite (RFC 8259 §6)"
+_NO_NUMBER = "NaN or Infinity is not a number; numbers must be finite (RFC 8259 §6)"
 
 # Where no value begins, or a minus sign is not followed by a digit; jiter counts bytes.
 _PLACE = re.compile(r"(?:expected value|invalid number) at line ([0-9]+) column ([0-9]+)")
@@ -82,7 +82,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
     if len(data) > max_bytes:
-        raise TheirError(TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are taken")
+        raise TheirError(TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are accepted")
     if _has_too_many_values(data, max_values):
         raise TheirError(NOT_I_JSON, f"more than {max_values} values in one text")
     value, proven = _parse_plain(data)
@@ -165,7 +165,7 @@ def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
     if data.startswith(_BOM):
         return TheirError(NOT_JSON, "it begins with a byte order mark; a JSON text must not")
     if not data.strip(b" \t\r\n"):
-        return TheirError(NOT_JSON, "there is nothing in it; a JSON text was expected")
+        return TheirError(NOT_JSON, "it has no content; a JSON text was expected")
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -41,15 +41,15 @@ def kept_at_home(demo: DemoStack, write: Callable[[str], None], say: Say) -> lis
         [hit, *_] = until("the message is in the archive", lambda: found() or None)
         left = demo.receiver.filed(BOB)
         expect(not left, "what came home waits no more", left)
-        say(f"{BOB} pulls: fetched, opened, verified, stored in a folder, and only then acknowledged; nothing is left")
+        say(f"{BOB} pulls: fetched, opened, verified, stored in a folder, and then acknowledged; the mailbox is empty")
         stored = [path.read_bytes() for path in Path(folder, "mail").rglob("*") if path.is_file()]
         expect(not any(_LOOKED_FOR.encode() in data for data in stored), "the folder holds it sealed", folder)
         expect((hit.author, hit.text) == (ALICE, _TEXT), "it is found", hit)
-        say(f'the folder holds {len(stored)} sealed files; he searches for "{_LOOKED_FOR}": {hit.author}: {hit.text}')
+        say(f'the folder has {len(stored)} encrypted files; he searches for "{_LOOKED_FOR}": {hit.author}: {hit.text}')
         file = BytesIO()
         export_record(archive, file)
         tablet = replace(archive, home=MemoryHome())
         import_record(file.getvalue(), tablet)
         expect(tablet.open(ALICE) == archive.open(ALICE), "the third device has the same", tablet.conversations())
-        say(f"exported into a file of {file.tell()} bytes, sealed as well; a third device reads the same from it")
-    return [DemoRow("11", "mail at home", "kept, then acknowledged", "found by its words; carried in a file")]
+        say(f"exported into a file of {file.tell()} bytes, also encrypted; a third device reads the same from it")
+    return [DemoRow("11", "an encrypted archive", "kept, then acknowledged", "found by its words; exported in a file")]

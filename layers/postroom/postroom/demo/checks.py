@@ -23,4 +23,4 @@ class DemoRow:
 def expect(holds: bool, what: str, saw: object) -> None:
     """Raises OurError unless what the scene tells of holds."""
     if not holds:
-        raise OurError(f"the story went wrong: expected that {what}, saw {saw!r}")
+        raise OurError(f"a step of the demo failed: expected that {what}, but saw {saw!r}")

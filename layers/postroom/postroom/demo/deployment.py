@@ -112,7 +112,7 @@ def until(what: str, look: Callable[[], T | None], seconds: float = PATIENCE_SEC
         if found is not None:
             return found
         if time.monotonic() > end:
-            raise OurError(f"waited {seconds:.0f} s in vain until {what}")
+            raise OurError(f"waited {seconds:.0f} s without success until {what}")
         time.sleep(_POLL_SECONDS)
 
 

@@ -25,4 +25,4 @@ def why_not_believed(stack: LocalStack, name: str) -> list[str]:
             ]
         case Bogus(why, chain):
             return [f"bogus: {why}", f"keys are proven as far as {zones(chain)}"]
-    raise OurError(f"{name} should not be believed, and is {verdict}")
+    raise OurError(f"{name} should not be trusted, and is {verdict}")

@@ -20,8 +20,8 @@ def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], N
         write()
     before, (segments, size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
     read_before = _requests(before)
-    say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} lie in {read_before} of them")
-    say(f"to read the conversation takes {read_before} requests to S3; the job of the night runs, without its lag …")
+    say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} are in {read_before} of them")
+    say(f"reading the conversation takes {read_before} requests to S3; now the nightly job runs, without its lag …")
     local = LocalAccount(receiver.deployment.client.endpoint, receiver.deployment.account)
     report = run(receiver.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
     after, (left, left_size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
@@ -38,7 +38,7 @@ def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], N
     return [
         DemoRow(
             "13",
-            "the job of the night",
+            "the nightly job",
             f"{segments} segments, {left} left",
             f"requests to read: {read_before} → {read_after}",
         )

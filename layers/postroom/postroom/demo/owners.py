@@ -33,9 +33,9 @@ def two_devices(demo: DemoStack, write: Callable[[str], None], say: Say) -> list
         except MessageGoneError as gone:
             shown = gone.reason
         expect(shown == "MessageUnknown", "it is gone", shown)
-        say(f"the phone asks for it once more: {shown}")
+        say(f"the phone asks for it again: {shown}")
         phone.acknowledge([received.id])
-        say("and acknowledges it as well, which does no harm")
+        say("and acknowledges it, too, which does no harm")
         [row] = [row for row in demo.receiver.rows() if id_of(row.key) == received.id]
         expect(row.why == "acked", "its row is a tombstone", row)
     return [DemoRow("10", f"{ALICE}'s message, on two devices", "acknowledged on one", f"gone on both ({shown})")]

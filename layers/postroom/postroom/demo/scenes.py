@@ -65,18 +65,21 @@ class Story:
     def scenes(self) -> Iterator[tuple[str, Callable[[], list[DemoRow]]]]:
         """Title and play of each scene, in order."""
         yield "A signed message is queued, verified and filed", self.filed
-        yield "A forged signature: discarded, and the sender's buffer is told", self.forged
+        yield "A forged signature: discarded, and Feedback goes to the sender's buffer", self.forged
         yield "The same message again, and its Correlation used for another", self.replayed
-        yield "What else is not taken, each for a reason of its own", self.refused
+        yield "Other messages that are not accepted, each with its reason", self.refused
         yield "The sender rotates its key while the old one is cached", self.rotated
         yield "A synchronous request, a manifest, and a wallet", self.answered
         yield "An unmodified pollyweb client, in the dialect of 2026", self.polly
         yield "The resolver is switched off for a moment", self.waited
-        yield "alice.eth writes to bob.eth: sealed, signed, postmarked (dm3)", self.sealed
-        yield "bob.eth picks his mail up over HTTPS, on two devices", self.picked_up
-        yield "bob.eth keeps his mail at home, sealed: it is searched, and carried to a third device", self.kept
-        yield "An order comes in, and the owner's webhook is told that something waits", self.order_is_notified
-        yield "The night: what is still unread moves into a chunk (Spark), and nobody notices", self.compacted
+        yield "alice.eth writes to bob.eth: encrypted, signed, postmarked (dm3)", self.sealed
+        yield "bob.eth reads his mail over HTTPS, on two devices", self.picked_up
+        yield "bob.eth keeps an encrypted archive: he searches it, and exports it to a third device", self.kept
+        yield "An order arrives, and the owner's webhook is notified", self.order_is_notified
+        yield (
+            "The nightly job: unread messages move into a chunk (Spark), and the owner sees no difference",
+            self.compacted,
+        )
 
     def filed(self) -> list[DemoRow]:
         """Scene 1."""
@@ -122,7 +125,7 @@ class Story:
         status, _ = self.post(self._first)
         self.demo.receiver.settle()
         expect(len(self.demo.receiver.rows()) == before, "a replay leaves no trace", before)
-        self._say(f"the very first message once more: {status}, acknowledged, not executed")
+        self._say(f"the first message once more: {status}, acknowledged, not executed")
         header = self._first["Header"]
         assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
         other = self.envelope(self.demo.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
@@ -185,7 +188,7 @@ class Story:
         looked_up = self._key_queries(name) - before
         expect(looked_up == 1, "the key was fetched exactly once", looked_up)
         expect(message.line.receipt["key_fingerprint"] == demo.sender.key.public.fingerprint, "by the new key", message)
-        self._say(f"filed, verified by the new key; questions for the key record meanwhile: {looked_up}")
+        self._say(f"filed, verified by the new key; DNS queries for the key record meanwhile: {looked_up}")
         return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
     def answered(self) -> list[DemoRow]:
@@ -204,7 +207,7 @@ class Story:
         posted, _ = self.post(envelope)
         message = self.find_filed(demo.receiver, RECEIVER, envelope)
         expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
-        self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, no DNS asked")
+        self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, without DNS")
         return [
             DemoRow("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
             DemoRow("6", "GET /manifest", f"{answer.status}", f"Feedback: {BUFFER}"),
@@ -260,7 +263,7 @@ class Story:
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
         before = {filed.row.key for filed in self.demo.receiver.filed(BOB)}
         self.write_to_bob("Good morning, Bob")
-        self._say(f"{ALICE} seals it to {BOB}'s key, signs it, and posts it to {url}: accepted")
+        self._say(f"{ALICE} encrypts it to {BOB}'s key, signs it, and posts it to {url}: accepted")
         filed = until(
             "it is filed",
             lambda: next((f for f in self.demo.receiver.filed(BOB) if f.row.key not in before), None),
@@ -282,9 +285,11 @@ class Story:
             Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Dm3Draft(BOB, "?")).attempts
         )
         expect(blocked.reason == str(SENDER_NOT_WANTED), "who is blocked is told so", blocked)
-        self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own: {blocked.reason}, before anything is sent")
+        self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own name: {blocked.reason}, before anything is sent")
         return [
-            DemoRow("9", "a sealed message (dm3)", "accepted", "filed; its receiver opens it, every signature holds"),
+            DemoRow(
+                "9", "an encrypted message (dm3)", "accepted", "filed; its receiver opens it, every signature is valid"
+            ),
             DemoRow(
                 "9",
                 "a message in alice.eth's name",

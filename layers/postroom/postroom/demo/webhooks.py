@@ -55,16 +55,16 @@ def notified_of_an_order(demo: DemoStack, order: Callable[[], dict[str, JsonValu
             target = mailbox.add_target("webhook", f"https://{HOOK}/mail")
             receiver.secret = target.secret
             code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
-            say(f"the owner of {ORDERS} names https://{HOOK}/mail, which is sent a code, and hands the code back")
+            say(f"the owner of {ORDERS} adds https://{HOOK}/mail, which is sent a code, and confirms the code")
             verified = mailbox.verify_target(target.id, code)
             expect(verified.state == "active", "the target is active", verified)
             sent = order()
             waiting = until("the webhook is told", lambda: receiver.first("postroom.waiting"))
             expect(waiting["data"] == {"mailbox": ORDERS}, "it is told that something waits, and no more", waiting)
-            say(f"an order comes in; the webhook verifies the signature, and reads: {json.dumps(waiting['data'])}")
+            say(f"an order arrives; the webhook verifies the signature, and reads: {json.dumps(waiting['data'])}")
             [message] = [it for it in mailbox.unread() if it.json == sent]
             message.acknowledge()
-            say(f"so the owner looks, and picks it up: {message.partner}, {sent['Body']}")
+            say(f"so the owner reads and acknowledges it: {message.partner}, {sent['Body']}")
     finally:
         demo.stack.edge.drop_host(HOOK)
-    return [DemoRow("12", "an order", "200 Queued", "the owner's webhook is told; picked up")]
+    return [DemoRow("12", "an order", "200 Queued", "the owner's webhook was notified; read and acknowledged")]

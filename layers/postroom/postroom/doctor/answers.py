@@ -24,18 +24,20 @@ def judge_inbox(host: str, answer: HttpsResponse) -> DoctorCheck:
         case SendOutcome.NOT_NOW if answer.status >= 400:
             return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))
     if answer.status == 405:
-        return warning(name, f"{detail}; it may take messages all the same", "let a message show that: --sign-with KEY")
-    return bad(name, OUTBOUND_FAILED, detail, f"have {host} hand /inbox to the post office, without a redirect")
+        return warning(
+            name, f"{detail}; it may accept messages all the same", "test it with a message: --sign-with KEY"
+        )
+    return bad(name, OUTBOUND_FAILED, detail, f"let {host} pass /inbox to the post office, without a redirect")
 
 
 def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
     """The check `manifest`, from what receivers of the domain's messages read in it."""
     name = "manifest"
     if feedback.domain:
-        return good(name, f"it names {feedback.domain} as the buffer to be told of discarded messages")
+        return good(name, f"it names {feedback.domain} as the buffer for Feedback about discarded messages")
     if feedback == NO_FEEDBACK:
         todo = "name a buffer there: About.Feedback; with postroom: `postroom domain add --feedback`"
-        return warning(name, "it names no Feedback buffer: nobody is told when a message is discarded", todo)
+        return warning(name, "it names no Feedback buffer: the domain gets no Feedback about discarded messages", todo)
     todo = "serve YAML there, with About.Name and About.Feedback: a host name"
     return bad(name, None, feedback.why, todo)
 
@@ -48,15 +50,18 @@ def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
         if isinstance(sent.reply, dict) and "Domain" in sent.reply:
             return good(name, f"{detail}, and answered")
         return warning(
-            name, f"{detail}, but not answered; whether its signature was believed is not known",
-            f"look into the mailbox of {domain} for a message of the subject {SUBJECT}",
+            name, f"{detail}, but not answered; whether its signature was accepted is unknown",
+            f"look in the mailbox of {domain} for a message with the subject {SUBJECT}",
         )  # fmt: skip
     said = ", ".join(quoted(text) for text in (sent.reason, sent.detail) if text)
     detail = f"{detail} {said}".rstrip()
     if sent.fate is SendOutcome.NOT_NOW:
         return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))
     return bad(
-        name, _known(sent.reason), detail, "do as the post office says; docs/reference/reasons.md lists its reasons"
+        name,
+        _known(sent.reason),
+        detail,
+        "follow the post office's message; docs/reference/reasons.md lists its reasons",
     )
 
 

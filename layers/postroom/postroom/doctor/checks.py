@@ -74,9 +74,7 @@ def bad(name: str, reason: Reason | None, found: str, todo: str) -> DoctorCheck:
 
 def not_found_out(name: str, error: NotNowError) -> DoctorCheck:
     """A check without a result: there was no answer in time."""
-    return DoctorCheck(
-        name, CheckStatus.NOT_CHECKED, f"could not be found out: {error.detail}", "try again later", error.reason
-    )
+    return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"unknown: {error.detail}", "try again later", error.reason)
 
 
 def skipped(name: str, because: str) -> DoctorCheck:

@@ -45,7 +45,7 @@ def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
     if post_office.buffer:
         yield _buffer(patient.dialect.host(post_office.buffer), outside)
     elif not manifest.is_good:
-        yield skipped(_BUFFER, "the manifest is not known to name one")
+        yield skipped(_BUFFER, "the manifest could not be checked")
     if patient.signing:
         yield _round_trip(patient, patient.signing, keys, outside, inbox)
 
@@ -82,12 +82,12 @@ def _round_trip(
     """The check `round trip`: a message is posted, if it has a chance to be accepted."""
     name = "round trip"
     if not inbox.is_good:
-        return skipped(name, "the inbox is not known to answer")
+        return skipped(name, "the inbox could not be checked")
     if not any(it.key for it in keys):
-        return skipped(name, "no key of the domain is known to be good")
+        return skipped(name, "no key of the domain could be confirmed")
     selector = next((it.selector for it in keys if it.key == signing.public), None)
     if selector is None:
-        detail = f"the key that is to sign, {signing.public.fingerprint}, is published under none of these selectors"
+        detail = f"the signing key {signing.public.fingerprint} is not published under any of these selectors"
         return bad(name, SIGNATURE_INVALID, detail, "name its selector (--selector), or sign with another key")
     sender = Sender(signing, patient.domain, selector, patient.dialect, outside.https, clock=outside.clock)
     return attempt(

@@ -69,9 +69,9 @@ def judge_addresses(addresses: Sequence[str], *, allow_private: bool) -> tuple[D
     used = [text for text in addresses if text not in private]
     detail, todo = quoted(", ".join(private)), "point its records to public addresses only"
     if not private:
-        return good(name, "they need not be public here" if allow_private else "all are public"), used
+        return good(name, "private addresses are allowed locally" if allow_private else "all are public"), used
     if used:
-        return warning(name, f"senders pass over those that are not public: {detail}", todo), used
+        return warning(name, f"senders ignore those that are not public: {detail}", todo), used
     return bad(name, OUTBOUND_FAILED, f"none is public: {detail}", todo), used
 
 
@@ -80,14 +80,14 @@ def judge_certificate(host: str, found: Certificate, now: float) -> DoctorCheck:
     name = "certificate"
     match found:
         case NoTls(why):
-            return bad(name, OUTBOUND_FAILED, why, f"have an HTTPS server listen there for {host}")
+            return bad(name, OUTBOUND_FAILED, why, f"run an HTTPS server there for {host}")
         case NotBelieved(code, why, shown):
-            detail = f"senders do not believe it: {why}" + (f" (it is {_said(shown)})" if shown else "")
+            detail = f"senders do not trust it: {why}" + (f" (it is {_said(shown)})" if shown else "")
             return bad(name, OUTBOUND_FAILED, detail, _todo(code, host))
         case Believed(term):
             detail = f"it names {host}, and ends in {time_left(term, now)}"
             if runs_out(term, now, FEW_DAYS):
-                return warning(name, detail, "renew it; find out why that has not happened by itself")
+                return warning(name, detail, "renew it, and check why it was not renewed automatically")
             return good(name, detail)
 
 
@@ -98,12 +98,12 @@ def _said(shown: CertificateFacts) -> str:
 
 def _todo(code: int, host: str) -> str:
     if code == EXPIRED:
-        return "renew it; find out why that has not happened by itself"
+        return "renew it, and check why it was not renewed automatically"
     if code == NOT_YET_VALID:
-        return "set the clock of who issues it, or wait"
+        return "correct the clock of its issuer, or wait"
     if code == HOST_MISMATCH:
         return f"get one that names {host}"
-    return "get one from an authority that everybody trusts, and have the server send those between, too"
+    return "get one from a public authority, and let the server send the intermediate certificates, too"
 
 
 def _date(epoch: float) -> str:

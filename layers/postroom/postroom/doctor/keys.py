@@ -21,8 +21,8 @@ _TODO: Final = {
     KEY_RECORD_INVALID: f"{_PUBLISH}, and no other key record",
     KEY_REVOKED: "publish another key under another selector, and sign with that one",
     KEY_UNUSABLE: "make another key, RSA of 2048 bits or Ed25519, with `postroom keygen`, and publish that one",
-    SENDER_NOT_SIGNED: "sign the zone of {}, and have its DS record published in the zone above it",
-    DNSSEC_BOGUS: "sign the zone of {} anew",
+    SENDER_NOT_SIGNED: "sign the zone of {}, and publish its DS record in the parent zone",
+    DNSSEC_BOGUS: "sign the zone of {} again",
 }
 
 
@@ -40,7 +40,7 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
     """The checks `key record …` and `key …`, from the verdict on the TXT records at `owner`."""
     record, strength = f"key record {selector}", f"key {selector}"
     name = owner.to_text(omit_final_dot=True)
-    rests = skipped(strength, "its record is not known to be good")
+    rests = skipped(strength, "its record could not be confirmed")
     if isinstance(verdict, Indeterminate):
         return KeyFound(selector, not_found_out(record, NotNowError(verdict.reason, verdict.why)), rests)
     there = good(record, f"there is one at {name}")
@@ -59,5 +59,5 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
 
 def unknown(selector: str) -> KeyFound:
     """The same checks, if the zone is not good: then no record in it is trusted."""
-    why = "the zone is not known to be good"
+    why = "the zone could not be confirmed"
     return KeyFound(selector, skipped(f"key record {selector}", why), skipped(f"key {selector}", why))

@@ -45,7 +45,7 @@ class PostOffice:
 
     def unreached(self, name: str) -> DoctorCheck:
         """A check that cannot be made because senders cannot reach the post office."""
-        return skipped(name, f"senders do not get through to {self._host}")
+        return skipped(name, f"senders cannot reach {self._host}")
 
     def inbox(self) -> DoctorCheck:
         """The check `inbox`."""

@@ -31,9 +31,9 @@ def look_at_certificate(host: str, addresses: Sequence[str], port: int, ca_file:
         try:
             return _look(believing, host, address, port)
         except ConnectionRefusedError:
-            refused = f"nobody listens at {address}, port {port}"
+            refused = f"nothing listens at {address}, port {port}"
         except ssl.SSLEOFError:
-            failed = f"the connection to {address}, port {port}, broke off"
+            failed = f"the connection to {address}, port {port}, was closed"
         except ssl.SSLError as error:
             return NoTls(f"no TLS with {address}, port {port}: {error.reason or 'it failed'}")
         except TimeoutError:

@@ -25,8 +25,8 @@ So this is a warning that may disappear by itself.
 
 _TIMES: Final = 2**32
 """Times of signatures wrap around (RFC 4034 §3.1.5)."""
-_SIGN: Final = "sign the zone, and have its DS record published in the zone above it: its registrar does that"
-_ELSEWHERE: Final = "or ask another resolver (--resolver), if others find it good"
+_SIGN: Final = "sign the zone, and publish its DS record in the parent zone, through its registrar"
+_ELSEWHERE: Final = "or use another resolver (--resolver), if it is good for others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ def judge_zone(found: ZoneFound, others: Iterable[Verdict], now: float) -> Itera
     """The checks `delegation`, `ds`, and `signatures`: of the zone, and of `others` that were looked up in it."""
     delegation = _delegation(found)
     yield delegation
-    keys = _keys(found) if delegation.is_good else skipped("ds", "the delegation is not known to be good")
+    keys = _keys(found) if delegation.is_good else skipped("ds", "the delegation could not be confirmed")
     yield keys
     if keys.is_good:
         yield _signatures(found, others, now)
     else:
-        yield skipped("signatures", "its keys are not known to be good")
+        yield skipped("signatures", "its keys could not be confirmed")
 
 
 def _delegation(found: ZoneFound) -> DoctorCheck:
@@ -68,18 +68,18 @@ def _delegation(found: ZoneFound) -> DoctorCheck:
         return good(name, f"there is a DS record for {domain} in the zone above it, {_chain(found.ds.evidence)}")
     match found.ds if isinstance(found.soa, Bogus) and found.ds else found.soa:
         case Absent("nxdomain"):
-            todo = "look for a slip in the name; or register the domain and set up its zone"
-            return bad(name, KEY_NOT_FOUND, f"there is no name {domain}, and that is proven", todo)
+            todo = "check the spelling; or register the domain and set up its zone"
+            return bad(name, KEY_NOT_FOUND, f"it is proven that there is no name {domain}", todo)
         case Secure(evidence=evidence) | Absent(evidence=evidence):
             return good(name, f"{_place(domain, evidence)}: {_chain(evidence)}")
         case Insecure(why):
             return bad(name, SENDER_NOT_SIGNED, why, _SIGN)
         case EndlessAlias(why):
-            return bad(name, KEY_RECORD_INVALID, why, "end the circle of aliases")
+            return bad(name, KEY_RECORD_INVALID, why, "break the loop of aliases")
         case Indeterminate(reason, why):
             return not_found_out(name, NotNowError(reason, why))
         case Bogus(why):
-            return bad(name, DNSSEC_BOGUS, why, f"tell those who run the zone above it; {_ELSEWHERE}")
+            return bad(name, DNSSEC_BOGUS, why, f"tell the operators of the parent zone; {_ELSEWHERE}")
 
 
 def _keys(found: ZoneFound) -> DoctorCheck:
@@ -93,20 +93,20 @@ def _keys(found: ZoneFound) -> DoctorCheck:
         case Indeterminate(reason, why):
             return not_found_out(name, NotNowError(reason, why))
         case Insecure(why) | Bogus(why) | EndlessAlias(why):
-            todo = "have the zone above publish the DS of a key that the zone has, and signs its keys with, now"
+            todo = "publish in the parent zone the DS of a key that is in the zone and signs its keys"
             return bad(name, DNSSEC_BOGUS, why, todo)
 
 
 def _signatures(found: ZoneFound, others: Iterable[Verdict], now: float) -> DoctorCheck:
     name = "signatures"
     if isinstance(found.soa, Bogus):
-        return bad(name, DNSSEC_BOGUS, found.soa.why, f"sign the zone anew; {_ELSEWHERE}")
+        return bad(name, DNSSEC_BOGUS, found.soa.why, f"sign the zone again; {_ELSEWHERE}")
     lasting = [one for verdict in (found.soa, *others) for one in _lasting(verdict, now)]
     ending = [one for one in lasting if runs_out(one.term, now, FEW_DAYS)]
     first = min(ending or lasting, key=lambda one: one.term.ends)
     detail = f"the first to end is that of {first.what}, in {time_left(first.term, now)}"
     if ending:
-        return warning(name, detail, "find out whether the zone's signer will renew it in time, or sign the zone anew")
+        return warning(name, detail, "check whether the zone's signer will renew it in time, or sign the zone again")
     return good(name, detail)
 
 

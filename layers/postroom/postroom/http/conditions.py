@@ -18,7 +18,7 @@ def check_write(headers: Mapping[str, str], etag: str | None) -> None:
     Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST.
     """
     if "if-match" not in headers and headers.get("if-none-match", "").strip() != _ANY:
-        raise TheirError(MATCH_NEEDED, "or If-None-Match: * where nothing is yet")
+        raise TheirError(MATCH_NEEDED, "or If-None-Match: * for a new one")
     check_match(headers, etag)
     if etag is not None and headers.get("if-none-match", "").strip() == _ANY:
         raise TheirError(CHANGED_MEANWHILE, "something is there already")

@@ -176,7 +176,7 @@ class Storing:
 
 def _check_key(key: str) -> str:
     if not is_hex(key, 32):
-        raise TheirError(NOT_A_REQUEST, "the key of a container is 0x and the lower-case hex of a SHA-256")
+        raise TheirError(NOT_A_REQUEST, "the key of a container must be 0x and the lower-case hex of a SHA-256")
     return key
 
 

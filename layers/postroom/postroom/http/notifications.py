@@ -58,9 +58,9 @@ class Offer:
                 return TargetKind.WEBHOOK
             case "sns":
                 if self.topics == NO_TOPICS:
-                    raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment publishes to no topics of SNS")
+                    raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment does not publish to SNS topics")
                 if not _TOPIC.fullmatch(wanted.to):
-                    raise TheirError(TARGET_INVALID, "it is not the ARN of a standard topic of SNS")
+                    raise TheirError(TARGET_INVALID, "it is not the ARN of a standard SNS topic")
                 if not fnmatchcase(wanted.to, self.topics):
                     raise TheirError(NOTIFICATION_NOT_OFFERED, "this deployment may not publish to this topic")
                 return TargetKind.TOPIC

@@ -60,7 +60,7 @@ class MessageSettings:
         if if_match not in ("*", _etag(stored)):
             raise TheirError(CHANGED_MEANWHILE)
         if change.extension is not UNSET or change.unverified is not UNSET:
-            raise TheirError(SETTING_INVALID, "extension and unverified are set for mailboxes of dm3 names")
+            raise TheirError(SETTING_INVALID, "extension and unverified are settings of dm3 mailboxes")
         old = read_own_settings(stored)
         changed = OwnSettings(
             old.blocks if change.blocks is UNSET else _read_blocks(change.blocks),
@@ -76,7 +76,7 @@ class MessageSettings:
     def _merged(self, name: str, old: Mapping[str, str], change: Mapping[str, str | None]) -> dict[str, str]:
         domain = self._directory.domain(name)
         if domain is None:
-            raise TheirError(SETTING_INVALID, f"subjects: {name} is no domain that is served here")
+            raise TheirError(SETTING_INVALID, f"subjects: {name} is not a domain that is served here")
         operators = {rule.pattern: rule for rule in _rules_of_operator(domain)}
         subjects = dict(old)
         for pattern, target in change.items():
@@ -127,7 +127,7 @@ def _read_pattern(text: str) -> str:
         return text
     raise TheirError(
         SETTING_INVALID,
-        f"subjects: {text[:80]!r} is no pattern: Method@Role or a name, with * only for a whole part",
+        f"subjects: {text[:80]!r} is not a pattern: use Method@Role or a name, with * only for a whole part",
     )
 
 

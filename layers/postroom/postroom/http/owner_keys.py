@@ -35,6 +35,6 @@ def read_owner_key(text: str) -> OwnerKey:
         data = pybase64.b64decode(text, validate=True)
         return PublicSigningKey.from_bytes(data) if len(data) in _RAW_LENGTHS else public_key_from_spki(data)
     except ValueError:
-        raise OurError(f"{text[:20]!r}… is no base64 of a public key") from None
+        raise OurError(f"{text[:20]!r}… is not the base64 of a public key") from None
     except TheirError as error:
-        raise OurError(f"{text[:20]!r}… is no key that can be signed in with: {error.detail}") from None
+        raise OurError(f"{text[:20]!r}… is not a key for signing in: {error.detail}") from None

@@ -44,7 +44,7 @@ class Preferences:
         if change.blocks is not UNSET or change.subjects is not UNSET:
             raise TheirError(
                 SETTING_INVALID,
-                "blocks and subjects are set for mailboxes of NLWeb messages; senders of dm3 messages are blocked by "
+                "blocks and subjects are settings of NLWeb mailboxes; senders of dm3 messages are blocked by "
                 "extension.spamFilterRules.block",
             )
         if if_match not in ("*", _etag(stored)):

@@ -109,13 +109,13 @@ class Opening:
             raise TheirError(OPENING_REFUSED, f"its profile does not name {self.service}")
         labels = a_labels(name).split(".")
         if any(self.directory.domain(".".join(labels[start:])) for start in range(len(labels))):
-            raise TheirError(OPENING_REFUSED, "it belongs to a domain that takes messages of NLWeb here")
+            raise TheirError(OPENING_REFUSED, "it belongs to a domain that receives NLWeb messages here")
         mailbox = self.mailboxes.find(name)
         if mailbox.closed:
             raise TheirError(OPENING_REFUSED, "its operator closed it")
         # The operator set the owner's keys of such a mailbox: a profile of the same name must not get its messages.
         if mailbox.keys and self.mailboxes.settings(name) is None:
-            raise TheirError(OPENING_REFUSED, "its operator opened it for messages of NLWeb")
+            raise TheirError(OPENING_REFUSED, "its operator opened it for NLWeb messages")
 
     def _put(self, name: str) -> None:
         if not self.mailboxes.open_dm3(name):

@@ -38,7 +38,7 @@ def check_media_type(request: HttpRequest, media_type: str) -> None:
     """Check that the body has this media type. Raises TheirError(WRONG_CONTENT_TYPE)."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != media_type:
-        raise TheirError(WRONG_CONTENT_TYPE, f"this takes {media_type}")
+        raise TheirError(WRONG_CONTENT_TYPE, f"the body must be {media_type}")
 
 
 def is_known(if_none_match: str, etag: str) -> bool:
@@ -64,5 +64,5 @@ def read_range(header: str, size: int, most: int) -> tuple[int, int]:
     elif found:
         first, last = int(found[1]), int(found[2] or last)
     if first >= size or last < first:
-        raise TheirError(RANGE_UNSATISFIABLE, f"it has {size} bytes; one range is given, as bytes=0-{most - 1}")
+        raise TheirError(RANGE_UNSATISFIABLE, f"it has {size} bytes; request one range, such as bytes=0-{most - 1}")
     return first, min(last + 1, size, first + most)

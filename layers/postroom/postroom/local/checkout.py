@@ -44,6 +44,6 @@ def require(what: str, *extras: str) -> None:
     missing = [name for extra in extras for name in _IMPORTED[extra] if not find_spec(name)]
     if missing:
         raise SettingsError(
-            f"{what} takes packages that are not installed here ({', '.join(missing)}): "
-            f"`pip install 'postroom[{','.join(extras)}]'` brings them"
+            f"{what} needs packages that are not installed here ({', '.join(missing)}): "
+            f"`pip install 'postroom[{','.join(extras)}]'` installs them"
         )

@@ -19,6 +19,6 @@ def java_home() -> Path | None:
     if shutil.which("java"):
         return None
     raise OurError(
-        "Spark needs Java, and there is none here: `pip install 'postroom[glue]'` brings Java 17 along; on Linux on "
-        "ARM a Java 17 of the system is used: `apt install openjdk-17-jre-headless`, or say where it is by JAVA_HOME"
+        "Spark needs Java, and there is none here: `pip install 'postroom[glue]'` installs Java 17; on Linux on "
+        "ARM a Java 17 of the system is used: `apt install openjdk-17-jre-headless`, or set JAVA_HOME to it"
     )

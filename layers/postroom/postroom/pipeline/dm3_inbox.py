@@ -164,14 +164,14 @@ class Dm3Inbox:
             raise TheirError(ENVELOPE_INVALID, "params[0] must be an envelope, as an object or as JSON text")
         limit = self.properties.size_limit_bytes
         if size > limit:
-            raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are taken")
+            raise TheirError(TOO_LARGE, f"the envelope has {size} bytes; at most {limit} are accepted")
         value = param if isinstance(param, dict) else _parse_envelope(text)
         envelope = read_submitted(value)
         beside = size - len(envelope.message)
         if beside > MAX_BESIDE_BYTES:
             raise TheirError(
                 ENVELOPE_INVALID,
-                f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are taken",
+                f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are accepted",
             )
         return _Submitted(envelope, text)
 
@@ -236,4 +236,4 @@ def _parse_envelope(text: str) -> JsonValue:
     try:
         return parse(data, max_bytes=len(data))
     except TheirError as error:
-        raise TheirError(ENVELOPE_INVALID, f"params[0] is a text that is no JSON: {error.detail}") from error
+        raise TheirError(ENVELOPE_INVALID, f"params[0] is a text that is not JSON: {error.detail}") from error

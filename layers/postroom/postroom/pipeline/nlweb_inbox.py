@@ -137,7 +137,7 @@ def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:
 def _check_forwardable(posted: Posted) -> None:
     # As it will be in the forwarded message: a JSON string in ASCII.
     if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
-        raise TheirError(TOO_LARGE, f"messages of this Subject are taken up to {MAX_FORWARDED_BYTES} bytes")
+        raise TheirError(TOO_LARGE, f"messages of this Subject are accepted up to {MAX_FORWARDED_BYTES} bytes")
 
 
 def _check_media(posted: Posted) -> None:

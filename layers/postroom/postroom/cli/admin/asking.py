@@ -32,13 +32,13 @@ def _why(place: NamedDeployment, permission: str, error: BaseException | None) -
         code = error_code(error)
         if code in _DENIED:
             return Unseen(
-                f"could not be found out: your credentials lack {permission}",
-                f"allow them {permission}, or ask with others",
+                f"unknown: your credentials lack {permission}",
+                f"allow them {permission}, or use other credentials",
             )
         if code in MISSING:
-            return Unseen(f"it is not there any more, says AWS ({code})", place.deploy, is_gone=True)
+            return Unseen(f"AWS says that it does not exist any more ({code})", place.deploy, is_gone=True)
     elif not isinstance(error, BotoCoreError):
-        return Unseen("could not be found out just now", "try again later")
+        return Unseen("unknown for now", "try again later")
     return Unseen(
-        f"could not be found out: {error}", "try again later" if is_passing(error) else "do as AWS says, and ask again"
+        f"unknown: {error}", "try again later" if is_passing(error) else "follow AWS's message, and check again"
     )

@@ -21,7 +21,7 @@ class NamedDeployment:
     def deploy(self) -> str:
         """The command that deploys it again."""
         if self.is_local:
-            return "end the local stack, and start it again: `postroom up`"
+            return "stop the local stack, and start it again: `postroom up`"
         return f"deploy this release to {self.name}: `sam build && sam deploy`, with the settings it was deployed with"
 
     def log(self, function: str, since: str) -> str:

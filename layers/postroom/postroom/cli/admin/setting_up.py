@@ -40,27 +40,27 @@ With a longer one, CloudFormation shortens the names of functions, and roles ref
 """
 _DEPLOYED: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 _TAKEN_BACK: Final = (
-    "the last deployment failed, and was taken back: what ran before runs",
-    "mend it, and deploy anew",
+    "the last deployment failed, and was rolled back: the previous release is running",
+    "fix the cause, and deploy again",
 )
-_MAKE_ANEW: Final = ("it is of no use as it is", "`sam delete --stack-name {}`, and deploy anew")
+_MAKE_ANEW: Final = ("it cannot be used in this state", "`sam delete --stack-name {}`, and deploy again")
 _ENDED_BADLY: Final = {
     "REVIEW_IN_PROGRESS": (
-        "its changes were shown, and were not agreed to",
+        "its changes were shown, and not confirmed",
         "`sam deploy` once more, and answer y to *Deploy this changeset?*",
     ),
     "UPDATE_ROLLBACK_COMPLETE": _TAKEN_BACK,
     "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": _TAKEN_BACK,
     "UPDATE_ROLLBACK_FAILED": (
-        "the last deployment failed, and could not be taken back",
-        "mend it, then `aws cloudformation continue-update-rollback --stack-name {}`",
+        "the last deployment failed, and could not be rolled back",
+        "fix the cause, then `aws cloudformation continue-update-rollback --stack-name {}`",
     ),
-    "UPDATE_FAILED": ("the last deployment failed half way", "mend it, and deploy anew"),
+    "UPDATE_FAILED": ("the last deployment failed half way", "fix the cause, and deploy again"),
     "IMPORT_ROLLBACK_COMPLETE": (
-        "an import failed, and was taken back: what ran before runs",
-        "mend it, and import anew",
+        "an import failed, and was rolled back: the previous release is running",
+        "fix the cause, and import again",
     ),
-    "IMPORT_ROLLBACK_FAILED": ("an import failed, and could not be taken back whole", "mend it, and import anew"),
+    "IMPORT_ROLLBACK_FAILED": ("an import failed, and could not be rolled back", "fix the cause, and import again"),
     **dict.fromkeys(("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"), _MAKE_ANEW),
 }
 """The meaning of a status, and what to do."""
@@ -82,9 +82,9 @@ def judge_stack(place: NamedDeployment, stack: Stack) -> DoctorCheck:
         return good(name, f"{detail}, since {datetime.fromtimestamp(stack.changed, UTC):%Y-%m-%d %H:%M} UTC")
     if stack.status.endswith("_IN_PROGRESS") and stack.status not in _ENDED_BADLY:
         return DoctorCheck(
-            name, CheckStatus.NOT_CHECKED, f"{detail}: it changes just now", "ask again when that is over"
+            name, CheckStatus.NOT_CHECKED, f"{detail}: it is being changed", "check again when that is done"
         )
-    what, todo = _ENDED_BADLY.get(stack.status, ("postroom does not know what that means", "do as AWS says"))
+    what, todo = _ENDED_BADLY.get(stack.status, ("postroom does not know this status", "follow AWS's message"))
     why = f"`aws cloudformation describe-stack-events --stack-name {place.name}` says why"
     return bad(name, None, f"{detail}: {what}", f"{why}; {todo.format(place.name)}")
 
@@ -97,8 +97,8 @@ def judge_outputs(place: NamedDeployment, outputs: Collection[str], stack: Stack
     if not outputs and stack and stack.status not in _DEPLOYED:
         return skipped("outputs", "there are none, and the stack is not deployed")
     if OF_OURS not in outputs:
-        detail = f"{place.name} is no deployment of postroom: what its commands need is not among them"
-        return bad("outputs", None, detail, "name the stack that is one: --stack-name")
+        detail = f"{place.name} is not a deployment of postroom: it lacks the outputs that commands need"
+        return bad("outputs", None, detail, "name another stack with --stack-name")
     return bad("outputs", None, f"missing: {_some(missing)}; it is an older deployment", place.deploy)
 
 
@@ -114,11 +114,11 @@ def judge_hosts(
     """
     name = "hosts"
     if place.is_local:
-        return good(name, "a local stack serves those of every domain that is added")
+        return good(name, "a local stack serves the hosts of every domain that is added")
     none = "the stack itself has none (DomainName is empty)"
     detail = f"the stack serves {' and '.join(records)}" if records else none
     if domains is None:
-        return good(name, detail) if records else skipped(name, f"{detail}, and which domains it serves is not known")
+        return good(name, detail) if records else skipped(name, f"{detail}, and its domains are unknown")
     if len(domains) > looked_up:
         detail += f"; those of {looked_up} domains are looked up, `postroom doctor DOMAIN` does it for another"
     elif not records:
@@ -126,7 +126,7 @@ def judge_hosts(
     if records or domains:
         return good(name, detail)
     return bad(
-        name, None, f"{none}: nobody finds it before nlweb.<domain> and pw.<domain> lead here", _with_host(place)
+        name, None, f"{none}: senders cannot find it until nlweb.<domain> and pw.<domain> lead here", _with_host(place)
     )
 
 
@@ -146,9 +146,9 @@ def name_host(
         )  # fmt: skip
     todo = f"{met.next}; `postroom doctor {domain}` says more" if met.next else ""
     if met.status is CheckStatus.BAD and met.name == "host":
-        todo = f"make a stack of functions/inbox/hosts.yaml for {domain}: docs/operate/deploy.md, More domains"
+        todo = f"deploy functions/inbox/hosts.yaml as a stack for {domain}: docs/operate/deploy.md, More domains"
         if record:
-            todo = f"make this record where the zone of {domain} is kept: {record}"
+            todo = f"create this record in the zone of {domain}: {record}"
         elif is_first:
             todo = _with_host(place, domain)
     return DoctorCheck(f"host {host}", met.status, met.found, todo)
@@ -156,8 +156,8 @@ def name_host(
 
 def _with_host(place: NamedDeployment, domain: str = "YOUR.DOMAIN") -> str:
     said = f"DomainName={domain}, and HostedZoneId or CertificateArn"
-    where = "to `sam deploy --guided`, or in samconfig.toml"
-    return f"say {said} {where}, and deploy {place.name} anew: docs/operate/deploy.md"
+    where = "in `sam deploy --guided` or samconfig.toml"
+    return f"set {said} {where}, and deploy {place.name} again: docs/operate/deploy.md"
 
 
 # --- domains -----------------------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ def judge_domains(place: NamedDeployment, domains: Sequence[str], dm3_mailboxes:
     if domains:
         return good(name, f"{len(domains)}: {_some(domains)}")
     if dm3_mailboxes:
-        return good(name, f"none; there are {dm3_mailboxes} mailboxes of dm3")
-    return bad(name, None, "none: no message is taken in", f"`postroom domain add your.domain {place.option}`")
+        return good(name, f"none; there are {dm3_mailboxes} dm3 mailboxes")
+    return bad(name, None, "none: no messages are accepted", f"`postroom domain add your.domain {place.option}`")
 
 
 def judge_domain(place: NamedDeployment, served: Served, buffered: Sequence[str]) -> DoctorCheck:
@@ -178,14 +178,14 @@ def judge_domain(place: NamedDeployment, served: Served, buffered: Sequence[str]
     its, inbox = served.domain.name, served.domain.inbox
     name = f"domain {its}"
     if not inbox and served.domain.buffer:
-        return good(name, "Feedback is kept for it, and nothing else is taken in")
+        return good(name, "it only accepts Feedback")
     if not inbox:
         todo = f"`postroom domain add {its} --inbox {place.option}`, or remove it"
-        return warning(name, "nothing is taken in for it, and no Feedback kept", todo)
+        return warning(name, "it accepts no messages, and no Feedback", todo)
     if served.subjects:
-        return good(name, f"it takes in messages of {served.subjects} subject{'s' if served.subjects > 1 else ''}")
+        return good(name, f"it accepts messages of {served.subjects} subject{'s' if served.subjects > 1 else ''}")
     if buffered:
-        return good(name, f"it has no subjects of its own, and takes in Feedback for {_some(buffered)}")
+        return good(name, f"it has no subjects of its own, and accepts Feedback for {_some(buffered)}")
     todo = f"`postroom subject add 'Hello@Host' --domain {its} --mailbox {its} {place.option}`"
     return bad(name, None, "it has no subjects: messages to it are discarded as UnexpectedSubject", todo)
 
@@ -212,26 +212,30 @@ def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, 
     """The check of the key of one domain. `keys`: the content of the secret, by domain; None: unknown."""
     name, its = f"key of {domain.name}", domain.name
     if keys is None:
-        return skipped(name, "the signing keys are not known")
+        return skipped(name, "the signing keys are unknown")
     keygen = f"`postroom keygen --domain {its} --selector pk1 --out {its}.pem`"
     make = f"{keygen}, publish the record that it prints, then {_add_key(place, its, 'pk1')}"
     if its not in keys and domain.signs:
-        return bad(name, None, "none, and it is said to sign: what it sends waits, and is given up", make)
+        return bad(
+            name, None, "none, although the directory says that it signs: its messages wait, and are given up", make
+        )
     if its not in keys and not domain.inbox:
-        return good(name, "none: nothing is taken in for it that it would have to answer")
+        return good(name, "none: it accepts no messages that need an answer")
     if its not in keys:
-        return bad(name, None, "none: it sends nothing, and nobody is told when a message to it is discarded", make)
+        return bad(name, None, "none: it cannot send, and no Feedback is sent about discarded messages", make)
     stored = keys[its]
     if stored is None:
-        return bad(name, None, "what is stored is no key and selector", make)
+        return bad(name, None, "the stored value is not a key with a selector", make)
     selector = stored.selector
     if domain.inbox and not domain.signs:
-        detail = f"stored under the selector {selector}, but not by `postroom domain add`: its owner may not send by it"
+        detail = (
+            f"stored under the selector {selector}, but not by `postroom domain add`: its owner cannot send with it"
+        )
         return warning(name, detail, _add_key(place, its, selector))
     # In a local stack, a domain's zone and hosts belong to the stack, not to one deployment.
     network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
     doctor = f"`postroom doctor {its} --selector {selector}{network}`"
-    return good(name, f"stored under the selector {selector}; {doctor} looks at the domain from outside")
+    return good(name, f"stored under the selector {selector}; {doctor} checks the domain from outside")
 
 
 def _add_key(place: NamedDeployment, domain: str, selector: str) -> str:
@@ -248,7 +252,7 @@ def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFou
         return good(name, f"there is one at {dialect.key_name(domain, stored.selector)}")
     if wrong.status is CheckStatus.BAD and dialect is POLLYWEB:
         # A domain that does not use this dialect needs no record for it.
-        return warning(name, f"{wrong.found}; senders of {dialect.authority} believe no Feedback", wrong.next)
+        return warning(name, f"{wrong.found}; senders of {dialect.authority} reject its Feedback", wrong.next)
     return replace(wrong, name=name)
 
 
@@ -257,10 +261,10 @@ def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound |
     publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
     if found is None:
         detail = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
-        return bad("", None, detail, "sign under a shorter selector")
+        return bad("", None, detail, "use a shorter selector")
     wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
     if wrong is None and found.key != stored.public:
-        detail = f"{found.record.found}, but not of the key that signs, {stored.public.fingerprint}"
+        detail = f"{found.record.found}, but it is not that of the signing key {stored.public.fingerprint}"
         return bad("", None, detail, f"{publish}, or store the key that is published")
     if wrong and wrong.reason in (KEY_NOT_FOUND, KEY_RECORD_INVALID):
         # The doctor's advice would make another key.
@@ -279,11 +283,9 @@ def judge_signing_keys(place: NamedDeployment, held: Held) -> DoctorCheck:
     ill = [domain for domain, entry in held.value.items() if read_stored(entry) is None]
     if ill:
         # The names are not shown either: a key may be in place of a domain.
-        todo = (
-            f"`postroom domain add DOMAIN --key KEY.pem --selector SELECTOR {place.option}` puts that of a domain right"
-        )
+        todo = f"`postroom domain add DOMAIN --key KEY.pem --selector SELECTOR {place.option}` replaces a domain's key"
         return bad(name, None, f"{len(ill)} of {len(held.value)} cannot be read (nothing of them is shown here)", todo)
-    return good(name, f"of {_some(list(held.value))}" if held.value else "the secret is there, and holds none yet")
+    return good(name, f"of {_some(list(held.value))}" if held.value else "the secret exists, and has no keys yet")
 
 
 def judge_delivery_keys(place: NamedDeployment, held: Held, dm3_mailboxes: int) -> DoctorCheck:
@@ -293,14 +295,16 @@ def judge_delivery_keys(place: NamedDeployment, held: Held, dm3_mailboxes: int) 
     if held.value is None:
         return _unreadable(name, held)
     if not held.value and dm3_mailboxes:
-        return bad(name, None, f"none, and there are {dm3_mailboxes} mailboxes of dm3: no message is accepted", make)
+        return bad(
+            name, None, f"none, and there are {dm3_mailboxes} dm3 mailboxes: their messages are not accepted", make
+        )
     if not held.value:
-        return good(name, "none: it is no delivery service of dm3")
+        return good(name, "none: it is not a dm3 delivery service")
     try:
         keys = read_service_keys(held.value)
     except (ValueError, KeyError, TypeError, PostroomError):
         return _unreadable(name, held)
-    return good(name, f"one that signs, and {len(keys.encryption)} that messages are sealed to")
+    return good(name, f"one signing key, and {len(keys.encryption)} that messages are encrypted to")
 
 
 def judge_token_keys(place: NamedDeployment, held: Held, *, now: float) -> DoctorCheck:
@@ -309,7 +313,9 @@ def judge_token_keys(place: NamedDeployment, held: Held, *, now: float) -> Docto
     if held.value is None or not _all_texts(held.value) or not all(kid.isdecimal() for kid in held.value):
         return _unreadable(name, held)
     if not any(int(kid) <= now for kid in held.value):
-        return bad(name, None, "none signs yet: no owner can sign in", f"`postroom mailbox rotate-keys {place.option}`")
+        return bad(
+            name, None, "no key signs yet: owners cannot sign in", f"`postroom mailbox rotate-keys {place.option}`"
+        )
     return good(name, f"{len(held.value)}: the newest signs owners' tokens")
 
 
@@ -318,13 +324,13 @@ def judge_webhook_keys(held: Held) -> DoctorCheck:
     name = "webhook keys"
     if held.value is None or not _all_texts(held.value) or "0" not in held.value:
         return _unreadable(name, held)
-    return good(name, "what webhooks' secrets are derived from is there")
+    return good(name, "the key for webhooks' secrets is there")
 
 
 def _unreadable(name: str, held: Held) -> DoctorCheck:
     return bad(
-        name, None, "the secret does not hold what it was made with (nothing of it is shown here)",
-        f"put the version before it back: `aws secretsmanager list-secret-version-ids --secret-id {held.id}`",
+        name, None, "the secret has been changed, and cannot be read (its content is not shown here)",
+        f"restore its previous version: `aws secretsmanager list-secret-version-ids --secret-id {held.id}`",
     )  # fmt: skip
 
 

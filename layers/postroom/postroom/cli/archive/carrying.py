@@ -35,7 +35,7 @@ def export_file(
     from postroom.client.archive import export_record
 
     if file.exists() and not force:
-        raise UsageFault(f"{file} exists; say --force to replace it")
+        raise UsageFault(f"{file} exists; use --force to replace it")
     written = BytesIO()
     with (
         options.open() as archive,
@@ -69,7 +69,7 @@ def import_file(
 
     with options.open(name) as archive:
         import_record(file.read_bytes(), archive)
-    text = f"{file}: all that it has is in the archive of {archive.owner}"
+    text = f"{file}: all its messages are in the archive of {archive.owner}"
     print_either(as_json, {"file": str(file), "owner": archive.owner}, text)
 
 
@@ -102,6 +102,6 @@ def move(
                 carry(source, target, new.address, open_address, lambda _: met(1))
             if remove:
                 vacate(source, target)
-    stays = "is empty" if remove else "stays as it is until you say --remove"
+    stays = "is empty" if remove else "is not changed; --remove empties it"
     text = f"the archive of {source.owner} is at {new.address} now; the old home {stays}"
     print_either(as_json, {"owner": source.owner, "home": new.address, "removed": remove}, text)

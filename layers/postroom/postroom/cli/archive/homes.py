@@ -50,7 +50,7 @@ def open_home(text: str, owner: OwnersKeyOptions, *, service: tuple[str, str] | 
     elif text.startswith(_S3):
         yield _in_bucket(text)
     elif "://" in text:
-        raise UsageFault(f"{text!r} is no home: say {FORMS}")
+        raise UsageFault(f"{text!r} is not a home: use {FORMS}")
     else:
         yield _in_folder(Path(text))
 
@@ -61,12 +61,12 @@ def _read_service(text: str, service: tuple[str, str] | None) -> tuple[str, str]
 
     if text == _SERVICE:
         if service is None:
-            raise UsageFault("'service' does not say here at which post office: say https://HOST/NAME")
+            raise UsageFault("'service' is not enough here: use https://HOST/NAME")
         return service
     if parts := _AT_HOST.fullmatch(text):
         with suppress(TheirError):
             return parts[1], read_mailbox_name(parts[2])
-    raise UsageFault(f"{text!r} is no home at a post office: say https://HOST/NAME, and NAME is your mailbox there")
+    raise UsageFault(f"{text!r} is not a home at a post office: use https://HOST/NAME, where NAME is your mailbox")
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def _in_folder(folder: Path) -> NamedHome:
 
     whole = folder.expanduser().resolve()
     if whole.exists() and not whole.is_dir():
-        raise UsageFault(f"{folder} is no folder")
+        raise UsageFault(f"{folder} is not a folder")
     return NamedHome(FolderHome(whole), str(whole))
 
 
@@ -94,7 +94,7 @@ def _in_bucket(text: str) -> NamedHome:
 
     parts = urlsplit(text)
     if not parts.netloc or parts.query or parts.fragment:
-        raise UsageFault(f"{text!r} is no home in a bucket: say s3://bucket/prefix")
+        raise UsageFault(f"{text!r} is not a home in a bucket: use s3://bucket/prefix")
     prefix = parts.path.strip("/")
     home = S3Home(boto3.Session().client("s3"), parts.netloc, f"{prefix}/" if prefix else "")
     return NamedHome(home, f"{_S3}{parts.netloc}/{prefix}".rstrip("/"))

@@ -32,7 +32,7 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     deed, _ = find_deed(home, storage_key)
     name = owner or (deed.owner if deed else None)
     if name is None:
-        raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` begins one")
+        raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` creates one")
     archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
     if not moved:
         check_deed(archive)
@@ -54,9 +54,7 @@ def archive_errors() -> Iterator[None]:
     except RecordError as error:
         raise RefusalFault(str(error)) from None
     except ContainerError as error:
-        raise UnavailableFault(
-            f"the archive is damaged: {error}; `postroom archive verify` shows all that is wrong"
-        ) from None
+        raise UnavailableFault(f"the archive is damaged: {error}; `postroom archive verify` shows all faults") from None
     except NotCopiedError as error:
         raise UnavailableFault(str(error)) from None
 
@@ -66,7 +64,7 @@ class ArchiveOptions(OwnersKeyOptions):
     """An archive's home, and the key that opens it."""
 
     home: Annotated[
-        str, typer.Option("--home", envvar="POSTROOM_HOME", metavar="HOME", help=f"Where the archive is: {FORMS}.")
+        str, typer.Option("--home", envvar="POSTROOM_HOME", metavar="HOME", help=f"The archive's home: {FORMS}.")
     ]
 
     def place(self, *, service: tuple[str, str] | None = None) -> "AbstractContextManager[NamedHome]":

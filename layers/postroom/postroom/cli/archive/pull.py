@@ -24,15 +24,15 @@ def pull(
     options: ArchiveOptions,
     old_key: Annotated[
         list[Path] | None,
-        repeatable("Former dm3 keys of the profile, which open what waits since then", metavar="FILE"),
+        repeatable("Former dm3 keys of the profile, for older messages", metavar="FILE"),
     ] = None,
     *,
     registry: RegistryOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch waiting mail, store it, and then acknowledge it.
+    """Fetch mail, store it, and then acknowledge it.
 
-    Messages are verified and opened. It may be stopped at any point. Exit code 3: something stays in the mailbox.
+    Messages are verified and opened. It may be interrupted at any point. Exit code 3: some stay in the mailbox.
     """
     from postroom.client.archive.pull import pull as bring
     from postroom.client.archive.receiving import MailReceiver
@@ -63,15 +63,15 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
             "left": dict(pulled.left), "unopened": pulled.unopened, "damaged": dict(pulled.damaged),
         })  # fmt: skip
         return
-    print(f"{pulled.kept} messages came home")
+    print(f"{pulled.kept} messages were stored")
     for reason, count in pulled.set_aside.items():
         print(f"  {count} of them set aside: {safe(reason)}")
     for reason, count in pulled.left.items():
-        print(f"{count} stay in the mailbox until it can be found out who wrote them: {safe(reason)}")
+        print(f"{count} stay in the mailbox until their sender can be verified: {safe(reason)}")
     if pulled.unopened:
         print(
-            f"{pulled.unopened} messages stay in the mailbox: they are sealed to another key than the profile has; "
-            "add the former key file as --old-key"
+            f"{pulled.unopened} messages stay in the mailbox: they are encrypted to another key than the profile's; "
+            "add the file of the former keys with --old-key"
         )
     for partner, what in pulled.damaged.items():
         print(safe(f"the messages of {partner} stay in the mailbox: {what}"))

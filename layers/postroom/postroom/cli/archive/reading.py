@@ -59,9 +59,7 @@ def show(
     with options.open() as archive:
         entries = archive.open(partner)
     if not entries:
-        raise NotFoundFault(
-            f"there is no conversation with {safe(partner)}", hint="`postroom archive list` shows with whom there are"
-        )
+        raise NotFoundFault(f"there is no conversation with {safe(partner)}", hint="`postroom archive list` shows all")
     if as_json:
         print_json({"partner": partner, "messages": [entry.as_json() for entry in entries]})
         return

@@ -37,7 +37,7 @@ def search(
     from postroom.client.archive.index import scan, terms_of
 
     if not terms_of(text):
-        raise UsageFault("say what is looked for: the text is empty")
+        raise UsageFault("the text to search for is empty")
     with options.open() as archive:
         if no_index:
             with progress("reading", lambda: len(archive.conversations())) as met:
@@ -60,7 +60,9 @@ def index(
             print_either(as_json, {"dropped": there}, "the index is removed" if there else "there is no index")
             return
         with _used(archive) as made:
-            print_either(as_json, {"index": str(made.path)}, f"the index {made.path} is up to date; it is not sealed")
+            print_either(
+                as_json, {"index": str(made.path)}, f"the index {made.path} is up to date; it is not encrypted"
+            )
 
 
 def _index_of(archive: "Archive") -> "Index":
@@ -98,4 +100,4 @@ def _print(hits: "list[Hit]", *, as_json: bool) -> None:
         for line in shortened(hit.text).split("\n"):
             print(f"    {safe(line)}")
     if not hits:
-        print("nothing is found")
+        print("nothing was found")

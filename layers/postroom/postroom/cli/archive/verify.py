@@ -109,6 +109,6 @@ def _print(found: "Verified", *, as_json: bool) -> None:
         where = f"the message {flaw.message_hash} in " if flaw.message_hash else ""
         print(safe(f"{where}the container {flaw.key} {flaw.what}"))
     print(
-        f"{found.messages} messages, {found.unproven} of them by senders of whom no key is known; "
+        f"{found.messages} messages, {found.unproven} of them by senders without a known key; "
         f"{found.tombstones} removed, {found.set_aside} set aside; {len(found.flaws)} flaws"
     )

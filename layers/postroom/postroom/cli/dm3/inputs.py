@@ -42,7 +42,7 @@ def dm3_name(text: str) -> str:
     try:
         return normalize(text)
     except TheirError as error:
-        raise typer.BadParameter(f"{text!r} is no name: {error.detail}") from None
+        raise typer.BadParameter(f"{text!r} is not a valid name: {error.detail}") from None
 
 
 def message_hash(text: str) -> str:
@@ -51,7 +51,9 @@ def message_hash(text: str) -> str:
     It is checked, because it cannot be corrected later.
     """
     if not re.fullmatch(r"(?:0x)?[0-9a-fA-F]{64}", text):
-        raise typer.BadParameter(f"{text!r} is no hash of a message: 64 hex digits, as `postroom dm3 open` shows it")
+        raise typer.BadParameter(
+            f"{text!r} is not the hash of a message: 64 hex digits, as `postroom dm3 open` shows it"
+        )
     return text
 
 
@@ -74,9 +76,9 @@ def load_user_keys(path: Path) -> "UserKeys":
     try:
         return read_user_keys(parse(path.read_bytes(), max_bytes=MAX_KEY_FILE_BYTES))
     except TheirError:
-        raise UsageFault(f"{path} holds no keys: it is no JSON; `postroom dm3 keygen` makes such a file") from None
+        raise UsageFault(f"{path} has no keys: it is not JSON; `postroom dm3 keygen` makes such a file") from None
     except ValueError as error:
-        raise UsageFault(f"{path} holds no keys: {error}") from None
+        raise UsageFault(f"{path} has no keys: {error}") from None
 
 
 def read_registry(data: bytes, source: str) -> "dict[str, dict[str, str]]":
@@ -121,7 +123,7 @@ class RegistryOptions(OptionGroup):
         typer.Option(
             "--registry",
             metavar="FILE",
-            help="Where names are looked up: YAML or JSON, {name: {network.dm3.profile: URI}}.",
+            help="Registry of names: YAML or JSON, {name: {network.dm3.profile: URI}}.",
             show_default="the local stack's",
         ),
     ] = None

@@ -44,8 +44,8 @@ def keygen(
         str | None,
         typer.Option(
             metavar="HEX|-",
-            help="Derive the keys from what your wallet signed (`postroom dm3 wallet-message`); whoever sees it has "
-            "the keys: - reads it from standard input.",
+            help="Derive the keys from a signature by your wallet (`postroom dm3 wallet-message`), which is as "
+            "secret as the keys; - is standard input.",
             show_default="random keys",
         ),
     ] = None,
@@ -86,9 +86,9 @@ def keygen(
         _make_service(deployment.open(), url, algorithm, rotate=rotate, as_json=as_json)
         return
     if url or rotate:
-        raise UsageFault("--url and --rotate are for a delivery service's keys; say --service")
+        raise UsageFault("--url and --rotate are for a delivery service's keys: use --service")
     if not delivery_service:
-        raise UsageFault("a profile names at least one delivery service: say --delivery-service NAME")
+        raise UsageFault("a profile needs a delivery service: use --delivery-service NAME")
     _make_user(delivery_service, wallet_signature, algorithm, out or Path("dm3-key.json"), force=force, as_json=as_json)
 
 
@@ -116,7 +116,7 @@ def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None)
     if wallet_signature is None:
         return UserKeys.random(str(algorithm or SigningAlgorithm.SECP256K1))
     if algorithm is SigningAlgorithm.SECP256K1:
-        raise UsageFault("keys derived from a wallet's signature are of ed25519, as other dm3 clients derive them")
+        raise UsageFault("keys derived from a wallet's signature are ed25519 keys, as in other dm3 clients")
     text = wallet_signature
     if text == "-":
         text = read_input("-").decode("ascii", "replace")
@@ -134,20 +134,20 @@ def _make_service(
     from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
 
     if url is None:
-        raise UsageFault("say --url URL: where the delivery service is, such as https://ds.example")
+        raise UsageFault("use --url URL: the address of the delivery service, such as https://ds.example")
     if rotate and algorithm is not None:
         raise UsageFault("--rotate changes the encryption key only; the signing key stays, and so does its algorithm")
     secret = opened.storage.delivery_service_secret
     stored = secret.read()
     if rotate and not stored:
-        raise UsageFault("the delivery service has no keys yet that could be rotated; leave --rotate out")
+        raise UsageFault("the delivery service has no keys to rotate yet: leave --rotate out")
     if stored and algorithm is not None:
-        raise UsageFault("the delivery service has keys, and its signing key stays; leave --algorithm out")
+        raise UsageFault("the delivery service has keys, and its signing key stays: leave --algorithm out")
     if stored:
         try:
             keys = read_service_keys(stored)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise UsageFault("the deployment's secret of dm3 keys holds something else; nothing was changed") from None
+            raise UsageFault("the deployment's secret for dm3 keys has another content; nothing was changed") from None
         keys = keys.rotated() if rotate else keys
     else:
         keys = ServiceKeys.generate(str(algorithm or SigningAlgorithm.SECP256K1))
@@ -163,7 +163,7 @@ def _service_profile(keys: "ServiceKeys", url: str) -> "ServiceProfile":
     if not url.startswith("https://"):
         raise UsageFault(f"--url is {url!r}; it must be a URL such as https://ds.example")
     if url.rstrip("/").endswith(_RPC_PATHS):
-        raise UsageFault(f"--url is {url!r}; leave the last part out: whoever sends to it adds /rpc")
+        raise UsageFault(f"--url is {url!r}; leave the last part out: senders add /rpc")
     try:
         return keys.profile(url)
     except TheirError as error:
@@ -191,5 +191,5 @@ def _print(
     print("profile")
     for name, value in profile.items():
         print(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
-    print(f"to publish    the text {record} at your name:")
+    print(f"to publish    as the text {record} of your name:")
     print(data_uri(profile))

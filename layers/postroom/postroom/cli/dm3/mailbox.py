@@ -38,7 +38,7 @@ class Dm3MailboxOptions(OptionGroup):
     ] = None
     min_nonce: Annotated[int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")] = None
     min_balance: Annotated[
-        int | None, typer.Option(metavar="WEI", min=0, help="What a sender's account must hold.")
+        int | None, typer.Option(metavar="WEI", min=0, help="Balance that a sender's account must have.")
     ] = None
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
@@ -55,7 +55,7 @@ class Dm3MailboxOptions(OptionGroup):
                 self.min_nonce, self.min_balance, allow=tuple(self.allow or ()), block=tuple(self.block or ())
             )
         except TheirError as error:
-            raise UsageFault(f"these rules cannot be told: {error.detail}") from None
+            raise UsageFault(f"these rules are invalid: {error.detail}") from None
         return Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), self.unverified)
 
 
@@ -65,7 +65,7 @@ def add(name: Name, settings: Dm3MailboxOptions, deployment: DeploymentOptions, 
     mailbox = settings.mailbox(name)
     operators = deployment.open().storage.operators
     if name in operators.domains():
-        raise UsageFault(f"{name} is a domain here: its mailbox takes NLWeb's messages, and a name has one protocol")
+        raise UsageFault(f"{name} is a domain here: its mailbox receives NLWeb messages, and a name has one protocol")
     operators.put_dm3_mailbox(mailbox)
     taken, senders, verified = _cells(mailbox)
     print_either(as_json, _describe(mailbox), f"{name}: takes {taken} from {senders}, {verified}")
@@ -83,7 +83,7 @@ def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> No
 def remove(name: Name, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Remove a mailbox; its mail stays."""
     if not deployment.open().storage.operators.remove_dm3_mailbox(name):
-        raise NotFoundFault(f"{name} has no mailbox here", hint="`postroom dm3 mailbox list` shows who has")
+        raise NotFoundFault(f"{name} has no dm3 mailbox here", hint="`postroom dm3 mailbox list` shows all")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
 
 
@@ -98,7 +98,7 @@ def _cells(mailbox: "Dm3Mailbox") -> tuple[str, str, str]:
 
 
 def _senders(rules: "FilterRules") -> str:
-    """Whom the rules let in, in words."""
+    """The senders that the rules accept, in words."""
     parts = [
         ", ".join(rules.allow) or "anybody",
         f"but {', '.join(rules.block)}" if rules.block else "",

@@ -54,7 +54,7 @@ class _NoRegistry:
         from postroom.core.errors import NotNowError
         from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
-        raise NotNowError(PROFILE_LOOKUP_FAILED, f"no registry is named that has {key} of {name}: --registry")
+        raise NotNowError(PROFILE_LOOKUP_FAILED, f"no registry was given to look up {key} of {name}: use --registry")
 
 
 def _print(opened: "Opened") -> None:

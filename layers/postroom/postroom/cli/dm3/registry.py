@@ -73,4 +73,4 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
                 find(name)
             except TheirError as error:
                 if error.reason != PROFILE_URI_UNSUPPORTED:
-                    raise UsageFault(f"{source}: {key} of {name} is no profile: {error.detail}") from None
+                    raise UsageFault(f"{source}: {key} of {name} is not a profile: {error.detail}") from None

@@ -67,7 +67,7 @@ def send(
     message = _message(to, text, attach or [], type_, ref, reply_to, keys)
     profiles = registry.profiles(elsewhere=bool(connections.resolver))
     if profiles is None:
-        raise UsageFault("say where names are looked up: --registry FILE, or --local PATH for a local stack's")
+        raise UsageFault("there is no registry: use --registry FILE, or --local PATH for that of a local stack")
     network = connections.network()
     with open_resolvers(network) as resolvers:
         sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
@@ -96,7 +96,7 @@ def _message(
     if reply_to is None:
         return Dm3Draft(to, written, chosen, ref, attachments)
     if ref is not None:
-        raise UsageFault("--reply-to says which message it is about; leave --ref out")
+        raise UsageFault("--reply-to sets --ref: leave --ref out")
     return _answer(to, written, chosen, attachments, reply_to, keys)
 
 
@@ -119,7 +119,9 @@ def _answer(
     envelope = read_envelope(parse(data, max_bytes=len(data)))
     original = open_message(envelope, [keys.encryption])
     if normalize(original.metadata.sender) != to:
-        raise UsageFault(f"{reply_to} is from {safe(original.metadata.sender)}, not from {to}: an answer goes back")
+        raise UsageFault(
+            f"{reply_to} is from {safe(original.metadata.sender)}, not from {to}: a reply goes to the sender"
+        )
     return reply(original, hash_of(envelope), text, type=type_, attachments=attachments)
 
 
@@ -134,7 +136,7 @@ def _read_text() -> str:
         # As the shell does for $(…): the final line break is the terminal's.
         return read_input("-").decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError:
-        raise UsageFault("the text on standard input is not UTF-8; send a file along by --attach") from None
+        raise UsageFault("the text on standard input is not UTF-8; attach a file with --attach") from None
 
 
 def _print(sent: "Dm3Sent", *, as_json: bool) -> None:

@@ -67,7 +67,7 @@ def read_deed(archive: Archive) -> tuple[Deed, str | None]:
     if deed is None:
         return Deed(archive.owner), None
     if deed.owner != archive.owner:
-        raise NotThisHomeError(f"this home holds the archive of {deed.owner}: say another --home for {archive.owner}'s")
+        raise NotThisHomeError(f"this home has the archive of {deed.owner}: use another --home for {archive.owner}'s")
     return deed, etag
 
 
@@ -90,11 +90,11 @@ def find_deed(home: Home, storage_key: StorageKey) -> tuple[Deed | None, str | N
         return Deed(str(said["owner"]), str(said["movedTo"]), said["vacated"] is True), found.etag
     except (ContainerError, ValueError, KeyError, TypeError):
         raise NotThisHomeError(
-            f"this home was filled with another key (or its container {KEY} was changed): nothing was read or written; "
-            "say that key, or another --home"
+            f"this home was written with another key (or its container {KEY} was changed): nothing was read or "
+            "written; use that key, or another --home"
         ) from None
 
 
 def _check_here(deed: Deed) -> None:
     if deed.moved_to:
-        raise NotThisHomeError(f"the archive of {deed.owner} moved: say --home {deed.moved_to}")
+        raise NotThisHomeError(f"the archive of {deed.owner} moved: use --home {deed.moved_to}")

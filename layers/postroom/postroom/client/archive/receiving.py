@@ -102,9 +102,11 @@ class MailReceiver:
         Raises TheirError with the reason why it is to be set aside, OtherKeyError.
         """
         if self.keys is None:
-            raise SettingsError("dm3 messages are opened with the keys of the profile: a file of `postroom dm3 keygen`")
+            raise SettingsError(
+                "dm3 messages are opened with the keys of the profile: use the file of `postroom dm3 keygen`"
+            )
         if self.profiles is None:
-            raise SettingsError("dm3 messages are verified by profiles: say where they are, --registry or --local")
+            raise SettingsError("dm3 messages are verified by profiles: use --registry or --local")
         if not self._fits:
             self._check_owner(self.keys, self.profiles)
             self._fits = True
@@ -140,7 +142,7 @@ class MailReceiver:
         if (profile.encryption_key, profile.signing_key) != (keys.encryption.public, keys.signing.public):
             raise SettingsError(
                 f"the keys are not those that the profile of {self.owner} has; if it had them before, "
-                "say its new ones as --key, and these as --old-key"
+                "use its new ones as --key, and these as --old-key"
             )
         for service in profile.delivery_services:
             try:

@@ -12,7 +12,7 @@ try:
     import httpx  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "the client of mailboxes needs httpx, which the Lambda layer does not hold: pip install httpx"
+        "the mailbox client needs httpx, which is not in the Lambda layer: pip install httpx"
     ) from error
 
 from postroom.client.mailbox.aio import AsyncMailbox, AsyncMailboxMessage

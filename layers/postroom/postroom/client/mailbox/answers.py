@@ -47,19 +47,19 @@ _REFUSALS: Final[dict[str, tuple[type[RefusedError], str]]] = {
         "Sign in with a key of the mailbox: one that `postroom mailbox set` named, or that of the name's dm3 profile.",
     ),
     str(MESSAGE_UNKNOWN): (
-        MessageGoneError, "It was acknowledged, perhaps by another device, or its time is over.",
+        MessageGoneError, "It was acknowledged, perhaps by another device, or it expired.",
     ),
     str(MESSAGE_UNREADABLE): (MessageUnreadableError, "Ask its operators, or try again in some days."),
     str(CHANGED_MEANWHILE): (
-        ChangedMeanwhileError, "A change of yours whose answer was lost may be what changed it.",
+        ChangedMeanwhileError, "The change may be an earlier one of your own, whose answer was lost.",
     ),
     str(STORAGE_FULL): (StorageFullError, "Delete containers, or ask the operator for more room."),
     str(TOKEN_REUSED): (TokenReusedError, "Each message needs a token of its own."),
     str(NOT_SENT): (NotSentError, ""),
     str(NOT_A_SENDER): (
-        RefusedError, "Its operator lets it: `postroom domain add NAME --key FILE --selector NAME`.",
+        RefusedError, "Its operator can allow it: `postroom domain add NAME --key FILE --selector NAME`.",
     ),
-    str(CHALLENGE_INVALID): (RefusedError, "Try again; a signature counts for two minutes."),
+    str(CHALLENGE_INVALID): (RefusedError, "Try again; a challenge is valid for two minutes."),
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def decode(shape: type[T], response: MailboxResponse) -> T:
     try:
         return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise UnexpectedAnswerError(f"The host answers in another form than a mailbox does: {error}") from None
+        raise UnexpectedAnswerError(f"The host's answer is not that of a mailbox: {error}") from None
 
 
 def check_part(answer: MailboxResponse, first: int) -> int:
@@ -86,7 +86,7 @@ def check_part(answer: MailboxResponse, first: int) -> int:
         return len(answer.body)
     found = _PART.fullmatch(answer.headers.get("content-range", ""))
     if answer.status != 206 or not found or int(found[1]) != first or not answer.body:
-        raise UnexpectedAnswerError("The host gives another part than it was asked for.")
+        raise UnexpectedAnswerError("The host returned another part than the requested one.")
     return int(found[2])
 
 
@@ -100,7 +100,7 @@ def _error(response: MailboxResponse) -> MailboxError:
         detail = problem.detail or f"The host answers with HTTP {status}."
         return UnavailableError(detail, reason=problem.reason, retry_after=_retry_after(response))
     if status < 400 or not problem.reason:
-        return UnexpectedAnswerError(f"The host answers with HTTP {status}, as no mailbox does. Is its address right?")
+        return UnexpectedAnswerError(f"The host answers with HTTP {status}, which no mailbox does. Check its address.")
     kind, advice = _REFUSALS.get(problem.reason, (RefusedError, ""))
     return kind(f"{problem.detail} {advice}".strip(), reason=problem.reason)
 

@@ -51,7 +51,7 @@ class ContainerSteps:
                 if error.reason == str(CONTAINER_UNKNOWN):
                     return None
                 raise
-        raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was read.")
+        raise UnavailableError(f"The container {key} was written {ROUNDS} times while it was read.")
 
     def put(self, key: str, data: bytes, etag: str | None) -> Steps[str]:
         """Replace the container with this ETag; None: there must be none. Returns the new ETag.
@@ -79,7 +79,7 @@ class ContainerSteps:
                 if error.reason != str(CONTAINER_UNKNOWN):
                     raise
             return
-        raise UnavailableError(f"Others wrote the container {key} {ROUNDS} times while it was deleted.")
+        raise UnavailableError(f"The container {key} was written {ROUNDS} times while it was deleted.")
 
     def all(self) -> Steps[list[schemas.Container]]:
         """All containers, by key."""
@@ -106,7 +106,7 @@ class ContainerSteps:
             answer = yield from self._part(key, {"Range": f"bytes={len(data)}-", **same})
             etag, whole = answer.headers.get("etag", ""), check_part(answer, len(data))
             if not etag:
-                raise UnexpectedAnswerError("The host gives a container without an ETag.")
+                raise UnexpectedAnswerError("The host returned a container without an ETag.")
             if whole > most_bytes:
                 raise ContainerTooLargeError(whole, most_bytes)
             data += answer.body
@@ -129,5 +129,5 @@ class ContainerSteps:
     def _at(self, key: str) -> str:
         if not is_hex(key, 32):
             # In a URL it might name something else.
-            raise RefusedError(f"{key[:100]!r} is no key of a container.", reason=str(NOT_A_REQUEST))
+            raise RefusedError(f"{key[:100]!r} is not the key of a container.", reason=str(NOT_A_REQUEST))
         return f"{self._base}/containers/{key}"

@@ -135,7 +135,7 @@ class Core:
         """One message of the outbox."""
         if not read_uuid(correlation):
             # In a URL it might name something else.
-            raise NotSentError(f"{correlation[:100]!r} is no UUID.", reason=str(NOT_SENT))
+            raise NotSentError(f"{correlation[:100]!r} is not a UUID.", reason=str(NOT_SENT))
         return decode(schemas.SentMessage, (yield from self._get(f"/outbox/{correlation}")))
 
     def sign_out(self) -> Steps[None]:
@@ -161,13 +161,13 @@ class Core:
         done.unknown.extend(became.unknown)
         left[:] = became.again
         if left:
-            raise UnavailableError(f"{len(left)} messages could not be acknowledged just now; say it again later.")
+            raise UnavailableError(f"{len(left)} messages could not be acknowledged now; try again later.")
 
 
 def _path_of(message_id: str) -> str:
     if not _ID.fullmatch(message_id):
         # In a URL it might name something else.
-        raise MessageGoneError(f"{message_id[:100]!r} is no id of a message.", reason=str(MESSAGE_UNKNOWN))
+        raise MessageGoneError(f"{message_id[:100]!r} is not the id of a message.", reason=str(MESSAGE_UNKNOWN))
     return f"/messages/{message_id}"
 
 

@@ -17,7 +17,7 @@ MAX_ANSWER_BYTES: Final = 12_000_000
 CONNECT_SECONDS: Final = 10.0
 """A host that accepts no connection for so long is unavailable; the time-out applies to answers."""
 
-_FORM: Final = "it must be https:// and the host that the mailbox is at, such as https://nlweb.receiver.example"
+_FORM: Final = "it must be https:// and the mailbox's host, such as https://nlweb.receiver.example"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Address:
             cause = below
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NoAnswer(f"The certificate of {self.host} is not accepted: {cause.verify_message}.", untrusted=True)
-        return NoAnswer(f"No connection to {self.host}, or it broke: {error or type(error).__name__}.")
+        return NoAnswer(f"No connection to {self.host}, or it was closed: {error or type(error).__name__}.")
 
 
 def read_address(url: str, connect: tuple[str, int] | None) -> Address:
@@ -76,7 +76,7 @@ def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise OurError(f"ca_file {ca_file} holds no certificates (PEM): {error.strerror or error}") from None
+        raise OurError(f"ca_file {ca_file} has no certificates (PEM): {error.strerror or error}") from None
 
 
 def received(answer: httpx.Response, body: bytes) -> MailboxResponse:

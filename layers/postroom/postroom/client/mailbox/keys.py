@@ -41,6 +41,6 @@ def read_key(path: Path) -> PrivateKey | UserKeys:
     except OurError as error:
         raise OurError(f"{path}: {error}") from None
     except TheirError:
-        raise OurError(f"{path} holds no keys: it is no JSON; `postroom dm3 keygen` makes such a file") from None
+        raise OurError(f"{path} has no keys: it is not JSON; `postroom dm3 keygen` makes such a file") from None
     except ValueError as error:
-        raise OurError(f"{path} holds no keys: {error}") from None
+        raise OurError(f"{path} has no keys: {error}") from None

@@ -121,7 +121,7 @@ class Session:
         body = msgspec.json.encode(SignedChallenge(challenge, signature))
         token = decode(str, check((yield MailboxRequest("POST", path, headers=_JSON, body=body))))
         if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN.fullmatch(token):
-            raise UnexpectedAnswerError("The host's token is none.")
+            raise UnexpectedAnswerError("The host's token is invalid.")
         self._token = token
         return token
 

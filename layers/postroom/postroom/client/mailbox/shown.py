@@ -72,7 +72,7 @@ def warn_of(unreadable: Iterable[str]) -> None:
     So a program may turn these warnings into errors, and continue afterwards.
     """
     for message_id in unreadable:
-        text = f"Message {message_id} waits, and its post office cannot read it; its operators were told."
+        text = f"Message {message_id} cannot be read by its post office; its operators were told."
         warnings.warn(text, UnreadableMessageWarning, stacklevel=3)
 
 

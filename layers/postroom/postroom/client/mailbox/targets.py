@@ -58,5 +58,5 @@ class NotificationTargetSteps:
 def _path_of(target_id: str) -> str:
     if not _ID.fullmatch(target_id):
         # In a URL it might name something else.
-        raise RefusedError(f"{target_id[:100]!r} is no id of a target.", reason=str(TARGET_UNKNOWN))
+        raise RefusedError(f"{target_id[:100]!r} is not the id of a target.", reason=str(TARGET_UNKNOWN))
     return f"/{target_id}"
