@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from postroom.jobs.bucket import Share
-from postroom.jobs.collecting import Collector
+from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.due import due_hours
 from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.holds import held_mailboxes
@@ -112,7 +112,7 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
         numbers = (number for batch in batches for number in batch.column(0).to_pylist())
         found = surveyor.survey(found for number in numbers for found in bucket.objects(shares[number]))
         # What nobody needs goes at once: a run that dies before its end has done that much.
-        yield from batches_of(Collector(bucket, tally, dry_run=dry_run).passed(found))
+        yield from batches_of(ObjectDeleter(bucket, tally, dry_run=dry_run).delete_while_reading(found))
 
     def move(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         def new_name() -> str:
@@ -137,7 +137,7 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
             for batch in batches
             for row in batch.to_pylist()
         )
-        Collector(job.bucket(tally), tally, dry_run=dry_run).collect(known)
+        ObjectDeleter(job.bucket(tally), tally, dry_run=dry_run).delete(known)
         yield from ()
 
     # In the order of time: what Spark splits of a large conversation is apart in time.

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from postroom.jobs.archives import UNREADABLE
 from postroom.jobs.bucket import BucketObject
-from postroom.jobs.collecting import Collector
+from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.expiring import Went
 from postroom.jobs.holds import held_mailboxes
@@ -77,7 +77,7 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
         quarantine = Quarantine(bucket, tally, dry_run=True)
         survey = Survey(bucket, job.registers(tally), quarantine, terms, tally, pool, moves=False)
         found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
-        Collector(bucket, tally, dry_run=settings.dry_run).collect(
+        ObjectDeleter(bucket, tally, dry_run=settings.dry_run).delete(
             each for each in found if isinstance(each, ObjectEvidence)
         )
         yield from ()

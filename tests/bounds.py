@@ -28,7 +28,7 @@ from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.net import https
-from postroom.outbound import courier, graph, notifier, outbox
+from postroom.outbound import courier, graph, outbox, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
@@ -819,7 +819,7 @@ def _notifications() -> Iterator[Bound]:
         "test_after_too_many_wrong_codes_a_new_code_must_be_sent",
     )  # fmt: skip
     yield Bound(
-        "trying to send a code", _n(notifier.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
+        "trying to send a code", _n(pausing.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
         "none", "outbound/test_notifier.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
     )  # fmt: skip
     yield Bound(

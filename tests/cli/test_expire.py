@@ -1,4 +1,4 @@
-"""`postroom jobs expire`: what would go, and what went."""
+"""`postroom jobs expire`: what a run would delete, and what it deleted."""
 
 import json
 import time
@@ -44,7 +44,7 @@ def a_dry_run_and_a_run(operate: Callable[..., Result], storage_stack: StorageSt
     storage_stack.storage.mailboxes.set_ttl(mailbox, 40)
     would = operate("expire", "--dry-run")
     assert would.exit_code == 0, would.output
-    assert f"would go: {mailbox}: 1 messages expired, 7 bytes\n" in would.stdout
+    assert f"to delete: {mailbox}: 1 messages expired, 7 bytes\n" in would.stdout
     assert would.stdout.startswith("expire, dry run: began ")
     row = register.find(key)
     assert row is not None

@@ -13,7 +13,7 @@ from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
 from postroom.cost.nights import Nights, run_of
 from postroom.jobs.bucket import Bucket
-from postroom.jobs.collecting import Collector
+from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
@@ -63,7 +63,7 @@ def test_a_run_makes_the_requests_that_the_cost_model_assumes(deployed: Deployed
     by_object = [
         added_up(name, [each for each in evidence if each.source == name]) for name in {it.source for it in evidence}
     ]
-    Collector(bucket, tally, dry_run=False).collect(by_object)
+    ObjectDeleter(bucket, tally, dry_run=False).delete(by_object)
     asked = tally.take()
 
     line = written.bytes / written.lines

@@ -53,7 +53,7 @@ def test_the_commands_of_the_page_pull_and_store_mail(
     assert story.post(envelope)[0] == 200
     story.find_filed(demo_stack.receiver, RECEIVER, envelope)
 
-    assert "came home" in run(PULL)
+    assert "messages were stored" in run(PULL)
     assert demo_stack.receiver.filed(BOB) == []
     run(DOMAIN)
     assert demo_stack.receiver.filed(RECEIVER) == []

@@ -71,7 +71,7 @@ def test_an_unknown_path_is_not_found(router: Router, path: str) -> None:
 
 
 def test_a_path_may_end_with_a_slash_where_that_is_allowed() -> None:
-    router = Router(ROUTES, refuse=problem, failure=NOT_QUEUED, cors=lambda _: None, final_slash=True)
+    router = Router(ROUTES[:1], refuse=problem, failure=NOT_QUEUED, cors=lambda _: None, final_slash=True)
     assert router.respond(request("GET", "/open/")).status == 200
 
 
@@ -121,3 +121,8 @@ def test_an_allowed_origin_may_read_refusals(router: Router) -> None:
 def test_each_operation_of_the_mailbox_api_has_a_handler_and_each_handler_an_operation() -> None:
     with pytest.raises(ValueError, match="no operation, or no handler: acknowledge, "):
         mailbox_router([AboutHandlers()], BearerTokens(None, None), Cors("none", "ORIGINS"))  # type: ignore[arg-type]
+
+
+def test_a_router_without_an_authenticator_for_a_scheme_of_its_routes_is_not_made() -> None:
+    with pytest.raises(ValueError, match="no authenticator is given for the schemes bearer"):
+        Router(ROUTES, refuse=problem, failure=NOT_QUEUED, cors=lambda _: None)

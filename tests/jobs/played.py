@@ -10,7 +10,7 @@ from tests.aws import Clients, Deployed
 from tests.fakes.executor import SerialExecutor
 
 from postroom.jobs.bucket import Bucket, Share
-from postroom.jobs.collecting import Collector
+from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.due import due_hours
 from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
@@ -69,9 +69,9 @@ class Played:
         )  # fmt: skip
         kept: list[ChunkLine] = []
         known: dict[str, list[ObjectEvidence]] = defaultdict(list)
-        collector = Collector(bucket, tally, dry_run=dry_run)
+        deleter = ObjectDeleter(bucket, tally, dry_run=dry_run)
         found = survey.survey(found for share in shares for found in bucket.objects(share))
-        for each in collector.passed(found):
+        for each in deleter.delete_while_reading(found):
             if isinstance(each, ChunkLine):
                 kept.append(each)
             else:
@@ -82,7 +82,7 @@ class Played:
         )  # fmt: skip
         for evidence in mover.move(sorted(kept, key=lambda line: line.order)):
             known[evidence.source].append(evidence)
-        collector.collect(added_up(source, parts) for source, parts in known.items())
+        deleter.delete(added_up(source, parts) for source, parts in known.items())
         if not dry_run:
             self.before = Before(now, settled_by(self.lag_ms, now))
         return tally.take()
@@ -157,7 +157,7 @@ def collect_orphans(
     for each in survey.survey(found for hour in due for found in bucket.objects(Share(hour))):
         assert isinstance(each, ObjectEvidence), "no line is to move"
         evidence.append(each)
-    Collector(bucket, tally, dry_run=dry_run).collect(evidence)
+    ObjectDeleter(bucket, tally, dry_run=dry_run).delete(evidence)
 
 
 def _unhindered(what: str, tally: Tally) -> Patience:

@@ -21,7 +21,8 @@ from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
 from postroom.outbound.notifications import MailWaiting, Notification
-from postroom.outbound.notifier import CODE_SECONDS, RETRY_LATE_SECONDS, NotificationOutcome
+from postroom.outbound.notifier import RETRY_LATE_SECONDS, NotificationOutcome
+from postroom.outbound.pausing import CODE_SECONDS
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.storage.directory.notification_targets import NotificationTarget

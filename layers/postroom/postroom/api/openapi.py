@@ -32,7 +32,10 @@ _HEADER_SCHEMAS: Final[dict[str, Json]] = {
     IF_MATCH: _CONDITION, IF_NONE_MATCH: _CONDITION, RANGE: {"type": "string"},
 }  # fmt: skip
 _TOKEN: Final = "token"  # noqa: S105 - the name of a scheme
-_WITH_TOKEN: Final = (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS)
+_SECURITY: Final[dict[Authentication, list[Json]]] = {Authentication.NONE: [], Authentication.BEARER: [{_TOKEN: []}]}
+_REFUSALS: Final[dict[Authentication, tuple[Reason, ...]]] = {
+    Authentication.NONE: (), Authentication.BEARER: (TOKEN_INVALID, ANOTHERS_MAILBOX, TOO_MANY_REQUESTS),
+}  # fmt: skip
 _ALWAYS: Final = (
     NO_MAILBOX_NAME, COUNTER_CLOSED, STORE_UNAVAILABLE, SIGNING_KEY_UNAVAILABLE, PROFILE_LOOKUP_FAILED,
 )  # fmt: skip
@@ -50,7 +53,7 @@ def document() -> bytes:
         {
             "openapi": "3.1.0",
             "info": {
-                "title": "postroom: the counter",
+                "title": "postroom mailbox API",
                 "version": "1",
                 "description": "Owners of mailboxes pick up their mail.",
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -72,7 +75,7 @@ def _described(operation: Operation) -> Json:
         "tags": [operation.tag],
         "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation)],
         "responses": _responses(operation),
-        "security": [{_TOKEN: []}] if operation.authentication is Authentication.BEARER else [],
+        "security": _SECURITY[operation.authentication],
     }
     if operation.body:
         content = {operation.body_type: {"schema": _schema(operation.body)}}
@@ -125,13 +128,11 @@ def _responses(operation: Operation) -> Json:
 
 
 def _refusals(operation: Operation) -> list[Reason]:
-    found = [*operation.refusals]
+    found = [*operation.refusals, *_REFUSALS[operation.authentication]]
     if operation.query or operation.body:
         found.append(NOT_A_REQUEST)
     if operation.body:
         found.append(WRONG_CONTENT_TYPE)
-    if operation.authentication is Authentication.BEARER:
-        found += _WITH_TOKEN
     if "{" in operation.path:
         found += _ALWAYS
     return found

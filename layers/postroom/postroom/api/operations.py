@@ -109,45 +109,48 @@ _OF_WRITING: Final = (NOT_A_REQUEST, MATCH_NEEDED, CHANGED_MEANWHILE, CONTAINER_
 _CONTAINER: Final = "/storage/{name}/containers/{key}"
 OPERATIONS: Final = (
     Operation(
-        "GET", "/auth/{name}", "challenge", "A challenge to sign, good for two minutes and once.",
+        "GET", "/auth/{name}", "challenge", "Get a challenge to sign. It is valid once, for two minutes.",
         query=ChallengeQuery, authentication=Authentication.NONE, tag="sign-in",
     ),
     Operation(
-        "POST", "/auth/{name}", "token", "A token, good for an hour, for who signed a challenge by the mailbox's key.",
+        "POST", "/auth/{name}", "token",
+        "Exchange a challenge signed with the mailbox's key for a token, valid for an hour.",
         body=SignedChallenge, authentication=Authentication.NONE, refusals=_OF_SIGNATURE, tag="sign-in",
     ),
     Operation(
-        "POST", "/mailboxes/{name}/sign-out", "sign_out", "Let no token count that was given before.",
+        "POST", "/mailboxes/{name}/sign-out", "sign_out", "Revoke all tokens.",
         SignedOut, tag="sign-in",
     ),
     Operation(
-        "POST", "/mailboxes/{name}", "open", "Open a mailbox for dm3 messages, where its profile names this service; a "
-        "token, as for signing in.",
+        "POST", "/mailboxes/{name}", "open", "Open a mailbox for dm3 messages, if its profile names this service. The "
+        "response has a token, as for signing in.",
         body=SignedChallenge, authentication=Authentication.NONE, refusals=(*_OF_SIGNATURE, *_OF_OPENING),
         tag="sign-in",
     ),
     Operation(
-        "GET", "/mailboxes/{name}/messages", "messages", "What waits, oldest first.",
+        "GET", "/mailboxes/{name}/messages", "messages", "List waiting messages, oldest first.",
         Page, query=PageQuery, refusals=(CURSOR_INVALID,),
     ),
     Operation(
-        "GET", "/mailboxes/{name}/messages/{id}", "message", "One message that waits.",
+        "GET", "/mailboxes/{name}/messages/{id}", "message", "Get a waiting message.",
         Message, refusals=(MESSAGE_UNKNOWN, MESSAGE_UNREADABLE),
     ),
     Operation(
-        "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope", "Its envelope as it was received, or a part.",
+        "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope",
+        "Get the envelope of a message as it was received, or a range of it.",
         ranged=True, refusals=(MESSAGE_UNKNOWN, RANGE_UNSATISFIABLE, MESSAGE_UNREADABLE),
     ),
     Operation(
-        "POST", "/mailboxes/{name}/acknowledgements", "acknowledge", "Say which messages are safe at home.",
+        "POST", "/mailboxes/{name}/acknowledgements", "acknowledge",
+        "Acknowledge messages that are stored safely at the owner's side.",
         Acknowledged, body=Acknowledgements,
     ),
     Operation(
-        "GET", "/mailboxes/{name}/conversations", "conversations", "Whom waiting messages are exchanged with.",
+        "GET", "/mailboxes/{name}/conversations", "conversations", "List the conversations of waiting messages.",
         Conversations,
     ),
-    Operation("GET", "/mailboxes/{name}/status", "status", "How much waits.", Status),
-    Operation("GET", "/mailboxes/{name}/settings", "settings", "What the owner set.", Settings),
+    Operation("GET", "/mailboxes/{name}/status", "status", "Count waiting messages and their bytes.", Status),
+    Operation("GET", "/mailboxes/{name}/settings", "settings", "Get the owner's settings.", Settings),
     Operation(
         "PATCH", "/mailboxes/{name}/settings", "change_settings", "Change settings.",
         Settings, body=SettingsChange, body_type=MERGE_PATCH, matches=True,
@@ -156,87 +159,88 @@ OPERATIONS: Final = (
         ),
     ),
     Operation(
-        "POST", "/mailboxes/{name}/outbox", "send", "Send a message of NLWeb, in the name of the mailbox's domain.",
+        "POST", "/mailboxes/{name}/outbox", "send", "Send an NLWeb message from the mailbox's domain.",
         Queued, body=NewMessage, refusals=_OF_SENDING, tag="outbox",
     ),
     Operation(
-        "GET", "/mailboxes/{name}/outbox", "sent", "What was sent, newest first, and what became of it.",
+        "GET", "/mailboxes/{name}/outbox", "sent", "List sent messages and their states, newest first.",
         SentMessages, query=SentQuery, refusals=(CURSOR_INVALID,), tag="outbox",
     ),
     Operation(
-        "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "The message that was sent under this Correlation.",
+        "GET", "/mailboxes/{name}/outbox/{id}", "sent_one", "Get the sent message with this Correlation.",
         SentMessage, refusals=(NOT_SENT,), tag="outbox",
     ),
-    Operation("GET", "/storage/{name}", "storage", "How much is kept, and may be.", StorageUse, tag="storage"),
+    Operation("GET", "/storage/{name}", "storage", "Get the bytes in use and the limit.", StorageUse, tag="storage"),
     Operation(
-        "GET", "/storage/{name}/containers", "containers", "What is kept, by key.",
+        "GET", "/storage/{name}/containers", "containers", "List containers by key.",
         Containers, query=ContainersQuery, refusals=(CURSOR_INVALID,), tag="storage",
     ),
     Operation(
-        "GET", _CONTAINER, "container", "A container, or a part of it.",
+        "GET", _CONTAINER, "container", "Get a container, or a range of it.",
         bytes, ranged=True, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
         refusals=(
             NOT_A_REQUEST, CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE,
         ),
     ),
     Operation(
-        "PUT", _CONTAINER, "put_container", "Keep a container, if there is what If-Match or If-None-Match: * says.",
+        "PUT", _CONTAINER, "put_container", "Store a container, if If-Match or If-None-Match: * holds.",
         Container, body=bytes, body_type=BYTES, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
         refusals=(*_OF_WRITING, STORAGE_FULL),
     ),
     Operation(
-        "DELETE", _CONTAINER, "delete_container", "Keep a container no longer.", matches=True, tag="storage",
+        "DELETE", _CONTAINER, "delete_container", "Delete a container.", matches=True, tag="storage",
         refusals=(NOT_A_REQUEST, CONTAINER_UNKNOWN, MATCH_NEEDED, CHANGED_MEANWHILE),
     ),
     Operation(
-        "POST", "/storage/{name}/parts", "add_part", "Bring a part of a container that is larger than a request.",
+        "POST", "/storage/{name}/parts", "add_part", "Upload a part of a container that is larger than a request.",
         NewPart, body=bytes, body_type=BYTES, tag="storage",
         refusals=(CONTAINER_TOO_LARGE, STORAGE_FULL),
     ),
     Operation(
-        "PUT", f"{_CONTAINER}/parts", "join_parts", "Keep a container that is made of parts.",
+        "PUT", f"{_CONTAINER}/parts", "join_parts", "Store a container made of uploaded parts.",
         Container, body=Parts, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
         refusals=(*_OF_WRITING, PART_UNKNOWN),
     ),
     Operation(
-        "GET", "/mailboxes/{name}/notifications", "targets", "Who is told that something waits.",
+        "GET", "/mailboxes/{name}/notifications", "targets", "List notification targets.",
         Notifications, tag="notifications",
     ),
     Operation(
-        "POST", "/mailboxes/{name}/notifications", "add_target", "Tell somebody else; a code is sent there.",
+        "POST", "/mailboxes/{name}/notifications", "add_target", "Add a notification target. A code is sent to it.",
         Target, body=NewTarget, refusals=_OF_A_TARGET, tag="notifications",
     ),
     Operation(
-        "DELETE", "/mailboxes/{name}/notifications/{id}", "remove_target", "Tell them no more.",
+        "DELETE", "/mailboxes/{name}/notifications/{id}", "remove_target", "Remove a notification target.",
         refusals=(TARGET_UNKNOWN,), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/verify", "verify_target",
-        "Begin to tell, by the code that was sent; or let another one be sent.",
+        "Verify a target with the code that was sent to it, or send another code.",
         Target, body=Code, refusals=(TARGET_UNKNOWN, CODE_WRONG), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/rotate", "rotate_target",
-        "A new secret; the old one signs for a day, beside it.",
+        "Create a new secret. The old one also signs for a day.",
         Target, refusals=(TARGET_UNKNOWN, NOT_A_REQUEST), tag="notifications",
     ),
     Operation(
         "POST", "/mailboxes/{name}/notifications/{id}/resume", "resume_target",
-        "Tell again who failed for days, and was paused for it.",
+        "Resume a target that was paused because it failed for days.",
         Target, refusals=(TARGET_UNKNOWN,), tag="notifications",
     ),
     Operation(
-        "GET", "/delivery/messages/incoming/{name}", "incoming", "What waits, as dm3's reference asks.",
+        "GET", "/delivery/messages/incoming/{name}", "incoming",
+        "List waiting messages, as dm3's reference client does.",
         tag="dm3",
     ),
     Operation(
         "POST", "/delivery/messages/{name}/syncAcknowledgements", "acknowledge_by_hash",
-        "Acknowledge, as dm3's reference does.", body=ReferenceAcknowledgements, tag="dm3",
+        "Acknowledge messages, as dm3's reference client does.", body=ReferenceAcknowledgements, tag="dm3",
     ),
     Operation(
         "POST", "/profile/{name}", "submit_profile", "Open a mailbox for dm3 messages, as dm3's reference does: by the "
         "profile that is published at the name. The answer is an empty string, and no token.",
         body=SignedProfile, authentication=Authentication.NONE, refusals=_OF_OPENING, tag="dm3",
     ),
-    Operation("GET", "/openapi.json", "openapi", "This document.", authentication=Authentication.NONE, tag="about"),
+    Operation("GET", "/openapi.json", "openapi", "Get this document.", authentication=Authentication.NONE, tag="about"),
 )  # fmt: skip

@@ -101,6 +101,8 @@ class Router:
         self._failure = failure
         self._cors = cors
         self._authenticators = {Authentication.NONE: _admit, **(authenticators or {})}
+        if missing := {route.authentication for route in routes} - self._authenticators.keys():
+            raise ValueError(f"no authenticator is given for the schemes {', '.join(sorted(missing))}")
         self._read_segments = read_segments
         self._final_slash = final_slash
 

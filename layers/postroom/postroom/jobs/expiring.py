@@ -1,6 +1,6 @@
 """Expired messages: the mailboxes that may have some, and their rows, live → gone.
 
-Their bytes are deleted with the objects that contain them, as for acknowledged messages (`survey`, `collecting`).
+Their bytes are deleted with the objects that contain them, as for acknowledged messages (`survey`, `deleting`).
 """
 
 from collections import Counter

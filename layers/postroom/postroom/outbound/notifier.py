@@ -16,6 +16,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.outbound.courier import backoff
 from postroom.outbound.notifications import MailWaiting, Notification
+from postroom.outbound.pausing import has_failed_too_long
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.storage.directory.debounce import Debounce, DebounceInterval
 from postroom.storage.directory.notification_targets import (
@@ -26,8 +27,6 @@ from postroom.storage.directory.notification_targets import (
 )
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
-CODE_SECONDS: Final = 3600
-"""How long the sending of a code is retried: its owner waits for it."""
 RETRY_LATE_SECONDS: Final = 3600
 """A retry that is this late counts as lost: the next notification is sent beside it."""
 _log: Final = logging.getLogger(__name__)
@@ -158,11 +157,8 @@ class Notifier:
         return NotificationOutcome.DELIVERED
 
     def _failed(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
-        since_ms = target.failing_since_ms or self._now_ms()
-        begun_ms, limit = (
-            (notification.at_ms, CODE_SECONDS) if notification.challenge else (since_ms, self.rules.pause_seconds)
-        )
-        if self._now_ms() - begun_ms > limit * 1000:
+        now_ms = self._now_ms()
+        if has_failed_too_long(notification, target, now_ms=now_ms, pause_seconds=self.rules.pause_seconds):
             return self._end(notification, target, detail)
         delay = backoff(notification.tries, self.jitter())
         # The order matters: another message that reads that this one is queued may be dropped.
@@ -170,7 +166,7 @@ class Notifier:
         until = int(self.clock()) + delay + RETRY_LATE_SECONDS
         retry = None if notification.challenge else NotificationRetry(notification.id, until)
         with suppress(NotNowError):  # if it were requeued again for that, there would be two
-            self.targets.failed(target, detail, since_ms, retry)
+            self.targets.failed(target, detail, target.failing_since_ms or now_ms, retry)
         return NotificationOutcome.WAITING
 
     def _end(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:

@@ -1,4 +1,4 @@
-"""Steps 4 and 5, and acknowledge: the register of a claim, absent → live → gone and never back."""
+"""The register of a claim (store protocol, steps 4 and 5, and acknowledge): absent → live → gone, never back."""
 
 import sys
 from dataclasses import dataclass

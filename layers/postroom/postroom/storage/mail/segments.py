@@ -1,4 +1,4 @@
-"""Step 3: the lines of one batch as one object. A line names its row, and contains the bytes as received."""
+"""Segments: the lines of one batch as one object (store protocol, step 3). A line names its row."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

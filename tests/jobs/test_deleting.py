@@ -6,7 +6,7 @@ from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between
 
 from postroom.core.errors import OurError
-from postroom.jobs.collecting import Collector
+from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.tally import Tally
 
@@ -27,13 +27,15 @@ def stored(deployed: Deployed) -> Deployed:
     return deployed
 
 
-def collector(deployed: Deployed, tally: Tally, clients: Clients | None = None, *, dry_run: bool = False) -> Collector:
-    return Collector(Played(deployed, 0).bucket(tally, clients), tally, dry_run=dry_run)
+def deleter(
+    deployed: Deployed, tally: Tally, clients: Clients | None = None, *, dry_run: bool = False
+) -> ObjectDeleter:
+    return ObjectDeleter(Played(deployed, 0).bucket(tally, clients), tally, dry_run=dry_run)
 
 
 def test_only_objects_that_nobody_needs_are_deleted(stored: Deployed) -> None:
     tally = Tally()
-    collector(stored, tally).collect(NEEDED[:2] + PAST + NEEDED[2:])
+    deleter(stored, tally).delete(NEEDED[:2] + PAST + NEEDED[2:])
     assert set(stored.objects()) == {evidence.source for evidence in NEEDED}
     counts = tally.take()
     assert (counts["objects.collected"], counts["bytes.collected"], counts["objects.left"]) == (2, 100, 5)
@@ -42,14 +44,14 @@ def test_only_objects_that_nobody_needs_are_deleted(stored: Deployed) -> None:
 
 def test_nothing_is_deleted_if_everything_is_needed(stored: Deployed) -> None:
     tally = Tally()
-    collector(stored, tally).collect(NEEDED)
+    deleter(stored, tally).delete(NEEDED)
     assert len(stored.objects()) == 7
     assert tally.take()["s3.delete"] == 0
 
 
 def test_a_dry_run_deletes_nothing_and_counts_the_same(stored: Deployed) -> None:
     tally = Tally()
-    collector(stored, tally, dry_run=True).collect(NEEDED + PAST)
+    deleter(stored, tally, dry_run=True).delete(NEEDED + PAST)
     assert len(stored.objects()) == 7
     assert tally.take() == {"objects.collected": 2, "bytes.collected": 100, "objects.left": 5}
 
@@ -64,7 +66,7 @@ def test_a_thousand_objects_are_deleted_by_one_request(deployed: Deployed, victi
 
     between(victims[0].s3, answer)
     names = [f"seg/{number}" for number in range(2001)]
-    collector(deployed, Tally(), victims[0]).collect(ObjectEvidence(name, 1, bits([0]), 1) for name in names)
+    deleter(deployed, Tally(), victims[0]).delete(ObjectEvidence(name, 1, bits([0]), 1) for name in names)
     assert [len(each) for each in asked] == [1000, 1000, 1]
     assert [name for each in asked for name in each] == names
 
@@ -75,4 +77,4 @@ def test_an_object_that_cannot_be_deleted_ends_the_run_and_is_named(stored: Depl
 
     between(victims[0].s3, answer)
     with pytest.raises(OurError, match="seg/nine: AccessDenied Access Denied"):
-        collector(stored, Tally(), victims[0]).collect(PAST)
+        deleter(stored, Tally(), victims[0]).delete(PAST)

@@ -10,7 +10,7 @@ from postroom.jobs.tally import Tally
 T = TypeVar("T")
 
 
-class Collector:
+class ObjectDeleter:
     """Deletes many objects at once. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, bucket: Bucket, tally: Tally, *, dry_run: bool) -> None:
@@ -18,13 +18,13 @@ class Collector:
         self._tally = tally
         self._dry_run = dry_run
 
-    def collect(self, known: Iterable[ObjectEvidence]) -> None:
+    def delete(self, known: Iterable[ObjectEvidence]) -> None:
         """Delete the objects that nothing needs; the evidence of each object was added up before."""
-        for _ in self.passed(known):
+        for _ in self.delete_while_reading(known):
             self._tally.add("objects.left")
 
-    def passed(self, found: Iterable[T | ObjectEvidence]) -> Iterator[T | ObjectEvidence]:
-        """Yield what was found, but delete objects that are already known to be needed by nothing."""
+    def delete_while_reading(self, found: Iterable[T | ObjectEvidence]) -> Iterator[T | ObjectEvidence]:
+        """Yield what was found, except complete evidence: those objects are deleted on the way."""
         names: list[str] = []
         for each in found:
             if not (isinstance(each, ObjectEvidence) and each.complete):
