@@ -141,7 +141,7 @@ def test_null_is_the_same_as_absent() -> None:
         (None, "not a JSON object"),
         ([], "not a JSON object"),
         (True, "not a JSON object"),
-        ("", "nothing in it"),
+        ("", "no content"),
         ("[]", "not a JSON object"),
         ('{"a":1,"a":1}', "occurs twice"),
         ('{"a":"\ud800"', "not JSON"),

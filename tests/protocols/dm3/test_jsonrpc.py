@@ -192,7 +192,7 @@ def test_null_is_an_id_and_absence_makes_a_notification() -> None:
         ('"get_data"', -32600, None, "a request is an object"),
         ("null", -32600, None, "a request is an object"),
         ("[[]]", -32600, None, "a request is an object"),
-        ("", -32700, None, "nothing in it"),
+        ("", -32700, None, "no content"),
         ('{"jsonrpc":"2.0","method":"a","method":"b","id":1}', -32700, None, "occurs twice"),
         ('{"jsonrpc":"2.0","method":"\\ud800","id":1}', -32700, None, "surrogate"),
         ('{"jsonrpc":"2.0","method":"a","id":9007199254740993}', -32700, None, "integer is beyond"),
