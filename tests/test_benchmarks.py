@@ -52,7 +52,7 @@ ROWS = {
         "mailbox",
         "inbox, without Powertools",
         "inbox, every client late",
-        "inbox, no garbage collected",
+        "inbox, garbage collected",
         "inbox, nothing compiled",
     ],
     "requests": [

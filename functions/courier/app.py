@@ -1,5 +1,9 @@
 """The courier as a Lambda function: it sends Feedback, messages of the outbox, and notifications."""
 
+from postroom.runtime import garbage_collection
+
+# isort: split
+
 import os
 from typing import assert_never
 
@@ -27,6 +31,7 @@ clients = FunctionClients(own_faults, "dynamodb", "secretsmanager", "sqs")
 outbound = Deployment(read_settings(os.environ), clients, own_faults).outbound
 # All three at start: the first event may be for any of them.
 feedback, outbox, notifications = outbound.feedback, outbound.outbox, outbound.notifications
+garbage_collection.resume()
 
 
 @metrics.log_metrics

@@ -1,5 +1,9 @@
 """The inbox as a Lambda function: an API Gateway HTTP API event (payload 2.0) in, its response out."""
 
+from postroom.runtime import garbage_collection
+
+# isort: split
+
 import os
 
 from aws_lambda_powertools import Metrics
@@ -22,6 +26,7 @@ own_faults = OwnFaults()
 # The S3 client at start, too: a dm3 look-up has one second, and creating the client can take a third of it.
 deployment = Deployment(read_settings(os.environ), FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults)
 router = deployment.pipeline.inbox_router
+garbage_collection.resume()
 
 
 @metrics.log_metrics

@@ -1,5 +1,9 @@
 """The mailbox API as a Lambda function: an API Gateway HTTP API event (payload 2.0) in, its response out."""
 
+from postroom.runtime import garbage_collection
+
+# isort: split
+
 import os
 
 from aws_lambda_powertools import Metrics
@@ -19,6 +23,7 @@ metrics = Metrics()
 own_faults = OwnFaults()
 clients = FunctionClients(own_faults, "dynamodb", "s3", "secretsmanager", "sqs")
 router = Deployment(read_settings(os.environ), clients, own_faults).mailbox_api.router
+garbage_collection.resume()
 
 
 @metrics.log_metrics

@@ -1,5 +1,9 @@
 """The worker as a Lambda function: a batch of an SQS queue in, the messages to be delivered again out."""
 
+from postroom.runtime import garbage_collection
+
+# isort: split
+
 import os
 import time
 from collections import Counter
@@ -25,6 +29,7 @@ own_faults = OwnFaults()
 settings = read_settings(os.environ)
 worker = Deployment(settings, FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults).pipeline.worker
 suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
+garbage_collection.resume()
 
 
 @metrics.log_metrics

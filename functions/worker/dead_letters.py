@@ -1,5 +1,9 @@
 """The dead-letter handler as a Lambda function, run by a schedule: it decides dead letters before SQS deletes them."""
 
+from postroom.runtime import garbage_collection
+
+# isort: split
+
 import os
 import time
 from collections import deque
@@ -26,6 +30,7 @@ settings = read_settings(os.environ)
 deployment = Deployment(settings, FunctionClients(own_faults, "dynamodb", "sqs"), own_faults)
 claims, outbox = deployment.pipeline.dead_letters, deployment.pipeline.outbox_dead_letters
 sqs = deployment.storage.sqs
+garbage_collection.resume()
 
 
 @metrics.log_metrics

@@ -79,3 +79,23 @@ def test_a_start_imports_what_is_listed_and_nothing_else(function: str) -> None:
 def test_every_function_is_looked_at() -> None:
     files = {str(path.relative_to(FUNCTIONS).with_suffix("")) for path in FUNCTIONS.rglob("*.py")}
     assert files == IMPORTED.keys()
+
+
+@pytest.mark.parametrize("function", IMPORTED)
+def test_garbage_is_collected_after_the_start_and_not_before(function: str) -> None:
+    folder, _, module = function.partition("/")
+    script = f"""
+import gc, json, sys
+collections = []
+gc.callbacks.append(lambda phase, _: collections.append(phase))
+import {module}
+print(json.dumps([len(collections), gc.isenabled(), gc.get_freeze_count()]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=FUNCTIONS / folder, env={**ENVIRONMENT, "PYTHONPATH": str(LAYER)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    collections, enabled, frozen = json.loads(done.stdout)
+    assert enabled
+    assert frozen > 50_000, "the objects of the start are looked through by each later collection"
+    assert collections < 20, "garbage_collection is to be imported first"

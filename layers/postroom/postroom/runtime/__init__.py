@@ -10,5 +10,6 @@ aws.py                      the AWS clients of a function
 adapters.py                 the implementations of ports other than DNS and storage
 inbox_routes.py             the routes of functions/inbox
 batches.py, http_events.py  the shapes of Lambda's events
+garbage_collection.py       garbage collection while a function starts
 logs.py, own_faults.py
 """
