@@ -30,6 +30,8 @@ def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T], *, 
     was started begins only when no item was begun for `patience_seconds`, because then those at work are waiting.
     Raises what a step raises.
     """
+    if len(items) < 2:
+        return [step(item) for item in items]
     waiting = deque(enumerate(items))
     nothing_left = Event()
     done: dict[int, R] = {}

@@ -18,6 +18,10 @@ As text within ASCII JSON it may become three times as long, and Lambda returns 
 """
 
 
+# Made once: with other options than its own, json.dumps makes an encoder for each call.
+_write_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """Status, media type, body, further headers.
@@ -38,8 +42,7 @@ class HttpResponse:
 
 def json_response(value: JsonValue, about: Mapping[str, str | int] | None = None) -> HttpResponse:
     """A 200 with a JSON body; `about` as in HttpResponse."""
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    return HttpResponse(200, "application/json", body, about=about or {})
+    return HttpResponse(200, "application/json", _write_json(value).encode(), about=about or {})
 
 
 def text_response(text: str, content_type: str = "text/plain; charset=utf-8") -> HttpResponse:

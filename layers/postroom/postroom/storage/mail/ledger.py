@@ -8,8 +8,7 @@ no line: table `seen` remembers them.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from postroom.core.errors import OurError
 from postroom.net.aws import passing_faults
@@ -21,8 +20,7 @@ QUEUED: Final = "queued"
 """The text of the inbox's log line about a queued message."""
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(NamedTuple):
     """A message that was queued and answered 200.
 
     `seen`: its key in table `seen`, as far as the inbox could know it: a dm3 message by a sender that was not verified
@@ -38,7 +36,7 @@ class LedgerEntry:
 
     def as_log(self) -> dict[str, str | int]:
         """The fields of its log line."""
-        return asdict(self)
+        return self._asdict()
 
 
 def text_of(digest: str | None) -> str:
