@@ -1,6 +1,10 @@
-"""The pages of the documentation: their links, what they open with, the contents of long ones, and where they are."""
+"""The pages of the documentation: their links, what they open with, the contents of long ones, and where they are.
+
+Also the code that they name, and the map of the code.
+"""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import chain
 from os.path import normpath
@@ -13,7 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md"))]
 FOLDERS = ["start", "send", "receive", "operate", "reference", "design", "evidence"]
+LIBRARY = ROOT / "layers" / "postroom" / "postroom"
 DECISIONS = "docs/design/decisions.md"
+MAP = "docs/start/how-it-works.md"
+CHANGELOG = "docs/CHANGELOG.md"
+"""It names what was there in earlier versions."""
 CITED = re.compile(r'\b[Dd]ecisions? ("[A-Z][^",]*"(?:(?:, | and )"[A-Z][^",]*")*)')
 BY_NUMBER = re.compile(r"\b(?:[Ss]ettlements?|[Dd]ecisions?) (?:NLWeb |dm3 )?\d")
 FORGE_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
@@ -123,3 +131,35 @@ def test_every_page_that_code_names_is_there() -> None:
     named = {(path, page) for path, text in sources() for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
     assert len(named) > 50
     assert sorted((path, page) for path, page in named if page not in PAGES) == []
+
+
+def modules_named(text: str) -> set[str]:
+    """The paths of Python modules that a page has in backticks."""
+    return set(re.findall(r"`([\w./-]+\.py)\b", text))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG])
+def test_every_module_that_a_page_names_is_there(page: str) -> None:
+    bases = (ROOT, ROOT / "tests", LIBRARY.parent, LIBRARY)
+    assert [path for path in modules_named(read(page)) if not any((base / path).is_file() for base in bases)] == []
+
+
+def test_the_pages_name_many_modules_and_a_module_that_is_not_there_would_be_found() -> None:
+    assert len(set().union(*(modules_named(read(page)) for page in PAGES))) > 50
+    assert modules_named("`storage/gone.py`, `mail/past.py rule`") == {"storage/gone.py", "mail/past.py"}
+
+
+def test_the_map_of_the_code_has_every_package_in_the_order_of_the_layers() -> None:
+    table = read(MAP).partition("| package |")[2]
+    mapped = [name.rstrip("/").removesuffix(".py") for name in re.findall(r"^\| `([\w/.]+)` \|", table, re.MULTILINE)]
+    contracts = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    floors = {name: floor for floor, layer in enumerate(reversed(layers)) for name in re.findall(r"\w+", layer)}
+    assert sorted(mapped) == sorted(floors)
+    assert [floors[name] for name in mapped] == sorted(floors.values())
+
+
+def test_the_folders_that_the_readme_names_are_there() -> None:
+    folders = re.findall(r"`([\w/]+/)`", read("README.md").partition("## Where to read on")[2])
+    assert len(folders) > 8
+    assert [folder for folder in folders if not any((base / folder).is_dir() for base in (ROOT, LIBRARY))] == []
