@@ -25,13 +25,13 @@ import orjson
 
 from postroom.core.settings import DeploymentSettings
 from postroom.core.timestamps import write_timestamp
-from postroom.jobs.ahead import ahead
+from postroom.jobs.prefetch import prefetch
 from postroom.names.dnssec.evidence import Evidence, Link, SignatureWindow
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
 from postroom.storage.layout import RowKey, row_key, segment_name
-from postroom.storage.mail.past import Stand
+from postroom.storage.mail.line_state import LineState
 from postroom.storage.mail.register import ACKED, DISCARDED, GONE, LIVE, Row
 from postroom.storage.mail.segments import Line, Objects, lay_out
 
@@ -143,7 +143,7 @@ class Segment:
     name: str
     data: bytes
     rows: Sequence[Row]
-    stands: Counter[Stand]
+    stands: Counter[LineState]
     damaged: frozenset[RowKey]
     origin: Origin
 
@@ -155,7 +155,7 @@ class Segment:
     @property
     def held(self) -> bool:
         """Whether compaction may not delete it: a line is damaged, or its row may still be written."""
-        return bool(self.damaged or self.stands[Stand.TO_COME])
+        return bool(self.damaged or self.stands[LineState.TO_COME])
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ class Written:
     unreadable: int = 0
     acknowledged: int = 0
     discarded: int = 0
-    stands: Counter[Stand] = field(default_factory=Counter)
+    stands: Counter[LineState] = field(default_factory=Counter)
     corrupt: int = 0
     held: int = 0
     shown: set[RowKey] | None = None
@@ -235,7 +235,7 @@ def write(
         return segment
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for segment in ahead(pool, put, segments(plan, rows=rows), cost=lambda _: 1, most=_AHEAD):
+        for segment in prefetch(pool, put, segments(plan, rows=rows), cost=lambda _: 1, most=_AHEAD):
             written.add(segment)
     return written
 
@@ -387,14 +387,14 @@ class _MailMaker:
         stands = Counter(self._stand(taken, origin) for taken in batch if taken.line.row not in damaged)
         return Segment(name, data, rows, stands, damaged, origin)
 
-    def _stand(self, taken: _Taken, origin: Origin) -> Stand:
+    def _stand(self, taken: _Taken, origin: Origin) -> LineState:
         if origin is Origin.ABANDONED:
-            return Stand.FORGOTTEN
+            return LineState.FORGOTTEN
         if origin is Origin.WAITING or not self._rows:
-            return Stand.TO_COME
+            return LineState.TO_COME
         if taken.why:
-            return Stand.ACKED
-        return Stand.HERE if origin is Origin.FILED and not taken.again else Stand.MOVED
+            return LineState.ACKED
+        return LineState.HERE if origin is Origin.FILED and not taken.again else LineState.MOVED
 
     def _as_it_lies(self, line: Line) -> Line:
         if self._chance() >= self._plan.corrupt:

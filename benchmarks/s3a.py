@@ -21,8 +21,8 @@ from benchmarks.spark import session
 from pyspark.sql import DataFrame, SparkSession
 
 from postroom.core.settings import DeploymentSettings
-from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import BucketObject
+from postroom.jobs.prefetch import prefetch
 from postroom.jobs.reading import raw_lines
 from postroom.jobs.settings import CompactSettings
 from postroom.jobs.tally import Tally
@@ -74,7 +74,7 @@ def _ours(spark: SparkSession, job: JobParts) -> DataFrame:
         with ThreadPoolExecutor(THREADS) as pool:
             numbers = (number for batch in batches for number in batch.column(0).to_pylist())
             found = (each for number in numbers for each in own.objects(shares[number]))
-            for data in ahead(pool, whole, found, cost=lambda each: each.size, most=_AHEAD_BYTES):
+            for data in prefetch(pool, whole, found, cost=lambda each: each.size, most=_AHEAD_BYTES):
                 yield pa.RecordBatch.from_pydict({"value": [line for _, line in raw_lines([data])]})
 
     tasks = min(len(shares), 4 * spark.sparkContext.defaultParallelism)

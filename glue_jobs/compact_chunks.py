@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 
 from postroom.jobs.bucket import Share
 from postroom.jobs.deleting import ObjectDeleter
-from postroom.jobs.due import due_hours
+from postroom.jobs.due_hours import due_hours
 from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.moving import Mover
@@ -40,7 +40,7 @@ from postroom.jobs.tasks import counted
 from postroom.runtime.jobs.parts import JobParts
 from postroom.storage.layout import SEGMENTS, RowKey, chunk_name, hour_of, partition
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.rounds import HOUR_MS, settled_by, was_seen
+from postroom.storage.mail.object_schedule import HOUR_MS, settled_by, was_seen
 
 LINES = pa.schema(
     {

@@ -44,7 +44,7 @@ from postroom.jobs.tasks import counted
 from postroom.runtime.jobs.parts import ExpireParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import ORPHAN_DAYS
-from postroom.storage.mail.rounds import is_chunk_due
+from postroom.storage.mail.object_schedule import is_chunk_due
 
 MOST_SHOWN = 100
 """Of what went, or would: for people."""

@@ -13,28 +13,28 @@ from postroom.http import (
     containers,
     handlers,
     message_listing,
+    nlweb_settings,
     notifications,
-    own_settings,
     rate_limit,
     registration,
     response,
     sign_in,
     tokens,
 )
-from postroom.names import addresses, documents, keys, manifest, profiles, registry
+from postroom.names import documents, host_addresses, keys, manifest, profiles, registry
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.net import https
-from postroom.outbound import courier, graph, outbox, pausing
+from postroom.outbound import feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
-from postroom.runtime import aws, pipeline_parts
+from postroom.runtime import function_clients, pipeline_parts
 from postroom.storage.aws import queue
 from postroom.storage.directory import notification_targets
 from postroom.storage.mail import head, replies, segments
@@ -157,10 +157,10 @@ def _counter() -> Iterator[Bound]:
         "http/test_acknowledging.py::test_an_invalid_acknowledgement_is_refused",
     )  # fmt: skip
     yield Bound(
-        "an owner's settings for NLWeb messages", _n(own_settings.MAX_OWN_BYTES, "bytes"),
+        "an owner's settings for NLWeb messages", _n(nlweb_settings.MAX_OWN_BYTES, "bytes"),
         "the inbox and the worker read it, and cache it", "`SettingInvalid`",
         "Gmail API: 1,000 filters",
-        "http/test_own_settings.py::test_the_number_of_settings_is_limited",
+        "http/test_nlweb_settings.py::test_the_number_of_settings_is_limited",
     )  # fmt: skip
     yield Bound(
         "openings of a mailbox, and profiles submitted", f"{registration.OF_A_NAME_A_SECOND} a second of a name, "
@@ -240,7 +240,7 @@ def _inbox() -> Iterator[Bound]:
         "runtime/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
-        "waiting for a synchronous handler", _n(aws.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
+        "waiting for a synchronous handler", _n(function_clients.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
         "runtime/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
@@ -438,8 +438,8 @@ def _dns() -> Iterator[Bound]:
         "names/test_keys.py::test_the_number_of_aliases_to_a_key_is_limited",
     )  # fmt: skip
     yield Bound(
-        "CNAMEs to a host", _n(addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
-        "names/test_addresses.py::test_the_number_of_aliases_is_limited",
+        "CNAMEs to a host", _n(host_addresses.MAX_ALIASES), "each is asked for", "`OutboundFailed`", "the same",
+        "names/test_host_addresses.py::test_the_number_of_aliases_is_limited",
     )  # fmt: skip
     yield Bound(
         "an answer by UDP", _n(wire.EDNS_PAYLOAD, "bytes"), "fragments get lost, and can be forged", "TCP is asked",
@@ -568,8 +568,9 @@ def _https() -> Iterator[Bound]:
         "SnakeYAML maxAliasesForCollections: 50", "names/test_manifest.py::test_yaml_aliases_are_refused",
     )  # fmt: skip
     yield Bound(
-        "a graph's reply", _n(graph.MAX_REPLY_BYTES, "bytes"), "parsed", "no Feedback is sent", "RFC 8461 §3.3: 64 kB",
-        "outbound/test_graph.py::test_a_graphs_reply_is_read_up_to_the_limit",
+        "a graph's reply", _n(feedback_buffers.MAX_REPLY_BYTES, "bytes"), "parsed", "no Feedback is sent",
+        "RFC 8461 §3.3: 64 kB",
+        "outbound/test_feedback_buffers.py::test_a_graphs_reply_is_read_up_to_the_limit",
     )  # fmt: skip
 
 
@@ -613,7 +614,9 @@ def _worker() -> Iterator[Bound]:
         "pipeline/test_worker.py::test_no_part_of_a_batch_is_begun_after_the_time_limit",
     )  # fmt: skip
     yield Bound(
-        "a call of AWS", f"{aws.AWS_TRIES} tries of {aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS} s",
+        "a call of AWS",
+        f"{function_clients.AWS_TRIES} tries of "
+        f"{function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS} s",
         "a claim holds a thread", "`StoreUnavailable`, `NotQueued`", "boto3: 5 tries of 120 s",
         "runtime/test_adapters.py::test_a_call_of_aws_is_attempted_a_limited_number_of_times",
     )  # fmt: skip
@@ -694,22 +697,22 @@ def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
         "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
-        "outbound/test_courier.py::test_a_domain_over_its_hourly_limit_gets_one_summary_after_the_hour",
+        "outbound/test_feedback_sender.py::test_a_domain_over_its_hourly_limit_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
-        "Feedback to one buffer in an hour", _n(courier.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
+        "Feedback to one buffer in an hour", _n(feedback_sender.DOMAINS_OF_A_BUFFER * AT.feedback_per_domain_and_hour),
         "domains name it without its consent", "no Feedback is sent", "RFC 3834 §2: responders limit themselves",
-        "outbound/test_courier.py::test_a_buffers_limit_holds_however_many_domains_name_it",
+        "outbound/test_feedback_sender.py::test_a_buffers_limit_holds_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
         "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
-        "outbound/test_courier.py::test_feedback_is_given_up_after_24_hours_for_good",
+        "outbound/test_feedback_sender.py::test_feedback_is_given_up_after_24_hours_for_good",
     )  # fmt: skip
     yield Bound(
         "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"),
-        f"{courier.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
-        "SQS: 900 s", "outbound/test_courier.py::test_the_delay_grows_up_to_the_longest_of_sqs",
+        f"{feedback_sender.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
+        "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
         "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
@@ -774,7 +777,7 @@ def _outbox() -> Iterator[Bound]:
     yield Bound(
         "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
         "Postfix maximal_queue_lifetime: 5 d",
-        "outbound/test_outbox.py::test_a_message_is_given_up_after_23_hours_with_the_last_failure",
+        "outbound/test_outbox_sender.py::test_a_message_is_given_up_after_23_hours_with_the_last_failure",
     )  # fmt: skip
     yield Bound(
         "a token and the state of its message", _n(AT.outbox_keep_seconds, "s"), "each is a row", "forgotten",
@@ -782,16 +785,16 @@ def _outbox() -> Iterator[Bound]:
         "http/test_outbox.py::test_a_token_expires_and_its_message_soon_after",
     )  # fmt: skip
     yield Bound(
-        "the answer that is kept with it", _n(outbox.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
+        "the answer that is kept with it", _n(outbox_sender.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
         "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
-        "outbound/test_outbox.py::"
+        "outbound/test_outbox_sender.py::"
         "test_a_message_counts_as_delivered_even_if_the_response_is_no_json_or_too_large_to_keep",
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
         "text of a stranger, stored and shown", "cut off; unprintable characters are removed",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
-        "outbound/test_outbox.py::"
+        "outbound/test_outbox_sender.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_without_control_characters",
     )  # fmt: skip
 
@@ -820,21 +823,22 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "trying to send a code", _n(pausing.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
-        "none", "outbound/test_notifier.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
+        "none",
+        "outbound/test_notification_sender.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
     )  # fmt: skip
     yield Bound(
         "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
         "many messages come in at once", "told at the end of the interval", "none",
-        "outbound/test_notifier.py::test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval",
+        "outbound/test_notification_sender.py::test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
         "retries of a target at once", "one", "all say the same", "covered by it", "none",
-        "outbound/test_notifier.py::test_one_notification_of_a_target_that_is_down_is_retried",
+        "outbound/test_notification_sender.py::test_one_notification_of_a_target_that_is_down_is_retried",
     )  # fmt: skip
     yield Bound(
         "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
         "Standard Webhooks: disable what fails for days",
-        "outbound/test_notifier.py::test_a_target_is_paused_after_days_of_failure_and_notified_no_more",
+        "outbound/test_notification_sender.py::test_a_target_is_paused_after_days_of_failure_and_notified_no_more",
     )  # fmt: skip
     yield Bound(
         "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
@@ -878,8 +882,8 @@ def _caches() -> Iterator[Bound]:
         "names/test_manifest.py::test_domains_are_cached_separately_and_limited_in_number",
     )  # fmt: skip
     yield Bound(
-        "a graph's answers", _n(graph.MAX_DOMAINS), "the same", leaves, "the same",
-        "outbound/test_graph.py::test_the_cache_of_answers_is_limited",
+        "a graph's answers", _n(feedback_buffers.MAX_DOMAINS), "the same", leaves, "the same",
+        "outbound/test_feedback_buffers.py::test_the_cache_of_answers_is_limited",
     )  # fmt: skip
     yield Bound(
         "entries of the directory, of a kind", _n(loading_cache.MAX_CACHED), "strangers choose what is looked up",

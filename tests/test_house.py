@@ -28,8 +28,8 @@ KINDS = {"forbidden": ForbiddenContract, "independence": IndependenceContract, "
 RULES = [
     PACKAGE / "reasons.py",
     *(path for room in ("api", "core", "crypto", "protocols") for path in sorted((PACKAGE / room).rglob("*.py"))),
-    *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "terms", "zone")),
-    *(PACKAGE / "cli" / "admin" / f"{name}.py" for name in ("found", "running", "setting_up")),
+    *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "expiry", "zone")),
+    *(PACKAGE / "cli" / "admin" / f"{name}.py" for name in ("findings", "operation_checks", "setup_checks")),
 ]
 FUNCTIONS = sorted((ROOT / "functions").rglob("*.py"))
 
@@ -76,7 +76,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.core.errors", "postroom.reasons", "floors"),
         ("postroom.protocols.dm3.envelope", "postroom.reasons", "floors"),
         ("postroom.api.operations", "postroom.reasons", "floors"),
-        ("postroom.reasons", "postroom.net.aws", "floors"),
+        ("postroom.reasons", "postroom.net.aws_errors", "floors"),
         ("postroom.protocols.nlweb.verify", "postroom.protocols.dm3.reasons", "protocols"),
         ("postroom.names.keys", "postroom.protocols.nlweb.envelope", "names"),
         ("postroom.names.keys", "postroom.storage.layout", "floors"),
@@ -90,7 +90,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.local.dns", "postroom.cli", "floors"),
         ("postroom.doctor.zone", "time", "doctor"),
         ("postroom.doctor.host", "ssl", "doctor"),
-        ("postroom.cli.admin.running", "boto3", "doctor"),
+        ("postroom.cli.admin.operation_checks", "boto3", "doctor"),
         ("postroom.client.sending", "postroom.doctor.checks", "floors"),
         ("postroom.doctor.examine", "rich", "tools"),
         ("postroom.runtime.inbox", "rich", "tools"),
@@ -103,7 +103,7 @@ def test_the_walls_stand(graph: grimp.ImportGraph) -> None:
         ("postroom.storage.mail.segments", "pyspark", "spark"),
         ("postroom.local.deploy", "pyspark", "spark"),
         ("postroom.client.mailbox.core", "postroom.http.request", "server"),
-        ("postroom.client.archive.s3", "postroom.runtime.aws", "floors"),
+        ("postroom.client.archive.s3", "postroom.runtime.function_clients", "floors"),
         ("postroom.protocols.dm3.explain", "postroom.protocols.nlweb.envelope", "protocols"),
         ("postroom.core.side_by_side", "time", "values"),
         ("postroom.api.schemas", "botocore", "values"),

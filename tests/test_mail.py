@@ -34,7 +34,7 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.contents import held_in
-from postroom.storage.mail.past import Copy, Stand, stand_of
+from postroom.storage.mail.line_state import Copy, LineState, line_state_of
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of
 from postroom.storage.mail.register import ACKED, Row, read_row
 from postroom.storage.mail.segments import Line, Place, decode_line
@@ -341,7 +341,7 @@ def test_the_summary_matches_the_store(deployed: Deployed) -> None:
     assert (written.segments, written.bytes) == (len(objects), sum(map(len, objects.values())))
     lines = {name: data[:-1].split(b"\n") for name, data in objects.items()}
     assert written.lines == sum(map(len, lines.values()))
-    stands, corrupt = Counter[Stand](), 0
+    stands, corrupt = Counter[LineState](), 0
     for name in objects:
         offset = 0
         for each in lines[name]:
@@ -351,10 +351,10 @@ def test_the_summary_matches_the_store(deployed: Deployed) -> None:
             else:
                 copy = Copy(line.row, Place(name, offset, len(each)), None)
                 row = rows.get(line.row)
-                stands[stand_of(copy, row, now=ENDS_AT_MS // 1_000, retain_seconds=RETAIN_SECONDS)] += 1
+                stands[line_state_of(copy, row, now=ENDS_AT_MS // 1_000, retain_seconds=RETAIN_SECONDS)] += 1
             offset += len(each) + 1
     assert (written.stands, written.corrupt) == (stands, corrupt)
-    assert set(stands) == {Stand.HERE, Stand.ACKED, Stand.MOVED, Stand.TO_COME, Stand.FORGOTTEN}
+    assert set(stands) == {LineState.HERE, LineState.ACKED, LineState.MOVED, LineState.TO_COME, LineState.FORGOTTEN}
     assert written.live + written.unreadable == sum(row.live for row in rows.values())
     assert written.acknowledged == sum(row.why == ACKED for row in rows.values())
     assert written.discarded == sum(row.discarded is not None for row in rows.values())
@@ -404,7 +404,7 @@ def test_without_rows_there_are_the_objects_alone(deployed: Deployed) -> None:
     assert len(deployed.objects()) == written.segments
     assert deployed.rows("PostTable") == []
     assert written.live == written.acknowledged == written.discarded == 0
-    assert set(written.stands) == {Stand.TO_COME, Stand.FORGOTTEN}
+    assert set(written.stands) == {LineState.TO_COME, LineState.FORGOTTEN}
 
 
 def test_the_same_plan_is_not_written_twice(deployed: Deployed) -> None:

@@ -23,7 +23,7 @@ from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
 from postroom.pipeline import dead_letters
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER
-from postroom.runtime import aws
+from postroom.runtime import function_clients
 
 Json = dict[str, Any]
 DAY = 86_400
@@ -296,17 +296,17 @@ def test_the_inbox_times_out_before_api_gateway_does() -> None:
 def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
     """A sender that does not get the reply of a handler repeats the request, and the handler runs again."""
     at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
-    handler = aws.AWS_CONNECT_SECONDS + aws.HANDLER_READ_SECONDS
+    handler = function_clients.AWS_CONNECT_SECONDS + function_clients.HANDLER_READ_SECONDS
     assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
     assert at.sync_lease_seconds >= timeout
 
 
 def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
-    once = aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
+    once = function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     # A request that waits for an answer can be repeated.
     synchronous = {"InboxFunction", "MailboxFunction"}
-    assert aws.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in synchronous)
+    assert function_clients.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in synchronous)
 
 
 def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out() -> None:
@@ -467,7 +467,7 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
 def test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once() -> None:
     run = resources("AWS::Serverless::Function")["DeadLetterFunction"]["Timeout"]
     assert (
-        dead_letters.ROUND_SECONDS + aws.AWS_CONNECT_SECONDS + aws.AWS_READ_SECONDS
+        dead_letters.ROUND_SECONDS + function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS
         < run
         < dead_letters.LOOKED_AT_SECONDS
     )

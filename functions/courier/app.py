@@ -13,14 +13,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.net.aws import stack_of
+from postroom.net.aws_errors import stack_of
 from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.runtime.deployment import Deployment
+from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import reporting_own_faults
 

@@ -13,8 +13,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.http.response import HttpResponse
-from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
+from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import reporting_own_faults

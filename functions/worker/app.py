@@ -17,9 +17,9 @@ from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome
 from postroom.pipeline.worker import Record
-from postroom.runtime.aws import FunctionClients
 from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
 from postroom.runtime.deployment import Deployment
+from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import reporting_own_faults
 

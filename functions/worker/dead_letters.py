@@ -16,10 +16,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, DeadLetter
-from postroom.runtime.aws import FunctionClients
 from postroom.runtime.deployment import Deployment
+from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import reporting_own_faults
 

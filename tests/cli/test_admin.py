@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from tests.aws import resources, template
 from tests.cli.conftest import FakeDns, Postroom
 
-from postroom.cli.admin import running, setting_up
-from postroom.cli.admin.asking import ask
-from postroom.cli.admin.found import (
+from postroom.cli.admin import operation_checks, setup_checks
+from postroom.cli.admin.aws_requests import ask
+from postroom.cli.admin.findings import (
     Alarm,
     EventSource,
     Function,
@@ -30,7 +30,7 @@ from postroom.cli.admin.found import (
     Unseen,
     ago,
 )
-from postroom.cli.admin.setting_up import Stored
+from postroom.cli.admin.setup_checks import Stored
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.library import is_packed, packed
 from postroom.cli.up import describe_stack
@@ -102,7 +102,7 @@ def deployments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDeploym
 
 def _fill(deployments: TwoDeployments) -> None:
     """What an operator does after a deployment; that the commands which are shown do it, a test shows."""
-    from postroom.cli.opened import open_deployment
+    from postroom.cli.open_deployment import open_deployment
 
     opened = open_deployment(None, deployments.folder, "complete")
     opened.storage.signing_keys.put(SHOP, "pk1", PrivateKey.generate("ed25519"))
@@ -228,7 +228,7 @@ def test_a_queue_without_an_active_event_source_is_bad(status: Ask, deployments:
     assert source["UUID"] in str(checks["queue CourierQueue"]["next"])
 
 
-@pytest.mark.parametrize("queue", list(running.DEAD_LETTERS))
+@pytest.mark.parametrize("queue", list(operation_checks.DEAD_LETTERS))
 def test_a_dead_letter_is_bad_and_is_not_removed(status: Ask, deployments: TwoDeployments, queue: str) -> None:
     sqs, url = deployments.client("sqs"), deployments.output(f"{queue}Url")
     sqs.send_message(QueueUrl=url, MessageBody="{}")
@@ -408,8 +408,8 @@ DENIED = {
     "secretsmanager:GetSecretValue": [
         f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
     ],
-    "lambda:GetFunctionConfiguration": [f"function {name}" for name in running.FUNCTIONS],
-    "lambda:ListEventSourceMappings": [f"queue {name}" for name in running.SOURCES],
+    "lambda:GetFunctionConfiguration": [f"function {name}" for name in operation_checks.FUNCTIONS],
+    "lambda:ListEventSourceMappings": [f"queue {name}" for name in operation_checks.SOURCES],
     "s3:ListBucket": ["jobs library"],
     "s3:GetObject": ["jobs library", "job compact", "job expire"],
     "sns:ListSubscriptionsByTopic": ["alarm topic"],
@@ -468,15 +468,15 @@ def test_no_deploy_is_suggested_over_a_foreign_stack(status: Ask, on_aws: TwoDep
         ("ROLLBACK_COMPLETE", {}, "not checked"),
         ("CREATE_COMPLETE", {}, "bad"),
         ("CREATE_COMPLETE", {"Bucket", "ApiUrl", "ApiId"}, "bad"),
-        ("CREATE_COMPLETE", {*setting_up.NEEDED} - {"NotifyTopicArn"}, "bad"),
-        ("UPDATE_ROLLBACK_COMPLETE", {*setting_up.NEEDED}, "good"),
+        ("CREATE_COMPLETE", {*setup_checks.NEEDED} - {"NotifyTopicArn"}, "bad"),
+        ("UPDATE_ROLLBACK_COMPLETE", {*setup_checks.NEEDED}, "good"),
     ],
 )
 def test_the_outputs_of_a_stack(status: str, outputs: set[str], expected: str) -> None:
-    check = setting_up.judge_outputs(AWS, outputs, replace(YOUNG, status=status))
+    check = setup_checks.judge_outputs(AWS, outputs, replace(YOUNG, status=status))
     assert check.status == expected
     # Nobody deploys over what is somebody else's.
-    assert ("sam deploy" in check.next) == (setting_up.OF_OURS in outputs and expected == "bad")
+    assert ("sam deploy" in check.next) == (setup_checks.OF_OURS in outputs and expected == "bad")
 
 
 @pytest.mark.parametrize(
@@ -545,19 +545,19 @@ RECORDS = {f"nlweb.{SHOP}": f"nlweb.{SHOP}. CNAME d-1.example."}
 
 def test_the_checked_resources_are_those_of_the_template() -> None:
     outputs = template()["Outputs"]
-    assert set(setting_up.NEEDED) == {name for name, output in outputs.items() if "Condition" not in output}
+    assert set(setup_checks.NEEDED) == {name for name, output in outputs.items() if "Condition" not in output}
     functions = resources("AWS::Serverless::Function")
-    assert set(running.FUNCTIONS) == set(functions)
+    assert set(operation_checks.FUNCTIONS) == set(functions)
     assert {
         event["Properties"]["Queue"]["Fn::GetAtt"].partition(".")[0]: name
         for name, said in functions.items()
         for event in said["Events"].values()
         if event["Type"] == "SQS"
-    } == running.SOURCES
+    } == operation_checks.SOURCES
     bounded = {name: json.dumps(said["ReservedConcurrentExecutions"]) for name, said in functions.items()
                if "ReservedConcurrentExecutions" in said}  # fmt: skip
-    assert set(bounded) == set(running.BOUNDS)
-    assert all(f'"Ref": "{running.BOUNDS[name]}"' in said for name, said in bounded.items())
+    assert set(bounded) == set(operation_checks.BOUNDS)
+    assert all(f'"Ref": "{operation_checks.BOUNDS[name]}"' in said for name, said in bounded.items())
     for job in resources("AWS::Glue::Job").values():
         assert json.dumps(job["DefaultArguments"]["--extra-py-files"]).endswith(f'/jobs/lib/{LIBRARY}"}}')
 
@@ -580,14 +580,14 @@ def test_the_checked_resources_are_those_of_the_template() -> None:
     ],
 )
 def test_the_status_of_a_stack(status: str, expected: str, todo: str) -> None:
-    check = setting_up.judge_stack(AWS, replace(YOUNG, status=status))
+    check = setup_checks.judge_stack(AWS, replace(YOUNG, status=status))
     assert (check.status, todo in check.next) == (expected, True)
 
 
 def test_a_domain_too_long_for_a_key_record_does_not_stop_the_checks(
     status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns
 ) -> None:
-    from postroom.cli.opened import open_deployment
+    from postroom.cli.open_deployment import open_deployment
 
     long = ".".join(["a" * 60] * 3 + ["b" * 52, SHOP])
     opened = open_deployment(None, on_aws.folder, "complete")
@@ -620,11 +620,11 @@ def test_a_domain_too_long_for_a_key_record_does_not_stop_the_checks(
     ],
 )
 def test_hosts(place: NamedDeployment, records: Mapping[str, str], domains: list[str] | None, expected: str) -> None:
-    assert setting_up.judge_hosts(place, records, domains, len(domains or ())).status == expected
+    assert setup_checks.judge_hosts(place, records, domains, len(domains or ())).status == expected
 
 
 def test_with_many_domains_it_says_that_only_some_hosts_are_looked_up() -> None:
-    check = setting_up.judge_hosts(AWS, RECORDS, [f"{n}.example" for n in range(9)], 5)
+    check = setup_checks.judge_hosts(AWS, RECORDS, [f"{n}.example" for n in range(9)], 5)
     assert "those of 5 domains are looked up" in check.found
 
 
@@ -642,20 +642,20 @@ NO_HOST = bad("host", None, f"there is no host nlweb.{SHOP}", "give it an A reco
     ],
 )  # fmt: skip
 def test_a_host(met: DoctorCheck, record: str | None, is_first: bool, expected: str, todo: str) -> None:
-    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 405, record, is_first=is_first)
+    check = setup_checks.name_host(AWS, f"nlweb.{SHOP}", met, 405, record, is_first=is_first)
     assert (check.name, check.status, todo in check.next) == (f"host nlweb.{SHOP}", expected, True)
 
 
 def test_a_host_of_ours_that_answers_5xx_is_bad() -> None:
     met = not_found_out("inbox", NotNowError(OUTBOUND_FAILED, "answered 500"))
-    check = setting_up.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
+    check = setup_checks.name_host(AWS, f"nlweb.{SHOP}", met, 500, None, is_first=False)
     assert (check.status, check.found) == (
         "bad", "it answered 500 to GET /inbox: if it leads here, the inbox does not work"
     )  # fmt: skip
     assert "--name InboxFunction" in check.next
     # Nobody was reached, or no run was free.
     for answered in (0, 503):
-        assert setting_up.name_host(AWS, f"nlweb.{SHOP}", met, answered, None, is_first=False).status == "not checked"
+        assert setup_checks.name_host(AWS, f"nlweb.{SHOP}", met, answered, None, is_first=False).status == "not checked"
 
 
 STORED = Stored("pk1", PrivateKey.from_pem(PEM.encode()).public)
@@ -686,12 +686,12 @@ OTHER = PrivateKey.generate("ed25519").public
     ],
 )
 def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected: str, printed: str, todo: str) -> None:
-    check = setting_up.judge_published(SHOP, NLWEB, STORED, found)
+    check = setup_checks.judge_published(SHOP, NLWEB, STORED, found)
     assert (check.name, check.status) == (f"key record of {SHOP} for nlweb.org", expected)
     assert printed in check.found
     assert todo in check.next
     # Of the dialect that an operator may have nothing to do with, nothing is bad.
-    check = setting_up.judge_published(SHOP, POLLYWEB, STORED, found)
+    check = setup_checks.judge_published(SHOP, POLLYWEB, STORED, found)
     assert check.status == ("warning" if expected == "bad" else expected)
     assert ("reject its Feedback" in check.found) == (expected == "bad")
 
@@ -708,7 +708,7 @@ def test_the_published_record_of_a_signing_key(found: KeyFound | None, expected:
     ],
 )
 def test_a_domain(domain: Domain, subjects: int, buffered: list[str], expected: str) -> None:
-    assert setting_up.judge_domain(AWS, Served(domain, subjects), buffered).status == expected
+    assert setup_checks.judge_domain(AWS, Served(domain, subjects), buffered).status == expected
 
 
 @pytest.mark.parametrize(
@@ -727,20 +727,20 @@ def test_a_domain(domain: Domain, subjects: int, buffered: list[str], expected: 
     ],
 )
 def test_the_key_of_a_domain(signs: bool, keys: Json | None, expected: str) -> None:
-    stored = None if keys is None else {name: setting_up.read_stored(entry) for name, entry in keys.items()}
-    check = setting_up.judge_domain_key(AWS, Domain(SHOP, signs=signs), stored)
+    stored = None if keys is None else {name: setup_checks.read_stored(entry) for name, entry in keys.items()}
+    check = setup_checks.judge_domain_key(AWS, Domain(SHOP, signs=signs), stored)
     assert check.status == expected
     if expected == "good":
         assert f"`postroom doctor {SHOP} --selector pk1` checks the domain" in check.found
 
 
 def test_a_domain_without_an_inbox_needs_no_key() -> None:
-    assert setting_up.judge_domain_key(AWS, Domain(SHOP, inbox=False, buffer=True), {}).status == "good"
+    assert setup_checks.judge_domain_key(AWS, Domain(SHOP, inbox=False, buffer=True), {}).status == "good"
 
 
 def test_a_deployment_of_dm3_alone_needs_no_domain() -> None:
-    assert setting_up.judge_domains(AWS, [], 2).status == "good"
-    assert setting_up.judge_domains(AWS, [], 0).status == "bad"
+    assert setup_checks.judge_domains(AWS, [], 2).status == "good"
+    assert setup_checks.judge_domains(AWS, [], 0).status == "bad"
 
 
 @pytest.mark.parametrize(
@@ -749,7 +749,7 @@ def test_a_deployment_of_dm3_alone_needs_no_domain() -> None:
      ({**DM3_KEYS, "encryption": []}, 0, "bad"), ({"signing": 1}, 0, "bad"), (None, 0, "bad")],
 )  # fmt: skip
 def test_delivery_service_keys(value: Json | None, mailboxes: int, expected: str) -> None:
-    check = setting_up.judge_delivery_keys(AWS, Held("arn", value), mailboxes)
+    check = setup_checks.judge_delivery_keys(AWS, Held("arn", value), mailboxes)
     assert check.status == expected
     if mailboxes and not value:
         assert "`postroom dm3 keygen --service --url https://YOUR-HOST --stack-name prod`" in check.next
@@ -766,7 +766,7 @@ def test_delivery_service_keys(value: Json | None, mailboxes: int, expected: str
     ],
 )
 def test_token_keys(value: Json, expected: str) -> None:
-    assert setting_up.judge_token_keys(AWS, Held("arn", value), now=NOW).status == expected
+    assert setup_checks.judge_token_keys(AWS, Held("arn", value), now=NOW).status == expected
 
 
 @pytest.mark.parametrize(
@@ -792,13 +792,13 @@ def test_token_keys(value: Json, expected: str) -> None:
     ],
 )
 def test_a_function(change: Json, expected: str, todo: str) -> None:
-    check = running.judge_function(AWS, "InboxFunction", YOUNG, replace(RUNS, **change))
+    check = operation_checks.judge_function(AWS, "InboxFunction", YOUNG, replace(RUNS, **change))
     assert (check.status, todo in check.next) == (expected, True)
 
 
 def test_a_function_without_reserved_concurrency_is_not_asked_to_have_any() -> None:
     for logical in ("MailboxFunction", "DeadLetterFunction"):
-        check = running.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
+        check = operation_checks.judge_function(AWS, logical, YOUNG, replace(RUNS, reserved=0))
         assert check.next == "`aws lambda delete-function-concurrency --function-name prod-InboxFunction-1`"
 
 
@@ -806,7 +806,9 @@ def test_a_function_without_reserved_concurrency_is_not_asked_to_have_any() -> N
     ("state", "expected"), [("Enabled", "good"), ("Disabled", "bad"), ("Creating", "not checked"), (None, "bad")]
 )
 def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
-    assert running.judge_source(AWS, "ClaimsQueue", EventSource("1", state) if state else None).status == expected
+    assert (
+        operation_checks.judge_source(AWS, "ClaimsQueue", EventSource("1", state) if state else None).status == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -820,7 +822,7 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
     ],
 )
 def test_the_library_of_the_jobs(place: NamedDeployment, there: Libraries, expected: str) -> None:
-    check = running.judge_library(place, LIBRARY, there)
+    check = operation_checks.judge_library(place, LIBRARY, there)
     assert check.status == expected
     assert all(name in check.found for name in there.names)
 
@@ -864,7 +866,7 @@ def test_a_library_of_an_older_release_is_reported(status: Ask, deployments: Two
 )
 def test_the_last_run_of_a_job(job: str, stack: Stack, days: int | None, expected: str) -> None:
     began = None if days is None else NOW - days * DAY
-    assert running.judge_job(AWS, job, stack, "prod-Job-1", NOW, began).status == expected
+    assert operation_checks.judge_job(AWS, job, stack, "prod-Job-1", NOW, began).status == expected
 
 
 @pytest.mark.parametrize(
@@ -876,7 +878,7 @@ def test_the_last_run_of_a_job(job: str, stack: Stack, days: int | None, expecte
     ],
 )
 def test_subscribers_of_the_alarms(found: list[Subscription], expected: str, todo: str) -> None:
-    check = running.judge_subscriptions("arn:t", found)
+    check = operation_checks.judge_subscriptions("arn:t", found)
     assert (check.status, todo in check.next) == (expected, True)
 
 
@@ -891,7 +893,7 @@ def test_subscribers_of_the_alarms(found: list[Subscription], expected: str, tod
     ],
 )  # fmt: skip
 def test_alarms(alarms: list[Alarm], stack: Stack, expected: dict[str, str]) -> None:
-    checks = running.judge_alarms(AWS, alarms, stack, NOW)
+    checks = operation_checks.judge_alarms(AWS, alarms, stack, NOW)
     assert {check.name: str(check.status) for check in checks} == expected
 
 

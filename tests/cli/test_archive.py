@@ -258,7 +258,7 @@ def test_show_reads_the_chunks_of_its_conversation_only(
     get = FolderHome.get
     monkeypatch.setattr(FolderHome, "get", lambda self, key: read.append(key) or get(self, key))  # type: ignore[func-returns-value]
     filled("show", "carol.eth")
-    # The deed (once to know whose, once to know that it is here), the conversation, its only chunk.
+    # The ownership record (once to know whose, once to know that it is here), the conversation, its only chunk.
     assert len(read) == 4
     assert len(set(read)) == 3
 

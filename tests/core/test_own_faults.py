@@ -8,7 +8,7 @@ from tests.aws import Deployed, new_clients
 
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults, explain
-from postroom.net.aws import CancelledError, naming, our_own_fault, passing_faults, transacting
+from postroom.net.aws_errors import CancelledError, naming, our_own_fault, passing_faults, transacting
 from postroom.runtime.adapters import AwsForwarding
 
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"

@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.aws import resources
 
 from postroom.cost import counted
+from postroom.cost.compaction import Nights, Run, run_of
 from postroom.cost.model import MILLION, Item, MailLoad, bill
-from postroom.cost.nights import Nights, Run, run_of
 from postroom.cost.prices import OURS, Prices, read_prices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "design" / "scale.md").read_text(encoding="utf-8")

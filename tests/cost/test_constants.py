@@ -12,8 +12,8 @@ from tests.test_operating import metrics_of
 
 from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
-from postroom.outbound.courier import Delivery
 from postroom.outbound.discards import DiscardNotification
+from postroom.outbound.feedback_sender import Delivery
 from postroom.pipeline import worker
 
 
@@ -71,7 +71,7 @@ def test_a_feedback_message_costs_what_the_cost_model_assumes(deployed: Deployed
     events = deployed.clients.dynamodb.meta.events
     events.register("before-call.dynamodb.*", note)
     try:
-        assert stack.courier().deliver(notice) is Delivery.DELIVERED
+        assert stack.feedback_sender().deliver(notice) is Delivery.DELIVERED
     finally:
         events.unregister("before-call.dynamodb.*", note)
     # Each of an item well under 1 kB.

@@ -11,7 +11,7 @@ from tests.aws import Deployed, resources, template
 
 from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
-from postroom.cost.nights import Nights, run_of
+from postroom.cost.compaction import Nights, run_of
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.evidence import ObjectEvidence, added_up
@@ -25,7 +25,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.storage.layout import chunk_name
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.rounds import DAY_MS
+from postroom.storage.mail.object_schedule import DAY_MS
 
 HOUR = "seg/2026/11/23/01/"
 NOW = 1_795_399_200_000

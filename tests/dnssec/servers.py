@@ -15,7 +15,7 @@ import dns.name
 import dns.query
 from dns.rdatatype import SOA
 
-from postroom.local import leash
+from postroom.local import supervisor
 from postroom.local.ports import HOST, free_port
 
 START_SECONDS = 600.0
@@ -38,7 +38,7 @@ def serving(command: Command) -> Iterator[int]:
         directory = Path(tempfile.mkdtemp(prefix="postroom-dns-"))
         with (directory / "log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-P", leash.__file__, "0", str(directory), *command(directory, port)],
+                [sys.executable, "-P", supervisor.__file__, "0", str(directory), *command(directory, port)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:
@@ -75,7 +75,7 @@ def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
     process.stdin.close()
     process.wait()
     process.stdout.close()
-    # The leash removes it, unless it was killed itself.
+    # The supervisor removes it, unless it was killed itself.
     shutil.rmtree(directory, ignore_errors=True)
 
 

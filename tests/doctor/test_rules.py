@@ -6,8 +6,8 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor import CheckStatus, overall
 from postroom.doctor.checks import LONGEST_QUOTED, bad, good, not_found_out, quoted, skipped, warning
+from postroom.doctor.expiry import Term, runs_out, time_left
 from postroom.doctor.host import Believed, CertificateFacts, NotBelieved, judge_addresses, judge_certificate
-from postroom.doctor.terms import Term, runs_out, time_left
 
 DAY = 86_400
 FAILED = NotNowError(OUTBOUND_FAILED, "nobody answered")

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.doctor.expiry import Term
 from postroom.doctor.host import CertificateFacts
-from postroom.doctor.terms import Term
 from postroom.doctor.tls import read_certificate
 
 BEGINS, ENDS = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)

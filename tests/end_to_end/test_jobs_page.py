@@ -12,7 +12,7 @@ from postroom.cli.app import app, jobs
 from postroom.demo.scenes import Story
 from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.jobs.reading import Damage
-from postroom.storage.mail.past import Stand
+from postroom.storage.mail.line_state import LineState
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
@@ -70,7 +70,7 @@ def test_every_command_of_the_page_exists_with_its_options() -> None:
 def test_the_page_names_every_reason_and_every_group_of_a_report() -> None:
     for damage in Damage:
         assert f"| `{damage}` |" in PAGE
-    for stand in Stand:
-        assert stand is Stand.HERE or f"`{stand}`" in PAGE
+    for stand in LineState:
+        assert stand is LineState.HERE or f"`{stand}`" in PAGE
     for group in jobs.SHOWN:
         assert f"`{group}`" in PAGE

@@ -26,8 +26,8 @@ from postroom.http.sign_in import OwnerDirectory, Users
 from postroom.names.manifest import Gets
 from postroom.names.registry import Registry
 from postroom.outbound import ports as outbound_ports
-from postroom.outbound.graph import FirstKey, Posts
-from postroom.outbound.notifier import Carrier
+from postroom.outbound.feedback_buffers import FirstKey, Posts
+from postroom.outbound.notification_sender import Carrier
 from postroom.outbound.ports import Clock, Manifests, OurKeys, Outbound, SendQueue
 from postroom.pipeline import ports as pipeline_ports
 from postroom.pipeline.ports import (

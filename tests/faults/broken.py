@@ -26,7 +26,7 @@ from tests.faults.suites import (
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import NOT_QUEUED
-from postroom.outbound.courier import Courier
+from postroom.outbound.feedback_sender import FeedbackSender
 from postroom.pipeline.worker import Worker
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
@@ -71,7 +71,7 @@ def feedback_without_a_note() -> None:
 
 def tells_of_what_was_accepted() -> None:
     """The courier does not look whether the message lives elsewhere: a stranger's copy was discarded."""
-    _replace(Courier, "_lives_elsewhere", lambda _self, _notice: False)
+    _replace(FeedbackSender, "_lives_elsewhere", lambda _self, _notice: False)
 
 
 def withholds_and_does_not_count() -> None:

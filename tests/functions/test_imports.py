@@ -11,7 +11,7 @@ EVERYWHERE = {
     "aws_lambda_powertools", "boto3", "botocore", "certifi", "cryptography", "dateutil", "jiter",
     "jmespath", "multiprocessing", "nacl", "orjson", "pybase64", "rfc8785", "s3transfer", "six", "typing_extensions",
     "urllib3",
-    "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws",
+    "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws_errors",
     "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
     "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
     "postroom.storage.aws", "postroom.storage.mail", "postroom.storage.secrets",

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from tests.aws import TEMPLATE, resources
 
 from postroom.jobs.report import JobReport
-from postroom.outbound.courier import Delivery
-from postroom.outbound.notifier import NotificationOutcome
+from postroom.outbound.feedback_sender import Delivery
+from postroom.outbound.notification_sender import NotificationOutcome
 from postroom.pipeline.outcomes import ClaimOutcome
 
 ROOT = TEMPLATE.parent

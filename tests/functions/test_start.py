@@ -13,9 +13,9 @@ import boto3
 import pytest
 from tests.functions.stack import MOTO_REGION, FunctionsStack
 
-from postroom.cli.admin.starting import what_stops
+from postroom.cli.admin.environment_check import environment_fault
 from postroom.core.errors import SettingsError
-from postroom.runtime import aws
+from postroom.runtime import function_clients
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {
@@ -83,7 +83,9 @@ def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
         running.start(function)
     assert made.call_args_list
     for call in made.call_args_list:
-        assert call.kwargs["config"] is (aws.AWS_ONCE if call.args == ("lambda",) else aws.AWS)
+        assert call.kwargs["config"] is (
+            function_clients.AWS_ONCE if call.args == ("lambda",) else function_clients.AWS
+        )
 
 
 AT_ONCE = {
@@ -179,5 +181,5 @@ def test_postroom_admin_status_knows_what_stops_a_start(
     running: FunctionsStack, function: str, variable: str, value: str
 ) -> None:
     right = running.environment(function)
-    assert what_stops({**right, variable: value}) == refusal(running, function, {variable: value})
-    assert what_stops(right) is None
+    assert environment_fault({**right, variable: value}) == refusal(running, function, {variable: value})
+    assert environment_fault(right) is None

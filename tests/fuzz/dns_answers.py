@@ -18,7 +18,6 @@ from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.local.dns import DnsServer
 from postroom.local.zones import ZoneTree
-from postroom.names.addresses import addresses
 from postroom.names.dns import Answer, Ask, Question
 from postroom.names.dns.records import Nsec3Record, NsecRecord, TxtRecord
 from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, Unusable, check_answer, read_answer
@@ -38,6 +37,7 @@ from postroom.names.dnssec.budget import Budget, Exceeded
 from postroom.names.dnssec.evidence import MAX_JSON_BYTES, SignatureWindow
 from postroom.names.dnssec.nsec3 import MAX_ITERATIONS, Hashes, readable
 from postroom.names.dnssec.proven import ProvenDenials
+from postroom.names.host_addresses import addresses
 from postroom.names.keys import KeyDirectory
 from postroom.protocols.nlweb.reasons import (
     DNSSEC_BOGUS,

@@ -18,7 +18,7 @@ from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.manifest import MAX_MANIFEST_BYTES, feedback_of, read_feedback_domain
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, parse_registry
 from postroom.net.https import HttpsClient, HttpsResponse, can_be_reached, is_public
-from postroom.outbound.graph import Graph
+from postroom.outbound.feedback_buffers import Graph
 from postroom.protocols.nlweb.manifest import manifest_of
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -69,7 +69,7 @@ ANSWERS = (
 )  # fmt: skip
 
 
-@fuzzed("outbound.graph", "client.sending", "client.dm3_answers", seeds=ANSWERS)
+@fuzzed("outbound.feedback_buffers", "client.sending", "client.dm3_answers", seeds=ANSWERS)
 def answers_of_others(data: bytes) -> None:
     """A graph's, a post office's and a delivery service's answer each mean something, whatever their bodies hold."""
     status, _, body = data.partition(b"\0")

@@ -3,7 +3,7 @@
 from tests.http.api_stack import RETAIN, ApiStack
 from tests.jobs.played import Played
 
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 
 
 def compact(api: ApiStack, nights: int = 0) -> None:

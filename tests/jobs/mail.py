@@ -18,9 +18,9 @@ from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Finding
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
-from postroom.storage.mail.past import PAST, Stand, stand_of
+from postroom.storage.mail.line_state import PAST, LineState, line_state_of
+from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.register import OVER, read_row
-from postroom.storage.mail.rounds import DAY_MS
 from postroom.storage.mail.segments import Line, Place, lay_out_encoded
 
 NOW = 1_795_253_400_000  # 2026-11-21T09:30:00Z
@@ -175,11 +175,11 @@ class Mail:
         """Those of which all lines are past."""
         return {name for name in self.sizes() if all(stand in PAST for stand in self._stands(name, now))}
 
-    def _stands(self, name: str, now: int) -> Iterator[Stand]:
+    def _stands(self, name: str, now: int) -> Iterator[LineState]:
         for offset, data in raw_lines([self.objects.get(name)]):
             read = read_line(name, offset, data)
             assert isinstance(read, Read)
-            yield stand_of(read.copy, self.register.find(read.copy.row), now=now // 1000, retain_seconds=RETAIN)
+            yield line_state_of(read.copy, self.register.find(read.copy.row), now=now // 1000, retain_seconds=RETAIN)
 
     def live_bytes(self) -> int:
         """What the lines of live rows take, with their newlines."""

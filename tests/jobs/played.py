@@ -11,12 +11,12 @@ from tests.fakes.executor import SerialExecutor
 
 from postroom.jobs.bucket import Bucket, Share
 from postroom.jobs.deleting import ObjectDeleter
-from postroom.jobs.due import due_hours
+from postroom.jobs.due_hours import due_hours
 from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.moving import Mover
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
@@ -28,7 +28,7 @@ from postroom.storage.layout import CHUNKS, SEGMENTS, chunk_name, hour_of
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
-from postroom.storage.mail.rounds import DAY_MS, Before, is_chunk_due, settled_by
+from postroom.storage.mail.object_schedule import DAY_MS, Before, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
@@ -160,8 +160,8 @@ def collect_orphans(
     ObjectDeleter(bucket, tally, dry_run=dry_run).delete(evidence)
 
 
-def _unhindered(what: str, tally: Tally) -> Patience:
-    return Patience(what, Pace(UNHINDERED), tally, no_sleep)
+def _unhindered(what: str, tally: Tally) -> PacedRequests:
+    return PacedRequests(what, Pace(UNHINDERED), tally, no_sleep)
 
 
 def no_sleep(_seconds: float) -> None:

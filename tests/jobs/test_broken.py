@@ -15,7 +15,7 @@ from postroom.jobs.registers import Registers
 from postroom.storage.aws.attributes import primary_key
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.past import Stand, stand_of
+from postroom.storage.mail.line_state import LineState, line_state_of
 from postroom.storage.mail.segments import Place
 
 Play = Callable[[Clients, list[Clients]], None]
@@ -62,7 +62,9 @@ def repoints_whatever_became_of_the_row(patch: pytest.MonkeyPatch) -> None:
 def takes_absent_rows_for_past(patch: pytest.MonkeyPatch) -> None:
     """On incomplete evidence: a line whose claim still waits in a queue is collected under its worker's hands."""
     patch.setattr(
-        survey, "stand_of", lambda copy, row, **times: stand_of(copy, row, **times) if row else Stand.FORGOTTEN
+        survey,
+        "line_state_of",
+        lambda copy, row, **times: line_state_of(copy, row, **times) if row else LineState.FORGOTTEN,
     )
 
 
@@ -80,11 +82,11 @@ def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
 def takes_what_lies_elsewhere_for_moving(patch: pytest.MonkeyPatch) -> None:
     """A line that its row has left is never past: what dead runs wrote stays for ever."""
 
-    def never_moved(copy: Any, row: Any, **times: int) -> Stand:
-        stand = stand_of(copy, row, **times)
-        return Stand.AT_SOURCE if stand is Stand.MOVED else stand
+    def never_moved(copy: Any, row: Any, **times: int) -> LineState:
+        stand = line_state_of(copy, row, **times)
+        return LineState.AT_SOURCE if stand is LineState.MOVED else stand
 
-    patch.setattr(survey, "stand_of", never_moved)
+    patch.setattr(survey, "line_state_of", never_moved)
 
 
 def dies(ours: Clients, victims: list[Clients]) -> None:

@@ -15,15 +15,15 @@ from postroom.jobs import registers as jobs_registers
 from postroom.jobs.expiring import Went
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Counts, Tally
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 from postroom.storage.mail.head import Heads, Position
+from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.register import CLOSED, LIVE, OVER
-from postroom.storage.mail.rounds import DAY_MS
 from postroom.storage.mail.segments import Place
 
 NOW = 1_795_253_400_000
@@ -207,7 +207,9 @@ def test_mailboxes_are_listed_as_long_as_they_are_held(stack: ExpiryStack) -> No
         stack.mailboxes.set_ttl(name, 40)
     stack.mailboxes.hold(BOB)
     stack.mailboxes.hold("a.com")
-    table = Table(stack.clients.dynamodb, stack.deployed.tables["DirectoryTable"], Patience("read", Pace(1e9), Tally()))
+    table = Table(
+        stack.clients.dynamodb, stack.deployed.tables["DirectoryTable"], PacedRequests("read", Pace(1e9), Tally())
+    )
     assert held_mailboxes(table) == {BOB, "a.com"}
     stack.mailboxes.release(BOB)
     assert held_mailboxes(table) == {"a.com"}

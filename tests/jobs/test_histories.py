@@ -23,7 +23,7 @@ from postroom.jobs.tally import Counts
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS
 from postroom.storage.mail.segments import Line, Place
 
 HORIZON_MS = 7 * DAY_MS

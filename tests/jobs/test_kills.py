@@ -21,7 +21,7 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS, MONTH_MS, Before
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS, Before
 from postroom.storage.mail.segments import Line, Place
 
 OTHER = "other.com"

@@ -16,13 +16,13 @@ from tests.jobs.wire import Json, Send, between, refused, throttled
 from postroom.core.errors import NotNowError
 from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.moving import Mover
-from postroom.jobs.patience import TRIES
+from postroom.jobs.paced_requests import TRIES
 from postroom.jobs.reading import Read, read_line
 from postroom.jobs.tally import Tally
 from postroom.storage.layout import CHUNKS
 from postroom.storage.mail import chunks
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.rounds import DAY_MS
+from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.segments import Place, decode_line
 
 THEN = NOW - 3 * DAY_MS

@@ -11,7 +11,7 @@ from tests.jobs.wire import Json, Send, between, refused, throttled
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import TRIES
+from postroom.jobs.paced_requests import TRIES
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
 from postroom.storage.layout import RowKey, row_key

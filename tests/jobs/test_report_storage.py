@@ -5,7 +5,7 @@ import pytest
 from tests.aws import Deployed
 
 from postroom.jobs.report_storage import last_run, latest_name
-from postroom.storage.mail.rounds import Before
+from postroom.storage.mail.object_schedule import Before
 from postroom.storage.mail.segments import Objects
 
 NOW = 1_795_000_000_000

@@ -17,7 +17,7 @@ from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Counts, Tally
 from postroom.storage.layout import quarantine_name
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.rounds import DAY_MS, MONTH_MS
+from postroom.storage.mail.object_schedule import DAY_MS, MONTH_MS
 from postroom.storage.mail.segments import Line, Place, decode_line
 
 THEN = NOW - 3 * DAY_MS

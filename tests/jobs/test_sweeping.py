@@ -14,7 +14,7 @@ from postroom.jobs.archives import UNREADABLE, Archives
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.expiring import Went
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.survey import Terms
@@ -32,8 +32,8 @@ from postroom.storage.layout import (
     segment_name,
 )
 from postroom.storage.mail.expiry import GARBAGE_MS
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 from postroom.storage.mail.register import ACKED, OVER
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 from postroom.storage.mail.segments import Line, Objects, lay_out
 
 BOB, ALICE = "bob.eth", "alice.eth"
@@ -84,9 +84,9 @@ class SweptStack:
         archives = Archives(
             Bucket(at.s3, self.deployed.bucket, tally),
             self.storage_by(at),
-            Table(at.dynamodb, table, Patience("read", Pace(1e9), tally)),
+            Table(at.dynamodb, table, PacedRequests("read", Pace(1e9), tally)),
             tally,
-            writes=Patience("write", Pace(1e9), tally),
+            writes=PacedRequests("write", Pace(1e9), tally),
             now=now,
             dry_run=dry_run,
         )

@@ -13,7 +13,7 @@ from tests.jobs.played import Played
 from tests.tiers import amount
 
 from postroom.storage.mail import chunks
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 from postroom.storage.mail.segments import decode_line
 
 THEN = NOW - 2 * DAY_MS

@@ -115,11 +115,11 @@ def test_a_state_directory_has_one_user_at_a_time(tmp_path: Path, monkeypatch) -
 
 
 @pytest.mark.stack
-def test_the_leash_clean_up_needs_no_leash() -> None:
+def test_the_leash_clean_up_needs_no_supervisor() -> None:
     """The process that holds the emulator is killed: the emulator ends all the same."""
     emulator = Emulator()
     emulator.start()
-    emulator._leash.kill()
+    emulator._supervisor.kill()
     emulator.stop()
     end = time.monotonic() + 600
     while time.monotonic() < end:

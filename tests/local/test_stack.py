@@ -83,7 +83,7 @@ def end(child: subprocess.Popen) -> int:
 
 
 def processes_with(directory: str) -> list[str]:
-    """The command lines that mention the stack's own directory: leash and workers do."""
+    """The command lines that mention the stack's own directory: supervisor and workers do."""
     listing = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
     return [line for line in listing.stdout.splitlines() if directory in line]
 
@@ -94,7 +94,7 @@ def is_open(port: int) -> bool:
 
 
 def assert_nothing_is_left(said: dict) -> None:
-    """What a killed process leaves is tidied up by its leash, a moment later."""
+    """What a killed process leaves is tidied up by its supervisor, a moment later."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         left = [port for port in said["ports"] if is_open(port)], processes_with(said["directory"])

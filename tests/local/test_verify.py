@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from postroom.local.amend import lifecycle_rule
 from postroom.local.clients import Clients
 from postroom.local.deploy import Deployed, deploy
+from postroom.local.ignored_properties import lifecycle_rule
 from postroom.local.intrinsics import Resource
 from postroom.local.verify import verify
 

@@ -20,12 +20,12 @@ from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.response import HttpResponse
-from postroom.outbound.courier import Courier
 from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
+from postroom.outbound.feedback_sender import FeedbackSender
+from postroom.outbound.notification_sender import NotificationSender
 from postroom.outbound.notifications import MailWaiting, Notification
-from postroom.outbound.notifier import Notifier
-from postroom.outbound.outbox import Dispatch
+from postroom.outbound.outbox_sender import OutboxSender
 from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
@@ -197,13 +197,13 @@ class PipelineStack:
         return self.parts(clients).pipeline.dead_letters
 
     # ---- the courier -----------------------------------------------------------------------------------------
-    def courier(self, clients: Clients | None = None) -> Courier:
+    def feedback_sender(self, clients: Clients | None = None) -> FeedbackSender:
         return self.parts(clients).outbound.feedback
 
-    def dispatch(self, clients: Clients | None = None) -> Dispatch:
+    def dispatch(self, clients: Clients | None = None) -> OutboxSender:
         return self.parts(clients).outbound.outbox
 
-    def notifier(self, clients: Clients | None = None) -> Notifier:
+    def notification_sender(self, clients: Clients | None = None) -> NotificationSender:
         return self.parts(clients).outbound.notifications
 
     def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> NotificationTarget:

@@ -7,8 +7,8 @@ from tests.pipeline.delivery_service import ALICE, DeliveryService
 from tests.pipeline.stack import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UNKNOWN, PipelineStack
 
 from postroom.core.errors import NotNowError
-from postroom.outbound.courier import Delivery
 from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.feedback_sender import Delivery
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record
@@ -68,9 +68,9 @@ def test_a_message_that_the_courier_puts_back_stays_in_its_group(
     stack.feedback_an_hour = share
     stack.outbound.answers = [503]
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
-    stack.courier().deliver(stack.discard_notifications()[0])
+    stack.feedback_sender().deliver(stack.discard_notifications()[0])
     assert isinstance(waiting := stack.discard_notifications()[1], form)
-    assert stack.courier().deliver(waiting) is then
+    assert stack.feedback_sender().deliver(waiting) is then
     assert stack.deployed.groups("CourierQueue") == [feedback_group(SENDER)] * sent
 
 

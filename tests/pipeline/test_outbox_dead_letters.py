@@ -2,12 +2,12 @@
 
 from botocore.stub import Stubber
 from tests.aws import new_clients
-from tests.outbound.test_outbox import message_of, queue
+from tests.outbound.test_outbox_sender import message_of, queue
 from tests.pipeline.stack import GIVE_UP, PipelineStack
 
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.outbound.courier import Delivery
+from postroom.outbound.feedback_sender import Delivery
 from postroom.outbound.outgoing import Outgoing
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler

@@ -18,7 +18,7 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
-from postroom.runtime import aws
+from postroom.runtime import function_clients
 from postroom.runtime.adapters import AwsForwarding, LambdaHandlers
 from postroom.storage.aws.queue import Queue
 
@@ -123,7 +123,7 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
 ) -> None:
     network = Network(b'{"y":2}', silent=0 if in_time else 1)
     monkeypatch.setattr(boto3, "client", network.client)
-    handlers = LambdaHandlers(aws.late_client("lambda", OwnFaults(), aws.AWS_ONCE))
+    handlers = LambdaHandlers(function_clients.late_client("lambda", OwnFaults(), function_clients.AWS_ONCE))
     if in_time:
         assert handlers.call("lambda:ask", {}) == {"y": 2}
     else:
@@ -131,24 +131,24 @@ def test_a_handler_that_did_not_answer_in_time_is_not_executed_again(
             handlers.call("lambda:ask", {})
         assert caught.value.reason is HANDLER_FAILED
     assert network.sent == 1
-    assert network.timeouts == (aws.AWS_CONNECT_SECONDS, aws.HANDLER_READ_SECONDS)
+    assert network.timeouts == (function_clients.AWS_CONNECT_SECONDS, function_clients.HANDLER_READ_SECONDS)
 
 
 @pytest.mark.parametrize("reason", [STORE_UNAVAILABLE, NOT_QUEUED])
-@pytest.mark.parametrize("silent", [aws.AWS_TRIES - 1, aws.AWS_TRIES])
+@pytest.mark.parametrize("silent", [function_clients.AWS_TRIES - 1, function_clients.AWS_TRIES])
 def test_a_call_of_aws_is_attempted_a_limited_number_of_times(
     monkeypatch: pytest.MonkeyPatch, silent: int, reason: Reason
 ) -> None:
     network = Network(b"{}", silent)
     monkeypatch.setattr(boto3, "client", network.client)
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
-    sqs = aws.FunctionClients(OwnFaults(), "sqs")("sqs")
+    sqs = function_clients.FunctionClients(OwnFaults(), "sqs")("sqs")
     queue = Queue(sqs, "https://sqs.eu-west-1.amazonaws.com/123456789012/claims")
-    if silent < aws.AWS_TRIES:
+    if silent < function_clients.AWS_TRIES:
         queue.send("{}", reason=reason)
     else:
         with pytest.raises(NotNowError) as caught:
             queue.send("{}", reason=reason)
         assert caught.value.reason is reason
-    assert network.sent == aws.AWS_TRIES
-    assert network.timeouts == (aws.AWS_CONNECT_SECONDS, aws.AWS_READ_SECONDS)
+    assert network.sent == function_clients.AWS_TRIES
+    assert network.timeouts == (function_clients.AWS_CONNECT_SECONDS, function_clients.AWS_READ_SECONDS)

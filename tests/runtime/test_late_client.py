@@ -9,7 +9,7 @@ from botocore.hooks import HierarchicalEmitter
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.side_by_side import THREADS
-from postroom.runtime.aws import late_client
+from postroom.runtime.function_clients import late_client
 
 
 class Client:

@@ -33,7 +33,7 @@ class Memory:
 
 
 def emulator_pid() -> int:
-    """The embedded AWS is the latest of our descendants that runs MiniStack itself, not its leash."""
+    """The embedded AWS is the latest of our descendants that runs MiniStack itself, not its supervisor."""
     found = [process for process in psutil.Process().children(recursive=True) if _is_emulator(process)]
     return max(found, key=lambda process: process.create_time()).pid
 
@@ -43,7 +43,7 @@ def _is_emulator(process: psutil.Process) -> bool:
         command = process.cmdline()
     except psutil.Error:  # ended since we listed it, or not waited for yet by whoever began it
         return False
-    return any(part.endswith("/ministack.py") for part in command) and "leash.py" not in " ".join(command)
+    return any(part.endswith("/ministack.py") for part in command) and "supervisor.py" not in " ".join(command)
 
 
 def own_pid() -> int:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from tests.aws import Deployed, deploy_on
 
 from postroom.local.emulator import Emulator
-from postroom.net.aws import error_code
+from postroom.net.aws_errors import error_code
 
 THREADS = 50
 ROUNDS = 5

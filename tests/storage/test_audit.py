@@ -149,7 +149,7 @@ def test_every_message_answered_200_has_one_outcome(audited: AuditedStack) -> No
     audited.filed(subject=UNKNOWN)
     audited.filed(key=OTHER_KEY)
     for notice in stack.discard_notifications():
-        stack.courier().deliver(notice)
+        stack.feedback_sender().deliver(notice)
     audited.deployed.empty("CourierQueue")
     twice = stack.envelope()
     for body in (twice, twice):

@@ -17,7 +17,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.local.emulator import Emulator
-from postroom.net.aws import CancelledError
+from postroom.net.aws_errors import CancelledError
 from postroom.storage.containers.rows import StoredContainer, Use
 from postroom.storage.containers.store import CONFLICT_TRIES, PREFIX, Storage
 from postroom.storage.mail.segments import Objects

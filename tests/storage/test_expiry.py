@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from postroom.storage.directory.mailboxes import MailboxRecord, read_mailbox
 from postroom.storage.mail.expiry import FLOOR_DAYS, Ends, Periods, days_kept, ends_of, is_hour_over
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 from postroom.storage.mail.register import CLOSED, OVER
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 
 NOW = 1_795_253_400_123
 FOR_EVER = Periods(0, FLOOR_DAYS)

@@ -1,7 +1,7 @@
 import pytest
 from tests.aws import Deployed
 
-from postroom.net.aws import ConditionFailedError
+from postroom.net.aws_errors import ConditionFailedError
 from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Item, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 

@@ -16,7 +16,7 @@ from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_m
 from postroom.client.archive import ConflictError, Home, MemoryHome
 from postroom.client.archive.filing import ArchiveFiling, Call, Put, Steps, run
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, chunk_key, conversation_key, read_chunk, root_key
-from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, conversation_partner, place
 

@@ -10,7 +10,7 @@ from tests.protocols.dm3.stored_mail import texts_of
 from postroom.client.archive import FolderHome
 from postroom.client.archive.filing import run
 from postroom.protocols.dm3.containers import chunk_key, conversation_key
-from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.stored import place
 
 ROOT = Path(__file__).parents[3]

@@ -11,8 +11,16 @@ from tests.client.archive.pulling import DiedError, Points, Watched
 from tests.protocols.dm3.stored_mail import ALICE, texts_of
 
 from postroom.client.archive import Archive, Home, MemoryHome, export_record, import_record, verify
-from postroom.client.archive.deed import KEY, Deed, NotThisHomeError, check_deed, put_deed, read_deed, take_home
 from postroom.client.archive.moving import NotCopiedError, move, vacate
+from postroom.client.archive.ownership import (
+    KEY,
+    NotThisHomeError,
+    Ownership,
+    check_ownership,
+    put_ownership,
+    read_ownership,
+    take_home,
+)
 from postroom.protocols.dm3.containers import ContainerError, conversation_key
 
 THERE = "s3://there"
@@ -40,14 +48,14 @@ def test_a_move_copies_everything_and_the_old_home_names_the_new_one() -> None:
     assert everything(target) == everything(source)
     assert verify(target, KEYS).flaws == []
     assert tuple(met) == source.conversations()
-    check_deed(target)
+    check_ownership(target)
     with pytest.raises(NotThisHomeError, match=f"--home {THERE}"):
-        check_deed(source)
+        check_ownership(source)
     with pytest.raises(NotThisHomeError, match=f"--home {THERE}"):
         take_home(source)
 
 
-def test_the_old_home_stays_until_it_is_removed_and_its_deed_remains() -> None:
+def test_the_old_home_stays_until_it_is_removed_and_its_ownership_record_remains() -> None:
     source, target, _ = moving()
     before = everything(source)
     move(source, target, THERE, there(target))
@@ -55,7 +63,7 @@ def test_the_old_home_stays_until_it_is_removed_and_its_deed_remains() -> None:
     vacate(source, target)
     assert isinstance(source.home, MemoryHome)
     assert len(source.home.containers()) == 1
-    assert read_deed(source)[0] == Deed(source.owner, THERE, vacated=True)
+    assert read_ownership(source)[0] == Ownership(source.owner, THERE, vacated=True)
     assert everything(target) == before
 
 
@@ -70,7 +78,7 @@ def test_a_move_that_crashed_at_any_point_is_completed_by_the_next_try() -> None
             vacate(*mortal)
         except DiedError:
             # One of the two is the archive, and has all of it.
-            is_there = read_deed(source)[0].moved_to == THERE
+            is_there = read_ownership(source)[0].moved_to == THERE
             assert everything(target if is_there else source) == whole
             move(source, target, THERE, there(target))
             vacate(source, target)
@@ -98,13 +106,13 @@ def test_messages_stored_during_a_move_are_moved_too() -> None:
             THERE,
             there(target),
         )
-        assert read_deed(source)[0].moved_to == THERE
+        assert read_ownership(source)[0].moved_to == THERE
         if points.passed <= point:
             break
         if late.message_hash not in [entry.message_hash for entry in target.open(ALICE)]:
             # It came when everybody could know: who brought it asks, and does not acknowledge it.
             with pytest.raises(NotThisHomeError):
-                check_deed(source)
+                check_ownership(source)
 
 
 def test_an_import_into_a_home_during_its_move_is_an_error() -> None:
@@ -151,12 +159,12 @@ def test_a_moved_archive_can_be_moved_again() -> None:
     with pytest.raises(NotThisHomeError, match="elsewhere"):
         move(source, target, THERE, homes)
     move(third, source, "back", homes)
-    check_deed(source)
+    check_ownership(source)
     assert everything(source) == everything(third)
 
 
-def test_messages_left_in_an_old_home_follow_the_deeds() -> None:
-    """A device stored and acknowledged it before the deed was written; who moved died before the second copy."""
+def test_messages_left_in_an_old_home_follow_the_ownership_records() -> None:
+    """A device stored and acknowledged it before the ownership record was written; the mover died before the copy."""
     source, target, home = moving()
     third = replace(source, home=MemoryHome())
     homes = {THERE: home, "elsewhere": third.home}.__getitem__
@@ -168,14 +176,14 @@ def test_messages_left_in_an_old_home_follow_the_deeds() -> None:
     move(source, third, "elsewhere", homes)
     assert "late" in everything(third)[ALICE]
     vacate(source, third)
-    check_deed(third)
+    check_ownership(third)
 
 
-def test_circular_deeds_are_reported_and_nothing_is_changed() -> None:
+def test_circular_ownership_records_are_reported_and_nothing_is_changed() -> None:
     source, target, home = moving()
-    _, etag = read_deed(source)
-    put_deed(source, Deed(source.owner, "b"), etag)
-    put_deed(target, Deed(source.owner, "a"), None)
+    _, etag = read_ownership(source)
+    put_ownership(source, Ownership(source.owner, "b"), etag)
+    put_ownership(target, Ownership(source.owner, "a"), None)
     before = home.containers()
     with pytest.raises(NotThisHomeError, match="b, a"):
         move(source, replace(source, home=MemoryHome()), "c", {"a": source.home, "b": home}.__getitem__)
@@ -184,8 +192,8 @@ def test_circular_deeds_are_reported_and_nothing_is_changed() -> None:
 
 # ---- two devices move at once ----------------------------------------------------------------------------------------
 def is_here(archive: Archive) -> bool:
-    deed, etag = read_deed(archive)
-    return etag is not None and not deed.moved_to
+    ownership, etag = read_ownership(archive)
+    return etag is not None and not ownership.moved_to
 
 
 def two_move(first: tuple[str, str], second: tuple[str, str], names: str) -> set[tuple[str, str]]:
@@ -248,7 +256,7 @@ def test_mail_in_a_home_that_is_given_back_follows_the_archive() -> None:
     with pytest.raises(NotThisHomeError, match="elsewhere"):
         move(source, target, THERE, homes, others)
     with pytest.raises(NotThisHomeError, match="elsewhere"):
-        check_deed(target)
+        check_ownership(target)
     assert "pulled into the new home" in everything(third)[ALICE]
 
 
@@ -264,7 +272,7 @@ def test_a_former_home_is_not_given_back() -> None:
 
     with pytest.raises(NotThisHomeError, match="elsewhere"):
         move(source, target, THERE, homes, others)
-    check_deed(target)
+    check_ownership(target)
 
 
 def test_a_home_that_another_device_moved_into_is_not_given_back() -> None:
@@ -274,14 +282,14 @@ def test_a_home_that_another_device_moved_into_is_not_given_back() -> None:
     homes = {THERE: home, "elsewhere": third.home}.__getitem__
 
     def others(_: str) -> None:
-        if not is_here(third) and not read_deed(source)[0].moved_to:
+        if not is_here(third) and not read_ownership(source)[0].moved_to:
             move(source, third, "elsewhere", homes)
             move(third, target, THERE, homes)
 
     move(source, target, THERE, homes, others)
-    check_deed(target)
+    check_ownership(target)
     with pytest.raises(NotThisHomeError, match=THERE):
-        check_deed(third)
+        check_ownership(third)
 
 
 def test_a_home_that_another_device_is_moving_into_is_not_given_back() -> None:
@@ -298,7 +306,7 @@ def test_a_home_that_another_device_is_moving_into_is_not_given_back() -> None:
     with pytest.raises(NotThisHomeError, match="elsewhere"):
         move(source, target, THERE, homes, others)
     # Otherwise the two would say of one another that the archive is there, once the other device goes on.
-    check_deed(target)
+    check_ownership(target)
 
 
 def test_a_home_that_was_claimed_twice_is_given_back() -> None:
@@ -319,7 +327,7 @@ def test_a_home_that_was_claimed_twice_is_given_back() -> None:
     with pytest.raises(NotThisHomeError, match="elsewhere"):
         move(source, target, THERE, homes, others)
     with pytest.raises(NotThisHomeError, match="elsewhere"):
-        check_deed(target)
+        check_ownership(target)
 
 
 def test_an_archive_that_moved_away_and_back_is_moved_from_there() -> None:
@@ -334,9 +342,9 @@ def test_an_archive_that_moved_away_and_back_is_moved_from_there() -> None:
             move(target, source, "here", homes)
 
     move(source, target, THERE, homes, others)
-    check_deed(target)
+    check_ownership(target)
     with pytest.raises(NotThisHomeError, match=THERE):
-        check_deed(source)
+        check_ownership(source)
 
 
 def test_a_copy_into_a_home_during_its_move_is_an_error() -> None:
@@ -369,7 +377,7 @@ def test_nothing_is_removed_from_the_current_home() -> None:
     before = everything(source)
     with pytest.raises(NotThisHomeError, match="nothing was removed"):
         vacate(source, target)
-    check_deed(source)
+    check_ownership(source)
     assert everything(source) == before
 
 
@@ -381,7 +389,7 @@ def test_an_archive_does_not_move_into_a_home_of_another_owner() -> None:
     with pytest.raises(NotThisHomeError, match=r"carol\.eth"):
         move(source, target, THERE, there(target))
     assert home.containers() == before
-    check_deed(source)
+    check_ownership(source)
 
 
 def test_a_damaged_archive_is_not_moved() -> None:
@@ -389,7 +397,7 @@ def test_a_damaged_archive_is_not_moved() -> None:
     source.home.delete(conversation_key(source.filing.root, "carol.eth"))
     with pytest.raises(ContainerError, match="missing"):
         move(source, target, THERE, there(target))
-    check_deed(source)
+    check_ownership(source)
 
 
 def test_a_new_home_that_loses_containers_is_not_used() -> None:
@@ -404,10 +412,10 @@ def test_a_new_home_that_loses_containers_is_not_used() -> None:
     target.store([delivered("there before", -5)])
     with pytest.raises(NotCopiedError):
         move(source, target, THERE, there(target))
-    check_deed(source)
+    check_ownership(source)
 
 
-def test_the_deed_is_sealed_and_a_changed_one_is_invalid() -> None:
+def test_the_ownership_record_is_sealed_and_a_changed_one_is_invalid() -> None:
     source, _, _ = moving()
     assert isinstance(source.home, MemoryHome)
     assert not any(source.owner.encode() in data for data in source.home.containers().values())
@@ -416,4 +424,4 @@ def test_the_deed_is_sealed_and_a_changed_one_is_invalid() -> None:
     assert found
     source.home.put(KEY, found.data[:-1] + bytes([found.data[-1] ^ 1]), etag=found.etag)
     with pytest.raises(NotThisHomeError, match="another key"):
-        check_deed(source)
+        check_ownership(source)

@@ -17,8 +17,8 @@ from tests.tiers import amount
 
 from postroom.api.schemas import MAX_PAGE_BYTES
 from postroom.client.archive import Archive, MemoryHome, verify
-from postroom.client.archive.deed import NotThisHomeError
 from postroom.client.archive.moving import move
+from postroom.client.archive.ownership import NotThisHomeError
 from postroom.client.archive.pull import Pulled, pull
 from postroom.client.archive.receiving import MailReceiver
 from postroom.client.archive.verify import KnownSigningKeys

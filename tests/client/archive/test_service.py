@@ -29,10 +29,10 @@ from tests.tiers import examples
 
 from postroom.api import schemas
 from postroom.client.archive import Archive, ConflictError, FolderHome, MemoryHome, copy, home, verify
-from postroom.client.archive.deed import KEY as DEED
-from postroom.client.archive.deed import NotThisHomeError, check_deed, take_home
 from postroom.client.archive.filing import run
 from postroom.client.archive.moving import move, vacate
+from postroom.client.archive.ownership import KEY as DEED
+from postroom.client.archive.ownership import NotThisHomeError, check_ownership, take_home
 from postroom.client.archive.service import ServiceHome
 from postroom.client.mailbox import (
     ChangedMeanwhileError,
@@ -110,7 +110,7 @@ def test_an_archive_moves_from_a_folder_to_the_service_and_into_another_folder(
         assert everything(new) == whole
         assert verify(new, KEYS).flaws == []
         with pytest.raises(NotThisHomeError, match=f"--home {to}"):
-            check_deed(old)
+            check_ownership(old)
     assert len(list((tmp_path / "old").glob("0x*"))) == 1
     assert api.storage(api.deployed.clients).use(SHOP).containers == 1
 

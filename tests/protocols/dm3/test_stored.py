@@ -12,13 +12,13 @@ from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, deletion, stored_mes
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import verify_struct
+from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.envelope import message_hash, open_message, read_envelope
 from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import is_signed_by, read_postmark
 from postroom.protocols.dm3.reasons import ENVELOPE_INVALID, NAME_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
-from postroom.protocols.dm3.settling import settle
 from postroom.protocols.dm3.stored import (
     SET_ASIDE,
     Entry,

@@ -10,7 +10,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
-from postroom.cli.opened import OpenDeployment
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.output import note, print_json, print_table, safe
 from postroom.core.ijson import JsonValue
 

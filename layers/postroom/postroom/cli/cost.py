@@ -92,8 +92,8 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """Estimate what a month's mail costs on AWS, line by line."""
+    from postroom.cost.compaction import LEFT, Nights
     from postroom.cost.model import Front, MailLoad, bill, expected_batch, largest_batch
-    from postroom.cost.nights import LEFT, Nights
     from postroom.cost.prices import OURS, read_prices
 
     if front not in set(Front):

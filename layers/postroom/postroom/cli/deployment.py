@@ -9,7 +9,7 @@ import typer
 from postroom.cli.descriptor import DEFAULT_PATH
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.opened import OpenDeployment, open_deployment
+from postroom.cli.open_deployment import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
 
 DeploymentName = Annotated[

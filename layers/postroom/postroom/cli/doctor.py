@@ -14,7 +14,7 @@ from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
 
 if TYPE_CHECKING:
-    from postroom.doctor import Outside
+    from postroom.doctor import ExaminerNetwork
     from postroom.names.dns import Resolvers
 
 
@@ -61,15 +61,15 @@ def doctor(
     raise typer.Exit(exit_of(status))
 
 
-def look_from(network: Network, resolvers: "Resolvers") -> "Outside":
+def look_from(network: Network, resolvers: "Resolvers") -> "ExaminerNetwork":
     """The network of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
-    from postroom.doctor import Outside
+    from postroom.doctor import ExaminerNetwork
     from postroom.doctor.tls import look_at_certificate
-    from postroom.names.addresses import addresses
     from postroom.names.dnssec import KnownZones, validate
+    from postroom.names.host_addresses import addresses
 
     anchors, known = anchors_of(network), KnownZones()
-    return Outside(
+    return ExaminerNetwork(
         look_up=lambda name, rdtype: validate(name, rdtype, anchors, resolvers.asking(), time.time(), known=known),
         addresses=lambda host: addresses(host, resolvers.asking()),
         certificate=lambda host, found: look_at_certificate(host, found, network.port, network.ca_file),

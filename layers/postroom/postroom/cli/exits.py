@@ -262,7 +262,7 @@ def _what_helps(error: Exception) -> str:
     # Not at the top: most commands never load boto3.
     from botocore.exceptions import ClientError
 
-    from postroom.net.aws import error_code
+    from postroom.net.aws_errors import error_code
 
     return _CREDENTIALS.get(error_code(error) if isinstance(error, ClientError) else type(error).__name__, "")
 

@@ -12,7 +12,7 @@ from postroom.cli import notify
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, MailboxName, load_public_key
-from postroom.cli.opened import OpenDeployment
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.options import CommandTyper, OptionGroup, repeatable
 from postroom.cli.output import note, print_either, print_json, print_list
 from postroom.cli.preferences import settings

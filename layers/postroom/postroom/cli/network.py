@@ -136,7 +136,7 @@ def anchors_of(network: Network, negative: list[str] | None = None) -> "TrustAnc
 
 def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
     """Outbound HTTPS, with hosts looked up at these resolvers."""
-    from postroom.names.addresses import addresses
+    from postroom.names.host_addresses import addresses
     from postroom.net.https import HttpsClient
 
     try:

@@ -74,7 +74,7 @@ def find_way(
 
 
 def _look_up(host: str, resolvers: list[str]) -> str:
-    from postroom.names.addresses import addresses
+    from postroom.names.host_addresses import addresses
 
     with open_resolvers(choose_network(None, resolvers=resolvers)) as opened:
         found = addresses(host, opened.asking())

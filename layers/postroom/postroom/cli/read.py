@@ -10,11 +10,11 @@ import typer
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import MailView, describe, print_message, print_proof
-from postroom.cli.opened import OpenDeployment
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.options import repeatable
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import OptionalOwnerOptions
-from postroom.cli.pickup import LIMIT, Wanted, read_as_owner
+from postroom.cli.read_as_owner import LIMIT, Wanted, read_as_owner
 from postroom.core.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson, domain_name
-from postroom.cli.opened import OpenDeployment
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import note, print_either, print_list
 from postroom.core.errors import TheirError

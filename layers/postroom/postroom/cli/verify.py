@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.exits import UsageFault
-from postroom.cli.explained import exit_of, print_explanation
+from postroom.cli.explanation import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
-from postroom.cli.opened import open_deployment
+from postroom.cli.open_deployment import open_deployment
 from postroom.cli.output import print_json
 from postroom.core.settings import DeploymentSettings
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from postroom.cost import counted
-from postroom.cost.nights import Nights, run_of, segments_kept_days
+from postroom.cost.compaction import Nights, run_of, segments_kept_days
 from postroom.cost.prices import Prices
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 

@@ -16,7 +16,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo import archive, nights, owners, webhooks
+from postroom.demo import archive, compaction, owners, webhooks
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.lookups import why_not_believed
@@ -324,7 +324,7 @@ class Story:
             self.post(sent)
             self.find_filed(self.demo.receiver, RECEIVER, sent)
 
-        return nights.compacted(self.demo.receiver, SENDER, write, self._say)
+        return compaction.compacted(self.demo.receiver, SENDER, write, self._say)
 
     def write_to_bob(self, text: str) -> None:
         """alice.eth's message is accepted for bob.eth."""

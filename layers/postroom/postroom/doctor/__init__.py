@@ -5,6 +5,6 @@
 
 from postroom.doctor.checks import CheckStatus, DoctorCheck, overall
 from postroom.doctor.examine import Patient, examine
-from postroom.doctor.outside import Outside
+from postroom.doctor.network import ExaminerNetwork
 
-__all__ = ["CheckStatus", "DoctorCheck", "Outside", "Patient", "examine", "overall"]
+__all__ = ["CheckStatus", "DoctorCheck", "ExaminerNetwork", "Patient", "examine", "overall"]

@@ -12,7 +12,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.answers import SUBJECT, judge_round_trip
 from postroom.doctor.checks import DoctorCheck, bad, skipped
 from postroom.doctor.keys import KeyFound, judge_key, unknown
-from postroom.doctor.outside import Outside
+from postroom.doctor.network import ExaminerNetwork
 from postroom.doctor.post_office import PostOffice, attempt
 from postroom.doctor.zone import ZoneFound, judge_zone
 from postroom.names.dnssec import Bogus
@@ -35,7 +35,7 @@ class Patient:
     signing: PrivateKey | None = None
 
 
-def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
+def examine(patient: Patient, outside: ExaminerNetwork) -> Iterator[DoctorCheck]:
     """All checks, as they are made. Nothing is raised, whatever others have set up."""
     keys = yield from _names(patient, outside)
     post_office = PostOffice(patient.dialect.host(patient.domain), outside)
@@ -50,7 +50,7 @@ def examine(patient: Patient, outside: Outside) -> Iterator[DoctorCheck]:
         yield _round_trip(patient, patient.signing, keys, outside, inbox)
 
 
-def _names(patient: Patient, outside: Outside) -> Generator[DoctorCheck, None, list[KeyFound]]:
+def _names(patient: Patient, outside: ExaminerNetwork) -> Generator[DoctorCheck, None, list[KeyFound]]:
     """The zone, and the key records in it."""
     place = dns.name.from_text(patient.domain)
     zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
@@ -66,7 +66,7 @@ def _names(patient: Patient, outside: Outside) -> Generator[DoctorCheck, None, l
     return keys
 
 
-def _buffer(host: str, outside: Outside) -> DoctorCheck:
+def _buffer(host: str, outside: ExaminerNetwork) -> DoctorCheck:
     """The check `feedback buffer`.
 
     The buffer is a post office: this is the first problem with it, or else its inbox.
@@ -77,7 +77,7 @@ def _buffer(host: str, outside: Outside) -> DoctorCheck:
 
 
 def _round_trip(
-    patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: Outside, inbox: DoctorCheck
+    patient: Patient, signing: PrivateKey, keys: Sequence[KeyFound], outside: ExaminerNetwork, inbox: DoctorCheck
 ) -> DoctorCheck:
     """The check `round trip`: a message is posted, if it has a chance to be accepted."""
     name = "round trip"

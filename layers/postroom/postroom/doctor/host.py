@@ -8,7 +8,7 @@ from typing import Final
 
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.doctor.checks import DoctorCheck, bad, good, quoted, warning
-from postroom.doctor.terms import Term, runs_out, time_left
+from postroom.doctor.expiry import Term, runs_out, time_left
 from postroom.net.https import is_public
 
 FEW_DAYS: Final = 14

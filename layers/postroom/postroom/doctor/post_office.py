@@ -6,7 +6,7 @@ from postroom.core.errors import NotNowError
 from postroom.doctor.answers import judge_inbox, judge_manifest
 from postroom.doctor.checks import DoctorCheck, not_found_out, skipped
 from postroom.doctor.host import judge_addresses, judge_certificate, judge_host
-from postroom.doctor.outside import Outside
+from postroom.doctor.network import ExaminerNetwork
 from postroom.names.manifest import read_manifest
 from postroom.net.https import HttpsResponse
 
@@ -24,7 +24,7 @@ def attempt(name: str, step: Step) -> DoctorCheck:
 class PostOffice:
     """The post office at `host`."""
 
-    def __init__(self, host: str, outside: Outside) -> None:
+    def __init__(self, host: str, outside: ExaminerNetwork) -> None:
         self._host = host
         self._outside = outside
         self._addresses: Sequence[str] = ()

@@ -11,8 +11,8 @@ from cryptography.utils import CryptographyDeprecationWarning
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.doctor.expiry import Term
 from postroom.doctor.host import Believed, Certificate, CertificateFacts, NotBelieved, NoTls
-from postroom.doctor.terms import Term
 from postroom.net.https import MAX_ADDRESSES
 
 SECONDS: Final = 5.0

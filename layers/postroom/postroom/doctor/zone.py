@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from postroom.core.errors import NotNowError
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped, warning
-from postroom.doctor.terms import Term, runs_out, time_left
+from postroom.doctor.expiry import Term, runs_out, time_left
 from postroom.names.dnssec import Absent, Bogus, EndlessAlias, Evidence, Indeterminate, Insecure, Secure, Verdict
 from postroom.names.dnssec.evidence import SignatureWindow, algorithm_name, digest_name, zones
 from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, SENDER_NOT_SIGNED

@@ -6,6 +6,6 @@ request_parts.py, conditions.py, ranges.py, cursors.py, private_responses.py    
 tokens.py, owner_keys.py, sign_in.py, registration.py, rate_limit.py            authentication and rate limits
 handlers.py                 the operations of `api.operations`, over:
 message_listing.py, fetching.py, by_hash.py, usage.py      mail
-own_settings.py, preferences.py                            settings
+nlweb_settings.py, preferences.py                            settings
 outbox.py, containers.py, notifications.py
 """

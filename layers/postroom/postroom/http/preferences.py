@@ -9,7 +9,7 @@ from postroom.api.reasons import CHANGED_MEANWHILE, MATCH_NEEDED, NOT_A_REQUEST,
 from postroom.api.schemas import Settings, SettingsChange
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
-from postroom.http.own_settings import MessageSettings
+from postroom.http.nlweb_settings import NlwebSettings
 from postroom.protocols.dm3.extension import ProfileExtension, read_extension
 from postroom.protocols.dm3.sealing import SCHEME
 from postroom.storage.directory.mailboxes import Mailboxes, StoredSettings
@@ -21,7 +21,7 @@ MAX_EXTENSION_BYTES: Final = 32_768
 class Preferences:
     """Reads and changes settings: those of dm3 mailboxes here, those of NLWeb mailboxes by `messages`."""
 
-    def __init__(self, mailboxes: Mailboxes, messages: MessageSettings) -> None:
+    def __init__(self, mailboxes: Mailboxes, messages: NlwebSettings) -> None:
         self._mailboxes = mailboxes
         self._messages = messages
 

@@ -12,7 +12,7 @@ from postroom.core.reasons import METHOD_NOT_ALLOWED, NO_SUCH_ROUTE
 from postroom.http.cors import Cors
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
-from postroom.net.aws import our_own_fault
+from postroom.net.aws_errors import our_own_fault
 
 _log: Final = logging.getLogger(__name__)
 

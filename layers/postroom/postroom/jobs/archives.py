@@ -7,7 +7,7 @@ from typing import Final
 from postroom.core.errors import OurError
 from postroom.jobs.bucket import Bucket, BucketObject, Share
 from postroom.jobs.expiring import Went
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.scanning import Table
 from postroom.jobs.sweeping import deleted
 from postroom.jobs.tally import Tally
@@ -32,7 +32,7 @@ class Archives:
     storage: Storage
     table: Table
     tally: Tally
-    writes: Patience
+    writes: PacedRequests
     now: int
     dry_run: bool
 

@@ -10,9 +10,9 @@ from botocore.exceptions import ClientError
 
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.jobs.patience import again
+from postroom.jobs.paced_requests import retrying
 from postroom.jobs.tally import Tally
-from postroom.net.aws import error_code, passing_faults
+from postroom.net.aws_errors import error_code, passing_faults
 from postroom.storage.layout import hour_of
 
 if TYPE_CHECKING:
@@ -201,4 +201,4 @@ class Bucket:
             with passing_faults():
                 return request()
 
-        return again(counted, self._tally, self._sleep)
+        return retrying(counted, self._tally, self._sleep)

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from postroom.core.errors import OurError
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
 from postroom.jobs.scanning import Table
 from postroom.jobs.tally import Tally
@@ -38,7 +38,7 @@ class Went:
 class Candidates:
     """Finds the mailboxes that may have expired messages. Raises NotNowError(STORE_UNAVAILABLE)."""
 
-    def __init__(self, table: Table, mailboxes: Mailboxes, reads: Patience) -> None:
+    def __init__(self, table: Table, mailboxes: Mailboxes, reads: PacedRequests) -> None:
         self._table = table
         self._mailboxes = mailboxes
         self._reads = reads
@@ -90,8 +90,8 @@ class Expirer:
     terms: ExpiryTerms
     tally: Tally
     pool: Executor
-    reads: Patience
-    writes: Patience
+    reads: PacedRequests
+    writes: PacedRequests
 
     def expire(self, names: Iterable[str]) -> Iterator[Went]:
         """Expire messages of these mailboxes; returns the mailboxes in which any expired."""

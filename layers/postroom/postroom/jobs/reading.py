@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from postroom.storage.layout import ROW_PREFIX, RowKey
-from postroom.storage.mail.past import Copy
+from postroom.storage.mail.line_state import Copy
 from postroom.storage.mail.segments import Place, StoredLine
 
 LONGEST_LINE: Final = 16 * 1024 * 1024

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.tally import Tally
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 from postroom.storage.aws.attributes import PK, SK, Item, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
@@ -60,8 +60,8 @@ class Registers:
         self._table = DynamoTable(dynamodb, table)
         self._register = Register(dynamodb, table)
         self._heads = Heads(dynamodb, table)
-        self._reading = Patience("read", reads, tally, sleep)
-        self._writing = Patience("write", writes, tally, sleep)
+        self._reading = PacedRequests("read", reads, tally, sleep)
+        self._writing = PacedRequests("write", writes, tally, sleep)
         self._tally = tally
 
     def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row | OurError | None]:

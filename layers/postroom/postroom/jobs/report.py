@@ -20,8 +20,8 @@ class JobReport:
     tasks.
 
     `lag_ms`: the age of the oldest segment that no run had read; 0: there was none. `settled`: until when all segments
-    were read (`storage.mail.rounds.Before`); 0: the job does not read them. `shown`: the first messages that were
-    deleted, or would be, for people.
+    were read (`storage.mail.object_schedule.Before`); 0: the job does not read them. `shown`: the first messages that
+    were deleted, or would be, for people.
     """
 
     job: str

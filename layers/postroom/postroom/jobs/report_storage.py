@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from postroom.jobs.report import REPORTS, JobReport
-from postroom.net.aws import passing_faults
-from postroom.storage.mail.rounds import Before
+from postroom.net.aws_errors import passing_faults
+from postroom.storage.mail.object_schedule import Before
 from postroom.storage.mail.segments import Objects
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from postroom.jobs.patience import Patience
-from postroom.net.aws import passing_faults
+from postroom.jobs.paced_requests import PacedRequests
+from postroom.net.aws_errors import passing_faults
 from postroom.storage.aws.attributes import PK, Item
 from postroom.storage.aws.table import DynamoTable, Values, names_in
 
@@ -24,7 +24,7 @@ _PAGE_ROWS: Final = 500
 class Table:
     """A table to be scanned. Raises NotNowError(STORE_UNAVAILABLE)."""
 
-    def __init__(self, dynamodb: "DynamoDBClient", table: str, reads: Patience) -> None:
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, reads: PacedRequests) -> None:
         self._dynamodb = dynamodb
         self._table = DynamoTable(dynamodb, table)
         self._reads = reads

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from postroom.core.errors import OurError
-from postroom.jobs.ahead import ahead
 from postroom.jobs.bucket import Bucket, BucketObject
 from postroom.jobs.evidence import ObjectEvidence, bits
+from postroom.jobs.prefetch import prefetch
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
 from postroom.storage.layout import SEGMENTS, hour_of
 from postroom.storage.mail.chunks import ChunkLine
-from postroom.storage.mail.past import PAST, Stand, stand_of
+from postroom.storage.mail.line_state import PAST, LineState, line_state_of
+from postroom.storage.mail.object_schedule import moves
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.rounds import moves
 
 _GROUP_BYTES: Final = 1_000_000
 """The bytes of objects that are read together, so that one look-up has many rows."""
@@ -64,7 +64,7 @@ class Survey:
 
     def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
         """The lines that are to move, and the evidence about each object."""
-        for looked in ahead(self.pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
+        for looked in prefetch(self.pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 
     def _look(self, group: Sequence[BucketObject]) -> "list[ChunkLine | ObjectEvidence]":
@@ -108,26 +108,26 @@ class Survey:
         self.tally.add("lines.read", len(waiting))
         for looked, number, read in waiting:
             stand = self._stand(read, rows[read.copy.row])
-            if stand is Stand.HERE:
+            if stand is LineState.HERE:
                 looked.kept.append(ChunkLine(read.copy.row, read.conversation, looked.found.name, number, read.moved))
                 looked.kept_bytes += read.copy.place.length + 1
                 continue
             self.tally.add(f"{'dropped' if stand in PAST else 'left'}.{stand}")
             if stand in PAST:
                 looked.past.append(number)
-            if stand is Stand.ASTRAY:
+            if stand is LineState.ASTRAY:
                 place = read.copy.place
                 looked.damaged.append(Damaged(place.offset, place.length, Damage.ASTRAY))
 
-    def _stand(self, read: Read, row: Row | OurError | None) -> Stand:
+    def _stand(self, read: Read, row: Row | OurError | None) -> LineState:
         if isinstance(row, OurError):
-            return Stand.UNKNOWN
+            return LineState.UNKNOWN
         now = self.terms.now // 1000
-        stand = stand_of(read.copy, row, now=now, retain_seconds=self.terms.retain_seconds)
+        stand = line_state_of(read.copy, row, now=now, retain_seconds=self.terms.retain_seconds)
         # The bytes of a mailbox under legal hold stay, whatever happened to the message. A moved line has its bytes
         # elsewhere.
-        held = stand in PAST and stand is not Stand.MOVED and read.copy.row.mailbox in self.terms.held
-        return Stand.HELD if held else stand
+        held = stand in PAST and stand is not LineState.MOVED and read.copy.row.mailbox in self.terms.held
+        return LineState.HELD if held else stand
 
     def _lines_of(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
         found = looked.found

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from postroom.core.errors import OurError, SettingsError
-from postroom.local.amend import amend
 from postroom.local.clients import Clients
+from postroom.local.ignored_properties import set_ignored_properties
 from postroom.local.intrinsics import Evaluator, Resource
 from postroom.local.translate import translate
 from postroom.local.verify import verify
@@ -69,7 +69,7 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
             physical[logical] = clients("secretsmanager").describe_secret(SecretId=physical[logical])["ARN"]
     resources = tuple(Evaluator(translated, given, physical, clients.account, stack).resources())
     for resource in resources:
-        amend(resource, clients)
+        set_ignored_properties(resource, clients)
     differences = verify(resources, clients)
     if differences:
         listed = "\n  ".join(map(str, differences))

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from postroom.core.errors import OurError
-from postroom.local import leash
+from postroom.local import supervisor
 from postroom.local.clients import REGION, Clients
 from postroom.local.ports import HOST, free_port, require_free
 
@@ -82,7 +82,7 @@ class Emulator:
         self.directory = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
         """For temporary files: deleted when the emulator ends, even if this process is killed."""
         self.log = log or self.directory / "emulator.log"
-        self._leash: subprocess.Popen[bytes] | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
         self._group = 0
 
     def __enter__(self) -> "Emulator":
@@ -105,7 +105,7 @@ class Emulator:
             raise
 
     def _start(self) -> None:
-        script = Path(leash.__file__)
+        script = Path(supervisor.__file__)
         grace = GRACE_SECONDS if self._state_dir else 0
         # -P: neither the folder of the script nor the working directory may shadow a module.
         command = [sys.executable, "-P", str(script), str(grace), str(self.directory)]
@@ -113,7 +113,7 @@ class Emulator:
         command += [sys.executable, "-P", str(script.with_name("ministack.py")), *bounds]
         with self.log.open("ab") as log, self._locked() as held:
             require_free(self.port, "the embedded AWS")
-            self._leash = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
+            self._supervisor = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -123,26 +123,26 @@ class Emulator:
                 start_new_session=True,
                 pass_fds=held,
             )
-        self._group = int(_pipe(self._leash.stdout).readline())
-        self._wait_until_healthy(self._leash)
+        self._group = int(_pipe(self._supervisor.stdout).readline())
+        self._wait_until_healthy(self._supervisor)
 
     def stop(self) -> None:
         """Stop it and every process it started; when this returns, they have ended. May be called twice."""
-        if self._leash is None:
+        if self._supervisor is None:
             shutil.rmtree(self.directory, ignore_errors=True)
             return
-        _pipe(self._leash.stdin).close()
-        code = self._leash.wait()
-        _pipe(self._leash.stdout).close()
+        _pipe(self._supervisor.stdin).close()
+        code = self._supervisor.wait()
+        _pipe(self._supervisor.stdout).close()
         if code != 0 and self._group:
-            # The leash itself was killed and could not stop the others.
-            leash.kill_group(self._group)
+            # The supervisor itself was killed and could not stop the others.
+            supervisor.kill_group(self._group)
             shutil.rmtree(self.directory, ignore_errors=True)
-        self._leash = None
+        self._supervisor = None
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, ...]]:
-        """Lock the state directory; the leash inherits the lock and holds it until the state is written.
+        """Lock the state directory; the supervisor inherits the lock and holds it until the state is written.
 
         So a stack that starts right after another was killed waits until that one's state is written.
         """

@@ -6,7 +6,7 @@
         stack.tree.put("receiver.example", zone_text)
 
 It ends with the block, on Ctrl-C, on SIGTERM and SIGHUP (as SystemExit, so that blocks are left properly), and when the
-process dies for any reason: DNS and edge are its threads, and the embedded AWS is held on a `leash`.
+process dies for any reason: DNS and edge are its threads, and the embedded AWS is held on a `supervisor`.
 """
 
 import json

@@ -34,8 +34,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from postroom.local.amend import lifecycle_rule, truth
 from postroom.local.clients import Clients
+from postroom.local.ignored_properties import lifecycle_rule, truth
 from postroom.local.intrinsics import Resource
 
 KNOWN: dict[tuple[str, str], str] = {}

@@ -11,7 +11,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.net.aws import our_own_fault
+from postroom.net.aws_errors import our_own_fault
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.discarding import Discarding

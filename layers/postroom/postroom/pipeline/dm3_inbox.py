@@ -14,7 +14,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.reasons import NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, TOO_LARGE
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
-from postroom.net.aws import our_own_fault
+from postroom.net.aws_errors import our_own_fault
 from postroom.net.timebox import TimeBox
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details

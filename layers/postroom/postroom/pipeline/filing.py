@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.side_by_side import side_by_side
-from postroom.net.aws import stack_of
+from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, NewId
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.discarding import Discarding

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from postroom.core.errors import NotNowError
 from postroom.core.reason import Reason
-from postroom.net.aws import stack_of
+from postroom.net.aws_errors import stack_of
 from postroom.pipeline.claims import Claim
 from postroom.storage.mail.register import Row
 

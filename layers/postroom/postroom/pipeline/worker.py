@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
-from postroom.net.aws import stack_of
+from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, QueuedClaim, unpack

@@ -6,7 +6,7 @@ storage_parts.py, name_parts.py, pipeline_parts.py, outbound_parts.py, mailbox_p
 parts.py                    their base
 jobs/                       the objects and the AWS clients of the Glue jobs; not in the layer
 system.py, aws_clients.py   clock, randomness and threads; AWS clients
-aws.py                      the AWS clients of a function
+function_clients.py         the AWS clients of a function
 adapters.py                 the implementations of ports other than DNS and storage
 inbox_routes.py             the routes of functions/inbox
 batches.py, http_events.py  the shapes of Lambda's events

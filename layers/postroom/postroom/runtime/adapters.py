@@ -13,7 +13,7 @@ from postroom.core.own_faults import OwnFaults, explain
 from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.http.response import MAX_ANSWER_BYTES
-from postroom.net.aws import error_code, passing_faults
+from postroom.net.aws_errors import error_code, passing_faults
 from postroom.pipeline.ports import SenderKey
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.storage.directory.notification_targets import NotificationTarget

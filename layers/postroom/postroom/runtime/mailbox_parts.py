@@ -229,8 +229,8 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def preferences(self) -> "Preferences":
         """The settings of owners."""
-        from postroom.http.own_settings import MessageSettings
+        from postroom.http.nlweb_settings import NlwebSettings
         from postroom.http.preferences import Preferences
 
         mailboxes = self._storage.mailboxes
-        return Preferences(mailboxes, MessageSettings(mailboxes, self._storage.directory))
+        return Preferences(mailboxes, NlwebSettings(mailboxes, self._storage.directory))

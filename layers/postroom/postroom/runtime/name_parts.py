@@ -89,7 +89,7 @@ class NameParts(DeploymentParts):
     @cached_property
     def https(self) -> "HttpsClient":
         """Outbound HTTPS, limited by the settings, with hosts looked up at our own resolvers."""
-        from postroom.names.addresses import addresses
+        from postroom.names.host_addresses import addresses
         from postroom.net.https import HttpsClient
 
         settings, resolvers = self._settings, self.resolvers

@@ -9,10 +9,10 @@ from postroom.runtime.parts import DeploymentParts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from postroom.outbound.courier import Courier
     from postroom.outbound.envelope_sender import EnvelopeSender
-    from postroom.outbound.notifier import Carrier, Notifier
-    from postroom.outbound.outbox import Dispatch
+    from postroom.outbound.feedback_sender import FeedbackSender
+    from postroom.outbound.notification_sender import Carrier, NotificationSender
+    from postroom.outbound.outbox_sender import OutboxSender
     from postroom.outbound.ports import Manifests
     from postroom.storage.directory.notification_targets import TargetKind
 
@@ -21,12 +21,12 @@ class OutboundParts(DeploymentParts):
     """The objects of `postroom.outbound`."""
 
     @cached_property
-    def feedback(self) -> "Courier":
+    def feedback(self) -> "FeedbackSender":
         """Sends Feedback about discards."""
-        from postroom.outbound.courier import Courier, CourierRules, FeedbackStorage
+        from postroom.outbound.feedback_sender import FeedbackRules, FeedbackSender, FeedbackStorage
 
         settings, storage = self._settings, self._storage
-        return Courier(
+        return FeedbackSender(
             storage=FeedbackStorage(
                 seen=storage.seen,
                 register=storage.register,
@@ -36,7 +36,7 @@ class OutboundParts(DeploymentParts):
             manifests=self.buffers,
             envelope_sender=self.envelope_sender,
             queue=storage.courier_queue,
-            rules=CourierRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
+            rules=FeedbackRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
             clock=self._system.clock,
             new_uuid=self._system.new_uuid,
             jitter=self._system.jitter,
@@ -45,12 +45,12 @@ class OutboundParts(DeploymentParts):
     @cached_property
     def buffers(self) -> "Manifests":
         """The buffers for Feedback to a domain."""
-        from postroom.outbound.graph import Buffers, Graph
+        from postroom.outbound.feedback_buffers import FeedbackBuffers, Graph
 
         domain, new_uuid = self._settings.graph_domain, self._system.new_uuid
         keys, clock = self._storage.signing_keys, self._system.clock
         graph = Graph(domain, self._names.https, keys, clock, lambda: UUID(new_uuid())) if domain else None
-        return Buffers(self._names.manifests, graph)
+        return FeedbackBuffers(self._names.manifests, graph)
 
     @cached_property
     def envelope_sender(self) -> "EnvelopeSender":
@@ -62,11 +62,11 @@ class OutboundParts(DeploymentParts):
         return EnvelopeSender(self._storage.signing_keys, outbound, self._own_faults)
 
     @cached_property
-    def outbox(self) -> "Dispatch":
+    def outbox(self) -> "OutboxSender":
         """Sends owners' messages."""
-        from postroom.outbound.outbox import Dispatch
+        from postroom.outbound.outbox_sender import OutboxSender
 
-        return Dispatch(
+        return OutboxSender(
             outbox=self._storage.outbox,
             envelope_sender=self.envelope_sender,
             queue=self._storage.courier_queue,
@@ -76,18 +76,18 @@ class OutboundParts(DeploymentParts):
         )
 
     @cached_property
-    def notifications(self) -> "Notifier":
+    def notifications(self) -> "NotificationSender":
         """Notifies owners of new mail."""
-        from postroom.outbound.notifier import Notifier, NotifierRules
+        from postroom.outbound.notification_sender import NotificationRules, NotificationSender
 
         settings = self._settings
-        return Notifier(
+        return NotificationSender(
             targets=self._storage.targets,
             debounce=self._storage.debounce,
             keys=self._storage.webhook_keys,
             carriers=self.carriers,
             queue=self._storage.courier_queue,
-            rules=NotifierRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
+            rules=NotificationRules(settings.notify_interval_seconds, settings.notify_pause_seconds),
             clock=self._system.clock,
             new_id=self._system.new_id,
             jitter=self._system.jitter,

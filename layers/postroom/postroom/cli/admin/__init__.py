@@ -24,8 +24,8 @@ def status(deployment: DeploymentOptions, lookups: LookupOptions, as_json: AsJso
     Stack, hosts, domains, keys, functions, jobs, alarms and dead letters are checked; nothing is changed. Exit code 0:
     nothing is missing, perhaps with warnings; 1: something is missing or bad; 3: something could not be checked.
     """
-    from postroom.cli.admin.found import NamedDeployment
-    from postroom.cli.admin.looking import look
+    from postroom.cli.admin.findings import NamedDeployment
+    from postroom.cli.admin.lookups import look
     from postroom.cli.doctor import look_from
     from postroom.doctor import overall
 

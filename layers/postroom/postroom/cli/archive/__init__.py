@@ -1,9 +1,9 @@
 """`postroom archive`: an owner's encrypted archive: pull, read, search, export, move, verify."""
 
-from postroom.cli.archive.carrying import export_file, import_file, move
+from postroom.cli.archive.conversations import list_conversations, show
 from postroom.cli.archive.pull import pull
-from postroom.cli.archive.reading import list_conversations, show
-from postroom.cli.archive.searching import index, search
+from postroom.cli.archive.search import index, search
+from postroom.cli.archive.transfer import export_file, import_file, move
 from postroom.cli.archive.verify import verify
 from postroom.cli.options import CommandTyper
 

@@ -22,20 +22,20 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
     Raises NotFoundFault, NotThisHomeError.
     """
     from postroom.client.archive import Archive
-    from postroom.client.archive.deed import check_deed, find_deed
+    from postroom.client.archive.ownership import check_ownership, find_ownership
     from postroom.protocols.dm3.keys import UserKeys
     from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
     loaded = load_owners_key(key)
     signer = loaded.signing if isinstance(loaded, UserKeys) else loaded
     storage_key = StorageKey.from_signature(signer.sign(KEY_TEXT))
-    deed, _ = find_deed(home, storage_key)
-    name = owner or (deed.owner if deed else None)
+    ownership, _ = find_ownership(home, storage_key)
+    name = owner or (ownership.owner if ownership else None)
     if name is None:
         raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` creates one")
     archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
     if not moved:
-        check_deed(archive)
+        check_ownership(archive)
     return archive
 
 
@@ -43,8 +43,8 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
 def archive_errors() -> Iterator[None]:
     """Turn errors of an archive into the end of a command."""
     from postroom.client.archive import RecordError
-    from postroom.client.archive.deed import NotThisHomeError
     from postroom.client.archive.moving import NotCopiedError
+    from postroom.client.archive.ownership import NotThisHomeError
     from postroom.protocols.dm3.containers import ContainerError
 
     try:

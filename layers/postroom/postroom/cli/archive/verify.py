@@ -14,7 +14,7 @@ from postroom.cli.dm3.inputs import REGISTRY_OBJECT, find_registry, profiles_of,
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
-from postroom.cli.opened import open_deployment
+from postroom.cli.open_deployment import open_deployment
 from postroom.cli.output import print_json, safe
 from postroom.cli.progress import progress
 from postroom.core.errors import NotNowError, TheirError

@@ -12,7 +12,7 @@ import typer
 from postroom.cli.deployment import DeploymentName
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
-from postroom.cli.opened import OpenDeployment, open_deployment
+from postroom.cli.open_deployment import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.settings import DeploymentSettings

@@ -11,7 +11,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.opened import OpenDeployment
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.output import print_json, write_private
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue

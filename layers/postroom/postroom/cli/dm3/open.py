@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, profiles_of
-from postroom.cli.explained import exit_of, print_explanation
+from postroom.cli.explanation import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.output import print_json, safe
 

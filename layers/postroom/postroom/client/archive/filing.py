@@ -39,7 +39,7 @@ from postroom.protocols.dm3.containers import (
     read_conversation,
     read_root,
 )
-from postroom.protocols.dm3.settling import merge_copies, names_of, removals_requested, settle
+from postroom.protocols.dm3.edits import merge_copies, names_of, removals_requested, settle
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import Entry, place
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from postroom.client.archive.archive import Archive
-from postroom.client.archive.deed import check_deed, take_home
+from postroom.client.archive.ownership import check_ownership, take_home
 from postroom.client.archive.receiving import MailReceiver, OtherKeyError, WaitingMessage
 from postroom.client.mailbox import MessageGoneError
 from postroom.core.errors import NotNowError
@@ -90,7 +90,7 @@ def _keep(
             kept |= entries
     if not kept:
         return
-    check_deed(archive)
+    check_ownership(archive)
     mail.acknowledge(kept)
     pulled.kept += len(kept)
     pulled.set_aside.update(it.set_aside for it in kept.values() if isinstance(it, Received) and it.set_aside)

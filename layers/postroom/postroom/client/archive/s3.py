@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
-from postroom.net.aws import error_code, passing_faults
+from postroom.net.aws_errors import error_code, passing_faults
 from postroom.protocols.dm3.containers import ContainerError
 
 if TYPE_CHECKING:

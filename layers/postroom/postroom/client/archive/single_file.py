@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from postroom.client.archive.archive import Archive, copy
-from postroom.client.archive.deed import check_deed, take_home
 from postroom.client.archive.home import check_key
 from postroom.client.archive.memory import MemoryHome
+from postroom.client.archive.ownership import check_ownership, take_home
 from postroom.core.errors import PostroomError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.crypto.encodings import decode_base64
@@ -58,7 +58,7 @@ def import_record(record: bytes, archive: Archive) -> None:
     for partner, entries in conversations.items():
         archive.merge(partner, entries)
     # If the archive was moving out of this home, some of this may have come too late to be copied.
-    check_deed(archive)
+    check_ownership(archive)
 
 
 def read_record(record: bytes) -> MemoryHome:

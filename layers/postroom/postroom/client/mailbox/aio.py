@@ -21,10 +21,10 @@ from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
+from postroom.client.mailbox.message_view import ShownMessage, warn_of
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
-from postroom.client.mailbox.shown import ShownMessage, warn_of
 from postroom.client.mailbox.targets import NotificationTargetSteps
 from postroom.core.ijson import JsonValue
 from postroom.core.steps import drive_async

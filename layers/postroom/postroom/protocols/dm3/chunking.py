@@ -27,7 +27,7 @@ from typing import Final
 
 from postroom.core.errors import SettingsError
 from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ConversationChunks
-from postroom.protocols.dm3.settling import settle
+from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.stored import Entry, place
 
 MIN_LIMIT_BYTES: Final = 500_000

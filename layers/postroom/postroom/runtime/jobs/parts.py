@@ -14,7 +14,7 @@ from postroom.jobs.archives import Archives
 from postroom.jobs.bucket import Bucket
 from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.pace import Pace
-from postroom.jobs.patience import Patience
+from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
 from postroom.jobs.report_storage import MetricLog
 from postroom.jobs.scanning import Table
@@ -75,13 +75,13 @@ class JobParts:
     def _table(self, name: str, tally: Tally) -> Table:
         return Table(self._storage.dynamodb, name, self._reads(name, tally))
 
-    def _reads(self, table: str, tally: Tally) -> Patience:
+    def _reads(self, table: str, tally: Tally) -> PacedRequests:
         """Sends requests that read from a table."""
-        return Patience("read", self._reading(table), tally)
+        return PacedRequests("read", self._reading(table), tally)
 
-    def _writes(self, table: str, tally: Tally) -> Patience:
+    def _writes(self, table: str, tally: Tally) -> PacedRequests:
         """Sends requests that write to a table."""
-        return Patience("write", self._writing(table), tally)
+        return PacedRequests("write", self._writing(table), tally)
 
     def _reading(self, table: str) -> Pace:
         return _pace(f"{table} read", self.settings.read_units_per_second / self.slots)

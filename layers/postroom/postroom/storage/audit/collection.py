@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from postroom.core.errors import OurError
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 from postroom.storage.audit.evidence import AuditEvidence, Held, Remembered, Standing
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from postroom.net.aws import ConditionFailedError, conditional, passing_faults
+from postroom.net.aws_errors import ConditionFailedError, conditional, passing_faults
 from postroom.storage.aws.attributes import PK, SK, Item, Value
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.api.reasons import CHANGED_MEANWHILE, PART_UNKNOWN, STORAGE_FULL
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.net.aws import CancelledError, transacting
+from postroom.net.aws_errors import CancelledError, transacting
 from postroom.storage.aws.attributes import ABSENT, PK, PRESENT, SK
 from postroom.storage.aws.table import DynamoTable, Values
 from postroom.storage.containers.rows import (

@@ -8,7 +8,7 @@ then.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import ConditionFailedError
+from postroom.net.aws_errors import ConditionFailedError
 from postroom.storage.aws.attributes import Flag, Item, Number, Text, primary_key
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.directory.notification_targets import PREFIX

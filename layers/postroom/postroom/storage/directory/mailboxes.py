@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.aws.attributes import (
     ABSENT,

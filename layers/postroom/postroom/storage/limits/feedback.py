@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws import ConditionFailedError
+from postroom.net.aws_errors import ConditionFailedError
 from postroom.storage.aws.attributes import TTL, Flag, Item, Map, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.storage.directory.mailboxes import MailboxRecord
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 from postroom.storage.mail.register import CLOSED, OVER
-from postroom.storage.mail.rounds import DAY_MS, HOUR_MS
 
 FLOOR_DAYS: Final = 30
 HANDED_ON_DAYS: Final = 31

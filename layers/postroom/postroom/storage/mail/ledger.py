@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from postroom.core.errors import OurError
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient

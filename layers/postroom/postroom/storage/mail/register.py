@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import OurError
 from postroom.core.reason import Reason
-from postroom.net.aws import ConditionFailedError
+from postroom.net.aws_errors import ConditionFailedError
 from postroom.reasons import reason_of
 from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable

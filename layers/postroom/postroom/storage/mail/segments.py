@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import orjson
 from botocore.exceptions import ClientError
 
-from postroom.net.aws import error_code, passing_faults
+from postroom.net.aws_errors import error_code, passing_faults
 from postroom.storage.layout import RowKey
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.own_faults import OwnFault, OwnFaults
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
-from postroom.net.aws import passing_faults
+from postroom.net.aws_errors import passing_faults
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient

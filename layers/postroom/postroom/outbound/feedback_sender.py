@@ -1,0 +1,213 @@
+"""The courier's Feedback: at most one for a discard, with limits for each domain and buffer."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from postroom.core.errors import NotNowError
+from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.envelope_sender import EnvelopeSender
+from postroom.outbound.ports import Clock, Manifests, SendQueue
+from postroom.protocols.nlweb.feedback import body_of, summary_of
+from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
+from postroom.protocols.nlweb.sign import Draft
+from postroom.protocols.nlweb.subjects import FEEDBACK
+from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
+from postroom.storage.layout import seen_key_nlweb
+from postroom.storage.limits.feedback import HOUR_SECONDS, FeedbackLimits, SummaryIdentity
+from postroom.storage.mail.feedback_log import FeedbackLog
+from postroom.storage.mail.register import Register
+from postroom.storage.mail.seen import Seen
+
+FIRST_DELAY_SECONDS: Final = 10
+DOMAINS_OF_A_BUFFER: Final = 10
+"""A buffer may serve many domains, and receives at most as much Feedback as this many domains.
+
+A domain names its buffer without asking it. The owner of a zone has any number of domains in it, and could otherwise
+make us send Feedback to another host without limit.
+"""
+_GRACE_SECONDS: Final = 120
+"""The wait after an hour's end, before it is summarised: workers' clocks differ by a minute at most."""
+_log: Final = logging.getLogger(__name__)
+
+
+class Delivery(StrEnum):
+    """The result of one attempt at Feedback."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    NOBODY = "nobody to tell"
+    SILENT = "nothing to tell"
+    SUMMARY = "summary"
+    WITHHELD = "withheld"
+    WAITING = "waiting"
+    GIVEN_UP = "given up"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackRules:
+    """Limits of Feedback.
+
+    `per_domain_and_hour`: to one sender's domain. `give_up_seconds`: how long one Feedback is tried.
+    """
+
+    per_domain_and_hour: int
+    give_up_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackStorage:
+    """The tables that Feedback is checked against, and recorded in."""
+
+    seen: Seen
+    register: Register
+    feedback_log: FeedbackLog
+    limits: FeedbackLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FeedbackSender:
+    """Sends Feedback. `new_uuid` makes Correlations, `jitter` returns 0 ≤ x < 1."""
+
+    storage: FeedbackStorage
+    manifests: Manifests
+    envelope_sender: EnvelopeSender
+    queue: SendQueue
+    rules: FeedbackRules
+    clock: Clock
+    new_uuid: Callable[[], str]
+    jitter: Callable[[], float]
+
+    def deliver(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
+        """Send the Feedback, or requeue it for later. Raises NotNowError if that failed, too."""
+        try:
+            return (
+                self._deliver(notification)
+                if isinstance(notification, DiscardNotification)
+                else self._sum_up(notification)
+            )
+        except NotNowError as error:
+            _log.warning("Feedback for %s waits: %s", notification.sender, error)
+            if self.clock() * 1000 - _begun_ms(notification) > self.rules.give_up_seconds * 1000:
+                return self._finish(notification, Delivery.GIVEN_UP)
+            self.queue.send(
+                notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
+            )
+            return Delivery.WAITING
+
+    def _deliver(self, notification: DiscardNotification) -> Delivery:
+        if self._lives_elsewhere(notification):
+            return Delivery.SILENT
+        record = self.storage.feedback_log.find(notification.row)
+        if record is not None and record.sent:
+            return Delivery.SILENT
+        if record is None:
+            buffer = self.manifests.feedback_domain_of(notification.sender)
+            if buffer is None:
+                return Delivery.NOBODY
+            if not self._take_share(notification):
+                return Delivery.SUMMARY
+            if not self._take_of_buffer(buffer):
+                return self._finish(notification, Delivery.WITHHELD)
+            record = self.storage.feedback_log.note(notification.row, buffer, self.new_uuid(), int(self.clock() * 1000))
+            if record.sent:
+                return Delivery.SILENT
+        draft = Draft(
+            sender=notification.receiver,
+            receiver=record.buffer,
+            subject=FEEDBACK,
+            correlation=record.correlation,
+            timestamp_ms=record.timestamp_ms,
+            body=body_of(notification.sender, notification.correlation, notification.reason),
+            dialect=notification.dialect,
+        )
+        return self._finish(notification, self._send(draft))
+
+    def _lives_elsewhere(self, notification: DiscardNotification) -> bool:
+        """Whether another claim with this key was accepted: then the sender gets no Feedback about this one.
+
+        Otherwise a stranger who knows a Correlation could make us report an accepted message as discarded. The reason
+        CORRELATION_REUSED is reported all the same: it is proven, and about another text.
+        """
+        key = seen_key_nlweb(notification.receiver, notification.sender, notification.correlation)
+        known = self.storage.seen.find(key, now=int(self.clock()))
+        if known is None or known.home == notification.row:
+            return False
+        if notification.reason == CORRELATION_REUSED and known.hash != notification.digest:
+            return False
+        if known.home is None:
+            return True
+        row = self.storage.register.find(known.home)
+        return row is None or row.discarded is None
+
+    def _take_share(self, notification: DiscardNotification) -> bool:
+        """Count one Feedback of this hour; over the limit, it is left to the hour's summary."""
+        hour = int(self.clock()) // HOUR_SECONDS
+        if self.storage.limits.take(notification.sender, hour, self.rules.per_domain_and_hour):
+            return True
+        if self.storage.limits.withhold(notification.sender, hour, str(notification.reason)):
+            due = DiscardSummaryDue(notification.receiver, notification.sender, hour, notification.dialect)
+            self.queue.send(due.encode(), LONGEST_DELAY_SECONDS, group=due.group)
+            self.storage.limits.note_requested(notification.sender, hour)
+        self.storage.feedback_log.sent(notification.row, Delivery.SUMMARY)
+        return False
+
+    def _take_of_buffer(self, buffer: str) -> bool:
+        """Count one Feedback to this buffer in this hour."""
+        limit = DOMAINS_OF_A_BUFFER * max(
+            1, self.rules.per_domain_and_hour
+        )  # with a limit of 0, there are only summaries
+        return self.storage.limits.take_of_buffer(buffer, int(self.clock()) // HOUR_SECONDS, limit)
+
+    def _sum_up(self, due: DiscardSummaryDue) -> Delivery:
+        ripe = (due.hour + 1) * HOUR_SECONDS + _GRACE_SECONDS
+        if self.clock() < ripe:
+            delay = min(LONGEST_DELAY_SECONDS, int(ripe - self.clock()) + 1)
+            self.queue.send(due.encode(), delay, group=due.group)
+            return Delivery.WAITING
+        buffer = self.manifests.feedback_domain_of(due.sender)
+        if buffer is None:
+            return Delivery.NOBODY
+        identity = SummaryIdentity(due.receiver, buffer, self.new_uuid(), int(self.clock() * 1000))
+        summary = self.storage.limits.summary(due.sender, due.hour, identity)
+        if summary.sent:
+            return Delivery.SILENT
+        if summary.identity == identity and not self._take_of_buffer(buffer):
+            return self._finish(due, Delivery.WITHHELD)
+        since_ms = due.hour * HOUR_SECONDS * 1000
+        draft = Draft(
+            sender=summary.identity.receiver,
+            receiver=summary.identity.buffer,
+            subject=FEEDBACK,
+            correlation=summary.identity.correlation,
+            timestamp_ms=summary.identity.timestamp_ms,
+            body=summary_of(due.sender, since_ms, since_ms + HOUR_SECONDS * 1000, summary.codes),
+            dialect=due.dialect,
+        )
+        return self._finish(due, self._send(draft))
+
+    def _send(self, draft: Draft) -> Delivery:
+        return Delivery.DELIVERED if self.envelope_sender.post(draft).taken else Delivery.REFUSED
+
+    def _finish(self, notification: DiscardNotification | DiscardSummaryDue, outcome: Delivery) -> Delivery:
+        if isinstance(notification, DiscardNotification):
+            self.storage.feedback_log.sent(notification.row, outcome)
+        else:
+            self.storage.limits.sent(notification.sender, notification.hour, outcome)
+        return outcome
+
+
+def backoff(tries: int, jitter: float) -> int:
+    """Seconds until the next attempt; 0 ≤ `jitter` < 1."""
+    longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
+    return int(longest * (0.5 + 0.5 * jitter))
+
+
+def _begun_ms(notification: DiscardNotification | DiscardSummaryDue) -> int:
+    return (
+        notification.since_ms
+        if isinstance(notification, DiscardNotification)
+        else (notification.hour + 1) * HOUR_SECONDS * 1000
+    )
