@@ -1,11 +1,11 @@
-"""Compaction: segments that are older than a day become few sorted chunks (store protocol, Compact).
+"""The compaction job: it moves unread mail from segments older than a day into sorted chunks (store protocol, Compact).
 
     spark-submit glue_jobs/compact_chunks.py --JOB_NAME compact --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --RETAIN_SECONDS 1900800 [--LAG_HOURS 24] [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] \
         [--WORKERS 10] [--DRY_RUN true] [--LOG_GROUP …] [--REGION …] [--ENDPOINT_URL http://…]
 
-The same file on Glue 5 and on a laptop (`postroom jobs compact`). Spark moves and sorts; what is done to bucket and
-registers is in `postroom.jobs`, and may be done by any number of runs at once. The bytes of a line cross Spark once:
+The same file runs on Glue 5 and on a laptop (`postroom jobs compact`). Spark distributes and sorts the lines;
+`postroom.jobs` changes the bucket and the registers, and runs may overlap. The bytes of a line cross Spark once:
 
     shares of hours ─▶ survey ══▶ by conversation, sorted ─▶ chunks, repoints ══▶ evidence by object ─▶ collected
                        GET, look-ups                         PUT, updates                             DELETE
@@ -48,28 +48,32 @@ LINES = pa.schema(
         "source": pa.string(), "number": pa.int32(), "part": pa.int32(), "size": pa.int64(), "data": pa.binary(),
     }
 )  # fmt: skip
-"""What a survey finds: lines, a long one in parts, whose `size` is that of the whole. Evidence has no mailbox, so that
-it comes first; `conversation` spreads it, `number` is how many lines there are, `size` the object's."""
+"""The rows that a survey yields: lines and evidence.
+
+A long line is several rows, the `size` of each is that of the whole line. Evidence has an empty mailbox, so that it is
+sorted first, and its source as `conversation`, so that it is spread over tasks; `number` is the number of lines of the
+object, `size` the size of the object.
+"""
 ORDER = "mailbox", "conversation", "sk", "source", "part"
 _EVIDENCE = pa.schema({"source": pa.string(), "lines": pa.int32(), "size": pa.int64(), "past": pa.binary()})
 
 _BATCH_LINES, _BATCH_BYTES = 32, 4_000_000
-"""What crosses between Python and Spark at a time; of what Spark hands over only the number of rows is bounded."""
+"""The maximum of a batch between Python and Spark; Spark limits its own batches by rows only."""
 _PARTITION_BYTES = 64 * 1024 * 1024
-"""What one task sorts and cuts: the last chunk of each is not full."""
-_SHARES_AT_ONCE = 96
+"""The bytes that one task sorts and divides into chunks; the last chunk of each task is smaller."""
+_SHARES_IN_A_GROUP = 96
 _TASKS_A_SLOT = 4
 _PART_BYTES = _PARTITION_BYTES // 4
 _PARTS_OF_A_LARGE_SHARE = 8
 _FEWEST_PARTS, _MOST_PARTS = 16, 4_000
-"""That the lines are hashed into; small ones are put together when their sizes are known. Each costs every task that
-writes into it."""
+"""Partitions of the shuffle; Spark merges small ones when their sizes are known. Each partition costs time in every
+task that writes to it."""
 
 Batches = Iterable[pa.RecordBatch]
 
 
 def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobReport:
-    """Compact what is due at `now` (epoch milliseconds)."""
+    """Compact the hours that are due at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
     job = JobParts(settings, slots)
     began, tally = time.time(), Tally()
@@ -79,13 +83,13 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobRepor
     hours = list(due_hours(bucket, lag_ms=lag_ms, before=before, now=now))
     counts: Counts = Counter()
     shares = (share for hour in hours for share in bucket.shares(hour))
-    # Oldest first, and each part to its end: a run that is late, and is ended half way, has done half of it.
-    while some := list(islice(shares, _SHARES_AT_ONCE)):
+    # Oldest first, and one group after another: a run that is stopped half way has finished half of the work.
+    while group := list(islice(shares, _SHARES_IN_A_GROUP)):
         terms = Terms(now, settings.retain_seconds, held_mailboxes(job.directory(tally)))
-        counts.update(compact(spark, job, terms, some, dry_run=settings.dry_run))
+        counts.update(compact(spark, job, terms, group, dry_run=settings.dry_run))
     counts.update(tally.take())
     ended = now + round((time.time() - began) * 1000)
-    # What an earlier run came to is not late: lines that wait for their rows keep their segments.
+    # Segments that an earlier run read are not late: they are kept because a row may still be written for a line.
     segments = [hour_of(hour) for hour in hours if hour.startswith(SEGMENTS)]
     late = [hour for hour in segments if not was_seen(hour, before)]
     late_ms = now - min(late, default=now)
@@ -93,7 +97,7 @@ def run(spark: SparkSession, settings: CompactSettings, *, now: int) -> JobRepor
 
 
 def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share], *, dry_run: bool) -> Counts:
-    """Compact these shares of hours; what was counted."""
+    """Compact these shares of hours; returns the counts."""
     wanted = sum(_PARTS_OF_A_LARGE_SHARE if share.size is None else share.size / _PART_BYTES for share in shares)
     parts = min(max(round(wanted), _FEWEST_PARTS), _MOST_PARTS)
     for name, value in {
@@ -111,7 +115,7 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
         surveyor = Survey(bucket, job.registers(tally), Quarantine(bucket, tally, dry_run=dry_run), terms, tally, pool)
         numbers = (number for batch in batches for number in batch.column(0).to_pylist())
         found = surveyor.survey(found for number in numbers for found in bucket.objects(shares[number]))
-        # What nobody needs goes at once: a run that dies before its end has done that much.
+        # Objects without live lines are deleted now, so that a run that fails later has done part of its work.
         yield from batches_of(ObjectDeleter(bucket, tally, dry_run=dry_run).delete_while_reading(found))
 
     def move(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -140,12 +144,12 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
         ObjectDeleter(job.bucket(tally), tally, dry_run=dry_run).delete(known)
         yield from ()
 
-    # In the order of time: what Spark splits of a large conversation is apart in time.
+    # In order of time: if Spark splits a large conversation, the parts are different periods.
     tasks = min(len(shares), max(_TASKS_A_SLOT * spark.sparkContext.defaultParallelism, len(shares) // 2))
     sources = spark.range(0, len(shares), 1, tasks)
     lines = sources.mapInArrow(counted(counts, survey), ddl(LINES))
-    # Hashed by conversation, small ones together and large ones split, as it turns out, by sizes that are known then:
-    # to sort over all would take a look at all of it beforehand.
+    # Spark hashes by conversation, and then merges small partitions and splits large ones by their real sizes. A global
+    # sort would have to read all lines twice, to choose the ranges.
     sorted_lines = spark.sql("SELECT /*+ REBALANCE(mailbox, conversation) */ * FROM {lines}", lines=lines)
     evidence = sorted_lines.sortWithinPartitions(*ORDER).mapInArrow(counted(counts, move), ddl(_EVIDENCE))
     by_object = evidence.groupBy("source").agg(
@@ -156,7 +160,7 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
 
 
 def batches_of(found: Iterable[ChunkLine | ObjectEvidence]) -> Iterator[pa.RecordBatch]:
-    """Lines and evidence, as Spark takes them."""
+    """Lines and evidence as record batches for Spark."""
     rows: list[tuple[object, ...]] = []
     size = 0
     for each in found:
@@ -176,7 +180,7 @@ def batches_of(found: Iterable[ChunkLine | ObjectEvidence]) -> Iterator[pa.Recor
 
 
 def kept_in(batches: Batches, passed: list[ObjectEvidence]) -> Iterator[ChunkLine]:
-    """The lines of what `batches_of` made; the evidence between them is put aside. May raise OurError (`Joining`)."""
+    """The lines in batches of `batches_of`; their evidence is appended to `passed`. Raises as `Joining` does."""
     joining = Joining()
     for batch in batches:
         columns = (column.to_pylist() for column in batch.columns)
@@ -189,19 +193,19 @@ def kept_in(batches: Batches, passed: list[ObjectEvidence]) -> Iterator[ChunkLin
 
 
 def evidence_batch(known: Iterable[ObjectEvidence]) -> pa.RecordBatch:
-    """Evidence, as Spark takes it."""
+    """Evidence as a record batch for Spark."""
     return batch_of([(each.source, each.lines, each.size, each.past) for each in known], _EVIDENCE)
 
 
 def batch_of(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns."""
+    """A record batch of rows."""
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def ddl(schema: pa.Schema) -> str:
-    """A schema, as Spark writes it."""
+    """A schema in Spark's DDL."""
     kinds = {pa.string(): "string", pa.int32(): "int", pa.int64(): "long", pa.binary(): "binary"}
     return ", ".join(f"{field.name} {kinds[field.type]}" for field in schema)
 

@@ -1,18 +1,18 @@
-"""Expiry: deletion of expired messages and of objects that are no longer needed (store protocol, Acknowledge, Collect).
+"""The expiry job: it deletes expired messages and unneeded objects (store protocol, Acknowledge, Collect).
 
     spark-submit glue_jobs/expire_messages.py --JOB_NAME expire --BUCKET … --POST_TABLE … --DIRECTORY_TABLE … \
         --LIMITS_TABLE … --STORAGE_TABLE … --RETAIN_SECONDS 1900800 [--DM3_MESSAGE_TTL_DAYS 0] [--CLOSED_DAYS 30] \
         [--READ_UNITS_PER_SECOND 2000] [--WRITE_UNITS_PER_SECOND 500] [--WORKERS 10] [--DRY_RUN true] \
         [--LOG_GROUP …] [--REGION …] [--ENDPOINT_URL http://…]
 
-The same file on Glue 5 and on a laptop (`postroom jobs expire`). What goes is said by `storage/mail/expiry.py`; how it
-goes is in `postroom.jobs`, and any number of runs at once may do it. Spark spreads names over tasks; no bytes cross it:
+The same file runs on Glue 5 and on a laptop (`postroom jobs expire`). `storage/mail/expiry.py` decides what is deleted,
+`postroom.jobs` deletes it, and runs may overlap. Spark distributes names over tasks; no bytes of mail cross Spark:
 
-    parts of the directory ─▶ mailboxes ══▶ rows live → gone
+    segments of the directory ─▶ mailboxes ══▶ rows live → gone
     shares of old hours ─▶ survey ─▶ collected
-    parts of the storage table ─▶ parts that nobody joined: dropped
-    shares of box/ ══▶ without what parts of the storage table name ─▶ deleted
-    claims, replies and uploads: here, one after the other
+    segments of the storage table ─▶ parts that nobody joined: deleted
+    shares of box/ ══▶ objects that no row of the storage table names ─▶ deleted
+    claims, replies and uploads: in the driver, one after the other
 """
 
 import sys
@@ -47,9 +47,9 @@ from postroom.storage.mail.expiry import ORPHAN_DAYS
 from postroom.storage.mail.object_schedule import is_chunk_due
 
 MOST_SHOWN = 100
-"""Of what went, or would: for people."""
+"""The maximum number of deletions that the report lists for people."""
 _TASKS_A_SLOT = 4
-"""One mailbox may hold more than a thousand others: who is done early takes the next."""
+"""More than one, because one mailbox may hold more than a thousand others: slots that finish early take more tasks."""
 _BATCH_ROWS = 1000
 _NAMES = "name string"
 
@@ -57,7 +57,7 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport:
-    """Let go what has had its time at `now` (epoch milliseconds)."""
+    """Delete what has expired at `now` (epoch milliseconds)."""
     slots = slots_of(settings.workers) or spark.sparkContext.defaultParallelism
     job, began, tally = ExpireParts(settings, slots), time.time(), Tally()
     counts = spark.sparkContext.accumulator(Counter[str](), CountersAccumulator())
@@ -73,7 +73,7 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
 
     def collect(tally: Tally, pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         bucket = job.bucket(tally)
-        # Of what is damaged, compaction has told.
+        # Compaction has reported damaged lines already.
         quarantine = Quarantine(bucket, tally, dry_run=True)
         survey = Survey(bucket, job.registers(tally), quarantine, terms, tally, pool, moves=False)
         found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
@@ -84,15 +84,15 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
 
     segments = spark.range(0, slots, 1, slots)
     names = segments.mapInArrow(counted(counts, mailboxes), _NAMES).repartition(slots * _TASKS_A_SLOT)
-    done(names.mapInArrow(counted(counts, expire), _NAMES))
-    # What is gone by now leaves its bytes to be collected; but of who is held by now.
+    execute(names.mapInArrow(counted(counts, expire), _NAMES))
+    # After expiry, so that the bytes of expired messages can be deleted; holds are read again, for those set meanwhile.
     terms = Terms(now, settings.retain_seconds, held_mailboxes(job.directory(tally)))
     since, bucket = last_run("expire", job.documents(), now).began, job.bucket(tally)
     hours = chain.from_iterable(old_hours(bucket, prefix, ORPHAN_DAYS, now) for prefix in (SEGMENTS, CHUNKS))
     due = (hour for hour in hours if is_chunk_due(hour_of(hour), since, now))
     shares = [share for hour in due for share in bucket.shares(hour)]
     if shares:
-        done(spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, collect), _NAMES))
+        execute(spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, collect), _NAMES))
     sweep_archives(spark, job, slots, counts, shown, now=now)
     sweeper = job.sweeper(tally, now=now)
     shown.add(first(chain(sweeper.handed_on(), sweeper.uploads())))
@@ -104,11 +104,11 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
 def sweep_archives(
     spark: SparkSession, job: ExpireParts, slots: int, counts: Accumulator, shown: Accumulator, *, now: int
 ) -> None:
-    """Let go of parts that nobody joined, and of what lies under `box/` and no row names."""
+    """Delete parts that nobody joined, and objects under `box/` that no row names."""
 
     def drop_parts(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         archives = job.archives(tally, now=now)
-        shown.add(first(went for segment in values_in(batches) for went in archives.drop_parts(segment, slots)))
+        shown.add(first(part for segment in values_in(batches) for part in archives.drop_parts(segment, slots)))
         yield from ()
 
     def named(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -126,67 +126,67 @@ def sweep_archives(
         yield from ()
 
     segments = spark.range(0, slots, 1, slots)
-    done(segments.mapInArrow(counted(counts, drop_parts), _NAMES))
+    execute(segments.mapInArrow(counted(counts, drop_parts), _NAMES))
     tally = Tally()
     shares = job.archives(tally, now=now).shares()
     counts.add(tally.take())
     objects = spark.range(0, len(shares), 1, len(shares)).mapInArrow(counted(counts, old), "name string, size long")
     names = segments.mapInArrow(counted(counts, named), _NAMES)
-    # Objects first, then the rows: what is old is named by then, if ever. And while there is a row that cannot be read,
-    # nothing goes.
+    # Objects are listed before the rows are read: an old object is named by then, or never will be. A row that cannot
+    # be read may name any object, so while there is one, nothing is deleted.
     objects = objects.persist(StorageLevel.DISK_ONLY)
     if objects.count():
         garbage = unnamed(objects, names).persist(StorageLevel.DISK_ONLY)
         if garbage.count() and not counts.value[UNREADABLE]:
-            done(garbage.mapInArrow(counted(counts, delete), _NAMES))
+            execute(garbage.mapInArrow(counted(counts, delete), _NAMES))
         garbage.unpersist()
     objects.unpersist()
 
 
 def unnamed(objects: DataFrame, names: DataFrame) -> DataFrame:
-    """The objects without those of these names."""
-    # How much comes out of Python Spark cannot know. It takes it for little, and would have the driver hold all names.
+    """The objects that have none of these names."""
+    # Spark cannot estimate the output of Python. It would assume little data, and collect all names in the driver.
     return objects.join(names.hint("merge"), "name", "left_anti")
 
 
 def names_in(names: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """Names, as Spark takes them."""
+    """Names as record batches for Spark."""
     return rows_in(((name,) for name in names), "name")
 
 
 def rows_in(rows: Iterable[tuple[object, ...]], *names: str) -> Iterator[pa.RecordBatch]:
-    """Rows, as Spark takes them. `names`: of their columns."""
+    """Rows as record batches for Spark. `names`: of the columns."""
     rest = iter(rows)
-    while some := list(islice(rest, _BATCH_ROWS)):
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in zip(*some, strict=True)], names)
+    while batch := list(islice(rest, _BATCH_ROWS)):
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in zip(*batch, strict=True)], names)
 
 
-def done(frame: DataFrame) -> None:
-    """Have all of it done; nothing comes of it."""
+def execute(frame: DataFrame) -> None:
+    """Run all tasks of a frame, without a result."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def values_in(batches: Batches) -> Iterator[Any]:
-    """Those of the only column."""
+    """The values of the only column."""
     return (value for batch in batches for value in batch.column(0).to_pylist())
 
 
 class Shown:
-    """How Spark puts together what tasks show: what it calls an accumulator's parameter."""
+    """The rules by which Spark merges the lines that tasks show: an "accumulator parameter" in its terms."""
 
     def zero(self, _value: list[str]) -> list[str]:
-        """Nothing yet."""
+        """No lines."""
         return []
 
     def addInPlace(self, one: list[str], other: list[str]) -> list[str]:  # noqa: N802 - the name is Spark's
-        """As much of both as is shown."""
+        """The first lines of both, up to MOST_SHOWN."""
         return (one + other)[:MOST_SHOWN]
 
 
-def first(went: Iterable[Went]) -> list[str]:
-    """All of it is done; what is said of it is bounded."""
+def first(deletions: Iterable[Went]) -> list[str]:
+    """The first MOST_SHOWN, as text. It takes all of them, because each is deleted as it is taken."""
     lines: list[str] = []
-    for each in went:
+    for each in deletions:
         if len(lines) < MOST_SHOWN:
             lines.append(str(each))
     return lines

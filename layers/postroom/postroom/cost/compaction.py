@@ -49,8 +49,9 @@ class Phase:
 class Run:
     """One run in regular operation, with chunks of each age up to a month. Older chunks are not included.
 
-    `survivors`: lines of segments that are moved, into so many `chunks`. `looked`: lines of earlier chunks that are
-    looked up; `moved`: those of them that are copied again. `shuffled`: bytes that pass through Spark.
+    `survivors`: lines of segments that are moved. `chunks`: the number of chunks that they are moved into. `looked`:
+    lines of earlier chunks that are looked up. `moved`: those of them that are copied again. `shuffled`: bytes that
+    pass through Spark.
     """
 
     lines: float
@@ -139,7 +140,10 @@ def _shares_of(objects: float) -> _Shares:
 
 
 def _phase(lines: float, *, tasks: float, a_second: float, units: float, workers: int) -> Phase:
-    """`a_second`: lines per second that the processor of one slot can do; its share of the `units` may be less."""
+    """A pass over `lines`. `a_second`: lines per second that the processor of one slot can process.
+
+    The slot's share of `units` may allow fewer.
+    """
     slots = counted.JOB_SLOTS
     busy = min(max(1, math.ceil(tasks)), slots * (workers - 1))
     of_a_slot = min(a_second, units / (slots * (workers - 1)))

@@ -22,7 +22,7 @@ LARGEST_BATCH: Final = 100
 BATCH_PUTS: Final = 1
 """Of S3: the segment of a batch, or of a part of it."""
 PART_BYTES: Final = 8 * 1024 * 1024
-"""A batch of large messages is processed in parts, each of so much memory for the text of its messages."""
+"""A batch of large messages is processed in parts; the memory for the text of the messages of one part."""
 CHARACTER_BYTES: Final = 4
 """Of memory for each character: an NLWeb envelope has one beyond the Basic Multilingual Plane, so Python uses four."""
 FILE_WRITES: Final = 2

@@ -24,7 +24,7 @@ _EVENT_BYTES: Final = 6 * 1024 * 1024
 _HTTP_API_REQUEST_BYTES: Final = 512 * 1024
 _HTTP_API_FIRST: Final = 300 * MILLION
 _HEADER_BYTES: Final = 500
-"""Of a request and of its response, about so much each."""
+"""The approximate size of the headers of a request, and of those of its response."""
 _LOG_EVENT_BYTES: Final = 26
 """What CloudWatch adds to each line."""
 _PLATFORM_LINES: Final = 3
@@ -33,10 +33,10 @@ _PLATFORM_BYTES: Final = 268
 _ROW_BYTES_BESIDE: Final = 100
 """What DynamoDB adds to the size of each item."""
 _PROCESSOR_MEMORY_MB: Final = 1769
-"""A function with so much memory has one whole processor; others have a share in proportion."""
+"""The memory in MB with which a function has one whole processor; with less, it has a proportional share."""
 _POLLERS: Final = 5
 _POLL_SECONDS: Final = 20
-"""Lambda polls an empty queue with so many concurrent long polls."""
+"""The number of concurrent long polls with which Lambda polls an empty queue."""
 _INBOX_WAIT_MS: Final = 10.0
 _BATCH_WAIT_MS: Final = 50.0
 """Time waiting for AWS: SendMessage; PutItem twice, with PutObject in between. Estimates."""
@@ -49,7 +49,7 @@ _SEND_WAIT_MS: Final = 50.0
 
 
 class Front(StrEnum):
-    """What is in front of the inbox."""
+    """The service in front of the inbox."""
 
     HTTP_API = "http-api"
     FUNCTION_URL = "function-url"

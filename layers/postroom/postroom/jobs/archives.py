@@ -1,4 +1,4 @@
-"""Garbage of containers: parts that nobody joined, and objects under `box/` that no row names."""
+"""Deletion of garbage of archive containers: parts that nobody joined, and objects that no row names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ class Archives:
     dry_run: bool
 
     def drop_parts(self, segment: int, segments: int) -> Iterator[Went]:
-        """Delete the parts that nobody joined within a day, in one of so many segments of the table.
+        """Delete the parts in one of `segments` segments of the table that nobody joined within a day.
 
-        The usage is corrected with them.
+        Their bytes are subtracted from the owner's usage.
         """
         for kept in self._kept(segment, segments):
             if isinstance(kept, Part) and kept.at * 1000 < self.now - GARBAGE_MS and (self.dry_run or self._drop(kept)):
@@ -55,7 +55,7 @@ class Archives:
         return self.bucket.older(share, self.now - GARBAGE_MS)
 
     def named(self, segment: int, segments: int) -> Iterator[str]:
-        """The objects that rows name, in one of so many segments of the table; rows of an unknown form are counted."""
+        """The objects named by rows in one of `segments` segments of the table; rows of an unknown form are counted."""
         for kept in self._kept(segment, segments):
             if kept is None:
                 self.tally.add(UNREADABLE)

@@ -1,4 +1,4 @@
-"""The bucket, as a job uses it: listing by hour, reading whole objects, writing chunks, deleting in bulk."""
+"""The bucket for jobs: lists by hour, reads whole objects, writes chunks, and deletes in bulk."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class ObjectDeleter:
-    """Deletes many objects at once. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Deletes objects in bulk. `dry_run`: only counts. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, bucket: Bucket, tally: Tally, *, dry_run: bool) -> None:
         self._bucket = bucket
@@ -19,7 +19,7 @@ class ObjectDeleter:
         self._dry_run = dry_run
 
     def delete(self, known: Iterable[ObjectEvidence]) -> None:
-        """Delete the objects that nothing needs; the evidence of each object was added up before."""
+        """Delete the objects whose lines are all past. `known`: all evidence about each object, added up."""
         for _ in self.delete_while_reading(known):
             self._tally.add("objects.left")
 

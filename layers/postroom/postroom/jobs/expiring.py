@@ -1,4 +1,4 @@
-"""Expired messages: the mailboxes that may have some, and their rows, live → gone.
+"""Expiry of messages: it finds the mailboxes that may have expired messages, and turns their rows from live to gone.
 
 Their bytes are deleted with the objects that contain them, as for acknowledged messages (`survey`, `deleting`).
 """
@@ -44,7 +44,7 @@ class Candidates:
         self._reads = reads
 
     def names(self, segment: int, segments: int) -> Iterator[str]:
-        """Their names, each once, in one of so many segments of the directory."""
+        """Their names, each once, in one of `segments` segments of the directory."""
         own = f"begins_with({PK}, :mailbox) AND (attribute_exists({TTL_DAYS}) OR attribute_exists({CLOSED}))"
         rows = self._table.rows(
             segment=segment,

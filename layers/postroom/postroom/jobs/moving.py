@@ -34,7 +34,7 @@ class Mover:
 
     def move(self, lines: Iterable[ChunkLine]) -> Iterator[ObjectEvidence]:
         """Move ordered lines; the evidence is about the objects that they were copied from."""
-        # While the rows of one chunk are repointed, the next chunk is written and the one after it collected.
+        # While the rows of one chunk are repointed, the next chunk is written, and the lines of a third are collected.
         written: tuple[Sequence[ChunkLine], Future[Sequence[Place]]] | None = None
         for chunk in cut(lines):
             following = chunk, self.pool.submit(self._write, chunk)

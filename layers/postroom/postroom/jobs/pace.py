@@ -1,4 +1,4 @@
-"""A rate limit for a task's use of a table, so that a nightly run never throttles the day's mail."""
+"""A rate limit for the requests of a task to a table, so that a nightly run never throttles the functions."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ SLOWEST: Final = 1.0
 """The least number of units a second: a task that requests nothing would not notice that there is capacity again."""
 _BURST_SECONDS: Final = 0.5
 _GAIN: Final = 0.1
-"""The part of the limit that is regained in each second without throttling."""
+"""The share of the limit that the rate grows by in each second without throttling."""
 
 
 class Pace:
@@ -34,10 +34,10 @@ class Pace:
         self._throttled_at = self._at
 
     def take(self, units: int) -> None:
-        """Wait until so many units may be used."""
+        """Wait until `units` units may be used."""
         with self._lock:
             self._pass_time()
-            # A request that takes more than there is makes the next one wait for both.
+            # A request may take more units than are available; then the next request waits for both.
             self._there -= units
             wait = -self._there / self._rate
         if wait > 0:

@@ -41,7 +41,7 @@ class PacedRequests:
         return self.keep_asking(paced, lambda: 1)
 
     def keep_asking(self, request: Callable[[], R], units: Callable[[], int]) -> R:
-        """The same for a request that counts its own units. `units`: those that each attempt takes.
+        """The result of a request that takes several units. `units`: those of each attempt.
 
         Raises NotNowError(STORE_UNAVAILABLE) after `TRIES` attempts.
         """

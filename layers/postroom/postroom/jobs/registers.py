@@ -1,4 +1,4 @@
-"""The registers, as a job uses them: read by the hundred, repointed one by one, within its rate limit."""
+"""The registers for jobs: rows are read in batches of 100 and repointed one by one, within a rate limit."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -150,4 +150,4 @@ def _row(item: Item) -> Row | OurError:
     try:
         return read_row(item)
     except OurError:
-        return OurError(f"row {PK.read(item)} {SK.read(item)} is of no form that this release knows")
+        return OurError(f"row {PK.read(item)} {SK.read(item)} has a form that this release does not know")

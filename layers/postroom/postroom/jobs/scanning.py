@@ -37,7 +37,7 @@ class Table:
         only: str = "",
         values: Values | None = None,
     ) -> Iterator[Item]:
-        """The rows, read consistently, in no order. `segment`: of so many `segments` of the table.
+        """The rows of one of `segments` segments of the table, read consistently, in no order. `segment`: from 0.
 
         `only`: a filter expression of DynamoDB with these `values`.
         """

@@ -1,4 +1,4 @@
-"""The arguments of a job, by Glue's convention: `--BUCKET name --LAG_HOURS 24 …`. Typed."""
+"""The typed arguments of a job, in Glue's convention: `--BUCKET name --LAG_HOURS 24 …`."""
 
 import argparse
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class JobSettings:
         if not LEAST_RETAIN_SECONDS <= self.retain_seconds < RETAIN_CEILING_SECONDS:
             raise SettingsError(
                 f"--RETAIN_SECONDS is {self.retain_seconds}; it must be at least {LEAST_RETAIN_SECONDS} and less than "
-                f"{RETAIN_CEILING_SECONDS}: say what the stack says"
+                f"{RETAIN_CEILING_SECONDS}: use the value of the stack"
             )
 
     @property
@@ -100,7 +100,7 @@ class ExpireSettings(JobSettings):
         """Raise SettingsError for impossible settings."""
         JobSettings.__post_init__(self)
         if self.dm3_message_ttl_days and self.dm3_message_ttl_days < FLOOR_DAYS:
-            raise SettingsError(f"--DM3_MESSAGE_TTL_DAYS must be at least {FLOOR_DAYS}, or 0: without end")
+            raise SettingsError(f"--DM3_MESSAGE_TTL_DAYS must be at least {FLOOR_DAYS}, or 0 = messages never expire")
         if self.closed_days < FLOOR_DAYS:
             raise SettingsError(f"--CLOSED_DAYS must be at least {FLOOR_DAYS}")
 
@@ -111,7 +111,7 @@ class ExpireSettings(JobSettings):
 
 
 def slots_of(workers: int) -> int:
-    """The number of concurrent tasks on so many Glue machines (G.1X), one of them the driver's; 0: unknown."""
+    """The number of concurrent tasks on `workers` Glue machines (G.1X), one of which is the driver; 0: unknown."""
     return max(workers - 1, 1) * _CORES_A_WORKER if workers else 0
 
 
@@ -133,7 +133,7 @@ def parse(kind: type[S], arguments: Sequence[str]) -> S:
         if text is not None:
             values[each.name] = _read(each.name, text, each.type)
         elif each.default is MISSING:
-            raise SettingsError(f"--{each.name.upper()} is missing: say it in the job's arguments")
+            raise SettingsError(f"--{each.name.upper()} is missing: add it to the job's arguments")
     return kind(**values)  # type: ignore[arg-type]
 
 

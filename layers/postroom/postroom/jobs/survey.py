@@ -20,7 +20,7 @@ from postroom.storage.mail.object_schedule import moves
 from postroom.storage.mail.register import Row
 
 _GROUP_BYTES: Final = 1_000_000
-"""The bytes of objects that are read together, so that one look-up has many rows."""
+"""The bytes of objects that are read together, so that one request looks up many rows."""
 _AHEAD_BYTES: Final = 32_000_000
 _AT_ONCE_BYTES: Final = 8_000_000
 """The bytes of lines that wait for their look-up."""
@@ -28,7 +28,7 @@ _AT_ONCE_BYTES: Final = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a line is compared with.
+    """The parameters of a comparison of lines with rows.
 
     `now`: when the run began, epoch milliseconds. `held`: mailboxes under legal hold.
     """
@@ -63,7 +63,7 @@ class Survey:
     moves: bool = True
 
     def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
-        """The lines that are to move, and the evidence about each object."""
+        """The lines to be moved, and the evidence about each object."""
         for looked in prefetch(self.pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 

@@ -15,7 +15,7 @@ _OURS: Final = (SEGMENTS, CHUNKS, CLAIMS, REPLIES, PREFIX)
 
 
 def old_hours(bucket: Bucket, prefix: str, days: int, now: int) -> Iterator[str]:
-    """The hours whose objects are all older than so many days, oldest first. `now`: epoch milliseconds.
+    """The hours whose objects are all older than `days` days, oldest first. `now`: epoch milliseconds.
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
@@ -58,7 +58,7 @@ class Sweeper:
 def deleted(
     bucket: Bucket, tally: Tally, where: str, why: str, garbage: Iterable[BucketObject], *, dry_run: bool
 ) -> Iterator[Went]:
-    """Delete many at once, and return how much it was. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Delete objects in bulk; yields how many and their bytes, if any. Raises NotNowError(STORE_UNAVAILABLE)."""
     count = size = 0
     rest = iter(garbage)
     while some := list(islice(rest, MOST_DELETED)):

@@ -1,4 +1,4 @@
-"""A stage of a job in one Spark task: with threads, and a tally that is added to the run's."""
+"""A stage of a job in one Spark task, with a thread pool, and counts that are added to those of the run."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -37,8 +37,8 @@ def counted(counts: Accumulator, work: Callable[[Tally, ThreadPoolExecutor, Iter
 def _forget_archives() -> None:
     """Remove the archives on the path from Python's import caches; modules are found again when they are imported.
 
-    Before each task Spark invalidates these caches. Until Python 3.12 this reads every archive, such as Spark's own, at
-    once: a tenth of a second for each task, which is longer than a small task.
+    Before each task Spark invalidates these caches. Before Python 3.12, this reads every archive again immediately,
+    Spark's own included: a tenth of a second for each task, which is longer than a small task.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
