@@ -26,14 +26,16 @@ MAX_PARTS: Final = 32
 _MAX_CURSOR: Final = 200
 _MAX_ID: Final = 100
 
-MessageId = Annotated[str, Meta(max_length=_MAX_ID, description="Of one message, for ever.")]
+MessageId = Annotated[
+    str, Meta(max_length=_MAX_ID, description="The ID of one message; it never changes and is never used again.")
+]
 Time = Annotated[str, Meta(description="RFC 3339, in UTC.", extra_json_schema={"format": "date-time"})]
 
 
 class ChallengeQuery(Struct, frozen=True):
     """The purpose of a challenge."""
 
-    purpose: Annotated[Purpose, Meta(description="What is signed for one is not signed for the other.")] = (
+    purpose: Annotated[Purpose, Meta(description="What the signature is for; it is invalid for the other purpose.")] = (
         Purpose.PICK_UP
     )
 
@@ -41,35 +43,54 @@ class ChallengeQuery(Struct, frozen=True):
 class SignedChallenge(Struct, frozen=True):
     """A challenge and its signature by one of the mailbox's keys."""
 
-    challenge: Annotated[str, Meta(max_length=2048, description="As GET gave it; the whole text is signed.")]
-    signature: Annotated[str, Meta(max_length=2048, description="In base64: Ed25519, secp256k1 (r ‖ s) or RSA.")]
+    challenge: Annotated[
+        str, Meta(max_length=2048, description="The challenge that GET returned. Sign the whole text.")
+    ]
+    signature: Annotated[
+        str, Meta(max_length=2048, description="Base64 of an Ed25519, secp256k1 (r ‖ s) or RSA signature.")
+    ]
 
 
 class PageQuery(Struct, frozen=True):
     """Which messages to list."""
 
-    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE_MESSAGES, description="At most so many messages.")] = 100
+    after: Annotated[
+        str, Meta(max_length=_MAX_CURSOR, description="The cursor of the previous page; empty: the first page.")
+    ] = ""
+    limit: Annotated[
+        int, Meta(ge=1, le=MAX_PAGE_MESSAGES, description="The maximum number of messages in the page.")
+    ] = 100
     bytes: Annotated[
-        int, Meta(ge=1, le=MAX_PAGE_BYTES, description="At most so many bytes, unless one message alone has more.")
+        int,
+        Meta(
+            ge=1,
+            le=MAX_PAGE_BYTES,
+            description="The maximum size of the page in bytes. A single message may be larger, in a page of its own.",
+        ),
     ] = 1_000_000
-    conversation: Annotated[str, Meta(max_length=300, description="Only this conversation.")] = ""
+    conversation: Annotated[
+        str, Meta(max_length=300, description="Lists only messages of this conversation; empty: of all.")
+    ] = ""
     wait: Annotated[
         float,
-        Meta(ge=0, le=MAX_WAIT_SECONDS, description="So many seconds are waited for a message, if none is there."),
+        Meta(
+            ge=0,
+            le=MAX_WAIT_SECONDS,
+            description="If the mailbox has no message, the number of seconds to wait for one before answering.",
+        ),
     ] = 0.0
 
 
 class Status(Struct, frozen=True, omit_defaults=True):
     """How many messages are in the mailbox."""
 
-    waiting: Annotated[int, Meta(description="Messages.")]
-    bytes: Annotated[int, Meta(description="As they are filed.")]
-    more: Annotated[bool, Meta(description="Whether there are more than were counted.")]
-    oldest: Annotated[Time | None, Meta(description="When the first of them came in.")]
-    age_seconds: Annotated[int, Meta(description="For how long that one waits.")]
-    max_messages: Annotated[int | None, Meta(description="How many may wait; absent: as many as come.")] = None
-    max_bytes: Annotated[int | None, Meta(description="How many bytes of them; absent: as many as come.")] = None
+    waiting: Annotated[int, Meta(description="The number of messages that are not acknowledged.")]
+    bytes: Annotated[int, Meta(description="Their size in bytes, as stored.")]
+    more: Annotated[bool, Meta(description="Whether there are more messages than were counted.")]
+    oldest: Annotated[Time | None, Meta(description="When the oldest of them was received; null: there is none.")]
+    age_seconds: Annotated[int, Meta(description="The age of the oldest message in seconds.")]
+    max_messages: Annotated[int | None, Meta(description="The quota of messages; absent: unlimited.")] = None
+    max_bytes: Annotated[int | None, Meta(description="The quota of bytes; absent: unlimited.")] = None
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
@@ -77,11 +98,14 @@ class Message(Struct, frozen=True, omit_defaults=True):
 
     id: MessageId
     received_at: Time
-    conversation: Annotated[str, Meta(description="Whom it is exchanged with.")]
-    receipt: Annotated[dict[str, Any], Meta(description="How it was verified, by us.")]
+    conversation: Annotated[str, Meta(description="The partner with whom the message is exchanged.")]
+    receipt: Annotated[dict[str, Any], Meta(description="How this post office verified the message.")]
     envelope: Annotated[
         str | UnsetType,
-        Meta(description="As it was received, bit for bit; absent where it is too large: …/envelope has it."),
+        Meta(
+            description="The envelope, byte for byte as received; absent if it is too large for a page: get "
+            "…/envelope instead."
+        ),
     ] = UNSET
 
 
@@ -89,13 +113,13 @@ class Page(Struct, frozen=True, omit_defaults=True):
     """Messages, oldest first."""
 
     messages: list[Message]
-    cursor: Annotated[str, Meta(description="Where the next page of this pass begins; empty: of the next pass.")]
+    cursor: Annotated[str, Meta(description="Pass it as `after` to get the next page; empty: a new pass begins.")]
     more: Annotated[bool, Meta(description="Whether there is a next page now.")]
     unreadable: Annotated[
         list[MessageId],
-        Meta(description="Messages that wait here, and cannot be read until this post office has mended them."),
+        Meta(description="Messages that cannot be read, because their stored bytes are missing or damaged."),
     ] = field(default_factory=list)
-    status: Annotated[Status | UnsetType, Meta(description="On a page without messages.")] = UNSET
+    status: Annotated[Status | UnsetType, Meta(description="Only on a page without messages.")] = UNSET
 
 
 class Conversation(Struct, frozen=True):
@@ -111,18 +135,21 @@ class Conversations(Struct, frozen=True):
     """All partners with messages in the mailbox, the one with the oldest message first."""
 
     conversations: list[Conversation]
-    more: Annotated[bool, Meta(description="Whether more messages wait than were looked at.")]
+    more: Annotated[bool, Meta(description="Whether there are more messages than were counted.")]
 
 
 class Acknowledgements(Struct, frozen=True):
-    """Messages that are stored safely by the client."""
+    """Messages that the client has stored safely."""
 
     ids: Annotated[list[MessageId], Meta(max_length=MAX_ACKNOWLEDGED)]
 
 
 class Acknowledged(Struct, frozen=True):
-    """The result for each message: `acknowledged` never comes again, `unknown` is in no mailbox of this name, and
-    `again` could not be done now."""
+    """The result for each message.
+
+    `acknowledged`: the message is never listed again. `unknown`: it is not in this mailbox. `again`: it could not be
+    acknowledged now; try again.
+    """
 
     acknowledged: list[str]
     unknown: list[str]
@@ -130,46 +157,59 @@ class Acknowledged(Struct, frozen=True):
 
 
 class SignedOut(Struct, frozen=True):
-    """All tokens issued until then are revoked; it takes up to a minute to take effect everywhere."""
+    """All tokens issued until then are revoked. This takes effect everywhere within a minute."""
 
     signed_out_at: Time
 
 
 class OperatorsSubject(Struct, frozen=True, omit_defaults=True):
-    """The operator's rule for a Subject, or one that every domain has."""
+    """The operator's rule for a Subject, or a rule that every domain has."""
 
     treatment: Treatment
-    mailbox: Annotated[str, Meta(description="Where messages of it are filed, unless you say otherwise.")] = ""
+    mailbox: Annotated[
+        str, Meta(description="The mailbox of messages with this Subject, unless the owner sets another one.")
+    ] = ""
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
     """The settings of the owner.
 
-    For a dm3 mailbox: what senders are told, and must follow; for an NLWeb mailbox: the rest.
+    A dm3 mailbox has `extension` and `unverified`; an NLWeb mailbox has the other members.
     """
 
     extension: Annotated[
-        dict[str, Any] | UnsetType, Meta(description="As dm3_getProfileExtension tells it (dm3 §2.3.3).")
+        dict[str, Any] | UnsetType,
+        Meta(description="What dm3_getProfileExtension returns to senders, who must follow it (dm3 §2.3.3)."),
     ] = UNSET
     unverified: Annotated[
-        bool | UnsetType, Meta(description="Whether senders who cannot be verified are let in, and marked.")
+        bool | UnsetType,
+        Meta(description="Whether messages are accepted, and marked, if their sender cannot be verified."),
     ] = UNSET
     blocks: Annotated[
         list[str] | UnsetType,
-        Meta(description="Senders that are not let in: domains, *.domain with all below it, UUIDs of wallets."),
+        Meta(
+            description="Blocked senders: a domain, *.domain (the domain and everything below it), or the UUID of a "
+            "wallet."
+        ),
     ] = UNSET
     subjects: Annotated[
         dict[str, str] | UnsetType,
-        Meta(description="Of a domain: which of its Subjects (Method@Role, * for a part) go into which mailbox."),
+        Meta(
+            description="Only the mailbox of a domain: the mailbox for each pattern of Subjects (Method@Role; * stands "
+            "for a whole part)."
+        ),
     ] = UNSET
     operators_subjects: Annotated[
         dict[str, OperatorsSubject] | UnsetType,
-        Meta(description="What the operator set. Yours goes before a mailbox, and before nothing else."),
+        Meta(
+            description="The operator's rules. `subjects` takes precedence over those that name a mailbox, and over no "
+            "others."
+        ),
     ] = UNSET
 
 
 class SettingsChange(Struct, frozen=True):
-    """A change of settings: an absent member stays, a subject that is null is removed (RFC 7396)."""
+    """A change of settings: an absent member is not changed, and a subject that is null is removed (RFC 7396)."""
 
     extension: dict[str, Any] | UnsetType = UNSET
     unverified: bool | UnsetType = UNSET
@@ -181,26 +221,32 @@ class NewMessage(Struct, frozen=True):
     """An NLWeb message to be sent; its From is the mailbox."""
 
     token: Annotated[
-        str, Meta(min_length=1, max_length=100, description="Your own, for this message: asked twice, it is sent once.")
+        str,
+        Meta(
+            min_length=1,
+            max_length=100,
+            description="An idempotency token of your choice: requests with the same token send one message.",
+        ),
     ]
     to: Annotated[str, Meta(max_length=1000, description="The receiving domain.")]
-    subject: Annotated[str, Meta(description="The method, such as Hello@Host.")]
-    body: Annotated[Raw, Meta(description="Any JSON; absent: the message has none.")] = field(default_factory=Raw)
+    subject: Annotated[str, Meta(description="The Subject (Method@Role), such as Hello@Host.")]
+    body: Annotated[Raw, Meta(description="Any JSON; absent: the message has no Body.")] = field(default_factory=Raw)
     correlation: Annotated[
-        str, Meta(max_length=36, description="A UUID: of what you reply to. Else the message gets one of its own.")
+        str,
+        Meta(max_length=36, description="The Correlation (a UUID) of the message that you reply to; empty: a new one."),
     ] = ""
     dialect: Literal["nlweb", "pollyweb"] = "nlweb"
 
 
 class Queued(Struct, frozen=True):
-    """A message of the outbox, by its Correlation, and its current state."""
+    """The Correlation and the current state of a message in the outbox."""
 
     correlation: str
     state: State
 
 
 class Feedback(Struct, frozen=True):
-    """The receiver's later Feedback about a message."""
+    """The Feedback that the receiver sent later about a message."""
 
     code: str
     reason: str
@@ -216,33 +262,42 @@ class SentMessage(Struct, frozen=True, omit_defaults=True):
     subject: str
     queued_at: Annotated[Time, Meta(description="Its Timestamp.")]
     ended_at: Annotated[Time | UnsetType, Meta(description="When it was delivered, refused or given up.")] = UNSET
-    reason: Annotated[str, Meta(description="The receiver's code for its refusal; or ours, where we gave up.")] = ""
-    detail: Annotated[str, Meta(description="The same in a sentence.")] = ""
-    reply: Annotated[Any, Meta(description="What it was answered with, if that is JSON and not large.")] = UNSET
+    reason: Annotated[
+        str, Meta(description="The receiver's code if it refused the message; this post office's if it gave up.")
+    ] = ""
+    detail: Annotated[str, Meta(description="The reason as a sentence.")] = ""
+    reply: Annotated[Any, Meta(description="The receiver's response, if it is JSON and not large.")] = UNSET
     feedback: Feedback | UnsetType = UNSET
 
 
 class SentQuery(Struct, frozen=True):
     """Which messages of the outbox to list."""
 
-    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=MAX_SENT, description="At most so many messages.")] = 50
+    after: Annotated[
+        str, Meta(max_length=_MAX_CURSOR, description="The cursor of the previous page; empty: the first page.")
+    ] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_SENT, description="The maximum number of messages in the page.")] = 50
 
 
 class SentMessages(Struct, frozen=True):
     """Messages of the outbox, newest first."""
 
     messages: list[SentMessage]
-    cursor: Annotated[str, Meta(description="Where the next page begins.")]
+    cursor: Annotated[str, Meta(description="Pass it as `after` to get the next page.")]
     more: Annotated[bool, Meta(description="Whether there may be a next page.")]
 
 
 class SignedProfile(Struct, frozen=True):
-    """A profile as dm3's reference submits it."""
+    """A profile in the form of dm3's reference."""
 
-    profile: Annotated[dict[str, Any], Meta(description="As it is published at the name (dm3 §2.1.1).")]
+    profile: Annotated[dict[str, Any], Meta(description="The profile that is published at the name (dm3 §2.1.1).")]
     signature: Annotated[
-        str, Meta(max_length=2048, description="By the name's account. It is not looked at: the registry counts.")
+        str,
+        Meta(
+            max_length=2048,
+            description="The signature by the account of the name. It is not checked: the profile must be that of the "
+            "registry.",
+        ),
     ]
 
 
@@ -250,7 +305,13 @@ class NewTarget(Struct, frozen=True):
     """A notification target to add."""
 
     kind: Literal["webhook", "sns", "email"]
-    to: Annotated[str, Meta(max_length=MAX_TARGET, description="An https URL; or the ARN of a topic of SNS.")]
+    to: Annotated[
+        str,
+        Meta(
+            max_length=MAX_TARGET,
+            description="The https URL of a webhook, or the ARN of an SNS topic.",
+        ),
+    ]
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
@@ -261,10 +322,13 @@ class Target(Struct, frozen=True, omit_defaults=True):
     to: str
     state: TargetState
     made_at: Time
-    failing_since: Annotated[Time | UnsetType, Meta(description="If the last try failed: since when all did.")] = UNSET
-    detail: Annotated[str, Meta(description="What went wrong with the last try.")] = ""
+    failing_since: Annotated[
+        Time | UnsetType, Meta(description="When notifications began to fail; absent: the last one succeeded.")
+    ] = UNSET
+    detail: Annotated[str, Meta(description="The error of the last notification.")] = ""
     secret: Annotated[
-        str, Meta(description="What a webhook is signed by (Standard Webhooks); shown when it is made, and not again.")
+        str,
+        Meta(description="The secret that webhooks are signed with (Standard Webhooks). Shown only when it is added."),
     ] = ""
 
 
@@ -275,42 +339,46 @@ class Notifications(Struct, frozen=True):
 
 
 class Code(Struct, frozen=True):
-    """The code that was sent to a target; it shows that the owner can read it there."""
+    """The code that was sent to a target, which proves that the owner can read it there."""
 
-    code: Annotated[str, Meta(max_length=20, description="Absent: send another one.")] = ""
+    code: Annotated[str, Meta(max_length=20, description="The code; absent: send another one.")] = ""
 
 
-Key = Annotated[str, Meta(description="0x and the hex of a SHA-256.")]
+Key = Annotated[str, Meta(description="0x and a SHA-256 in hex.")]
 
 
 class ContainersQuery(Struct, frozen=True):
     """Which containers to list."""
 
-    after: Annotated[str, Meta(max_length=_MAX_CURSOR, description="The cursor of the page before.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=MAX_CONTAINERS, description="At most so many containers.")] = 100
+    after: Annotated[
+        str, Meta(max_length=_MAX_CURSOR, description="The cursor of the previous page; empty: the first page.")
+    ] = ""
+    limit: Annotated[
+        int, Meta(ge=1, le=MAX_CONTAINERS, description="The maximum number of containers in the page.")
+    ] = 100
 
 
 class Container(Struct, frozen=True):
     """A stored container."""
 
     key: Key
-    size: Annotated[int, Meta(description="In bytes, as it was sealed.")]
-    etag: Annotated[str, Meta(description="As the header ETag has it: another one after each write.")]
+    size: Annotated[int, Meta(description="The size in bytes, encrypted.")]
+    etag: Annotated[str, Meta(description="The value of the header ETag, which each write changes.")]
 
 
 class Containers(Struct, frozen=True):
     """Containers by key."""
 
     containers: list[Container]
-    cursor: Annotated[str, Meta(description="Where the next page begins.")]
+    cursor: Annotated[str, Meta(description="Pass it as `after` to get the next page.")]
     more: Annotated[bool, Meta(description="Whether there may be a next page.")]
 
 
 class NewPart(Struct, frozen=True):
-    """A part of a future container."""
+    """An uploaded part, to be joined into a container."""
 
-    part: Annotated[str, Meta(description="Counts for an hour, and once.")]
-    size: Annotated[int, Meta(description="In bytes.")]
+    part: Annotated[str, Meta(description="The ID of the part. It can be joined once, within an hour.")]
+    size: Annotated[int, Meta(description="The size in bytes.")]
 
 
 class Parts(Struct, frozen=True):
@@ -326,9 +394,9 @@ class StorageUse(Struct, frozen=True):
     """How much a mailbox stores. A part counts as a container until it is joined."""
 
     containers: int
-    bytes: Annotated[int, Meta(description="As they were sealed.")]
-    most_containers: Annotated[int, Meta(description="0: no limit.")]
-    most_bytes: Annotated[int, Meta(description="0: no limit.")]
+    bytes: Annotated[int, Meta(description="Their size in bytes, encrypted.")]
+    most_containers: Annotated[int, Meta(description="The maximum number of containers; 0: unlimited.")]
+    most_bytes: Annotated[int, Meta(description="The maximum size of all containers in bytes; 0: unlimited.")]
 
 
 class Problem(Struct, frozen=True):
@@ -337,11 +405,11 @@ class Problem(Struct, frozen=True):
     title: str
     status: int
     detail: str
-    reason: Annotated[str, Meta(description="One of docs/reference/reasons.md.")]
+    reason: Annotated[str, Meta(description="The name of a reason in docs/reference/reasons.md.")]
 
 
 class ReferenceAcknowledgement(Struct, frozen=True, rename="camel"):
-    """The name of a message in dm3's reference: its hash."""
+    """How dm3's reference identifies a message: by its hash."""
 
     contact_address: str
     message_hash: str
