@@ -106,7 +106,7 @@ SCENES = {
     ],
     "4": [
         ["a Timestamp of two days ago", "422 TimestampTooOld", "refused, nothing stored"],
-        ["To somebody else", "421 NotOurs", "refused, nothing stored"],
+        ["To another domain", "421 NotOurs", "refused, nothing stored"],
         ["another major version", "422 UnsupportedVersion", "refused, nothing stored"],
         ["a domain without DNSSEC", "200 Queued", "SenderNotSigned"],
         ["a zone with broken signatures", "200 Queued", "DnssecBogus"],
@@ -114,18 +114,18 @@ SCENES = {
     ],
     "5": [["signed with a rotated key", "200 Queued", "filed, after exactly one refetch"]],
     "6": [
-        ["Identity@Graph, synchronous", '200 {"Domain": "receiver.example"}', "answered at once"],
+        ["Identity@Graph, synchronous", '200 {"Domain": "receiver.example"}', "answered in the response"],
         ["GET /manifest", "200", "Feedback: buffer.example"],
-        ["a wallet's message", "200 Queued", "filed, by its pre-shared key"],
+        ["a wallet's message", "200 Queued", "filed, verified with its pre-shared key"],
     ],
     "7": [["pollyweb's own message", "200 Queued", "filed (pollyweb.org/MSG:1.0)"]],
-    "8": [["while the resolver is off", "200 Queued", "waits; filed once it answers"]],
+    "8": [["while the resolver is off", "200 Queued", "waits; filed when it answers again"]],
     "9": [
         ["an encrypted message (dm3)", "accepted", "filed; its receiver opens it, every signature is valid"],
         ["a message in alice.eth's name", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
     ],
     "10": [["alice.eth's message, on two devices", "acknowledged on one", "gone on both (MessageUnknown)"]],
-    "11": [["an encrypted archive", "kept, then acknowledged", "found by its words; exported in a file"]],
+    "11": [["an encrypted archive", "stored, then acknowledged", "found by its words; exported to a file"]],
     "12": [["an order", "200 Queued", "the owner's webhook was notified; read and acknowledged"]],
     "13": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
 }

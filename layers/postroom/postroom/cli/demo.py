@@ -28,7 +28,7 @@ def demo(template: Path) -> None:
             rows += play()
             console.print()
     print_table(
-        ("", "what", "the inbox's answer", "what became of it"),
+        ("", "what", "the inbox's answer", "outcome"),
         [(line.scene, line.what, line.answer, line.outcome) for line in rows],
     )
     console.print(f"All {len(rows)} steps had the expected result, in {time.monotonic() - begun:.0f} s.")

@@ -1,1 +1,1 @@
-"""The main job as a story, on the real template: `make demo`."""
+"""The demo (`make demo`): scenes with the deployed template, from a first message to compaction."""

@@ -1,4 +1,4 @@
-"""Bob's archive, in the demo."""
+"""The demo's scene of an archive: Bob stores his mail encrypted, searches it, and exports it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +19,11 @@ from postroom.demo.stack import DemoStack
 from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
 _TEXT: Final = "The plans are in the blue folder"
-_LOOKED_FOR: Final = "blue folder"
+_SEARCHED: Final = "blue folder"
 
 
 def kept_at_home(demo: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
-    """A message is archived, found, and exported to a third device. `write`: alice.eth writes to him."""
+    """A message is archived, found, and exported to a third device. `write`: sends a text from alice.eth to Bob."""
     signing = demo.names.users[BOB].signing
     storage_key = StorageKey.from_signature(signing.sign(KEY_TEXT))
     write(_TEXT)
@@ -36,20 +36,28 @@ def kept_at_home(demo: DemoStack, write: Callable[[str], None], say: Say) -> lis
         def found() -> list[Hit]:
             pull(mailbox, archive, receiver)
             index.update()
-            return index.search(_LOOKED_FOR, 10)
+            return index.search(_SEARCHED, 10)
 
         [hit, *_] = until("the message is in the archive", lambda: found() or None)
         left = demo.receiver.filed(BOB)
-        expect(not left, "what came home waits no more", left)
+        expect(not left, "the archived message has left the mailbox", left)
         say(f"{BOB} pulls: fetched, opened, verified, stored in a folder, and then acknowledged; the mailbox is empty")
         stored = [path.read_bytes() for path in Path(folder, "mail").rglob("*") if path.is_file()]
-        expect(not any(_LOOKED_FOR.encode() in data for data in stored), "the folder holds it sealed", folder)
-        expect((hit.author, hit.text) == (ALICE, _TEXT), "it is found", hit)
-        say(f'the folder has {len(stored)} encrypted files; he searches for "{_LOOKED_FOR}": {hit.author}: {hit.text}')
+        expect(
+            not any(_SEARCHED.encode() in data for data in stored),
+            "no file in the folder has the text unencrypted",
+            folder,
+        )
+        expect((hit.author, hit.text) == (ALICE, _TEXT), "the search finds the message", hit)
+        say(f'the folder has {len(stored)} encrypted files; he searches for "{_SEARCHED}": {hit.author}: {hit.text}')
         file = BytesIO()
         export_record(archive, file)
         tablet = replace(archive, home=MemoryHome())
         import_record(file.getvalue(), tablet)
-        expect(tablet.open(ALICE) == archive.open(ALICE), "the third device has the same", tablet.conversations())
-        say(f"exported into a file of {file.tell()} bytes, also encrypted; a third device reads the same from it")
-    return [DemoRow("11", "an encrypted archive", "kept, then acknowledged", "found by its words; exported in a file")]
+        expect(
+            tablet.open(ALICE) == archive.open(ALICE), "the third device has the same messages", tablet.conversations()
+        )
+        say(f"exported to an encrypted file of {file.tell()} bytes; a third device reads the same messages from it")
+    return [
+        DemoRow("11", "an encrypted archive", "stored, then acknowledged", "found by its words; exported to a file")
+    ]

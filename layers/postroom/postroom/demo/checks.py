@@ -1,4 +1,4 @@
-"""The output of a scene, and the checks of what it shows."""
+"""The output of a scene, and the check of what a scene shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import TypeAlias
 from postroom.core.errors import OurError
 
 Say: TypeAlias = Callable[[str], None]
-"""Is handed each step as it happens."""
+"""Receives a line for each step, as it happens."""
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One line of the table at the end: what was done, what the inbox answered, and the outcome."""
+    """One row of the final table: what was done, what the inbox answered, and the outcome."""
 
     scene: str
     what: str
@@ -21,6 +21,6 @@ class DemoRow:
 
 
 def expect(holds: bool, what: str, saw: object) -> None:
-    """Raises OurError unless what the scene tells of holds."""
+    """Raise OurError unless a statement holds. `what`: the statement; `saw`: what was found instead."""
     if not holds:
         raise OurError(f"a step of the demo failed: expected that {what}, but saw {saw!r}")

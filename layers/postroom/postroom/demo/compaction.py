@@ -1,4 +1,4 @@
-"""The nightly compaction of a mailbox, in the demo: its owner sees the same before and after."""
+"""The demo's scene of the nightly compaction: the owner of a mailbox sees the same before and after."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -11,11 +11,11 @@ from postroom.storage.layout import CHUNKS, SEGMENTS
 from postroom.storage.mail.reader import Filed, runs_of
 
 _OBJECTS: Final = 5
-"""That the conversation lies in at least, before."""
+"""The minimum number of objects with messages of the conversation before compaction."""
 
 
 def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], None], say: Say) -> list[DemoRow]:
-    """The job of the night, without its lag. `write`: one more message of the conversation, filed by itself."""
+    """The compaction job, without its lag. `write`: files one more message of the conversation, in its own segment."""
     while len({filed.row.place for filed in receiver.filed(receiver.domain, conversation)}) < _OBJECTS:
         write()
     before, (segments, size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
@@ -26,12 +26,12 @@ def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], N
     report = run(receiver.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
     after, (left, left_size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
     written, written_size = _objects(receiver, CHUNKS)
-    expect(_shown(after) == _shown(before), "the owner sees what he saw", after)
+    expect(_shown(after) == _shown(before), "the owner sees the same messages", after)
     chunks = {filed.row.place.object for filed in after if filed.row.place}
-    expect(all(name.startswith(CHUNKS) for name in chunks), "it lies in chunks", chunks)
-    expect(left < segments, "segments that nobody needs are gone", left)
+    expect(all(name.startswith(CHUNKS) for name in chunks), "all messages are in chunks", chunks)
+    expect(left < segments, "there are fewer segments", left)
     read_after = _requests(after)
-    expect(read_after < read_before, "fewer requests", read_after)
+    expect(read_after < read_before, "reading takes fewer requests", read_after)
     say(f"  Spark took {report['seconds']} s: lines {report['lines']}, dropped {report.get('dropped', {})}")
     say(f"now: {left} segments ({left_size:,} bytes), {written} chunk ({written_size:,} bytes)")
     say(f"the same messages in the same order; requests to S3 to read the conversation: {read_after}")
@@ -50,7 +50,7 @@ def _shown(filed: Sequence[Filed]) -> list[object]:
 
 
 def _objects(receiver: DemoDeployment, prefix: str) -> tuple[int, int]:
-    """How many there are of a kind, and their bytes."""
+    """The number of objects under a prefix, and their bytes."""
     pages = (
         receiver.deployment.client("s3")
         .get_paginator("list_objects_v2")

@@ -1,4 +1,4 @@
-"""A deployment of the demo, as its operator sees it: what is filed, discarded, and still queued."""
+"""A deployment of the demo, with its stored and queued messages as its operator sees them."""
 
 import json
 import time
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 300.0
-"""Far more than anything takes, for a machine may have much else to do; who was told of mail is told of more after a
-minute."""
+"""Far more than any step takes, because the machine may be busy; a target is notified at most once a minute."""
 _POLL_SECONDS = 0.1
 _WORK_QUEUES = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
 
@@ -41,17 +40,17 @@ class DemoDeployment:
 
     @cached_property
     def storage(self) -> StorageParts:
-        """What it stores things in."""
+        """Its storage: tables, bucket and secrets."""
         return Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
 
     @property
     def operators(self) -> Operators:
-        """Its directory, to write."""
+        """The operator's part of its directory, writable."""
         return self.storage.operators
 
     @property
     def mailboxes(self) -> Mailboxes:
-        """Who picks its mail up, to write."""
+        """Its mailboxes and their owner keys, writable."""
         return self.storage.mailboxes
 
     @property
@@ -61,7 +60,7 @@ class DemoDeployment:
 
     @property
     def signing_keys(self) -> SigningKeys:
-        """Its own keys."""
+        """The signing keys of its domains."""
         return self.storage.signing_keys
 
     def rows(self) -> list[Row]:
@@ -83,7 +82,7 @@ class DemoDeployment:
         return reader.fetch_all(list(reader.list(mailbox, 1, now=int(time.time()), conversations=conversations)))
 
     def waiting(self, *queues: str) -> int:
-        """How many messages are in queues (by output name; none given: all that work is done from)."""
+        """The number of messages in queues. `queues`: names of outputs; none: all queues but those of dead letters."""
         sqs = self.deployment.client("sqs")
         names: list[QueueAttributeFilterType] = [
             "ApproximateNumberOfMessages",
@@ -100,12 +99,12 @@ class DemoDeployment:
         return total
 
     def settle(self) -> None:
-        """Wait until nothing is under way any more."""
+        """Wait until all queues are empty."""
         until("all queues are empty", lambda: True if self.waiting() == 0 else None)
 
 
 def until(what: str, look: Callable[[], T | None], seconds: float = PATIENCE_SECONDS) -> T:
-    """Look again and again until there is something. Raises OurError(`what`) after `seconds`."""
+    """Poll until `look` returns something other than None. Raises OurError(`what`) after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         found = look()

@@ -1,4 +1,4 @@
-"""The proof of why a sender's key is not trusted, found by public look-ups."""
+"""The explanation why a sender's key is not trusted, from DNS look-ups that anyone can repeat."""
 
 import time
 
@@ -13,7 +13,7 @@ from postroom.names.dnssec.evidence import zones
 
 
 def why_not_believed(stack: LocalStack, name: str) -> list[str]:
-    """The verdict, and then its proof, or how far the chain of keys holds. Raises OurError for a key that is proven."""
+    """The verdict, then its proof or the valid part of the chain of keys. Raises OurError if the key is proven."""
     with Resolvers(f"udp://{stack.dns.address}") as resolvers:
         anchors = TrustAnchors.parse(stack.tree.anchor_text)
         verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())

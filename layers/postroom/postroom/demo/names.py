@@ -1,6 +1,6 @@
 """The wallet names of the demo: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver.
 
-A registry that the operator pins stands in for ENS. Bob's mailbox lets alice.eth in, and not mallory.eth.
+A registry file of the operator replaces ENS. Bob's mailbox accepts alice.eth and blocks mallory.eth.
 """
 
 import json
@@ -28,7 +28,7 @@ SERVICE: Final = "ds.eth"
 
 
 class Names:
-    """Everybody with a wallet name. `host`: where the delivery service answers. `keys`: a folder for users' keys."""
+    """The users with wallet names. `host`: of the delivery service. `keys`: a folder for the private keys of users."""
 
     def __init__(self, receiver: DemoDeployment, host: str, keys: Path) -> None:
         self.receiver = receiver
@@ -40,7 +40,7 @@ class Names:
         self.profiles = Profiles(MemoryRegistry(texts), time.time)
         self.registry_file = self._keys / "registry.json"
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
-        # A stack whose state was kept has the settings that its operator made.
+        # If the state of the stack was kept, it has its operator's settings, which must not be overwritten.
         if not self._has_registry():
             self._open()
 
@@ -60,11 +60,11 @@ class Names:
         self.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))
 
     def key_file(self, name: str) -> Path:
-        """Where the private keys of a name are kept."""
+        """The file with the private keys of a name."""
         return self._keys / f"{name}.json"
 
     def forgery(self, text: str, now_ms: int) -> Dm3Envelope:
-        """An envelope from alice.eth to bob.eth, as it says; but mallory.eth wrote and signed it."""
+        """An envelope that claims to be from alice.eth to bob.eth, but is signed by mallory.eth."""
         keys, bob = self.users[MALLORY], self.profiles.user(BOB)
         metadata = MessageMetadata(BOB, ALICE, now_ms)
         return write_envelope(

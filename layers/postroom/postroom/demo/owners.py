@@ -1,4 +1,4 @@
-"""The owners' scenes of the demo: the mailbox API over HTTPS, one function each."""
+"""The demo's scene of the mailbox API: Bob reads his mail over HTTPS, on two devices."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from postroom.storage.mail.ids import id_of
 
 
 def two_devices(demo: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
-    """Both of Bob's devices see a message; one acknowledges it, and it is gone for both. `write`: alice.eth to him."""
+    """Both devices see a message, until one acknowledges it. `write`: sends a text from alice.eth to Bob."""
     keys = demo.names.users[BOB]
     with bobs_device(demo) as laptop, bobs_device(demo) as phone:
         known = {message.id for message in laptop.unread()}
@@ -25,23 +25,23 @@ def two_devices(demo: DemoStack, write: Callable[[str], None], say: Say) -> list
         expect(phone.message(received.id).envelope == received.envelope, "the phone sees the same", received)
         say(f"his phone sees it, too: {received.id}")
         received.acknowledge()
-        say("the laptop has it safe, and acknowledges it")
+        say("the laptop has stored it, and acknowledges it")
         left = [it.id for it in phone.unread()]
-        expect(received.id not in left, "it does not come again", left)
+        expect(received.id not in left, "an acknowledged message is not listed", left)
         try:
             shown = repr(phone.message(received.id))
         except MessageGoneError as gone:
             shown = gone.reason
-        expect(shown == "MessageUnknown", "it is gone", shown)
+        expect(shown == "MessageUnknown", "the acknowledged message is gone", shown)
         say(f"the phone asks for it again: {shown}")
         phone.acknowledge([received.id])
-        say("and acknowledges it, too, which does no harm")
+        say("the phone acknowledges it as well, which changes nothing")
         [row] = [row for row in demo.receiver.rows() if id_of(row.key) == received.id]
         expect(row.why == "acked", "its row is a tombstone", row)
     return [DemoRow("10", f"{ALICE}'s message, on two devices", "acknowledged on one", f"gone on both ({shown})")]
 
 
 def bobs_device(demo: DemoStack) -> Mailbox:
-    """The client of Bob's mailbox, as a device of his has it."""
+    """A client of Bob's mailbox, as on one of his devices."""
     edge = ("127.0.0.1", demo.stack.edge.port)
     return Mailbox(f"https://{DM3_HOST}", BOB, demo.names.users[BOB], ca_file=demo.stack.authority.pem, connect=edge)

@@ -1,6 +1,6 @@
-"""The scenes of the demo. Each does something real, waits for the outcome, and checks it where it is stored.
+"""The scenes of the demo. Each scene acts on real deployments, waits for the outcome, and checks what is stored.
 
-A scene that does not end as it must raises OurError: the demo cannot tell a story that did not happen.
+A scene raises OurError if the outcome is not the expected one.
 """
 
 import json
@@ -43,16 +43,16 @@ from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row
 
 KEY_FLOOR_SECONDS: Final = 2.5
-"""A key younger than two seconds is not fetched again; the story waits until the cached one is older."""
+"""A key that was fetched within the last two seconds is not fetched again; the scene waits until it is older."""
 
 
 class Story:
-    """Plays the scenes of the demo. `say` is handed each step as it happens."""
+    """Plays the scenes of the demo. `say`: receives a line for each step, as it happens."""
 
     def __init__(self, demo: DemoStack, say: Say) -> None:
         self.demo = demo
         self._say = say
-        # The story posts to the edge directly: it must not depend on the resolver it switches off.
+        # Scenes post to the edge without DNS, because one of them switches the resolver off.
         self._https = HttpsClient(
             lambda _host: ["127.0.0.1"],
             port=demo.stack.edge.port,
@@ -63,7 +63,7 @@ class Story:
         self._known_rows: set[RowKey] = {row.key for row in demo.receiver.rows()}
 
     def scenes(self) -> Iterator[tuple[str, Callable[[], list[DemoRow]]]]:
-        """Title and play of each scene, in order."""
+        """The title and the method of each scene, in order."""
         yield "A signed message is queued, verified and filed", self.filed
         yield "A forged signature: discarded, and Feedback goes to the sender's buffer", self.forged
         yield "The same message again, and its Correlation used for another", self.replayed
@@ -82,7 +82,7 @@ class Story:
         )
 
     def filed(self) -> list[DemoRow]:
-        """Scene 1."""
+        """Scene 1: a signed message is queued, verified and filed."""
         who = self.demo.sender
         self._say(f"{who.domain} publishes the key {who.key.public.fingerprint} at {_key_name(who)}")
         envelope = self.envelope(who, {"Text": "Good morning"})
@@ -96,7 +96,7 @@ class Story:
         return [DemoRow("1", "a signed message", "200 Queued", "filed")]
 
     def forged(self) -> list[DemoRow]:
-        """Scene 2."""
+        """Scene 2: a forged message is discarded, and the sender's buffer gets Feedback."""
         envelope = self.forgery()
         status, _ = self.post(envelope)
         row = self.discarded(SIGNATURE_INVALID)
@@ -105,10 +105,10 @@ class Story:
         reported = envelope_of(feedback)
         expect(
             reported["Header"]["From"] == RECEIVER and reported["Header"]["To"] == BUFFER,
-            "who tells whom",
+            "the Feedback goes from the receiver to the buffer",
             reported,
         )
-        expect(reported["Body"]["Code"] == str(SIGNATURE_INVALID), "the reason is told", reported)
+        expect(reported["Body"]["Code"] == str(SIGNATURE_INVALID), "the Feedback has the reason", reported)
         self._say(f"Feedback in {BUFFER}'s deployment, in the mailbox of {SENDER}, under its Correlation:")
         self._say(f"  {reported['Body']['Status']}: {reported['Body']['Reason']} ({reported['Body']['Code']})")
         for line in describe(feedback):
@@ -118,16 +118,16 @@ class Story:
         ]
 
     def replayed(self) -> list[DemoRow]:
-        """Scene 3."""
+        """Scene 3: a message is sent again, and its Correlation is used for another message."""
         if not self._first:
             self.filed()
         before = len(self.demo.receiver.rows())
         status, _ = self.post(self._first)
         self.demo.receiver.settle()
-        expect(len(self.demo.receiver.rows()) == before, "a replay leaves no trace", before)
+        expect(len(self.demo.receiver.rows()) == before, "a replay adds no row", before)
         self._say(f"the first message once more: {status}, acknowledged, not executed")
         header = self._first["Header"]
-        assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
+        assert isinstance(header, dict)  # noqa: S101 - for the type checker
         other = self.envelope(self.demo.sender, {"Text": "Good evening"}, correlation=str(header["Correlation"]))
         self.post(other)
         row = self.discarded(CORRELATION_REUSED)
@@ -138,20 +138,20 @@ class Story:
         ]
 
     def refused(self) -> list[DemoRow]:
-        """Scene 4."""
+        """Scene 4: messages that the inbox refuses or the worker discards, each with its reason."""
         demo, now = self.demo, now_ms()
-        late: list[tuple[str, Correspondent, str, Reason]] = [
+        by_worker: list[tuple[str, Correspondent, str, Reason]] = [
             ("a domain without DNSSEC", demo.unsigned, SUBJECT, SENDER_NOT_SIGNED),
             ("a zone with broken signatures", demo.bogus, SUBJECT, DNSSEC_BOGUS),
             ("an unknown subject", demo.sender, "Dance@Host", UNEXPECTED_SUBJECT),
         ]
-        at_once: list[tuple[str, dict[str, JsonValue], Reason]] = [
+        by_inbox: list[tuple[str, dict[str, JsonValue], Reason]] = [
             (
                 "a Timestamp of two days ago",
                 self.envelope(demo.sender, at=now - 2 * 86_400_000),
                 TIMESTAMP_TOO_OLD,
             ),
-            ("To somebody else", self.envelope(demo.sender, to="elsewhere.example"), NOT_OURS),
+            ("To another domain", self.envelope(demo.sender, to="elsewhere.example"), NOT_OURS),
             (
                 "another major version",
                 {**self.envelope(demo.sender), HANDSHAKE: "nlweb.org/MSG:2.0"},
@@ -159,12 +159,12 @@ class Story:
             ),
         ]
         rows = []
-        for what, envelope, reason in at_once:
+        for what, envelope, reason in by_inbox:
             status, answer = self.post(envelope)
             expect(answer.get("reason") == str(reason), f"{what} is refused as {reason}", answer)
             self._say(f"{what}: {status} {answer['reason']}")
             rows.append(DemoRow("4", what, f"{status} {answer['reason']}", "refused, nothing stored"))
-        for what, who, subject, reason in late:
+        for what, who, subject, reason in by_worker:
             status, _ = self.post(self.envelope(who, subject=subject))
             row = self.discarded(reason)
             self._say(f"{what}: {status}, then discarded: {row.discarded}")
@@ -175,7 +175,7 @@ class Story:
         return rows
 
     def rotated(self) -> list[DemoRow]:
-        """Scene 5."""
+        """Scene 5: the sender rotates its key, and the cached one is fetched again once."""
         demo, name = self.demo, _key_name(self.demo.sender)
         time.sleep(KEY_FLOOR_SECONDS)
         before = self._key_queries(name)
@@ -187,35 +187,47 @@ class Story:
         message = self.find_filed(demo.receiver, RECEIVER, envelope)
         looked_up = self._key_queries(name) - before
         expect(looked_up == 1, "the key was fetched exactly once", looked_up)
-        expect(message.line.receipt["key_fingerprint"] == demo.sender.key.public.fingerprint, "by the new key", message)
-        self._say(f"filed, verified by the new key; DNS queries for the key record meanwhile: {looked_up}")
+        expect(
+            message.line.receipt["key_fingerprint"] == demo.sender.key.public.fingerprint,
+            "the message is verified with the new key",
+            message,
+        )
+        self._say(f"filed, verified with the new key; DNS queries for the key record meanwhile: {looked_up}")
         return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
     def answered(self) -> list[DemoRow]:
-        """Scene 6."""
+        """Scene 6: a synchronous request, a manifest, and a message from a wallet."""
         demo = self.demo
         request = self.envelope(demo.sender, {"Domain": RECEIVER}, subject="Identity@Graph")
         status, reply = self.post(request)
-        expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered at once", reply)
+        expect(status == 200 and reply.get("Domain") == RECEIVER, "the request is answered in the HTTP response", reply)
         self._say(f"Identity@Graph: {status} {json.dumps(reply)}")
         answer = self._https.get(f"https://{NLWEB.host(SENDER)}/manifest", "application/yaml")
-        expect(answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body, "the manifest", answer.body)
+        expect(
+            answer.status == 200 and f"Feedback: {BUFFER}".encode() in answer.body,
+            "the manifest names the buffer",
+            answer.body,
+        )
         self._say(f"GET https://{NLWEB.host(SENDER)}/manifest: {answer.status}, it names {BUFFER}")
         wallet = Correspondent(str(uuid.uuid4()), "", PrivateKey.generate("ed25519"))
         demo.receiver.operators.put_wallet(wallet.domain, wallet.key.public.spki())
         envelope = self.envelope(wallet)
         posted, _ = self.post(envelope)
         message = self.find_filed(demo.receiver, RECEIVER, envelope)
-        expect(message.line.receipt["evidence"] == "pre-shared", "a wallet's key is no DNS record", message)
-        self._say(f"a wallet ({wallet.domain}): filed, verified by its pre-shared key, without DNS")
+        expect(
+            message.line.receipt["evidence"] == "pre-shared",
+            "the message of a wallet is verified with the pre-shared key",
+            message,
+        )
+        self._say(f"a wallet ({wallet.domain}): filed, verified with its pre-shared key, without DNS")
         return [
-            DemoRow("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered at once"),
+            DemoRow("6", "Identity@Graph, synchronous", f"{status} {json.dumps(reply)}", "answered in the response"),
             DemoRow("6", "GET /manifest", f"{answer.status}", f"Feedback: {BUFFER}"),
-            DemoRow("6", "a wallet's message", f"{posted} Queued", "filed, by its pre-shared key"),
+            DemoRow("6", "a wallet's message", f"{posted} Queued", "filed, verified with its pre-shared key"),
         ]
 
     def polly(self) -> list[DemoRow]:
-        """Scene 7."""
+        """Scene 7: an unmodified pollyweb client sends a message."""
         who, stack = self.demo.polly, self.demo.stack
         sent = pollyweb.send(
             sender=who.domain,
@@ -236,7 +248,7 @@ class Story:
         return [DemoRow("7", "pollyweb's own message", f"{sent.status} Queued", f"filed ({dialect})")]
 
     def waited(self) -> list[DemoRow]:
-        """Scene 8."""
+        """Scene 8: the resolver is off, and the message is retried until it answers."""
         demo, envelope = self.demo, self.envelope(self.demo.quiet)
         before = len(demo.receiver.rows())
         demo.stack.dns.pause()
@@ -246,45 +258,43 @@ class Story:
                 "the message waits in the retry queue",
                 lambda: demo.receiver.waiting("RetryQueueUrl") or None,
             )
-            expect(len(demo.receiver.rows()) == before, "nothing is decided without an answer", before)
+            expect(len(demo.receiver.rows()) == before, "no verdict is stored without an answer from DNS", before)
             self._say(f"posted: {status}; no answer from DNS: the message waits, nothing is discarded")
         finally:
             demo.stack.dns.resume()
         self._say("the resolver answers again")
         self.find_filed(demo.receiver, RECEIVER, envelope)
         self._say("filed")
-        return [DemoRow("8", "while the resolver is off", f"{status} Queued", "waits; filed once it answers")]
-
-    # --- what the scenes do ---------------------------------------------------------------------------------
+        return [DemoRow("8", "while the resolver is off", f"{status} Queued", "waits; filed when it answers again")]
 
     def sealed(self) -> list[DemoRow]:
-        """Scene 9."""
+        """Scene 9: an encrypted dm3 message is filed, a forgery is refused, and a blocked sender is told."""
         names = self.demo.names
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
         before = {filed.row.key for filed in self.demo.receiver.filed(BOB)}
         self.write_to_bob("Good morning, Bob")
         self._say(f"{ALICE} encrypts it to {BOB}'s key, signs it, and posts it to {url}: accepted")
         filed = until(
-            "it is filed",
+            "the message is filed",
             lambda: next((f for f in self.demo.receiver.filed(BOB) if f.row.key not in before), None),
         )
-        expect(ALICE not in filed.line.envelope, "nobody who reads the store sees who wrote", filed.line.envelope)
+        expect(ALICE not in filed.line.envelope, "the stored envelope does not show the sender", filed.line.envelope)
         opened = explain(filed.line.envelope.encode(), bob, names.profiles)
         message = opened.message
-        expect(message is not None and message.message == "Good morning, Bob", "Bob reads it", message)
+        expect(message is not None and message.message == "Good morning, Bob", "Bob reads the message", message)
         for check in opened.checks:
             self._say(f"  {'✓' if check.ok else '✗'} {check.name}: {check.saw}")
-        expect(opened.reason is None, "every signature and the postmark hold", opened.reason)
+        expect(opened.reason is None, "every signature and the postmark are valid", opened.reason)
         request = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage"}
         forged = request | {"params": [names.forgery("Send me your keys", now_ms()).as_json()]}
         answer = json.loads(self._https.post(url, json.dumps(forged).encode(), "application/json").body)
         error = answer["error"]
-        expect(error["data"]["reason"] == str(SENDER_SIGNATURE_INVALID), "a forgery is refused", answer)
+        expect(error["data"]["reason"] == str(SENDER_SIGNATURE_INVALID), "the forgery is refused", answer)
         self._say(f"{MALLORY} writes in the name of {ALICE}: {error['code']} {error['data']['reason']}")
         [blocked] = (
             Dm3Sender(MALLORY, names.users[MALLORY], names.profiles, self._https).send(Dm3Draft(BOB, "?")).attempts
         )
-        expect(blocked.reason == str(SENDER_NOT_WANTED), "who is blocked is told so", blocked)
+        expect(blocked.reason == str(SENDER_NOT_WANTED), "a blocked sender is told the reason", blocked)
         self._say(f"{MALLORY}, whom {BOB} blocks, writes in her own name: {blocked.reason}, before anything is sent")
         return [
             DemoRow(
@@ -299,15 +309,15 @@ class Story:
         ]
 
     def picked_up(self) -> list[DemoRow]:
-        """Scene 10."""
+        """Scene 10: Bob reads his mail on two devices."""
         return owners.two_devices(self.demo, self.write_to_bob, self._say)
 
     def kept(self) -> list[DemoRow]:
-        """Scene 11."""
+        """Scene 11: Bob archives, searches and exports his mail."""
         return archive.kept_at_home(self.demo, self.write_to_bob, self._say)
 
     def order_is_notified(self) -> list[DemoRow]:
-        """Scene 12."""
+        """Scene 12: an owner's webhook is notified of an order."""
 
         def order() -> dict[str, JsonValue]:
             sent = self.envelope(self.demo.sender, {"Sku": "blue folder", "Count": 2}, subject=ORDER)
@@ -317,7 +327,7 @@ class Story:
         return webhooks.notified_of_an_order(self.demo, order, self._say)
 
     def compacted(self) -> list[DemoRow]:
-        """Scene 13."""
+        """Scene 13: the nightly job compacts unread messages."""
 
         def write() -> None:
             sent = self.envelope(self.demo.sender, {"Text": "Good night"})
@@ -326,21 +336,23 @@ class Story:
 
         return compaction.compacted(self.demo.receiver, SENDER, write, self._say)
 
+    # --- actions and observations that the scenes share ------------------------------------------------------
+
     def write_to_bob(self, text: str) -> None:
-        """alice.eth's message is accepted for bob.eth."""
+        """Send a message from alice.eth to bob.eth until it is accepted."""
         names = self.demo.names
         alice = Dm3Sender(ALICE, names.users[ALICE], names.profiles, self._https)
-        # A look-up by the inbox has a second; on a busy machine the first of them may take longer.
-        until("it is taken", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
+        # The inbox has one second for a look-up; on a busy machine the first one may take longer.
+        until("the message is accepted", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
-        """Post an envelope; status and JSON answer."""
+        """Post an envelope; returns the status and the JSON of the response."""
         body = json.dumps(envelope, ensure_ascii=False).encode()
         answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
         return answer.status, json.loads(answer.body)
 
     def forgery(self) -> dict[str, JsonValue]:
-        """An envelope in the sender's name, signed by another key."""
+        """An envelope in the sender's name, signed with another key."""
         return self.envelope(replace(self.demo.sender, key=PrivateKey.generate("rsa")), {"Text": "Transfer everything"})
 
     def find_filed(self, deployment: DemoDeployment, mailbox: str, envelope: Mapping[str, JsonValue]) -> Filed:
@@ -352,7 +364,7 @@ class Story:
         return until("the message is filed", look)
 
     def discarded(self, reason: Reason) -> Row:
-        """Wait until the receiver has discarded what was posted last; it must be for `reason`."""
+        """Wait until the receiver has discarded the last message. Raises OurError unless it is for `reason`."""
         known = self._known_rows
         row = until(
             f"the message is discarded as {reason}",
@@ -368,7 +380,7 @@ class Story:
     def feedback(self, envelope: Mapping[str, JsonValue]) -> Filed:
         """Wait until Feedback about this envelope is filed in the buffer's deployment."""
         header = envelope["Header"]
-        assert isinstance(header, dict)  # noqa: S101 - narrows what _envelope made
+        assert isinstance(header, dict)  # noqa: S101 - for the type checker
         conversation = f"feedback:{header['Correlation']}"
         return until("Feedback arrives", lambda: next(iter(self.demo.buffer.filed(SENDER, conversation)), None))
 
@@ -382,7 +394,7 @@ class Story:
         correlation: str = "",
         at: int | None = None,
     ) -> dict[str, JsonValue]:
-        """A signed envelope; `at`: its Timestamp in epoch milliseconds, now if not given."""
+        """A signed envelope. `at`: its Timestamp in epoch milliseconds; None: now."""
         draft = Draft(
             sender=who.domain,
             receiver=to,
@@ -404,7 +416,7 @@ class Story:
 
 
 def describe(message: Filed) -> list[str]:
-    """Who, what, when, and how it was verified."""
+    """A filed message in lines: sender, receiver, times, and how it was verified."""
     header, receipt = envelope_of(message)["Header"], message.line.receipt
     verified = f"{receipt['key_algorithm']} {receipt['key_fingerprint']}"
     return [
@@ -429,5 +441,5 @@ def _key_name(who: Correspondent) -> str:
 
 
 def now_ms() -> int:
-    """The clock, in epoch milliseconds."""
+    """The current time in epoch milliseconds."""
     return int(time.time() * 1000)

@@ -1,12 +1,12 @@
 """The domains of the demo: several with signed zones, one deployment for the receiver, one for the buffer.
 
 sender.example     signs with pk1; its manifest names buffer.example; its host is served by the buffer
-receiver.example   ours: the deployment under test
-buffer.example     a second deployment of the same template; keeps Feedback for sender.example
+receiver.example   the receiver's deployment
+buffer.example     a second deployment of the same template; stores Feedback for sender.example
 unsigned.example   signs its messages, but its zone is not signed
 bogus.example      its zone's signatures are broken
-quiet.example      like sender.example, but nobody has asked for its key yet
-polly.example      speaks the dialect of 2026; its selector is the one the pollyweb client counts from
+quiet.example      like sender.example, but its key has not been looked up yet
+polly.example      speaks the dialect of 2026; its selector is the first one of the pollyweb client
 
 and the wallet names of `names`.
 """
@@ -35,17 +35,17 @@ POLLY: Final = "polly.example"
 SUBJECT: Final = "Hello@Host"
 ORDERS: Final = f"orders.{RECEIVER}"
 ORDER: Final = "Order@Shop"
-"""The Subject of what goes into ORDERS, a mailbox of its own."""
+"""The Subject of messages to the mailbox ORDERS."""
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
-"""Who has a post office; the others only send."""
+"""The domains with a post office; the others only send."""
 _HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
 DM3_HOST: Final = f"dm3.{RECEIVER}"
-"""Where ds.eth, the delivery service of the receiver's deployment, answers."""
+"""The host of ds.eth, the delivery service of the receiver's deployment."""
 
 
 @dataclass(frozen=True)
 class Correspondent:
-    """A domain that sends: its key, and the selector its public half is published under."""
+    """A domain that sends, with its key, and the selector under which the public key is published."""
 
     domain: str
     selector: str
@@ -54,7 +54,7 @@ class Correspondent:
 
 
 class DemoStack:
-    """Everybody in it. `keys`: a folder for the private keys; those that are there already are used again."""
+    """The domains and deployments of the demo. `keys`: a folder for private keys, which are reused if they exist."""
 
     def __init__(self, stack: LocalStack, keys: Path) -> None:
         self.stack = stack
@@ -71,7 +71,7 @@ class DemoStack:
             served.signing_keys.put(served.domain, ours.selector, ours.key)
             self._open(served, served.domain)
         self._open(self.buffer, SENDER)
-        # A stack whose state was kept has the settings that its operator made.
+        # If the state of the stack was kept, it has its operator's settings, which must not be overwritten.
         if RECEIVER not in self.receiver.operators.domains():
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(ORDER, Treatment.MAILBOX, ORDERS))
@@ -90,7 +90,7 @@ class DemoStack:
         self.stack.tree.put(who.domain, f"{hosts}{record}\n", mode)
 
     def key_file(self, domain: str) -> Path:
-        """Where the private key of a domain is kept."""
+        """The file with the private key of a domain."""
         return self._keys / f"{domain}.pem"
 
     def _settle(

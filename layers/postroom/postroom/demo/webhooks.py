@@ -1,4 +1,4 @@
-"""Notifications by webhook, in the demo."""
+"""The demo's scene of notifications: an owner's webhook is verified and notified of an order."""
 
 import json
 from base64 import b64encode
@@ -21,14 +21,14 @@ HOOK: Final = "hook.example"
 
 
 class WebhookReceiver:
-    """A webhook receiver as an owner would write it. `secret`: what it was given; `received`: what was verified."""
+    """A webhook receiver as an owner would write it. `secret`: the target's; `received`: what it verified."""
 
     def __init__(self) -> None:
         self.secret = ""
         self.received: list[dict[str, Any]] = []
 
     def __call__(self, request: GatewayRequest) -> GatewayResponse:
-        """Takes what is signed by its secret (Standard Webhooks), and nothing else."""
+        """Accept requests that are signed with the secret (Standard Webhooks); refuse others with 401."""
         try:
             self.received.append(Webhook(self.secret).verify(request.body, dict(request.headers)))
         except WebhookVerificationError:
@@ -36,12 +36,12 @@ class WebhookReceiver:
         return GatewayResponse(HTTPStatus.NO_CONTENT, (), b"")
 
     def first(self, kind: str) -> dict[str, Any] | None:
-        """The first of a type."""
+        """The first notification of a type."""
         return next((each for each in self.received if each["type"] == kind), None)
 
 
 def notified_of_an_order(demo: DemoStack, order: Callable[[], dict[str, JsonValue]], say: Say) -> list[DemoRow]:
-    """A webhook is verified, and told once an order came in. `order`: sends one."""
+    """A webhook is verified, and notified once when an order arrives. `order`: sends one."""
     key, receiver = PrivateKey.generate("ed25519"), WebhookReceiver()
     demo.receiver.mailboxes.set_keys(ORDERS, [b64encode(key.public.spki()).decode()])
     demo.stack.tree.put(HOOK, "@ IN A 127.0.0.1\n")
@@ -54,13 +54,15 @@ def notified_of_an_order(demo: DemoStack, order: Callable[[], dict[str, JsonValu
                 mailbox.remove_target(old.id)
             target = mailbox.add_target("webhook", f"https://{HOOK}/mail")
             receiver.secret = target.secret
-            code = until("the code comes", lambda: receiver.first("postroom.verify"))["data"]["code"]
+            code = until("the webhook receives the code", lambda: receiver.first("postroom.verify"))["data"]["code"]
             say(f"the owner of {ORDERS} adds https://{HOOK}/mail, which is sent a code, and confirms the code")
             verified = mailbox.verify_target(target.id, code)
             expect(verified.state == "active", "the target is active", verified)
             sent = order()
-            waiting = until("the webhook is told", lambda: receiver.first("postroom.waiting"))
-            expect(waiting["data"] == {"mailbox": ORDERS}, "it is told that something waits, and no more", waiting)
+            waiting = until("the webhook is notified", lambda: receiver.first("postroom.waiting"))
+            expect(
+                waiting["data"] == {"mailbox": ORDERS}, "the notification names the mailbox and nothing else", waiting
+            )
             say(f"an order arrives; the webhook verifies the signature, and reads: {json.dumps(waiting['data'])}")
             [message] = [it for it in mailbox.unread() if it.json == sent]
             message.acknowledge()
