@@ -1,4 +1,4 @@
-"""Benchmarks: `python -m benchmarks [NAME …]` prints tables, `--write` puts them into docs/evidence/benchmarks.md."""
+"""The command line of the benchmarks: `python -m benchmarks [NAME …]` prints tables, `--write` writes the page."""
 
 import argparse
 import re
@@ -53,7 +53,7 @@ PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.m
 _INTRODUCTION: Final = """\
 # Benchmarks
 
-How fast postroom is compared with the libraries below it and with alternatives, and how many AWS requests a message
+How fast postroom is compared with the libraries that it uses and with alternatives, and how many AWS requests a message
 takes, for anyone who changes the code or plans a deployment.
 
     make bench
@@ -61,13 +61,13 @@ takes, for anyone who changes the code or plans a deployment.
 measures these tables on your machine, which takes about an hour; `make bench WRITE=1` writes this page, and
 `.venv/bin/python -m benchmarks verify --write` writes one section.
 
-Every number is a ratio of two things measured side by side in one run, except those of `requests` and `pickup`, which
-are counted, those of `fairness`, which are simulated, and the milliseconds of `start`, which repeat its ratios. All
-variants take short turns, round after round; each round keeps the best turn of each variant, and the tables show the
-median over the rounds; for `verify` and `dm3`, the median over seven fresh processes (for `peers`, `flow` and `dnssec`
-three, for `throughput` two), for these move with the place of things in memory. A round of `throughput` has one turn
-of each way, and `jobs` has one round. Ratios of such small times still differ between machines and Python versions,
-and by some hundredths from run to run.
+Every number is a ratio of two times that were measured side by side in one run. The exceptions: `requests` and `pickup`
+have counts, `fairness` is simulated, and the milliseconds of `start` are calculated from its ratios. The variants of a
+benchmark run in short turns, one after the other, for several rounds. Each round keeps the best turn of each variant,
+and the tables show the median of the rounds. `verify` and `dm3` show the median of seven new processes (`peers`, `flow`
+and `dnssec` of three, `throughput` of two), because such times depend on where code and data are in memory. A round of
+`throughput` has one turn of each variant, and `jobs` has one round. Ratios of such small times still differ between
+machines and Python versions, and by a few hundredths from run to run. ✗ marks a goal that is not reached.
 """
 
 
@@ -86,10 +86,12 @@ def report(benchmark: Benchmark, effort: Effort) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> None:
     """Run the named benchmarks, or all."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, and requests to AWS.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Print ratios of times, and counts of AWS requests."
+    )
     names = [benchmark.name for benchmark in BENCHMARKS]
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; without: all of them")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; with names, their sections of it")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; with names, only their sections")
     chosen = parser.parse_args(arguments)
     for name in chosen.names:
         if name not in names:
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> Non
 
 
 def _with(page: str, name: str, section: str) -> str:
-    """The page with this section in the place of the one before, or with one more."""
+    """The page with a section replaced or added."""
     found = re.finditer(r"^## `(\w+)`: .*?(?=^## `|\Z)", page, re.DOTALL | re.MULTILINE)
     sections = {each[1]: each[0] for each in found}
     sections[name] = section
@@ -111,13 +113,13 @@ def _with(page: str, name: str, section: str) -> str:
 
 
 def _printed(lines: Iterable[str]) -> str:
-    """The lines as one text, each shown as soon as it is there."""
-    said = []
+    """The lines as one text; each is printed as soon as it is measured."""
+    printed = []
     for line in lines:
         print(line, flush=True)
-        said.append(line)
+        printed.append(line)
     print()
-    return "\n".join([*said, ""])
+    return "\n".join([*printed, ""])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The least that a proof costs: its signatures and digests, by the libraries, with everything else done beforehand."""
+"""The bare cost of a DNSSEC proof: its signature checks and digests, with everything else prepared beforehand."""
 
 import hashlib
 import struct
@@ -21,7 +21,7 @@ from postroom.names.dns.records import RrsigRecord
 
 
 def bare(zones: signing.Zones, questions: Iterable[Question]) -> Callable[[], object]:
-    """The checks of these answers, each of one record and one signature; raises where one does not hold."""
+    """A function that checks these answers, each of one record and one signature; it raises if a check fails."""
     checks: list[Callable[[], object]] = []
     for question in questions:
         answer = dns.message.from_wire(zones.wire(question)).answer
@@ -57,7 +57,7 @@ def _check(key: signing.Key, signature: bytes, data: bytes) -> Callable[[], obje
 
 
 def _signed(records: dns.rrset.RRset, signature: RrsigRecord) -> bytes:
-    """What a signature of one record is over (RFC 4034 §3.1.8.1)."""
+    """The bytes that a signature of one record covers (RFC 4034 §3.1.8.1)."""
     [record] = records
     data = record.to_digestable()
     head = records.name.to_digestable() + struct.pack(

@@ -1,4 +1,4 @@
-"""`jcs` against the reference and against bare orjson: what do the proof and its guard cost?"""
+"""Benchmark `canonical`: canonical text, compared with the reference implementation and with bare orjson."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,15 +12,15 @@ from postroom.core.canonical import jcs
 from postroom.core.ijson import JsonValue
 
 NOTES = """\
-`jcs` writes the text that is hashed and signed. `rfc8785` is the reference that it must equal, and that writes what has
-no proof; `orjson` with sorted names is what it would cost to trust it with everything.
+`jcs` writes the text that is hashed and signed. `rfc8785` is the reference: `jcs` must return the same text, and falls
+back to it where it cannot be sure to. `orjson` with sorted names shows the cost without that check.
 """
 
 _SIZE = 1600
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table for each kind of value."""
+    """A table for each kind of value."""
     bodies: dict[str, JsonValue] = {
         "Text": body_of_text(_SIZE),
         "Many members": body_of_members(_SIZE),

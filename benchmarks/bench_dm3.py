@@ -1,4 +1,4 @@
-"""What a delivery service of dm3 does to each message, and sealing, against the bare primitives and the reference."""
+"""Benchmark `dm3`: the delivery service step and sealed values, compared with bare primitives and the reference."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,23 +25,24 @@ LEAST_TO_BARE_STEP: Final = 1.3
 _KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("secp256k1", "secp256k1"), ("Ed25519", "ed25519"))
 _BODIES: Final = (("20 B", 20), ("1 kB", 1_000), ("10 kB", 10_000))
 _WARM_TURNS: Final = 100
-"""Turns that Node goes a way before its time is taken: by then it has compiled it."""
+"""Runs before Node is measured, so that it has compiled the code."""
 
 NOTES: Final = f"""\
-*Ours*, in the service step, is from the bytes of the envelope to the postmark: strict I-JSON, the form of every member,
-the delivery information opened, the sender's signature checked, the postmark signed and sealed to the receiver; keys
-and profile are in memory. *Bare* is `orjson.loads` of the envelope, X25519 and ChaCha20-Poly1305 to open and, with a
-new pair of keys, to seal, one signature checked, one made, and SHA-256 of the message and of what is signed, by the
-same libraries (PyNaCl, coincurve), and nothing else: no base64, no padding, no JSON of what is sealed. For sealed
-values *bare* is X25519 and ChaCha20-Poly1305, and `orjson.loads` of what is opened.
+*Ours*, in the service step, is everything from the bytes of the envelope to the postmark: strict I-JSON, the form of
+every member, opening the delivery information, checking the sender's signature, and signing the postmark and sealing it
+for the receiver. Keys and profile are in memory. *Bare* has only the library calls that cannot be avoided, with the
+same libraries (PyNaCl, coincurve): `orjson.loads` of the envelope, X25519 and ChaCha20-Poly1305 to open and, with a new
+key pair, to seal, one signature check, one signature, and SHA-256 of the message and of what is signed. It has no
+base64, no padding and no JSON of sealed values. For sealed values, *bare* is X25519 and ChaCha20-Poly1305, and
+`orjson.loads` of what was opened.
 
-*The reference* is npm's `@dm3-org/dm3-lib-*` on Node, timed inside Node, over envelopes that its client makes of the
-same bodies, always with Ed25519: `handleIncomingMessage` makes the postmark and opens the delivery information, and
-checks no signature. *As shipped*, its delivery service calls `validateSchema` before, which compiles the schema each
-time; what else that does (database, spam filter) is not counted.
+*The reference* is npm's `@dm3-org/dm3-lib-*` on Node, measured inside Node, with envelopes that its client makes of the
+same bodies, always with Ed25519. `handleIncomingMessage` makes the postmark and opens the delivery information; it
+checks no signature. *As shipped*, its delivery service first calls `validateSchema`, which compiles the schema each
+time. Its other work (database, spam filter) is not measured.
 
-Wanted: ours ≤ {MOST_TO_BARE} × bare; the reference's step as shipped ≥ {LEAST_TO_SHIPPED} × ours, without the schema
-≥ {LEAST_TO_BARE_STEP} × ours, as its sealing and opening; what is not reached is marked ✗.
+Goals: ours ≤ {MOST_TO_BARE} × bare; the reference's step as shipped ≥ {LEAST_TO_SHIPPED} × ours; without the schema,
+and for sealing and opening, ≥ {LEAST_TO_BARE_STEP} × ours.
 """
 
 _Way = Callable[[], object] | Timer
@@ -49,14 +50,14 @@ _Way = Callable[[], object] | Timer
 
 @dataclass(frozen=True, slots=True)
 class NodeTimer:
-    """Takes the time of one of the reference's ways, in Node."""
+    """Measures one operation of the reference, in Node."""
 
     node: Reference
     way: str
     given: dict[str, Any]
 
     def timeit(self, number: int, /) -> float:
-        """Go it `number` times: the seconds it took."""
+        """The seconds of `number` runs."""
         seconds: float = self.node.call("bench.time", self.way, self.given, number)
         return seconds
 
@@ -88,7 +89,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def measure_steps(folder: Path | None, effort: Effort) -> list[list[float]]:
-    """For each row: the reference as shipped, and its step alone, to ours (without `folder` neither); ours to bare."""
+    """For each row: the reference as shipped and its step alone to ours (not without `folder`); ours to bare."""
     with _node(folder) as node:
         rows = []
         for _, algorithm in _KEYS:
@@ -123,7 +124,7 @@ def _table(
     least: tuple[float, ...],
     missing: str,
 ) -> Table:
-    """The rows, as `_to_ours` has them; `missing`: why there is nothing of the reference in them."""
+    """The rows of a table. `missing`: why they have no numbers of the reference."""
     cells = []
     for name, (*theirs, ours) in zip(names, rows, strict=True):
         found = [marked(ratio, reached=ratio >= wanted) for ratio, wanted in zip(theirs, least, strict=not missing)]
@@ -145,7 +146,7 @@ def _our_step(sample: Sample) -> Callable[[], object]:
 
 
 def _sealing(way: str, sample: Sample) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Bare, and ours, for the message of the sample."""
+    """Bare and ours, for the message of a sample."""
     pair, sealed = sample.bobs_pair, sample.envelope.message
     if way == "seal":
         return bare_seal(sample.plaintext, pair), partial(seal, sample.plaintext, pair.public)
@@ -168,7 +169,7 @@ def _node(folder: Path | None) -> Iterator[Reference | None]:
 
 
 def _theirs(node: Reference | None, ways: Sequence[str], size: int, effort: Effort) -> list[Timer]:
-    """The reference's ways with a body of this size, each gone for a while, for Node to compile it."""
+    """The reference's operations for a body of this size, after enough runs for Node to compile them."""
     if node is None:
         return []
     given = node.call("bench.given", "x" * size)
@@ -180,4 +181,4 @@ def _theirs(node: Reference | None, ways: Sequence[str], size: int, effort: Effo
     return list(timers)
 
 
-BENCHMARK = Benchmark("dm3", "A message of dm3 at its service, and sealing", NOTES, measure)
+BENCHMARK = Benchmark("dm3", "The delivery service step of a dm3 message, and sealing", NOTES, measure)

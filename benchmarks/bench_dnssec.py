@@ -1,4 +1,4 @@
-"""What it costs to prove a key: beside the bare checks of its signatures, beside delv, and where zones are hostile."""
+"""Benchmark `dnssec`: proof of a key, compared with its bare signature checks and with delv, and in hostile zones."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -46,29 +46,30 @@ HOSTILE: Final[dict[str, Callable[[], costly.Costly]]] = {
 }
 
 NOTES: Final = f"""\
-*A cold look-up* is of a TXT record in the zone trap.example, below example, below the root, none of them known: six
-answers, with one key in each zone and one signature on each set. It is the processor's time, without sockets. *The
-walk* has the answers read already; *and reading* begins at their bytes; *and asking* makes the queries, too: that is
-the whole. *Bare* is the six signatures and three digests alone, by `cryptography` and hashlib; keys, signed bytes and
-signatures lie ready in the form that the library takes.
+*A cold look-up* is of a TXT record in the zone trap.example, below example, below the root, and none of them is cached:
+six answers, with one key in each zone and one signature on each set. It is processor time, without sockets. In *walk*,
+the answers are parsed already; *with parsing* starts with their bytes; *with queries* also writes the queries, and is
+the whole look-up. *Bare* has only the six signature checks and three digests, by `cryptography` and hashlib, with keys,
+signed bytes and signatures in the form that the library takes.
 
-*Warm*: of a key that is in memory nothing is looked up; where its zones are known and it is not, one question is asked,
-and one signature checked.
+*Warm look-ups*: a key in memory needs no look-up. If only its zones are cached, one query is sent and one signature is
+checked.
 
-*Beside delv*: BIND's named serves {ZONES} zones, one within the other below a root, each of one key of ECDSA P-256, on
-loopback. It is the clock's time, and of both only what the proof takes more than an unproven answer: ours less one
-question through the same `Resolvers`; delv less `delv -i`, which asks one question, too, so that the start of its
-process, which takes several times as long, counts for neither.
+*Compared with delv*: BIND's named serves {ZONES} zones on loopback, each below the one before, each with one ECDSA
+P-256 key. It is elapsed time, and for both only what the proof adds to an unproven answer: ours minus one query through
+the same `Resolvers`; delv minus `delv -i`, which also sends one query. So the start of delv's process, which takes
+several times as long, is not included.
 
-*Hostile* zones are those of tests/names/costly.py, from the bytes of the answers to the verdict. Most are given up on.
+*Hostile* zones are those of tests/names/costly.py, from the bytes of the answers to the verdict. For most of them, the
+look-up is given up.
 
-Wanted: the whole ≤ {MOST_TO_BARE} × bare; cold ≥ {LEAST_TO_WARM:.0f} × the key in memory; a hostile zone
-< {MOST_TO_HONEST:.0f} × an honest one of ECDSA P-256; what is not reached is marked ✗.
+Goals: the whole ≤ {MOST_TO_BARE} × bare; cold ≥ {LEAST_TO_WARM:.0f} × the key in memory; a hostile zone
+< {MOST_TO_HONEST:.0f} × an honest one with ECDSA P-256.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Cold, warm and hostile look-ups in the processor's time, and delv's by the clock."""
+    """Tables of cold, warm and hostile look-ups (processor time), and of delv (elapsed time)."""
     few = replace(effort, rounds=min(effort.rounds, 9), turns=min(effort.turns, 5), processes=min(effort.processes, 3))
     *cold_and_warm, hostile = over_processes(measure_here, few)
     cold, warm = cold_and_warm[: len(SIGNED_BY)], cold_and_warm[len(SIGNED_BY) :]
@@ -83,18 +84,16 @@ def measure(effort: Effort) -> Sequence[Table]:
     rows = [(name, marked(it, reached=it < MOST_TO_HONEST)) for name, it in zip(HOSTILE, hostile, strict=True)]
     signed_by = "zones signed by"
     return [
-        Table(
-            "A cold look-up", (signed_by, "the walk : bare", "and reading : bare", "and asking : bare"), (*cold_rows,)
-        ),
+        Table("Cold look-ups", (signed_by, "walk : bare", "with parsing : bare", "with queries : bare"), (*cold_rows,)),
         Table("Warm look-ups", (signed_by, "cold : zones known", "cold : key in memory"), (*warm_rows,)),
-        # A difference of long times: their best turns must be good ones.
+        # More turns, because the result is the difference of two long times.
         _beside_delv(replace(effort, rounds=min(effort.rounds, 5), turns=3 * effort.turns, turn_seconds=0)),
         Table("Hostile zones", ("zone", "hostile : honest"), (*rows,)),
     ]
 
 
 def measure_here(effort: Effort) -> list[list[float]]:
-    """Rows of cold look-ups to bare, rows of cold to warm, and a row of all hostile ones to an honest one."""
+    """Rows of ratios: cold look-ups to bare, cold to warm, and one row of all hostile look-ups to an honest one."""
     honest = [costly.honest(algorithm) for algorithm in SIGNED_BY.values()]
     return [*(_cold(it, effort) for it in honest), *(_warm(it, effort) for it in honest), _hostile(effort)]
 
@@ -139,13 +138,13 @@ def _hostile(effort: Effort) -> list[float]:
 def _look_up(made: costly.Costly) -> Callable[[], object]:
     zones, name = made
     look_up = partial(validate, name, TXT, zones.anchors, zones.ask, signing.NOW)
-    # Once before: then all answers are written.
+    # The first look-up creates the answers.
     look_up()
     return look_up
 
 
 def _asked(zones: signing.Zones, question: Question) -> Answer:
-    """As through `Resolvers`, but for the sockets."""
+    """An answer as through `Resolvers`, but without sockets."""
     query = make_query(question)
     wire = query.to_wire()[:2] + zones.wire(question)[2:]
     answer = read_answer(query, wire)
@@ -159,15 +158,17 @@ def _proven(zones: signing.Zones, name: dns.name.Name, ask: Ask, known: KnownZon
 
 
 def _beside_delv(effort: Effort) -> Table:
-    columns = ("who", "delv : ours")
+    columns = ("program", "delv : ours")
     with ExitStack() as stack:
         try:
             program("delv")
             ways = stack.enter_context(on_loopback())
         except MissingError as why:
-            return Table("Beside delv", columns, ((str(why).partition(";")[0], "—"),))
+            return Table("Compared with delv", columns, ((str(why).partition(";")[0], "—"),))
         _, ours_one, delv, delv_one = ratios(ways, effort)
-    return Table("Beside delv", columns, ((f"delv {version('delv')}", times((delv - delv_one) / (1 - ours_one))),))
+    return Table(
+        "Compared with delv", columns, ((f"delv {version('delv')}", times((delv - delv_one) / (1 - ours_one))),)
+    )
 
 
 BENCHMARK = Benchmark("dnssec", "Proving a key", NOTES, measure)

@@ -1,4 +1,4 @@
-"""One sender has 90 % of the traffic: how long the others wait, by what messages are grouped by."""
+"""Benchmark `fairness`: how long senders wait beside one with 90 % of the messages, by message group."""
 
 import heapq
 import statistics
@@ -17,32 +17,33 @@ QUIET: Final = 50
 WORKERS: Final = 10
 BATCH: Final = 100
 OVERLOAD: Final = 2
-"""Messages that come for each that the workers can do, while it lasts."""
+"""Messages that arrive for each message that the workers can process during the overload."""
 LASTS: Final = 10
-"""Times of a batch."""
+"""The duration of the overload, as a multiple of the duration of a batch."""
 _NETWORK: Final = "192.0.2.1"
 _LOUD_NETWORK: Final = "198.51.100.1"
 
 NOTES: Final = f"""\
-Simulated: no emulator has SQS's fair queues, so the queue is a model of what their documentation says
-(`benchmarks/fair_queue.py`), and time is the model's; the groups are those that the inbox computes. {WORKERS} workers
-take {BATCH} messages a batch. For the time of {LASTS} batches twice as many messages come as they can do, 90 % of them
-from one network; {QUIET} quiet senders share the rest. In half of its messages the loud one uses a name of its own, in
-the other half that of one quiet sender: a forger, who is not found out before the worker judges. Each number is the
-mean time that a message waits, in times of a batch. By name alone the forged sender waits as long as the forger.
+Simulated: no emulator has the fair queues of SQS. The queue is a model of what their documentation says
+(`benchmarks/fair_queue.py`), and so is time; the groups are those that the inbox computes. {WORKERS} workers take
+batches of {BATCH} messages. For the duration of {LASTS} batches, twice as many messages arrive as they can process.
+90 % of them come from one network; {QUIET} quiet senders send the rest. The loud sender uses its own name in half of
+its messages, and the name of one quiet sender in the other half: a forgery, which is not detected before the worker
+verifies it. Each number is the mean time that a message waits, as a multiple of the duration of a batch. If messages
+are grouped by name alone, the sender whose name is forged waits as long as the forger.
 
-In the last row the loud one makes up a name for each message, and groups do not help: none of them is noisy, and the
-quiet ones wait as without. That a name has no key is found out by the worker, and in a zone of one's own any number of
-names have one. Grouped by the network alone they would be one sender; but so would all who share the addresses of a
-cloud, and any of those could hold up the rest. What is left is the API's throttle: it limits what all send together,
-and so how fast a backlog can grow.
+In the last row, the loud sender invents a name for each message, and groups do not help: none of them is noisy, and the
+quiet senders wait as long as without groups. Only the worker finds out that a name has no key, and in a zone of one's
+own any number of names can have one. Grouped by network alone, all these names would be one sender; but so would all
+customers of a cloud who share its addresses, and any of them could delay the others. The remaining protection is the
+throttle of the API, which limits the total rate, and so how fast a backlog can grow.
 """
-INVENTED: Final = "the quiet senders, beside invented names"
+INVENTED: Final = "the quiet senders, with invented names"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message: when it comes, what it says its sender is, from where."""
+    """A message: its time of arrival, its claimed sender, its network."""
 
     at: float
     sender: str
@@ -50,10 +51,10 @@ class Arrival:
 
     @property
     def who(self) -> str:
-        """Whose waiting it counts for."""
+        """The sender, as a row of the table."""
         if self.source == _LOUD_NETWORK:
             return "the loud sender"
-        return "the sender it forges" if self.sender == "quiet0.example" else "the quiet senders"
+        return "the forged sender" if self.sender == "quiet0.example" else "the quiet senders"
 
 
 GROUPINGS: Final[dict[str, Callable[[Arrival], str]]] = {
@@ -64,14 +65,14 @@ GROUPINGS: Final[dict[str, Callable[[Arrival], str]]] = {
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table; the same in every run with the same effort."""
+    """One table, which is the same in every run with the same effort."""
     lasts = min(LASTS, 2 * effort.turns)
     arrivals = _arrivals(Random(1), lasts, lambda rng: rng.choice(["loud.example", "quiet0.example"]))
     waits = [_waits(arrivals, group) for group in GROUPINGS.values()]
     rows = [(who, *(times(wait[who]) for wait in waits)) for who in waits[0]]
     arrivals = _arrivals(Random(1), lasts, lambda rng: f"{rng.getrandbits(64):x}.example")
     beside = (_waits(arrivals, group)["the quiet senders"] for group in GROUPINGS.values())
-    return [Table("", ("who waits", *GROUPINGS), (*rows, (INVENTED, *map(times, beside))))]
+    return [Table("", ("sender", *GROUPINGS), (*rows, (INVENTED, *map(times, beside))))]
 
 
 def _arrivals(rng: Random, lasts: int, loud_name: Callable[[Random], str]) -> list[Arrival]:
@@ -87,11 +88,11 @@ def _arrival(rng: Random, at: float, loud_name: Callable[[Random], str]) -> Arri
 
 
 def _waits(arrivals: Sequence[Arrival], group: Callable[[Arrival], str]) -> dict[str, float]:
-    """The mean time from a message's coming to its being handed out, by whose it is."""
+    """The mean time from the arrival of a message until a worker receives it, by sender."""
     queue, coming = FairQueue(), list(reversed(arrivals))
     sent = {arrival.at: arrival for arrival in arrivals}
-    waited: dict[str, list[float]] = {"the quiet senders": [], "the sender it forges": [], "the loud sender": []}
-    # When each worker is free, and what it holds until then.
+    waited: dict[str, list[float]] = {"the quiet senders": [], "the forged sender": [], "the loud sender": []}
+    # For each worker: when it is free, its number, and the batch that it processes until then.
     workers: list[tuple[float, int, list[tuple[str, float]]]] = [(n / WORKERS, n, []) for n in range(WORKERS)]
     while coming or queue:
         now, number, held = heapq.heappop(workers)
@@ -106,4 +107,4 @@ def _waits(arrivals: Sequence[Arrival], group: Callable[[Arrival], str]) -> dict
     return {who: statistics.mean(each) for who, each in waited.items() if each}
 
 
-BENCHMARK = Benchmark("fairness", "A loud sender and the waiting of the others", NOTES, measure)
+BENCHMARK = Benchmark("fairness", "Waiting times with one loud sender", NOTES, measure)

@@ -1,4 +1,4 @@
-"""What the inbox and the worker do for a message besides waiting for AWS: the processor's time, and where it goes."""
+"""Benchmark `flow`: the processor time of the inbox and the worker for a message, without AWS, and its parts."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -41,47 +41,47 @@ from postroom.storage.mail.segments import Line, lay_out
 
 MOST_TO_BARE: Final = 3.0
 GOAL: Final = 100
-"""The batch that the template asks for, and the goal is about."""
+"""The batch size of the template and of the goal."""
 _KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("Ed25519", "ed25519"), ("RSA-2048", "rsa"))
 _SIZES: Final = (1, 10, GOAL)
 PARTS: Final = (
     "the signature",
     "the message: JSON, form, canonical text",
     "the verdict: key, identity, receipt",
-    "the queue's message",
-    "the segment's lines",
-    "the registers' rows",
+    "the queue message",
+    "the lines of the segment",
+    "the rows of the registers",
     "threads, outcomes",
     "logs, metrics",
 )
 INBOX_PARTS: Final = (
     "the checks: JSON, form, canonical text, Hash",
-    "the claim, packed and sent",
-    "its line in the log",
-    "its metric",
-    "event, directory, answer",
+    "the claim, encoded and sent",
+    "the log line",
+    "the metric",
+    "event, directory, response",
 )
 _ROWS: Final = tuple((key, size) for key, _ in _KEYS for size in _SIZES)
 _FAKES: Final = (instant_clients, unsent_requests)
 
 NOTES = f"""\
-The processor's time, of all threads, that the handlers of functions/worker and functions/inbox take for one message of
-{SIZE} bytes that is accepted; they are wired as in Lambda, and the sender's key is in memory. In place of AWS stands an
-answer at once: *ours* has no client of AWS; *with client* has botocore's, which make, sign and read every request, and
-send none. Neither has the network, TLS, and what the kernel does for them.
+The processor time, of all threads, of the handlers of functions/worker and functions/inbox for one accepted message of
+{SIZE} bytes. The functions are set up as in Lambda, and the sender's key is in memory. AWS is replaced by fakes that
+answer immediately: *ours* has no AWS client; *with client* has botocore's clients, which create, sign and read every
+request, but send none. Neither includes the network, TLS, or the kernel's work for them.
 
 *Bare* is, for the worker, `orjson.loads` of the message, one SHA-256, the signature check by the same library, and
 `orjson.dumps` of the same line of the segment (segments are not compressed); for the inbox, `orjson.loads` and the
-SHA-256. The parts are timed by themselves, where they run warm; what they take longer among each other stands in the
-verdict and the last but one of the worker's, and in the last of the inbox's.
+SHA-256. The parts are measured separately, in loops of their own, where they are faster than in the whole. The
+difference is included in the verdict, in the threads of the worker, and in the last part of the inbox.
 
-Wanted of the worker at batch {GOAL}: ours ≤ {MOST_TO_BARE} × bare; what is not reached is marked ✗.
+Goal for the worker with batches of {GOAL}: ours ≤ {MOST_TO_BARE} × bare.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """The worker and the inbox to their bare work, and where their time goes."""
-    # A turn takes far longer than it has to.
+    """Tables of the worker and the inbox, compared with bare, and of the parts of their time."""
+    # Fewer turns are enough, because a turn takes far longer than the minimum.
     few = replace(effort, rounds=min(effort.rounds, 6), turns=min(effort.turns, 5), processes=min(effort.processes, 3))
     *rows, parts, inbox_parts = over_processes(measure_here, few)
     workers, inboxes = rows[: len(_ROWS)], rows[len(_ROWS) :]
@@ -110,7 +110,7 @@ def _shares(title: str, names: Sequence[str], parts: Sequence[float]) -> Table:
 
 
 def measure_here(effort: Effort) -> list[list[float]]:
-    """Ours and with client, to bare: of the workers, then of the inboxes; last, the parts of the first key's two."""
+    """Rows of ours and with client to bare: workers, inboxes; then the parts of both with the first key."""
     workers, inboxes, parts, inbox_parts = [], [], list[float](), list[float]()
     with unheard():
         for _, algorithm in _KEYS:
@@ -134,7 +134,7 @@ def measure_here(effort: Effort) -> list[list[float]]:
 
 
 class Batch:
-    """Claims, and all that is made of them on their way."""
+    """Claims, and everything that the worker makes of them."""
 
     def __init__(self, taken: Sequence[Claim], key: PublicKey, worker: Worker) -> None:
         self.claims, self._key, self._worker = taken, key, worker
@@ -150,13 +150,13 @@ class Batch:
         self._segment, self._places = lay_out(self._lines, "seg/2026/11/21/09/benchmark.jsonl")
 
     def must_be_accepted(self, worker: Worker) -> None:
-        """What is discarded or retried takes another way, and its time would say nothing."""
+        """Raise AssertionError unless all are accepted: discards and retries would take other times."""
         fates = {outcome.fate for outcome in worker.work(self._records).outcomes}
         if fates != {ClaimOutcome.ACCEPTED}:
             raise AssertionError(fates)
 
     def bare(self, size: int) -> Callable[[], object]:
-        """What no worker can do without."""
+        """The bare work of a worker."""
         load, sha256, check, dump = orjson.loads, hashlib.sha256, _check(self._key), orjson.dumps
         work = [
             (data, envelope.signed_text, envelope.signature, load(line))
@@ -173,12 +173,12 @@ class Batch:
         return bare
 
     def bare_inbox(self) -> None:
-        """What no inbox can do without."""
+        """The bare work of an inbox."""
         orjson.loads(self._data[0])
         hashlib.sha256(self._envelopes[0].signed_text).digest()
 
     def parts(self, function: ModuleType, effort: Effort) -> list[float]:
-        """What each of PARTS takes, to bare."""
+        """The ratio of each of PARTS to bare."""
         event = batch_of(self.claims)
         ways = (
             self.bare(len(self.claims)),
@@ -198,7 +198,7 @@ class Batch:
         ]  # fmt: skip
 
     def inbox_parts(self, function: ModuleType, effort: Effort) -> list[float]:
-        """What each of INBOX_PARTS takes, to bare."""
+        """The ratio of each of INBOX_PARTS to bare."""
         event, claim, data = posted(self.claims[0].envelope), self.claims[0], self._data[0]
         at_ms, window, inbox = claim.received_at_ms, TimestampWindow(), function.deployment.pipeline.nlweb_inbox
         line = {**claim.accepted("key", self._envelopes[0].claimed_hash).as_log(), "correlation": "correlation"}
@@ -234,7 +234,7 @@ class Batch:
 
 
 def _check(public: PublicKey) -> Callable[[bytes, bytes], object]:
-    """The library's own check of a signature: of a text, by its bytes; it raises if the signature is wrong."""
+    """The library's function that checks (text, signature); it raises if the signature is wrong."""
     if public.algorithm == "ed25519":
         return VerifyKey(public.spki()[-32:]).verify
     key, padding, algorithm = load_der_public_key(public.spki()), PKCS1v15(), SHA256()
@@ -243,4 +243,4 @@ def _check(public: PublicKey) -> Callable[[bytes, bytes], object]:
     return lambda text, signature: key.verify(signature, text, padding, algorithm)
 
 
-BENCHMARK = Benchmark("flow", "A message at the inbox and at the worker", NOTES, measure)
+BENCHMARK = Benchmark("flow", "Processor time of the inbox and the worker", NOTES, measure)

@@ -1,4 +1,4 @@
-"""The strict parser against others: how much does refusing what must be refused cost?"""
+"""Benchmark `ijson`: the strict JSON parser, compared with other parsers."""
 
 import json
 from collections.abc import Sequence
@@ -13,15 +13,16 @@ from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PrivateKey
 
 NOTES = """\
-`parse` refuses what is not I-JSON. The others are the floor: of them only jiter with `catch_duplicate_keys`, and the
-standard library with a hook, refuse names that occur twice, and none refuses integers that are inexact as doubles.
+`parse` refuses everything that is not I-JSON. The others show what parsing costs without that: of these, only jiter
+with `catch_duplicate_keys` and the standard library with a hook refuse duplicate names, and none refuses integers that
+a double cannot represent exactly.
 """
 
 _MANY = b"[" + b",".join([b'{"a":[1,2.5,{"b":"x"}]}'] * 15_000) + b"]"
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table for each text: the envelopes, and one of 45,000 small containers."""
+    """A table for each text: the envelopes, and 45,000 small containers."""
     key = PrivateKey.generate("ed25519")
     texts = {f"Envelope: {kind.name}": envelope(kind, key) for kind in KINDS}
     texts[f"45,000 small containers, {len(_MANY):,} bytes"] = _MANY
@@ -35,7 +36,7 @@ def _compared(title: str, data: bytes, effort: Effort) -> Table:
         ("jiter", partial(jiter.from_json, data)),
         ("jiter, catch_duplicate_keys", partial(jiter.from_json, data, catch_duplicate_keys=True)),
         ("json", partial(json.loads, data)),
-        ("json, hook for names that occur twice", partial(json.loads, data, object_pairs_hook=_unique)),
+        ("json, hook for duplicate names", partial(json.loads, data, object_pairs_hook=_unique)),
     )
     return compare(title, ways, effort)
 

@@ -1,4 +1,4 @@
-"""Compaction: its bytes by those that plain Spark sorts, its repoints by bare updates, and what it buys a reader."""
+"""Benchmark `jobs`: compaction, compared with plain Spark and bare updates, and reads before and after it."""
 
 import shutil
 import statistics
@@ -54,43 +54,44 @@ _LOOKS_SECONDS: Final = 0.1
 _KINDS = _PYTHON, _JAVA, _DRIVER = "Python", "Java", "driver"
 T = TypeVar("T")
 Taken = tuple[float, float]
-"""Seconds, of the clock and of processors."""
+"""Seconds: elapsed, and processor time."""
 _NAMES: Final = {"a tenth": 0.1, "all": 1, "ten times as many": 10}
 
 NOTES: Final = f"""\
-Mail of a day (`benchmarks/mail.py`: envelopes of 2 kB, heavy-tailed; with its receipt a line has some 4.6 kB), in
-segments of a hundred lines, all of it live; *all* are {NORMAL.messages:,} messages. Spark runs on this machine with all
-its cores and a heap of {_HEAP}, whatever the size. Ratios are of messages a second: above 1, the job is the faster one.
+The mail of a day (`benchmarks/mail.py`: envelopes of 2 kB, with a heavy-tailed distribution; a line has about 4.6 kB
+with its receipt), in segments of a hundred lines, all of which are live; *all* are {NORMAL.messages:,} messages. Spark
+runs on this machine with all its cores and a heap of {_HEAP}, whatever the size. Ratios compare messages per second:
+above 1, the job is faster.
 
-*The byte path*: local files stand for S3, and every row says that its line is needed. `plain Spark` reads the same
-files as lines of text, sorts them and writes them as text, and no Python is in it; *PySpark* does the same, and its
-lines pass through Python, which leaves them as they are, before they are sorted and after. `threads` are the job
-without Spark, in a process of their own: sixteen of them read and write, and all lines are sorted in its memory, so
-that it ends where that does. What *Python* (Spark's workers, together), *Java* and the *driver* held at most is in MB.
-In the last row one conversation has half of all messages.
+*The byte path*: local files replace S3, and every row says that its line is live. `plain Spark` reads the same files as
+lines of text, sorts them and writes them as text, without Python; *PySpark* does the same, but its lines also pass
+unchanged through Python before and after the sort. `threads` is the job without Spark, in a process of its own: sixteen
+threads read and write, and all lines are sorted in memory, so it fails when they do not fit. *Python* (all of Spark's
+Python workers), *Java* and *driver* are the maximum memory in MB. In the last row, one conversation has half of all
+messages.
 
-*Long lines*: the bytes of *all*, in a thousandth of the lines. To plain Spark with the same heap that is too much: to
-sort by the line, it first takes samples of whole lines to its driver.
+*Long lines*: the bytes of *all*, in a thousandth of the lines. Plain Spark cannot sort them with the same heap: to sort
+by line, it first collects samples of whole lines in its driver.
 
-*Over S3* both ask the embedded AWS, by boto3; it runs on the same processors. *Processor* is what both take of them for
-a message, without the embedded AWS: one process comes no further than one processor (Python runs one thread at a time),
-Spark as far as there are any.
+*Over S3*: both call the embedded AWS with boto3; it runs on the same processors. *Processor* is the processor time for
+one message, without that of the embedded AWS. One process uses at most one processor, because Python runs one thread at
+a time; Spark uses all of them.
 
-*Requests* of the embedded AWS are those that the job's report counts. There is no HEAD among them, nor in the job.
+*Requests* to the embedded AWS are those that the job's report counts. The job sends no HEAD requests.
 
-*Repoints* are the job's by bare `UpdateItem` calls with the same condition from as many threads, on the embedded AWS,
-which writes some 900 a second.
+*Repoints*: the job's, compared with bare `UpdateItem` calls with the same condition from as many threads, on the
+embedded AWS, which processes about 900 writes per second.
 
-*What it buys*: one conversation of up to {_CONVERSATION:,} messages, read whole by `store.reader`, in requests to S3
-and milliseconds of the embedded AWS, where mail lies in segments of a hundred lines, of all mailboxes.
+*Reading a conversation* of up to {_CONVERSATION:,} messages with `storage.mail.reader`, in requests to S3 and
+milliseconds of the embedded AWS, from segments with a hundred lines of all mailboxes, and from chunks.
 
-Wanted: ≥ 0.70 of plain Spark; ≥ 2 × the threads; from all messages up the cost of one within 20 %; at most one GET an
-object, and one PUT a chunk; repoints ≥ 0.80 of bare ones.
+Goals: ≥ 0.70 of plain Spark; ≥ 2 × the threads; from *all* messages on, the time per message within 20 %; at most one
+GET per object, and one PUT per chunk; repoints ≥ 0.80 of bare ones.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """All of it."""
+    """All tables."""
     of_all = {name: round(effort.messages * times_all) for name, times_all in _NAMES.items()}
     sizes = {name: size for name, size in of_all.items() if size <= _LARGEST}
     with session(_ACCOUNT, submit=f"--driver-memory {_HEAP}") as spark, TemporaryDirectory() as folder:
@@ -114,13 +115,17 @@ def measure(effort: Effort) -> Sequence[Table]:
             repoints = [_repoints(deployed, name, sizes[name]) for name in ("a tenth", "all")]
             bought = _bought(spark, deployed, endpoint, effort.messages // 10)
     return [
-        Table("The byte path", ("messages", *_KINDS, "by threads", "by PySpark", "by plain Spark"), tuple(paths)),
-        Table("", ("what a message costs", "ratio"), tuple(_flat(cost))),
-        Table("Long lines", ("messages", *_KINDS, "by threads"), (long,)),
-        Table("Over S3", ("messages", "processor", "by threads"), tuple(pooled)),
-        Table("Requests", ("kind", "by objects", "by chunks"), asked),
-        Table("Repoints", ("rows", "by bare updates"), tuple(repoints)),
-        Table("What it buys", ("a conversation", "requests", "ms", "time"), bought),
+        Table(
+            "The byte path",
+            ("messages", *_KINDS, "job : threads", "job : PySpark", "job : plain Spark"),
+            tuple(paths),
+        ),
+        Table("", ("time per message", "ratio"), tuple(_flat(cost))),
+        Table("Long lines", ("messages", *_KINDS, "job : threads"), (long,)),
+        Table("Over S3", ("messages", "processor", "job : threads"), tuple(pooled)),
+        Table("Requests", ("kind", "per object", "per chunk"), asked),
+        Table("Repoints", ("rows", "job : bare updates"), tuple(repoints)),
+        Table("Reading a conversation", ("conversation", "requests", "ms", "time"), bought),
     ]  # fmt: skip
 
 
@@ -132,7 +137,7 @@ def _flat(cost: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     for less, more in pairwise(cost):
         ratio = cost[more] / cost[less]
         wanted = less != "a tenth"
-        yield f"{more}, by {less}", marked(ratio, reached=not wanted or _EVEN[0] <= ratio <= _EVEN[1])
+        yield f"{more} : {less}", marked(ratio, reached=not wanted or _EVEN[0] <= ratio <= _EVEN[1])
 
 
 def _byte_path(spark: SparkSession, folder: Path, name: str, plan: Plan, turns: int) -> tuple[tuple[str, ...], float]:
@@ -146,7 +151,7 @@ def _byte_path(spark: SparkSession, folder: Path, name: str, plan: Plan, turns: 
         return _remembered(spark, reach, shares, most)
 
     def plain() -> Taken:
-        # The job sets what suits it; a session of its own has Spark's own settings.
+        # A new session, because the job changes the settings of its own.
         lines = spark.newSession().read.text(str(mail), recursiveFileLookup=True)
         return _taken(lambda: lines.sort("value").write.text(str(sorted_text)))
 
@@ -185,7 +190,7 @@ def _long_lines(spark: SparkSession, folder: Path, plan: Plan) -> tuple[str, ...
 
 
 def _remembered(spark: SparkSession, reach: FileReach, shares: list[Share], most: Counter[str]) -> Taken:
-    """What the job takes; the most that it held is noted."""
+    """The time of the job. `most`: receives the maximum memory."""
     with _memory(most):
         return _taken(lambda: compact_chunks.compact(spark, reach, _TERMS, shares, dry_run=False))  # type: ignore[arg-type]
 
@@ -211,7 +216,7 @@ def _by_threads(
 
 
 def _by_itself(reach: FileReach | LiveReach, shares: Sequence[Share]) -> Taken:
-    """Threads, in a process that has done nothing else, and whose memory goes with it."""
+    """The time of the threads in a new process, which returns all memory when it ends."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         return process.submit(_threads, reach, shares).result()
 
@@ -226,7 +231,7 @@ def _as_it_is(batches: Iterator[T]) -> Iterator[T]:
 
 
 def _best(ways: Sequence[Callable[[], Taken]], turns: int, clear: Callable[[], None]) -> list[Taken]:
-    """The least that each way took, in turns."""
+    """The minimum time of each way; they run in turns."""
     taken: list[list[Taken]] = [[] for _ in ways]
     for _ in range(turns):
         for way, times_of in zip(ways, taken, strict=True):
@@ -253,7 +258,7 @@ def _requests(spark: SparkSession, deployed: Deployed, endpoint: str, messages: 
 
 
 def _repoints(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
-    """Rows that point to one object are asked to move to another, and then, bare, back."""
+    """Repoints of rows from one object to another by the job, compared with bare updates that point them back."""
     dynamodb, table = deployed.clients.dynamodb, deployed.tables["PostTable"]
     lines = _some_rows(deployed, rows)
     tally = Tally()
@@ -287,7 +292,7 @@ def _repoints(deployed: Deployed, name: str, rows: int) -> tuple[str, str]:
 
 
 def _bought(spark: SparkSession, deployed: Deployed, endpoint: str, messages: int) -> tuple[tuple[str, ...], ...]:
-    # Where everybody's mail comes in, few lines of a segment are of one conversation.
+    # Segments have the mail of all mailboxes, so few lines of a segment are of this conversation.
     _fill(deployed, replace(_plan(messages), one_conversation=min(_CONVERSATION, messages // 2)))
     before = _read(deployed)
     _compact(spark, deployed, endpoint)
@@ -299,7 +304,7 @@ def _bought(spark: SparkSession, deployed: Deployed, endpoint: str, messages: in
 
 
 def _read(deployed: Deployed) -> tuple[int, float]:
-    """The requests and the seconds that it takes to read the conversation."""
+    """The requests and seconds for reading the conversation."""
     reader = deployed.storage.reader
     seconds = []
     for _ in range(3):
@@ -343,14 +348,14 @@ def _empty(deployed: Deployed, prefix: str) -> None:
 
 
 class _Nowhere:
-    """A bucket that takes what is put into it."""
+    """A bucket that discards what is written to it."""
 
     def put_new(self, _name: str, _data: bytes, _content_type: str) -> bool:
         return True
 
 
 def _some_rows(deployed: Deployed, rows: int) -> list[ChunkLine]:
-    """Rows that point to one object, and lines of theirs on their way elsewhere."""
+    """Rows that point to one object, and their lines, to be moved to another."""
     keys = [RowKey("bench#0", f"m#{_NOW + number:013d}#{number:032x}") for number in range(rows)]
     there = [Row(key, Place(_SOURCE, 0, 1), "bench") for key in keys]
     put_rows(deployed.clients.dynamodb, deployed.tables["PostTable"], there)
@@ -365,7 +370,7 @@ def _plan(messages: int, **more: int) -> Plan:
 
 
 def _processes() -> Iterator[tuple[str, psutil.Process]]:
-    """This process, and those of Spark, by their kind."""
+    """This process and those of Spark, by kind."""
     this = psutil.Process()
     yield _DRIVER, this
     for process in this.children(recursive=True):
@@ -377,7 +382,7 @@ def _processes() -> Iterator[tuple[str, psutil.Process]]:
 
 
 def _processor() -> float:
-    """The seconds that they took of processors."""
+    """Their processor time in seconds."""
     total = 0.0
     for _, process in _processes():
         with suppress(psutil.Error):
@@ -388,7 +393,7 @@ def _processor() -> float:
 
 @contextmanager
 def _memory(most: Counter[str]) -> Iterator[None]:
-    """Note the most bytes that they hold meanwhile, by kind."""
+    """Record their maximum memory in bytes within the block, by kind."""
     over = threading.Event()
 
     def look() -> None:
@@ -408,4 +413,4 @@ def _memory(most: Counter[str]) -> Iterator[None]:
         looking.join()
 
 
-BENCHMARK: Final = Benchmark("jobs", "compaction, by plain Spark and by bare updates", NOTES, measure)
+BENCHMARK: Final = Benchmark("jobs", "Compaction", NOTES, measure)

@@ -1,4 +1,4 @@
-"""Reading a sender's key record, which happens once for each key that is not in memory."""
+"""Benchmark `key_record`: reading a sender's key record, which the worker does once for each key not in memory."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,15 +12,16 @@ from postroom.crypto.rsa_ed25519 import Algorithm
 from postroom.protocols.nlweb.key_record import parse_key_record
 
 NOTES = """\
-`parse_key_record` reads a DKIM record and judges the key: one encoding only, size, exponent, the right group of points.
-*Bare* is cryptography's loader for the same key, without any record around it; *dkimpy* reads the same record.
+`parse_key_record` reads a DKIM record and checks the key: a single valid encoding, the size, the exponent, and the
+prime-order group of points. *Bare* is cryptography's loader for the same key, without a record; *dkimpy* reads the same
+record.
 """
 
 _KEYS: tuple[tuple[str, Algorithm], ...] = (("RSA-2048", "rsa"), ("Ed25519", "ed25519"))
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table for each kind of key."""
+    """A table for each algorithm."""
     return [_compared(title, Keys.generate(algorithm), effort) for title, algorithm in _KEYS]
 
 

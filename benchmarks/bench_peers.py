@@ -1,4 +1,4 @@
-"""A message of ours against what others verify: DKIM in five languages, signed JSON of Matrix, ActivityPub."""
+"""Benchmark `peers`: verification of a message, compared with DKIM in five languages, Matrix and ActivityPub."""
 
 import json
 import platform
@@ -26,28 +26,29 @@ from postroom.crypto.rsa_ed25519 import Algorithm
 
 LEAST_TO_FEDIFY: Final = 3.0
 _WARM_TURNS: Final = 100
-"""Turns that a peer is run before its time is taken: Node and Go have compiled, and grown their heaps, by then."""
+"""Runs before a peer is measured, so that Node has compiled its code and Node and Go have grown their heaps."""
 _MOST_PROCESSES, _MOST_ROUNDS = 3, 9
-"""Each process starts and warms up every peer: three tell enough of ratios that are this large."""
+"""Fewer than usual, because each process starts and warms up every peer, and three are enough for such ratios."""
 _ALGORITHMS: Final[tuple[Algorithm, ...]] = ("ed25519", "rsa")
 _SOURCES: Final = Path(__file__).parent / "peers"
 
 NOTES: Final = f"""\
-*Ours* is that of `verify`, with the envelope "text". Each peer verifies a message of {SIZE} bytes over and over, timed
-inside its own process, with its sender's key in memory or its key record answered at once; none looks anything up.
+*Ours* is that of `verify`, with the envelope "text". Each peer verifies the same message of {SIZE} bytes repeatedly and
+measures the time in its own process. Its sender's key is in memory, or its key record is returned immediately; no peer
+uses DNS.
 
-The DKIM verifiers are given the mail of `verify`; they read the key record each time, but for mail-auth, which has the
-key in its cache. *signedjson* is Matrix' `verify_signed_json`, after `json.loads`, of an object with the same body.
-*fedify, proof alone* is `verifyProof` (eddsa-jcs-2022) of an activity, after `JSON.parse`: what there is that comes
-nearest to ours, without any form, receiver or time checked; *fedify, request* is `verifyRequest`: Digest, Date and HTTP
-signature of a request with an activity as its body; *fedify, object* is `verifyObject`, which its inbox does: the
-activity is read into its vocabulary, and its attribution checked, too; its proof comes on top of the {SIZE} bytes.
+The DKIM verifiers get the mail of `verify`. They read the key record each time, except mail-auth, which has the key in
+its cache. *signedjson* is `verify_signed_json` of Matrix, after `json.loads`, for an object with the same body.
+*fedify, proof alone* is `verifyProof` (eddsa-jcs-2022) of an activity, after `JSON.parse`: the closest to ours, but it
+checks no schema, receiver or time. *fedify, request* is `verifyRequest`: Digest, Date and HTTP signature of a request
+with an activity as its body. *fedify, object* is `verifyObject`, as its inbox calls it: it also parses the activity
+into its vocabulary, and checks the attribution. The proof is in addition to the {SIZE} bytes.
 
-Installed or built in build/peers-bench by npm, go and cargo where these are; otherwise the table says what is missing.
-npm and go by lock; cargo has only pins, as its lock would name a registry; of mail-auth an older version, as the newest
-asks for a newer Rust than most have. The newest mailauth and fedify are made for Node 22 or later, and run on 20.
-Wanted: fedify ≥ {LEAST_TO_FEDIFY} × ours; what is not reached is marked ✗. "—":
-it does not do that.
+The peers are installed or built in build/peers-bench by npm, go and cargo where these exist; otherwise the table says
+what is missing. Versions are locked for npm and go, and pinned for cargo, whose lock file would name a registry.
+mail-auth is an older version, because the newest needs a newer Rust than most machines have. The newest mailauth and
+fedify require Node 22, and run on 20.
+Goal: fedify ≥ {LEAST_TO_FEDIFY} × ours. "—": not supported by the peer.
 """
 
 
@@ -79,7 +80,7 @@ _RUST: Final = Recipe(
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A peer that is a program: how it is made, the command that runs it there, what it verifies, what is wanted."""
+    """A peer that is a program: how it is built, its command, what it verifies, and the goal for its ratio."""
 
     name: str
     recipe: Recipe
@@ -128,7 +129,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def _runtimes() -> str:
-    """On what it was measured: others' packages name the versions that they are made for."""
+    """The versions of Python and of the peers' runtimes."""
     said = [f"Python {platform.python_version()}"]
     for command in _VERSIONS:
         if shutil.which(command[0]):
@@ -138,7 +139,7 @@ def _runtimes() -> str:
 
 
 def _try(program: Program, folder: Path) -> None:
-    """Let it verify a little: npm installs what then wants a newer Node, and one peer must not end all benchmarks."""
+    """Verify once: npm also installs packages that need a newer Node, and one peer must not end all benchmarks."""
     algorithm = program.algorithms[0]
     keys = Keys.generate(algorithm)
     with _given(mail(keys), keys.record) as given, _timer(program, folder, given, algorithm, warm_seconds=0):
@@ -146,7 +147,7 @@ def _try(program: Program, folder: Path) -> None:
 
 
 def measure_here(folders: Mapping[str, Path], effort: Effort) -> list[list[float]]:
-    """For each algorithm, the ratios to ours of the peers that verify it, in the order of `_peers_of`."""
+    """For each algorithm, the ratios to ours of the peers that support it, in the order of `_peers_of`."""
     return [_measure(algorithm, folders, effort) for algorithm in _ALGORITHMS]
 
 
@@ -176,7 +177,7 @@ def _measure(algorithm: Algorithm, folders: Mapping[str, Path], effort: Effort) 
 
 @contextmanager
 def _given(message: bytes, record: bytes) -> Iterator[str]:
-    """A folder with what the peers that are programs are given."""
+    """A folder with the input of the peers that are programs."""
     with TemporaryDirectory() as folder:
         Path(folder, "mail").write_bytes(message)
         Path(folder, "record").write_bytes(record)
@@ -188,7 +189,7 @@ def _timer(program: Program, folder: Path, given: str, algorithm: Algorithm, war
 
 
 def signed_json(body: Callable[[int], JsonValue], key: SigningKey) -> bytes:
-    """An object of SIZE bytes, signed as Matrix does."""
+    """An object of SIZE bytes, signed as in Matrix."""
 
     def made(size: int) -> bytes:
         return json.dumps(sign_json({"content": body(size)}, SENDER, key)).encode()
@@ -209,4 +210,4 @@ def _cell(ratio: float | None, least: float, missing: str | None) -> str:
     return marked(ratio, reached=ratio >= least)
 
 
-BENCHMARK = Benchmark("peers", "What others verify, beside ours", NOTES, measure)
+BENCHMARK = Benchmark("peers", "Verification by other software", NOTES, measure)

@@ -1,4 +1,4 @@
-"""Reading mail: the requests to AWS and the network, and what the mailbox API adds to the bytes it reads."""
+"""Benchmark `pickup`: AWS requests, bytes and processor time for an owner who reads and acknowledges mail."""
 
 import json
 import math
@@ -43,36 +43,35 @@ _BODY: Final = "x" * 1_450
 _ACCOUNT: Final = "100000000001"
 
 NOTES: Final = f"""\
-An owner's whole pass through a mailbox, in pages of a hundred, over the mailbox API as it is deployed and AWS in
-memory; {MESSAGES:,} messages of 2,000 bytes lie in segments of {SEGMENT}, as a worker that is not busy files them,
-and then in a chunk, as compaction will leave them. *Requests* are of S3; *units* are read units of DynamoDB, reckoned
-by the size of what is read consistently, and 1 for each head; *bytes* are those of all answers by those of the
-messages, receipts included, as they are filed. Then they are acknowledged, by one write unit each.
+An owner reads a whole mailbox in pages of 100 messages, over the deployed mailbox API, with an AWS in memory.
+{MESSAGES:,} messages of 2,000 bytes are in segments of {SEGMENT} messages, as a worker with little mail writes them,
+and then in a chunk, as compaction writes it. *Requests* are to S3; *units* are DynamoDB read units, calculated from the
+size of what is read consistently, and 1 for each head; *bytes* are those of all responses, divided by those of the
+messages with receipts as stored. Then the messages are acknowledged, for one write unit each.
 
-Below that: one look into a mailbox in which nothing waits, behind the {TOMBSTONES:,} tombstones of mail that was picked
-up within three weeks, without the head hint and with it. A client that waits for messages looks once a second.
+Then a look into a mailbox without messages that has {TOMBSTONES:,} tombstones of mail that was acknowledged within
+three weeks, without and with the head hint. A client that waits for messages looks once a second.
 
-*Milliseconds of a processor* are of the function's own handler, on the machine that wrote this page, with all that
-botocore does to ask S3 and DynamoDB over HTTP in another process: of the best of {PASSES} passes, by the message; units
-are by 1,000 messages.
+*Processor time* is that of the function's own handler for one message, on the machine that wrote this page, with all
+that botocore does to call S3 and DynamoDB over HTTP in another process: the best of {PASSES} passes.
 
-The last table is a ratio of times: what the mailbox API does with a line between S3 and the network, by bare `orjson`
-that reads the line and writes it again.
+The last table is a ratio of times: what the mailbox API does with a line between S3 and the network, compared with bare
+`orjson` that reads the line and writes it again.
 
-Wanted: ≤ 120 requests from segments of ten, ≤ 15 from chunks, bytes ≤ 1.1.
+Goals: ≤ 120 requests from segments of ten, ≤ 15 from chunks, bytes ≤ 1.1.
 """
 
 
 @dataclass
 class Asked:
-    """What was asked of AWS."""
+    """The requests to AWS."""
 
     calls: Numbers[str] = field(default_factory=Numbers)
     read_units: int = 0
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Four tables: passes, looks, and processor time, of messages and of lines."""
+    """Tables of passes, of looks, and of the processor time of messages and lines."""
     messages, tombstones = (MESSAGES, TOMBSTONES) if effort.rounds > 1 else (30, 300)
     with mock_aws():
         passes = tuple(_passes(messages))
@@ -80,14 +79,14 @@ def measure(effort: Effort) -> Sequence[Table]:
         looks = tuple(_looks(tombstones))
     columns = ("a pass", "requests", "units", "bytes", "write units")
     return [
-        Table("Picking up", columns, passes),
-        Table("Looking", ("a look", "queries", "units"), looks),
+        Table("A pass through the mailbox", columns, passes),
+        Table("A look into an empty mailbox", ("a look", "queries", "units"), looks),
         Table(
-            "What a message takes",
-            ("a message", "units by 1,000", "milliseconds of a processor"),
+            "Messages",
+            ("from", "units for 1,000 messages", "processor time, ms"),
             tuple(_handled(messages, PASSES if effort.rounds > 1 else 1, [(row[0], row[2]) for row in passes[:2]])),
         ),
-        Table("Between S3 and the network", ("a line", "by bare orjson"), tuple(_times(effort))),
+        Table("Between S3 and the network", ("line", "ours : bare orjson"), tuple(_times(effort))),
     ]
 
 
@@ -121,7 +120,7 @@ def _pass(api: ApiStack, owner: Owner) -> tuple[str, ...]:
 
 
 def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """`units`: of a whole pass, by where the messages lie."""
+    """The last two columns. `units`: of a whole pass, by where the messages are."""
     with Emulator() as emulator, unheard():
         api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), FakeClock(time.time()))
         text, receipt = _envelope_of(_BODY), {"protocol": "nlweb", "evidence": "e" * (counted.LINE_BYTES_BESIDE - 200)}
@@ -146,12 +145,12 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
         token = api.sign_in()
         for where, of_a_pass in units:
             seconds = min(_pass_of(mailbox_function, token, messages) for _ in range(passes))
-            yield f"out of {where}", f"{int(of_a_pass) * 1000 / messages:.0f}", f"{seconds * 1000 / messages:.2f}"
+            yield where, f"{int(of_a_pass) * 1000 / messages:.0f}", f"{seconds * 1000 / messages:.2f}"
             compact(api)
 
 
 def _pass_of(mailbox_function: ModuleType, token: str, messages: int) -> float:
-    """The seconds of a processor that a whole pass takes, in pages of a hundred."""
+    """The processor time in seconds of a whole pass, in pages of 100 messages."""
     seconds, shown, after, more = 0.0, 0, "", True
     while more:
         url = f"https://{HOST}/mailboxes/{SHOP}/messages?limit=100&after={after}"
@@ -182,7 +181,7 @@ def _looks(tombstones: int) -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
     owner = Owner(api)
     owner.acknowledge(key)
-    for name in ("without the head", "with it"):
+    for name in ("without the head hint", "with the head hint"):
         with _asked(api) as asked:
             owner.page()
         yield name, str(asked.calls["Query"]), f"{asked.read_units:.2f}"
@@ -191,7 +190,7 @@ def _looks(tombstones: int) -> Iterator[tuple[str, ...]]:
 
 @contextmanager
 def _asked(api: ApiStack) -> Iterator[Asked]:
-    """What is asked of DynamoDB and S3 meanwhile."""
+    """The requests to DynamoDB and S3 within the block."""
     asked, originals = Asked(), {}
     clients = api.deployed.clients
     rows = api.deployed.rows("PostTable")
@@ -228,7 +227,7 @@ def _envelope(api: ApiStack) -> str:
 
 
 def _envelope_of(body: str) -> str:
-    """One that is about as long, for a store without its functions."""
+    """An envelope of about the same length, for a store without functions."""
     return json.dumps({"Header": {"From": "b.com", "To": SHOP, "Subject": "x" * 200}, "Body": body, "Hash": "h" * 64})
 
 
@@ -249,4 +248,4 @@ def _times(effort: Effort) -> Iterator[tuple[str, str]]:
         yield name, f"{ratios([bare, ours], effort)[1]:.2f}"
 
 
-BENCHMARK: Final = Benchmark("pickup", "an owner picks mail up", NOTES, measure)
+BENCHMARK: Final = Benchmark("pickup", "Reading and acknowledging a mailbox", NOTES, measure)

@@ -1,4 +1,4 @@
-"""What a message asks of AWS, and the processor time that Lambda bills: what `postroom cost` reckons with."""
+"""Benchmark `requests`: the AWS requests and the processor time of a message, which `postroom cost` uses."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,22 +16,22 @@ from postroom.cost.prices import OURS, read_prices
 T = TypeVar("T")
 
 NOTES: Final = f"""\
-The functions as they are deployed, over the embedded AWS; requests are counted where botocore sends them, units are
-those that DynamoDB is said to have consumed. Each number is of one message: what the batch asked for, divided by its
-messages, once all that is read now and then is in memory. *SQS* is what the functions send beyond the inbox's own
-message; Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or hold a few words (dm3), the large ones
-1,000,000: no queue message holds them, and a batch of them is worked off, and put into segments, in several parts.
+The functions as deployed, on the embedded AWS. Requests are counted where botocore sends them; units are those that
+DynamoDB reports. Each number is for one message: the count of the batch, divided by its messages, when everything that
+is read only now and then is cached. *SQS* is what the functions send, in addition to the inbox's own queue message;
+Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or a few words (dm3). Large ones have 1,000,000: they
+do not fit into a queue message, and a batch of them is processed, and written to segments, in several parts.
 
-The bill is what `postroom cost` says: US dollars for a million messages of 2,000 bytes, from the inbox until they are
-filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It reckons with the requests
-and units above, and with {counted.INBOX_CPU_MS} ms of a processor at the inbox and {counted.WORKER_CPU_MS} at the
-worker: the least that any run has shown, for this machine shares its processors, and takes up to twice as long when
-others are at work. What others take stands in [cost.md](../operate/cost.md).
+The bill is that of `postroom cost`: US dollars for a million messages of 2,000 bytes, from the inbox until they are
+filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It uses the requests and units
+above, and {counted.INBOX_CPU_MS} ms of processor time for the inbox and {counted.WORKER_CPU_MS} ms for the worker: the
+minimum of all runs, because this machine shares its processors, and takes up to twice as long when they are busy. For
+what is not included, see [cost.md](../operate/cost.md).
 
-Wanted at a batch of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost hold all of this.
+Goals with batches of 100: SQS ≤ 1.1, S3 ≤ 0.02, write units ≤ 2, read units 0. tests/cost tests all of these.
 
-Processor time is no ratio here, because it is what Lambda bills: the best of some rounds of 100 messages, or of 10
-large ones, boto3 included, the embedded AWS in a process of its own.
+Processor time is not a ratio here, because Lambda bills it: the best of several rounds of 100 messages, or of 10 large
+ones, including boto3, with the embedded AWS in a process of its own.
 """
 
 BATCHES: Final = (1, 10, 100)
@@ -44,23 +44,23 @@ _LINES: Final = {
     "S3": ("S3",),
     "logs": ("logs",),
 }
-"""The columns of the bill, and how the names of its items begin."""
+"""The columns of the bill, and the prefixes of the items in each."""
 _PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """A table of requests and units, and one of processor time."""
+    """Tables of requests and units, of processor time, and of the bill."""
     with counted_stack() as stack:
         numbers = count(1)
         for protocol in _PROTOCOLS:
             _work_off(stack, protocol, [stack.message(protocol, next(numbers))])
         requests = tuple(_requests(stack, numbers))
-        columns = ("a message of", "inbox: SQS", "inbox: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
+        columns = ("messages", "inbox: SQS", "inbox: S3", "SQS", "S3", "DynamoDB", "write units", "read units")
         processor = tuple(_processor(stack, numbers, max(1, effort.rounds // 4)))
         return [
             Table("Requests and units", columns, requests),
-            Table("Processor time", ("a message of", "the inbox, ms", "the worker, ms"), processor),
-            Table("The bill", ("a million in", *_LINES, "together"), tuple(_bills())),
+            Table("Processor time", ("messages", "inbox, ms", "worker, ms"), processor),
+            Table("The bill", ("a million in", *_LINES, "total"), tuple(_bills())),
         ]
 
 
@@ -132,10 +132,10 @@ def _times(
 
 
 def _timed(way: Callable[[], T]) -> tuple[float, T]:
-    """The milliseconds of processor time that it took, in all threads of this process, and what came of it."""
+    """The processor time of a call in milliseconds, in all threads of this process, and its result."""
     begun = time.process_time()
-    came = way()
-    return (time.process_time() - begun) * 1000, came
+    result = way()
+    return (time.process_time() - begun) * 1000, result
 
 
-BENCHMARK = Benchmark("requests", "What a message asks of AWS", NOTES, measure)
+BENCHMARK = Benchmark("requests", "AWS requests and processor time of a message", NOTES, measure)

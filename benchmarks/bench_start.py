@@ -1,4 +1,4 @@
-"""What a cold start pays before the first event: whole processes that import a function, and end."""
+"""Benchmark `start`: cold starts, as whole processes that import a function and end."""
 
 import json
 import re
@@ -15,23 +15,23 @@ from benchmarks.harness import Benchmark, Effort, Table, ratios, times
 from benchmarks.lambdas import ENVIRONMENT, FUNCTIONS, LAYER
 
 NOTES = """\
-Each is a whole process of Python, from start to end. The functions are imported as Lambda does it, with the variables
-that the template sets. *Above* is what that takes beyond a process that imports nothing; *clients* is what another
-process takes for boto3 and those clients of AWS that the function makes at its start, and for nothing else; *left* is
-the difference. The ratios are to the process that imports nothing. The milliseconds are these ratios times what that
-process took on the machine that wrote this page; other machines have others, and Lambda's are slower.
+Each is a whole Python process, from start to end. The functions are imported as in Lambda, with the variables that the
+template sets. *Above* is the time beyond that of a process that imports nothing; *clients* is the time of another
+process for boto3 and the AWS clients that the function creates at its start; *left* is the difference. The ratios are
+to the process that imports nothing. The milliseconds are these ratios times the duration of that process on the machine
+that wrote this page; other machines differ, and Lambda's are slower.
 
-Wanted: of the inbox at most 350 ms are left, and of the client of a mailbox, which is no function, 250; more is marked
-✗. The inbox's other rows show what more could be done, or undone.
-*Without Powertools*: nothing stands in its place. *Every client late*: the first event waits for them, with less of a
-processor than Lambda gives a start. *Garbage collected*: the collector is not paused, neither in the function nor
-while its clients are made. *Nothing compiled*: there are no .pyc files beside what the layer brings, boto3 among it,
-as where the layer is built by another Python than the runtime's ([deploy.md](../operate/deploy.md)): Lambda cannot keep
-those that it makes.
+Goals: at most 350 ms left for the inbox, and 250 ms for the client of a mailbox, which is no function. The other rows
+of the inbox show the effect of single measures.
+*Without Powertools*: nothing replaces it. *Every client late*: the first event has to wait for the clients, with less
+processor time than Lambda gives to a start. *Garbage collected*: garbage collection is not paused, neither in the
+function nor while its clients are created. *Nothing compiled*: there are no .pyc files for anything in the layer,
+including boto3, as when the layer was built with another Python version than the runtime's
+([deploy.md](../operate/deploy.md)); Lambda cannot store those that it compiles.
 
-The second table tells where the time goes: shares of what `-X importtime` says of a whole start. To make clients is
-part of the function's own. For each module there is `python -X importtime -c "import app"`, in a function's folder and
-with the variables of `benchmarks/lambdas.py`; `tests/functions/test_imports.py` holds which packages are imported.
+The second table shows shares of the whole start, by `-X importtime`. Creating clients is part of the function itself.
+For single modules, run `python -X importtime -c "import app"` in the folder of a function, with the variables of
+`benchmarks/lambdas.py`; `tests/functions/test_imports.py` tests which packages are imported.
 """
 
 _CLIENT: Final = "client of a mailbox"
@@ -76,7 +76,7 @@ print(json.dumps(made))
 
 
 class Process(NamedTuple):
-    """A script of Python's, and the folder it runs in."""
+    """A Python script, and the folder in which it runs."""
 
     script: str
     folder: str = ""
@@ -89,7 +89,7 @@ class Process(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A start, and its share that is for clients of AWS."""
+    """A start, and a process that only creates the same AWS clients."""
 
     name: str
     whole: Process
@@ -107,8 +107,8 @@ STARTS: Final = {
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Whole processes; and where the time goes."""
-    # A process takes far longer than a turn: each turn is one, and fewer turns are enough.
+    """Tables of whole processes, and of the shares of packages."""
+    # Each turn is one process. Fewer turns are enough, because it takes far longer than the minimum.
     fewer = Effort(rounds=min(effort.rounds, 5), turns=min(effort.turns, 3), turn_seconds=0)
     return [_of_starts(fewer), _of_packages(fewer)]
 
@@ -146,7 +146,7 @@ def _starts() -> list[Start]:
 
 
 def _make(services: Sequence[str]) -> str:
-    # As in a function that starts (runtime/garbage_collection.py).
+    # As in a function at its start (runtime/garbage_collection.py).
     return f"import gc\ngc.disable()\nimport boto3\nfor service in {services}: boto3.client(service)"
 
 
@@ -166,11 +166,11 @@ def _of_packages(effort: Effort) -> Table:
     rows = [
         (package, *(f"{shares[package]:.2f}" for shares in found.values())) for package, _ in most.most_common(_TOP)
     ]
-    return Table("Shares of the time that imports take", ("package", *found), tuple(rows))
+    return Table("Shares of the import time", ("package", *found), tuple(rows))
 
 
 def _shares(process: Process, effort: Effort) -> Counter[str]:
-    """What each package takes of a start's imports, without what those took that it imports."""
+    """The share of each package in the import time of a start, without the packages that it imports."""
     runs = []
     for _ in range(effort.rounds):
         took = Counter[str]()

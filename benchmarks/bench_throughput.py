@@ -1,4 +1,4 @@
-"""From the inbox to the mailbox, in the embedded AWS: ours, and the calls of AWS alone."""
+"""Benchmark `throughput`: messages per second through inbox and worker, compared with the bare AWS calls."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -29,28 +29,28 @@ T = TypeVar("T")
 
 LEAST_TO_BARE: Final = 0.8
 MESSAGES: Final = 100
-"""Of a turn. The emulator's queue slows down with what lies in it, so it is emptied before the next."""
+"""The messages of a turn. The emulator's queue slows down with its backlog, so it is emptied before the next turn."""
 _SIZES: Final = (100, 10)
-"""Of batches. The emulator's own mappings hand out at most 10: the handler is given its events by hand."""
+"""The sizes of batches. The emulator's mappings deliver at most 10 messages, so the handler is called directly."""
 _LINE_BEYOND: Final = 1000
-"""Bytes of a line beside the envelope, about: the receipt."""
+"""The approximate size of a line without the envelope, which is mostly the receipt."""
 _TEMPLATE: Final = Path(__file__).parent.parent / "template.yaml"
 
 NOTES = f"""\
-{MESSAGES} messages of {SIZE} bytes, Ed25519, go through the real handlers of functions/inbox and functions/worker, with
-what the template sets for them in the embedded AWS: posted one after the other, then worked off in batches. *Bare*
-makes calls of the same kind and number with boto3 as it comes, and nothing else: SendMessage one after the other; for
-each batch a conditional PutItem for each message, one PutObject of the same size, and again a conditional PutItem for
-each, these in {THREADS} threads. Time is that of the clock here; the embedded AWS shares the machine with both.
+{MESSAGES} messages of {SIZE} bytes, signed with Ed25519, pass through the real handlers of functions/inbox and
+functions/worker, with the template's settings, on the embedded AWS: first all are posted, one after the other; then
+they are processed in batches. *Bare* makes the same number of the same AWS calls with boto3's defaults, and does
+nothing else: SendMessage, one after the other; then, for each batch, a conditional PutItem for each message, one
+PutObject of the same size, and another conditional PutItem for each message, with {THREADS} threads. Time is elapsed
+time; the embedded AWS shares the machine with both.
 
-The numbers are ours : bare, in messages a second. Wanted: ≥ {LEAST_TO_BARE} from the inbox to filed; what is not
-reached is marked ✗.
+The numbers are ours : bare, in messages per second. Goal: ≥ {LEAST_TO_BARE} from the inbox to filed.
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
     """One table: a row for each size of batch."""
-    # A turn takes a second, and is long enough by itself.
+    # Fewer turns are enough, because a turn takes a second.
     few = Effort(min(effort.rounds, 6), turns=1, turn_seconds=0, processes=min(effort.processes, 2))
     rows = over_processes(measure_here, few)
     return [
@@ -66,7 +66,7 @@ def measure(effort: Effort) -> Sequence[Table]:
 
 
 def measure_here(effort: Effort) -> list[list[float]]:
-    """For each size of batch, messages a second to bare: of the inbox, of the worker, of both together."""
+    """For each batch size, messages per second to bare: of the inbox, of the worker, and of both together."""
     key = PrivateKey.generate("ed25519")
     with unheard(), LocalStack(_TEMPLATE) as stack:
         record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))
@@ -95,13 +95,13 @@ def _to_bare(deployed: "ThroughputStack", bare: "Bare", size: int, effort: Effor
 
 
 class Clocked(Generic[T]):
-    """A way of which the clock sees only `run`, not what is made ready for it."""
+    """A variant of which only `run` is measured, not its preparation."""
 
     def __init__(self, prepare: Callable[[], T], run: Callable[[T], None]) -> None:
         self._prepare, self._run = prepare, run
 
     def timeit(self, number: int, /) -> float:
-        """The seconds of so many runs."""
+        """The seconds of `number` runs."""
         seconds = 0.0
         for _ in range(number):
             prepared = self._prepare()
@@ -132,24 +132,24 @@ class ThroughputStack:
         return start(function, variables, lambda: clients_of(self.session))
 
     def claims(self) -> list[Claim]:
-        """New ones, for a turn; and nothing lies in the queue."""
+        """New messages for a turn, and an empty queue."""
         self.client("sqs").purge_queue(QueueUrl=self.physical["ClaimsQueue"])
         self._claims += MESSAGES
         return claims(self._key, MESSAGES, first=self._claims)
 
     def post(self, requests: Sequence[Event]) -> None:
-        """One after the other, as one Lambda function has them."""
+        """Post the messages one after the other, as one Lambda function instance receives them."""
         for request in requests:
             invoke(self._inbox, request)
 
     def work(self, events: Sequence[Event]) -> None:
-        """One after the other."""
+        """Process the batches one after the other."""
         for event in events:
             invoke(self._worker, event)
         self._worked_off += MESSAGES
 
     def must_have_filed_all(self) -> None:
-        """What is discarded or retried takes another way, and its time would say nothing."""
+        """Raise AssertionError unless all are filed: discards and retries would take other times."""
         pages = (
             self.client("dynamodb")
             .get_paginator("query")
@@ -167,7 +167,7 @@ class ThroughputStack:
 
 
 class Bare:
-    """The calls of AWS alone, under keys that differ from those of the post deployed by a character."""
+    """The AWS calls alone, with keys that differ from those of the deployment by one character."""
 
     def __init__(self, deployed: ThroughputStack) -> None:
         self._physical = deployed.physical
@@ -179,12 +179,12 @@ class Bare:
         self._pool = ThreadPoolExecutor(THREADS)
 
     def send(self, bodies: Sequence[str]) -> None:
-        """What the inbox's calls are."""
+        """The calls of the inbox."""
         for body in bodies:
             self._sqs.send_message(QueueUrl=self._physical["ClaimsQueue"], MessageBody=body)
 
     def file(self, batches: Sequence[Sequence[Claim]]) -> None:
-        """What the worker's calls are."""
+        """The calls of the worker."""
         for batch in batches:
             list(self._pool.map(self._put_seen, batch))
             name = f"seg/2026/11/21/09/{batch[0].id}.jsonl"

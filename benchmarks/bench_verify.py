@@ -1,4 +1,4 @@
-"""A whole message, from the bytes received to the verdict, against the least that it could cost, and against DKIM."""
+"""Benchmark `verify`: a message from the received bytes to the verdict, compared with its bare cost and with DKIM."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -27,20 +27,19 @@ _KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("RSA-2048", "rsa"), ("Ed2551
 
 NOTES = f"""\
 *Ours* is everything that happens to a message of {SIZE} bytes whose sender's key is in memory: size, strict I-JSON,
-schema code, the form of every member, is it for us, time window, canonical text, Hash, signature. It is the same
-message again and again, so the names of its sender and receiver are remembered, too. *Bare* is `orjson.loads`, one
-SHA-256, and the signature check by the same library over the same text, and nothing else; *bare, jiter* has
-`jiter.from_json` at its defaults instead. *Our parts apart* are the inbox's part in a loop of its own and the
-signature's in another, added up. One after the other they take longer: most likely Python's code and OpenSSL's push
-each other out of the processor's first cache, and the little that *bare* does fits into it. *dkimpy* is
-`dkim.verify` of a mail of {SIZE} bytes with seven headers, relaxed/relaxed, signed with the same key, its record
-handed over without any DNS. It keeps no keys, so it reads the record each time; its RSA is written in Python; both
-check Ed25519 with libsodium.
+schema code, the form of every member, the receiver, the time window, canonical text, Hash and signature. The same
+message is verified again and again, so the names of its sender and receiver are cached, too. *Bare* is `orjson.loads`,
+one SHA-256, and the signature check of the same text by the same library. *Bare, jiter* uses `jiter.from_json` with its
+defaults instead. *Our parts apart* is the sum of two separate loops: the inbox's part, and the signature check. In one
+loop they take longer, probably because Python's code and OpenSSL's evict each other from the processor's first-level
+cache, and *bare* is small enough to stay in it. *dkimpy* is `dkim.verify` of a mail of {SIZE} bytes with seven headers
+(relaxed/relaxed), signed with the same key; its key record is passed in, without DNS. It caches no keys, so it reads
+the record each time. Its RSA is written in Python; both check Ed25519 with libsodium.
 
-Wanted: ours ≤ {MOST_TO_BARE["rsa"]} × bare with RSA and ≤ {MOST_TO_BARE["ed25519"]} × with Ed25519, and dkimpy
-≥ {LEAST_TO_DKIMPY} × ours; what is not reached is marked ✗.
-"Many members" is a list of small objects. "Spaced" is written with white space, as Python's `json.dumps` does: only a
-text without takes the short way through the parser. "A price" is one number with a fraction.
+Goals: ours ≤ {MOST_TO_BARE["rsa"]} × bare with RSA and ≤ {MOST_TO_BARE["ed25519"]} × bare with Ed25519; dkimpy
+≥ {LEAST_TO_DKIMPY} × ours.
+"Many members" is a list of small objects. "Spaced" has white space, as Python's `json.dumps` writes it; the parser has
+a fast path only for text without it. "A price" is one number with a fraction.
 """
 
 
@@ -86,7 +85,7 @@ def _checked(data: bytes) -> NlwebEnvelope:
 
 
 def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
-    """All that we do to a message whose sender's key is in memory."""
+    """The whole verification of a message whose sender's key is in memory."""
     window, is_ours = TimestampWindow(), frozenset({RECEIVER}).__contains__
 
     def verify() -> None:
@@ -97,7 +96,7 @@ def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
 
 
 def _bare(load: Callable[[bytes], object], data: bytes, public: PublicKey) -> Callable[[], object]:
-    """What no verifier can do without; the library's own call raises if the signature is wrong."""
+    """The bare work of a verifier; the library's function raises if the signature is wrong."""
     read = _checked(data)
     text, signature, sha256 = read.signed_text, read.signature, hashlib.sha256
     if public.algorithm == "ed25519":
@@ -123,7 +122,7 @@ def _bare(load: Callable[[bytes], object], data: bytes, public: PublicKey) -> Ca
 
 
 def dkimpy(message: bytes, record: bytes) -> Callable[[], object]:
-    """What dkimpy does to a mail whose key record is at hand."""
+    """The verification of a mail by dkimpy, with its key record passed in."""
 
     def key_record(_name: bytes, timeout: int = 5) -> bytes:  # noqa: ARG001
         return record

@@ -1,4 +1,4 @@
-"""The benchmarks run, and say what they measured. How fast anything is, no test asks."""
+"""The benchmarks: each runs and prints its tables, and the page agrees with them. No test depends on a duration."""
 
 import re
 from pathlib import Path
@@ -64,19 +64,17 @@ ROWS = {
         "segments of 10",
         "a chunk",
         "acknowledging",
-        "without the head",
-        "with it",
-        "out of segments of 10",
-        "out of a chunk",
+        "without the head hint",
+        "with the head hint",
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
-    "archive": ["one message has it", "every message has it", "two characters", "none has it", "after a message"],
-    "memory": ["one sender", "all of different senders"],
+    "archive": ["in one message", "in every message", "two characters", "in no message", "after a new message"],
+    "memory": ["one sender", "all different senders"],
     "fairness": [
         "the quiet senders",
-        "the sender it forges",
+        "the forged sender",
         "the loud sender",
-        "the quiet senders, beside invented names",
+        "the quiet senders, with invented names",
     ],
     "jobs": [
         "a tenth",
@@ -84,13 +82,13 @@ ROWS = {
         "ten times as many",
         "all, half of it one conversation",
         "messages of 5 MB",
-        "all, by a tenth",
-        "ten times as many, by all",
+        "all : a tenth",
+        "ten times as many : all",
         "in chunks",
     ],
 }
 COUNTED = ("requests", "pickup")
-"""What holds counts, and the milliseconds that Lambda bills, instead of ratios."""
+"""Benchmarks with counts and milliseconds instead of ratios."""
 
 
 def test_every_benchmark_is_run() -> None:
@@ -100,21 +98,21 @@ def test_every_benchmark_is_run() -> None:
 NEEDS = {
     "throughput": [pytest.mark.stack],
     "dnssec": [pytest.mark.validators],
-    # It installs the reference's own packages from npm, the first time.
+    # The first run installs the packages of the reference from npm.
     "dm3": [pytest.mark.validators],
     "start": [pytest.mark.stack],
     "requests": [pytest.mark.stack],
     "pickup": [pytest.mark.stack],
-    # A Java of its own, and its job is played by other tests.
+    # It starts a Java of its own, and other tests run the job in earlier tiers.
     "jobs": [pytest.mark.stack, pytest.mark.spark(tier="proof")],
 }
-"""Those that need more than this process, or take seconds; the others are played before each commit."""
+"""The marks of benchmarks that need more than this process, or take seconds; the others are in the quick tier."""
 MEASURED = [
     pytest.param(benchmark, id=benchmark.name, marks=NEEDS.get(benchmark.name, ()))
     for benchmark in program.BENCHMARKS
     if benchmark.name != "peers"
 ]
-"""Those that need nobody's software but ours; what `peers` prints, test_benchmarks_peers.py says."""
+"""All benchmarks except `peers`, which needs other software: see test_benchmarks_peers.py."""
 
 
 @pytest.mark.parametrize("benchmark", MEASURED)
