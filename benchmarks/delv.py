@@ -1,4 +1,4 @@
-"""A proof by BIND's delv and by ours, from the same servers on loopback."""
+"""Proofs by BIND's delv and by postroom, from the same servers on loopback."""
 
 import subprocess
 import tempfile
@@ -23,11 +23,11 @@ from postroom.names.dns import Question, Resolvers
 from postroom.names.dnssec import Secure, TrustAnchors, Verdict, validate
 
 ZONES: Final = 20
-"""Below the root, one within the other: to start delv takes as long as many proofs of three. Ours takes no more."""
+"""The depth of the zones below the root: many, because delv's start takes as long as many proofs of three zones."""
 
 
 def must_be_secure(verdict: Verdict) -> None:
-    """Raise unless it is: what fails at once would look fast."""
+    """Raise AssertionError unless the verdict is secure: a proof that fails early would look fast."""
     match verdict:
         case Secure():
             return
@@ -37,9 +37,9 @@ def must_be_secure(verdict: Verdict) -> None:
 
 @contextmanager
 def on_loopback() -> Iterator[Sequence[Callable[[], object]]]:
-    """A proof and an unproven answer, by ours, then by delv, from zones that named serves.
+    """Functions for a proof and an unproven answer, by postroom and then by delv, from zones that named serves.
 
-    Raises `MissingError` where they are not installed.
+    Raises `MissingError` if named or delv is not installed.
     """
     tree, zone = ZoneTree(), "z." * (ZONES - 1) + "example"
     tree.put(zone, 'pk1._domainkey TXT "v=DKIM1; k=ed25519; p=abc"')

@@ -1,4 +1,4 @@
-"""A message of dm3, and what no service can do without: the library calls of its step alone, with nothing around."""
+"""A dm3 message for the benchmarks, and the bare library calls of the delivery service step."""
 
 import hashlib
 import os
@@ -31,13 +31,13 @@ NOW_MS: Final = 1_797_000_000_000
 
 
 class Sample:
-    """A message and its envelope. Alice writes to Bob, whose delivery service we are."""
+    """A message of Alice to Bob, and its envelope for Bob's delivery service."""
 
     def __init__(self, algorithm: Algorithm, size: int) -> None:
         self.algorithm: Algorithm = algorithm
         self.secret = os.urandom(32)
         self.key = PrivateSigningKey.decode(f"{algorithm}:{b64encode(self.secret).decode()}")
-        """Alice's, and the service's, too: which of them signs costs the same."""
+        """The signing key of Alice, and of the service, because both cost the same."""
         self.service_pair, self.bobs_pair = EncryptionKey.generate(), EncryptionKey.generate()
         self.delivery = DeliveryInformation("bob.eth", "alice.eth")
         message = sign_message("x" * size, MessageMetadata("bob.eth", "alice.eth", NOW_MS, MessageType.NEW), self.key)
@@ -51,12 +51,12 @@ class Sample:
         )
 
     def postmark(self) -> str:
-        """The envelope's postmark, sealed to Bob."""
+        """The postmark of the envelope, sealed for Bob."""
         return make_postmark(self.envelope.message, self.delivery, NOW_MS, self.key, self.bobs_pair.public)
 
 
 def bare_step(sample: Sample) -> Callable[[], object]:
-    """Open, check, hash, sign, seal; a library's call raises if something is wrong."""
+    """A function that opens, checks, hashes, signs and seals; the libraries raise if something is wrong."""
     data, message = sample.envelope.encode().encode(), sample.envelope.message.encode()
     postmark = open_sealed(sample.postmark(), [sample.bobs_pair])
     open_delivery = bare_open(sample.envelope.metadata.delivery_information, sample.service_pair)
@@ -75,7 +75,7 @@ def bare_step(sample: Sample) -> Callable[[], object]:
 
 
 def bare_seal(plaintext: bytes, pair: EncryptionKey) -> Callable[[], object]:
-    """A new pair, the agreement of keys, the cipher."""
+    """A function that seals: a new key pair, the key agreement, the cipher."""
     padded, nonce = sodium_pad(plaintext, BLOCK_BYTES), os.urandom(NONCE_BYTES)
 
     def bare() -> None:
@@ -87,7 +87,7 @@ def bare_seal(plaintext: bytes, pair: EncryptionKey) -> Callable[[], object]:
 
 
 def bare_open(text: str, pair: EncryptionKey) -> Callable[[], object]:
-    """The agreement of keys and the cipher."""
+    """A function that opens: the key agreement and the cipher."""
     value = orjson.loads(text)
     ephemeral, ciphertext = b64decode(value["ephemPublicKey"]), b64decode(value["ciphertext"])
     nonce = bytes.fromhex(value["nonce"][2:])
@@ -100,7 +100,7 @@ def bare_open(text: str, pair: EncryptionKey) -> Callable[[], object]:
 
 
 def _signatures(sample: Sample, postmark: bytes) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Check the signature of the metadata, and sign the postmark: of its SHA-256 in either case."""
+    """Functions that check the signature of the metadata and sign the postmark, both of the SHA-256."""
     signed = stringify(sample.envelope.metadata.unsigned())
     if sample.algorithm == "secp256k1":
         secp256k1 = coincurve.PrivateKey(sample.secret)

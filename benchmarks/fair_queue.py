@@ -1,9 +1,10 @@
 """A model of an SQS standard queue with message groups ("fair queues"), as its documentation describes it.
 
-No emulator has them. A group is noisy while it holds more than a tenth of all messages in flight, and 30 at least;
-what quiet groups sent is handed out before what noisy ones did, the oldest first among each. A message without a group
-is a tenant of its own. Source: Amazon SQS Developer Guide, "How Amazon SQS fair queues work". Its second measure, the
-share of processing time, is left out: here all messages take the same. It says that its thresholds are approximate.
+No emulator has them. A group is noisy while it has more than a tenth of all messages in flight, and at least 30.
+Messages of quiet groups are delivered before those of noisy groups, the oldest first in both. A message without a group
+is a group of its own. Source: Amazon SQS Developer Guide, "How Amazon SQS fair queues work"; it says that its
+thresholds are approximate. Its second criterion, the share of processing time, is not modelled, because here all
+messages take the same time.
 """
 
 import heapq
@@ -17,7 +18,7 @@ NOISY_FROM: Final = 30
 
 
 class FairQueue:
-    """Messages with their group (empty: none) and the time they came; any unit of time."""
+    """Messages, each with its group (empty: none) and its time of arrival, in any unit."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[float]] = {}
@@ -25,11 +26,11 @@ class FairQueue:
         self._strangers = count()
 
     def send(self, group: str, now: float) -> None:
-        """Put one message in."""
+        """Add a message."""
         self._waiting.setdefault(group or f" {next(self._strangers)}", deque()).append(now)
 
     def receive(self, most: int) -> list[tuple[str, float]]:
-        """Hand out up to so many messages: the group and the time each came."""
+        """Up to `most` messages: the group and the time of arrival of each. They are in flight until deleted."""
         noisy = self._noisy()
         order = [*self._oldest_first(self._waiting.keys() - noisy, most)]
         order += self._oldest_first(self._waiting.keys() & noisy, most - len(order))
@@ -37,7 +38,7 @@ class FairQueue:
         return order
 
     def delete(self, messages: list[tuple[str, float]]) -> None:
-        """They are done."""
+        """Delete messages that were received."""
         self._in_flight.subtract(group for group, _ in messages)
         self._in_flight += Counter()
 

@@ -1,7 +1,8 @@
-"""What every benchmark is made of: ways of doing one thing, run in turn in one process, and compared.
+"""The measurement of ratios, and the tables of results, for all benchmarks.
 
-A computer is never quiet. So each round runs every way in short turns, several times, and keeps each way's best
-turn; a round gives ratios only, and the median over the rounds is what counts. Seconds are not reported.
+Other processes disturb every measurement. So each round runs all ways of doing one thing in short turns in one process,
+several times, and keeps the best turn of each way. A round yields ratios only, not seconds; the result is the median of
+the rounds.
 """
 
 import statistics
@@ -16,25 +17,25 @@ from typing import Final, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long it is measured: `rounds`, `turns` of each way in a round, and the seconds that a turn should take."""
+    """How much is measured: `rounds`, `turns` of each way in a round, and the minimum seconds of a turn."""
 
     rounds: int
     turns: int
     turn_seconds: float
     processes: int = 1
-    """Fresh processes that measure so (see `over_processes`)."""
+    """The number of new processes that measure (see `over_processes`)."""
     messages: int = 0
-    """That are worked off where it is not time that is measured."""
+    """The number of messages for benchmarks that process a fixed number of them."""
 
 
 NORMAL: Final = Effort(rounds=21, turns=7, turn_seconds=0.002, processes=7, messages=100_000)
 TINY: Final = Effort(rounds=1, turns=1, turn_seconds=0, messages=200)
-"""Enough to see that it runs; the numbers mean nothing."""
+"""For tests of the benchmarks: the numbers mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of results: the ratios are texts already."""
+    """A table of results, all cells as text."""
 
     title: str
     columns: tuple[str, ...]
@@ -52,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One subject that is measured. `notes`: what is compared with what, in Markdown."""
+    """A benchmark. `notes`: what is compared, in Markdown."""
 
     name: str
     title: str
@@ -64,14 +65,14 @@ Way = tuple[str, Callable[[], object]]
 
 
 class Timer(Protocol):
-    """What takes the time of a way: `timeit.Timer`, or one that asks another program."""
+    """Measures a way: `timeit.Timer`, or a class that calls another program."""
 
     def timeit(self, number: int, /) -> float:
-        """Go this way `number` times: the seconds it took."""
+        """The seconds of `number` runs."""
 
 
 def ratios(ways: Sequence[Callable[[], object] | Timer], effort: Effort) -> list[float]:
-    """How many times as long as the first way each of them takes (so the first is 1.0)."""
+    """The times of all ways, as ratios to that of the first (which is 1.0)."""
     timers = [timeit.Timer(way) if callable(way) else way for way in ways]
     numbers = [_calls_in(timer, effort.turn_seconds) for timer in timers]
     rounds = []
@@ -86,15 +87,15 @@ def ratios(ways: Sequence[Callable[[], object] | Timer], effort: Effort) -> list
 
 
 def processor_ratios(ways: Sequence[Callable[[], object]], effort: Effort) -> list[float]:
-    """The processor's time of each further way, to that of the first."""
+    """The processor times of all ways but the first, as ratios to that of the first."""
     return ratios([timeit.Timer(way, timer=time.process_time) for way in ways], effort)[1:]
 
 
 def over_processes(measure: Callable[[Effort], Sequence[Sequence[float]]], effort: Effort) -> list[list[float]]:
-    """The medians of what `measure` finds in several fresh processes, which share the rounds.
+    """The medians of the results of `measure` in several new processes, which share the rounds.
 
-    Where code and data come to lie in memory moves such small times by several hundredths, for as long as a process
-    lives: rounds in one process cannot tell.
+    The position of code and data in memory changes such small times by several hundredths, and stays the same for the
+    life of a process, so the rounds of one process do not show it.
     """
     share = replace(effort, rounds=max(1, effort.rounds // effort.processes), processes=1)
     if effort.processes == 1:
@@ -106,7 +107,7 @@ def over_processes(measure: Callable[[Effort], Sequence[Sequence[float]]], effor
 
 
 def compare(title: str, ways: Sequence[Way], effort: Effort) -> Table:
-    """A table of ways and their ratios to the first."""
+    """A table of ways, with their ratios to the first."""
     found = ratios([way for _, way in ways], effort)
     return Table(
         title, ("way", "ratio"), tuple((name, times(ratio)) for (name, _), ratio in zip(ways, found, strict=True))
@@ -114,12 +115,12 @@ def compare(title: str, ways: Sequence[Way], effort: Effort) -> Table:
 
 
 def times(ratio: float) -> str:
-    """The form of a ratio in tables."""
+    """A ratio as a cell of a table."""
     return f"{ratio:.2f} ×"
 
 
 def marked(ratio: float, *, reached: bool) -> str:
-    """The form of a ratio of which it is wanted what it is: ✗ where that is not reached."""
+    """A ratio that has a goal as a cell of a table, with ✗ if the goal is not reached."""
     return times(ratio) if reached else f"✗ {times(ratio)}"
 
 

@@ -1,4 +1,4 @@
-"""A store of local files for the jobs: what compaction costs without S3 and DynamoDB. All rows are live."""
+"""A store of local files for the jobs, to measure compaction without S3 and DynamoDB. All rows are live."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,7 +22,7 @@ from postroom.storage.mail.segments import Place
 
 
 class Wherever:
-    """The place of a line, whichever is asked for."""
+    """The place of a line, equal to every place."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -31,7 +31,7 @@ class Wherever:
 
 
 class AllLive:
-    """Registers that say of each line that it is needed, and move without a word."""
+    """Registers in which each line is live and each repoint succeeds."""
 
     def find_all(self, keys: Sequence[RowKey]) -> Mapping[RowKey, Row]:
         return {key: Row(key, Wherever()) for key in keys}  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ class AllLive:
 
 @dataclass(frozen=True)
 class Files:
-    """A bucket that is a folder; what is written goes into another, and nothing is deleted."""
+    """A bucket in a folder. Writes go to another folder, and nothing is deleted."""
 
     folder: str
     into: str
@@ -66,7 +66,7 @@ class Files:
 
 @dataclass(frozen=True)
 class FileReach:
-    """The way to such a store."""
+    """The parts of a job (`JobParts`) for a store of local files."""
 
     folder: str
     into: str
@@ -85,7 +85,7 @@ class _Kept(Bucket):
 
 @dataclass(frozen=True)
 class LiveReach:
-    """The way to a bucket of S3, of which nothing is deleted, and to registers that say of each line it is needed."""
+    """The parts of a job for a bucket of S3 without deletions, and registers in which each line is live."""
 
     name: str
     endpoint_url: str
@@ -98,7 +98,7 @@ class LiveReach:
 
 
 def shares_of(folder: Path) -> list[Share]:
-    """All that is there, hour by hour."""
+    """All shares of a folder, hour by hour."""
     hours = sorted({path.parent for path in folder.rglob("*.jsonl")})
     return [
         Share(f"{hour.relative_to(folder).as_posix()}/", size=sum(path.stat().st_size for path in hour.iterdir()))
@@ -107,7 +107,7 @@ def shares_of(folder: Path) -> list[Share]:
 
 
 def lay_down(plan: Plan, folder: Path) -> int:
-    """Write the mail of a plan into a folder; how many bytes it has."""
+    """Write the mail of a plan to a folder; returns its size in bytes."""
     size = 0
     for segment in segments(plan, rows=False):
         path = folder / segment.name

@@ -1,10 +1,10 @@
-"""The functions of the template in this process, as Lambda starts them, over an AWS that need not be there.
+"""The functions of the template in this process, started as by Lambda, with fakes of AWS or the embedded AWS.
 
     with sender_of(key) as variables:
         worker = start("worker", variables, instant_clients)
 
-There are three such fakes: `instant_clients`, without any client of AWS; `unsent_requests`, where botocore makes,
-signs and reads everything, and nothing goes out; and `clients_of` a session, which may reach the embedded AWS.
+There are three kinds of AWS: `instant_clients`, without botocore; `unsent_requests`, where botocore creates, signs and
+reads all requests, but sends none; and `clients_of` a session, for the embedded AWS.
 """
 
 import hashlib
@@ -55,24 +55,24 @@ _QUEUES: Final = ("CLAIMS", "RETRY", "SUSPECTS", "DEAD_LETTER", "COURIER", "COUR
 ENVIRONMENT: Final = {
     "PATH": os.defpath,
     "AWS_DEFAULT_REGION": "eu-west-1",
-    "AWS_ACCESS_KEY_ID": "nobody",  # as in Lambda: without, boto3 would go and look for some
+    "AWS_ACCESS_KEY_ID": "nobody",  # as in Lambda; otherwise boto3 would search for credentials
     "AWS_SECRET_ACCESS_KEY": "nothing",
     "POWERTOOLS_SERVICE_NAME": "benchmark",
     "POWERTOOLS_METRICS_NAMESPACE": "postroom",
     **dict.fromkeys((*_NAMES, *_SECRETS), "benchmark"),
     **{f"{name}_QUEUE_URL": f"https://sqs.eu-west-1.amazonaws.com/123456789012/{name.lower()}" for name in _QUEUES},
 }
-"""What the template sets."""
+"""The environment variables that the template sets."""
 
 RULE: Final = SubjectRule("Order@Seller", Treatment.MAILBOX, RECEIVER)
 Event = Mapping[str, object]
 FakeAws = Callable[[], AbstractContextManager[object]]
-"""Within it clients of AWS are made."""
+"""A context in which AWS clients are created."""
 
 
 @contextmanager
 def sender_of(key: PrivateKey) -> Iterator[dict[str, str]]:
-    """DNS in which SENDER has published its key: the functions' variables for it."""
+    """A DNS in which SENDER publishes its key; yields the environment variables for it."""
     tree = ZoneTree(clock=time.time)
     tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))}\n")
     with DnsServer(tree) as server:
@@ -80,12 +80,12 @@ def sender_of(key: PrivateKey) -> Iterator[dict[str, str]]:
 
 
 def start(function: str, variables: Mapping[str, str], fake: FakeAws) -> ModuleType:
-    """A module of its own for each start, as `import app` makes one in Lambda."""
+    """A new module for each start, as `import app` creates in Lambda."""
     spec = importlib.util.spec_from_file_location(function, FUNCTIONS / function / "app.py")
     if spec is None or spec.loader is None:
         raise FileNotFoundError(function)
     module = importlib.util.module_from_spec(spec)
-    # A logger that is there already would go on writing to where the start before did.
+    # A logger of an earlier start would write to that start's output.
     logging.Logger.manager.loggerDict.pop(variables["POWERTOOLS_SERVICE_NAME"], None)
     with patch.dict(os.environ, variables), fake():
         spec.loader.exec_module(module)
@@ -93,7 +93,7 @@ def start(function: str, variables: Mapping[str, str], fake: FakeAws) -> ModuleT
 
 
 def invoke(module: ModuleType, event: Event) -> Mapping[str, object]:
-    """The handler's answer. AssertionError unless it took in, or worked off, everything."""
+    """The response of the handler. Raises AssertionError unless it accepted or processed everything."""
     context = LambdaContext()
     context._aws_request_id = "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
     answer: Mapping[str, object] = module.handler(event, context)
@@ -104,7 +104,7 @@ def invoke(module: ModuleType, event: Event) -> Mapping[str, object]:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """What the functions print and log goes nowhere; they write it all the same."""
+    """Discard what the functions print and log; they still write it."""
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         yield
 
@@ -120,7 +120,7 @@ def message(key: PrivateKey, number: int, at_ms: int) -> str:
 
 
 def claims(key: PrivateKey, many: int, *, first: int = 0) -> list[Claim]:
-    """What the inbox makes of so many messages of now, numbered from `first` on."""
+    """The claims that the inbox makes of `many` messages of now, numbered from `first`."""
     at_ms = int(time.time() * 1000)
     return [
         Claim(
@@ -133,7 +133,7 @@ def claims(key: PrivateKey, many: int, *, first: int = 0) -> list[Claim]:
 
 
 def batch_of(taken: Sequence[Claim]) -> Event:
-    """The event that Lambda makes of claims in the queue."""
+    """The Lambda event for claims in the queue."""
     return {
         "Records": [
             {
@@ -148,7 +148,7 @@ def batch_of(taken: Sequence[Claim]) -> Event:
 
 
 def posted(text: str) -> Event:
-    """The event that API Gateway makes of a POST to the inbox."""
+    """The API Gateway event for a POST to the inbox."""
     return {
         "rawPath": "/inbox",
         "headers": {"content-type": "application/json", "host": f"nlweb.{RECEIVER}"},
@@ -159,7 +159,7 @@ def posted(text: str) -> Event:
 
 
 class _Instant:
-    """A client that says yes to everything at once. RECEIVER is a domain of ours, and takes orders."""
+    """A client whose requests all succeed immediately. RECEIVER is a domain of ours that accepts orders."""
 
     meta: Final = SimpleNamespace(events=HierarchicalEmitter())
 
@@ -176,7 +176,7 @@ class _Instant:
 
 
 def _rows(pk: str) -> list[object]:
-    """What the directory has under a key."""
+    """The rows of the directory under a key."""
     if not pk.startswith("domain#"):
         return []
     return [
@@ -189,19 +189,19 @@ def _rows(pk: str) -> list[object]:
 
 
 def instant_clients() -> AbstractContextManager[object]:
-    """No client of AWS at all: what is called in its place answers at once."""
+    """Clients that answer immediately, without botocore."""
     return patch.object(boto3, "client", lambda *_args, **_options: _Instant())
 
 
 def unsent_requests() -> AbstractContextManager[object]:
-    """botocore's clients, whose requests are answered before they are sent."""
+    """botocore's clients, with answers instead of sending."""
     session = boto3.Session(region_name=ENVIRONMENT["AWS_DEFAULT_REGION"])
     session.events.register("before-send", _answer)
     return clients_of(session)
 
 
 def clients_of(session: boto3.Session) -> AbstractContextManager[object]:
-    """The clients of this session."""
+    """The clients of a session."""
     return patch.object(boto3, "client", session.client)
 
 

@@ -1,7 +1,7 @@
-"""functions/worker, in this process and by itself: the real handler, in front of an AWS and a DNS that keep nothing.
+"""The real handler of functions/worker in this process, with fakes of AWS and DNS that store nothing.
 
-What grows, grows in the worker: requests go through boto3 up to where they would leave the machine, and are answered
-there; a sender's key is found by a whole walk of DNSSEC over answers that are signed on the spot.
+So memory that grows is the worker's. Requests pass through boto3 and are answered instead of being sent; keys are
+looked up with complete DNSSEC proofs, from answers that are signed when they are requested.
 """
 
 import importlib
@@ -46,14 +46,14 @@ _RECEIVER: Final = "receiver.example"
 _ZONE: Final = "senders"
 _RULE: Final = SubjectRule("*@Host", Treatment.MAILBOX, _RECEIVER)
 _BODY: Final = "x" * 1500
-"""The envelope has some 2 kB then."""
+"""Makes an envelope of about 2 kB."""
 
 Sender = Callable[[int], str]
-"""The domain that sends the message of this number."""
+"""The domain that sends the message with this number."""
 
 
 class Senders:
-    """Every domain under one signed zone: `s<number>.senders` has a key, `n<number>.senders` has none."""
+    """The domains below one signed zone: `s<number>.senders` has a key, `n<number>.senders` has none."""
 
     def __init__(self) -> None:
         self.key = PrivateKey.generate("ed25519")
@@ -63,7 +63,7 @@ class Senders:
         self.anchors = self._tree.anchor_text
 
     def asking(self) -> Ask:
-        """As `Resolvers.asking`."""
+        """The same interface as `Resolvers.asking`."""
         return self._ask
 
     def _ask(self, question: Question) -> Answer:
@@ -87,7 +87,7 @@ class Senders:
 
 
 class LoneWorker:
-    """Works messages off in batches, as Lambda hands them over."""
+    """Processes messages in batches, as Lambda delivers them."""
 
     def __init__(self, handler: Callable[[Mapping[str, object], LambdaContext], object], senders: Senders) -> None:
         self._handler = handler
@@ -95,7 +95,7 @@ class LoneWorker:
         self._numbers = count(1)
 
     def work(self, messages: int, sender: Sender) -> None:
-        """Work off so many messages more. AssertionError where one is handed back."""
+        """Process `messages` more messages. Raises AssertionError if one is returned for another delivery."""
         for _ in range(messages // BATCH):
             records = [self._record(next(self._numbers), sender) for _ in range(BATCH)]
             assert self._handler({"Records": records}, LambdaContext()) == {"batchItemFailures": []}
@@ -116,7 +116,7 @@ class LoneWorker:
 
 @contextmanager
 def lone_worker() -> Iterator[LoneWorker]:
-    """A worker as after a cold start; what it prints is thrown away."""
+    """A worker after a cold start, without its output."""
     senders = Senders()
     session = botocore.session.get_session()
     session.register("before-send", _answer)
@@ -135,21 +135,21 @@ def lone_worker() -> Iterator[LoneWorker]:
 
 
 class _Nowhere(io.TextIOBase):
-    """Where logs and metrics go."""
+    """Discards logs and metrics."""
 
     def write(self, text: str, /) -> int:
         return len(text)
 
 
 class _Raw(io.BytesIO):
-    """An answer's body, as urllib3 would hand it over."""
+    """The body of a response, as from urllib3."""
 
     def stream(self, **_options: object) -> Iterator[bytes]:
         yield self.read()
 
 
 def _answer(request: AWSPreparedRequest, **_more: object) -> AWSResponse:
-    """What AWS says: no item was there before, every write is done."""
+    """The response of AWS: there was no item before, and each write succeeds."""
     target = request.headers.get("X-Amz-Target", b"").decode()
     said: dict[str, Any] = {}
     if target.endswith(".SendMessage"):

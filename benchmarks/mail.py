@@ -1,12 +1,12 @@
-"""Mail as the inbox and the worker leave it behind, made up, for the jobs of compaction: in S3 and in table `post`.
+"""Generated mail in S3 and in table `post`, as the inbox and the worker write it, for tests and benchmarks of jobs.
 
     written = write(Plan(messages=100_000, seed=7, mailboxes=1_000, ends_at_ms=…), s3, bucket, dynamodb, post_table)
-    for segment in segments(plan):      # writes nothing, and holds one segment at a time
+    for segment in segments(plan):      # writes nothing, and has one segment in memory at a time
         …
 
-The same plan gives the same bytes. Mailboxes and senders are drawn so that number n of N has a share of about
-1 / (n ln N), as in Zipf's law: a few hold much, and most conversations have one to three messages. The size of
-envelopes is log-normal.
+The same plan gives the same bytes. Mailboxes and senders are drawn by Zipf's law: number n of N has a share of about
+1 / (n ln N), so a few have many messages, and most conversations have one to three. The size of envelopes is
+log-normal.
 """
 
 import hashlib
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
 
 RETAIN_SECONDS: Final = DeploymentSettings().retain_seconds
 CROWDED: Final = "shop-1.example"
-"""The mailbox of the one conversation, which is also the one that is drawn most."""
+"""The mailbox of the one large conversation, which is also drawn most often."""
 CROWD: Final = "crowd.example"
-"""Who writes the one conversation, and nothing else."""
+"""The sender of the one large conversation, and of nothing else."""
 
 _HOUR_MS: Final = 3_600_000
 _SIGNED_FROM, _SIGNED_UNTIL = 1_795_000_000, 1_796_000_000
 _LATE_HOURS: Final = (1, 6)
-"""Between the inbox and the segment, of what is filed late."""
+"""The range of hours between the inbox and the segment for messages that are filed late."""
 _SOON_MS: Final = 1_000
-"""Between the inbox and the segment, of what is not."""
+"""The maximum time between the inbox and the segment for other messages."""
 _SIGMA: Final = 1.0
-"""Of the sizes' logarithm: one envelope in a hundred has ten times the median."""
+"""The standard deviation of the logarithm of sizes: one envelope in a hundred has ten times the median."""
 _LEAST_SEALED: Final = 16
 _FURTHER_BYTES: Final = 1 << 20
-"""Of random text beside that of the largest envelope: so two of the largest are not the same."""
+"""Random text in addition to that of the largest envelope, so that two of the largest differ."""
 _FRAME_BYTES: Final = 236
-"""Of an envelope beside its Header and what is sealed in it."""
+"""The size of an envelope without its Header and the sealed text."""
 _SELECTOR: Final = "pk1"
 _SCHEMA: Final = NLWEB.schema
 _REASONS: Final = (SIGNATURE_INVALID, KEY_NOT_FOUND, UNEXPECTED_SUBJECT)
@@ -75,21 +75,21 @@ _EVIDENCE: Final = orjson.dumps(
         signed=SignatureWindow(13, 815, _SIGNED_FROM, _SIGNED_UNTIL),
     ).as_json()
 ).decode()
-"""Of each sender's key, as receipts hold it."""
+"""The evidence of each sender's key, as in receipts."""
 _SHARES: Final = ("acknowledged", "discarded", "late", "redelivered", "orphans", "corrupt")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What mail there is to be; everything is dated before `ends_at_ms`. Raises ValueError where that cannot be.
+    """The mail to be generated, all before `ends_at_ms`. Raises ValueError for impossible values.
 
-    `messages`: how many the inbox took, orphans not counted; of them `one_conversation` are of one sender to one
-    mailbox, spread over the whole time. `spans_hours`: over how long they were filed. `median_bytes`, `most_bytes`: of
-    an envelope, which has some 450 at least. `batch`: lines of a segment.
+    `messages`: accepted by the inbox, without those of orphans. `one_conversation`: those of them that one sender sends
+    to one mailbox, spread over the whole time. `spans_hours`: the time in which they were filed. `median_bytes`,
+    `most_bytes`: of an envelope, which has at least about 450. `batch`: lines of a segment.
 
-    Shares are of 1: `discarded` of all messages but the one conversation's; `acknowledged`, `late` (filed hours after
-    it came in) and `redelivered` (the next segment has the line again) of those that were filed; `corrupt` of lines;
-    `orphans` of segments (beside them comes another, whose lines have no row, or none that points to them).
+    Shares, from 0 to 1: `discarded` of all messages except the one conversation; `acknowledged`, `late` (filed hours
+    after they were received) and `redelivered` (also in the next segment) of the filed messages; `corrupt` of lines;
+    `orphans` of segments (each adds a segment whose lines have no row, or a row that points elsewhere).
     """
 
     messages: int
@@ -109,7 +109,7 @@ class Plan:
     one_conversation: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what would be another plan than was meant."""
+        """Raise ValueError for impossible values."""
         for name in ("mailboxes", "spans_hours", "median_bytes", "most_bytes", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -121,23 +121,23 @@ class Plan:
 
 
 class Origin(StrEnum):
-    """How a segment came to be."""
+    """How a segment was written."""
 
     FILED = "filed"
     COPIED = "copied"
-    """By a worker that died before the rows: they point to the segment of whoever came next."""
+    """By a worker that died before it wrote the rows; they point to the segment of the next worker."""
     WAITING = "waiting"
-    """The same, and nobody has come yet: no row, and one may still be written."""
+    """By a worker that died before it wrote the rows; they may still be written."""
     ABANDONED = "abandoned"
-    """No row, and its claims are older than RETAIN: nobody will come."""
+    """By a worker that died before it wrote the rows; its claims are older than RETAIN, so nobody will."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One object, and the rows that were written after it.
 
-    `rows`: those that point into it, and tombstones; none where rows were not asked for. `stands`: how many of its
-    lines stand how to their rows. Of `damaged`, which are rows, the lines here are none, and stand to nothing.
+    `rows`: those that point to it, and tombstones; empty if no rows were requested. `stands`: the number of lines in
+    each state. `damaged`: the rows whose lines are damaged; these are not in `stands`.
     """
 
     name: str
@@ -149,22 +149,22 @@ class Segment:
 
     @property
     def lines(self) -> int:
-        """How many there are."""
+        """The number of lines."""
         return self.stands.total() + len(self.damaged)
 
     @property
     def held(self) -> bool:
-        """Whether compaction may not delete it: a line is damaged, or its row may still be written."""
+        """Whether compaction must keep it: a line is damaged, or its row may still be written."""
         return bool(self.damaged or self.stands[LineState.TO_COME])
 
 
 @dataclass(slots=True)
 class Written:
-    """What a plan came to: the numbers that the report of a job is held against.
+    """The numbers of the generated mail, to be compared with the report of a job.
 
-    Rows: `live`, with a line that can be read; `unreadable`, live and with a damaged one; `acknowledged`;
-    `discarded`. Lines: how many stand how to their rows, before any job; and those that are `corrupt`. Segments: those
-    that are `held` (see Segment). `shown`: the rows that an owner must be shown; None: they were not kept.
+    Rows: `live`, with a readable line; `unreadable`, live with a damaged line; `acknowledged`; `discarded`. Lines:
+    `stands`, the number in each state before any job; `corrupt`. Segments: `held` (see Segment). `shown`: the rows that
+    an owner must see; None: not recorded.
     """
 
     segments: int = 0
@@ -180,7 +180,7 @@ class Written:
     shown: set[RowKey] | None = None
 
     def add(self, segment: Segment) -> None:
-        """Count one more."""
+        """Add the numbers of a segment."""
         self.segments += 1
         self.lines += segment.lines
         self.bytes += len(segment.data)
@@ -200,15 +200,15 @@ class Written:
 
 
 def segments(plan: Plan, *, rows: bool = True) -> Iterator[Segment]:
-    """The mail of a plan, one segment after another. `rows`: make their rows, too; the bytes are the same without."""
+    """The mail of a plan, one segment after another. `rows`: with their rows; the bytes are the same either way."""
     return _MailMaker(plan, rows=rows).segments()
 
 
 THREADS: Final = 8
 _AHEAD: Final = 2 * THREADS
-"""Segments that are made before the first of them is written."""
+"""The segments that are generated ahead of those being written."""
 _ITEMS: Final = 25
-"""The most that BatchWriteItem takes."""
+"""The maximum of BatchWriteItem."""
 
 
 def write(
@@ -221,10 +221,10 @@ def write(
     rows: bool = True,
     keep_truth: bool = False,
 ) -> Written:
-    """Put the mail of a plan into a store. `rows`: table `post`, too. `keep_truth`: keep `shown`, some 300 bytes a row.
+    """Write the mail of a plan to a store. `rows`: also to table `post`. `keep_truth`: record `shown` (300 B a row).
 
-    Rows are put over what stands there: nobody else may be at work. Raises NotNowError(STORE_UNAVAILABLE), also where
-    the same plan was written before.
+    Existing rows are overwritten, so nothing else may write at the same time. Raises NotNowError(STORE_UNAVAILABLE),
+    also if the same plan was written before.
     """
     objects = Objects(s3, bucket)
     written = Written(shown=set() if keep_truth else None)
@@ -241,7 +241,7 @@ def write(
 
 
 def put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> None:
-    """Put rows over what stands there. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Write rows, or overwrite them. Raises NotNowError(STORE_UNAVAILABLE)."""
     for start in range(0, len(rows), _ITEMS):
         left: Mapping[str, Sequence[WriteRequestUnionTypeDef]] = {
             table: [{"PutRequest": {"Item": item_of(row)}} for row in rows[start : start + _ITEMS]]
@@ -289,13 +289,13 @@ DAMAGES: Final[dict[str, Callable[[bytes], bytes]]] = {
     "numbers for texts": _with_numbers,
     "not UTF-8": lambda line: line.replace(b"example", b"ex\xffmple"),
 }
-"""What may have become of a line: bytes that are none, and hold no newline."""
+"""Kinds of damage: functions that turn a line into bytes that are not one, without a newline."""
 _DAMAGES: Final = tuple(DAMAGES)
 
 
 @dataclass(frozen=True, slots=True)
 class _Damaged(Line):
-    """A line that lies there otherwise than it was written."""
+    """A line that is damaged when it is encoded."""
 
     how: str
 
@@ -304,7 +304,7 @@ class _Damaged(Line):
 
 
 class _Taken(NamedTuple):
-    """A line for a segment. `why`: its row is gone; empty: live. `again`: the row was written for another segment."""
+    """A line for a segment. `why`: why its row is gone; empty: live. `again`: the row points to another segment."""
 
     line: Line
     why: str = ""
@@ -312,7 +312,7 @@ class _Taken(NamedTuple):
 
 
 class _MailMaker:
-    """What inbox, worker and owners do. One stream of chance for everything, the same whatever is asked for."""
+    """Simulates inbox, worker and owners, with one random generator, whose sequence does not depend on `rows`."""
 
     def __init__(self, plan: Plan, *, rows: bool) -> None:
         self._plan = plan
@@ -323,7 +323,7 @@ class _MailMaker:
         self._orphans = cycle((Origin.COPIED, Origin.WAITING, Origin.ABANDONED))
 
     def segments(self) -> Iterator[Segment]:
-        """What `segments` gives."""
+        """The segments, in order."""
         plan = self._plan
         filed_at_ms = self._filed_at_ms(0)
         batch: list[_Taken] = []
@@ -331,7 +331,7 @@ class _MailMaker:
         tombstones: list[Row] = []
         for number in range(plan.messages):
             crowd = _is_one_of(plan.one_conversation, plan.messages, number)
-            # The last is filed in any case: tombstones come with a segment.
+            # The last message is always filed, because tombstones are written with a segment.
             if self._chance() < plan.discarded and not crowd and number + 1 < plan.messages:
                 tombstones.append(self._discarded(filed_at_ms))
                 continue
@@ -358,7 +358,7 @@ class _MailMaker:
         return int(_HOUR_MS * self._random.uniform(*_LATE_HOURS))
 
     def _closed(self, batch: Sequence[_Taken], tombstones: list[Row], filed_at_ms: int) -> Iterator[Segment]:
-        """The segment of a batch, and perhaps an orphan before it."""
+        """The segment of a batch, sometimes after an orphan."""
         if self._chance() < self._plan.orphans:
             yield self._orphan(batch, filed_at_ms)
         segment = self._segment(batch, filed_at_ms, Origin.FILED)
@@ -428,7 +428,7 @@ class _MailMaker:
         return Line(row, sender, self._envelope(mailbox, sender, row.received_at_ms), receipt)
 
     def _envelope(self, mailbox: str, sender: str, sent_at_ms: int) -> str:
-        """An envelope as it is posted, its Hash right, its Signature none."""
+        """An envelope as posted, with a valid Hash and an invalid Signature."""
         some = self._new_id()
         correlation = f"{some[:8]}-{some[8:12]}-4{some[13:16]}-8{some[17:20]}-{some[20:]}"
         header = (
@@ -438,7 +438,7 @@ class _MailMaker:
         size = self._plan.median_bytes * math.exp(_SIGMA * self._random.gauss(0, 1))
         room = min(int(size), self._plan.most_bytes) - len(header) - _FRAME_BYTES
         body = f'{{"Sealed":"{self._some_sealed(max(room, _LEAST_SEALED))}"}}'
-        # Members stand in the order of RFC 8785: it is the text that is hashed.
+        # The hashed text has its members in the order of RFC 8785.
         digest = hashlib.sha256(f'{{"Body":{body},"Header":{header}}}'.encode()).hexdigest()
         signature = self._some_sealed(84)
         return (
@@ -447,13 +447,13 @@ class _MailMaker:
         )
 
     def _some_sealed(self, size: int) -> str:
-        """So many digits of base64, or up to three fewer, from somewhere in the random text."""
+        """`size` characters of base64, or up to three fewer, from a random position in the random text."""
         size -= size % 4
         start = int(self._chance() * (len(self._sealed) - size)) // 4 * 4
         return self._sealed[start : start + size]
 
     def _parties(self, *, crowd: bool) -> tuple[str, str]:
-        """A mailbox, and who writes to it."""
+        """A mailbox and a sender."""
         if crowd:
             return CROWDED, CROWD
         plan = self._plan
@@ -463,7 +463,7 @@ class _MailMaker:
         return int((most + 1) ** self._chance())
 
     def _row(self, mailbox: str, before_ms: int) -> RowKey:
-        """The row of a claim that came in at the inbox soon before."""
+        """The row of a claim that the inbox received shortly before."""
         return row_key(mailbox, 1, before_ms - 1 - int(_SOON_MS * self._chance()), self._new_id())
 
     def _new_id(self) -> str:
@@ -471,5 +471,5 @@ class _MailMaker:
 
 
 def _is_one_of(some: int, all_: int, number: int) -> bool:
-    """Whether this one is of some that are spread evenly over all."""
+    """Whether `number` is one of `some` numbers that are spread evenly over `all_`."""
     return (number + 1) * some // all_ > number * some // all_

@@ -1,4 +1,4 @@
-"""A peer in a process of its own that takes its own time: a number of times in, seconds out, a line each."""
+"""A peer in a process that measures itself: it reads a number of runs and writes seconds, a line each."""
 
 import subprocess
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from types import TracebackType
 
 
 class PeerEndedError(Exception):
-    """The peer ended instead of answering; what it said is above, on standard error."""
+    """The peer ended without an answer; its error message is on standard error."""
 
 
 class PeerTimer:
-    """Takes the time of a peer, inside the peer. `warm_seconds`: so long it runs at least before."""
+    """Measures a peer in its own process. `warm_seconds`: the minimum time that it runs before."""
 
     def __init__(self, command: Sequence[str], folder: Path, warm_seconds: float) -> None:
         self._command = command
@@ -30,7 +30,7 @@ class PeerTimer:
         self._end()
 
     def timeit(self, number: int, /) -> float:
-        """Let the peer verify `number` times: the seconds it took. Raises PeerEndedError."""
+        """The seconds of `number` verifications. Raises PeerEndedError."""
         assert self._peer.stdin is not None
         assert self._peer.stdout is not None
         with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Spark's own reader over s3a by gets of boto3 within `mapInArrow`: the same objects of the embedded AWS, to nowhere.
+"""A comparison of Spark's own S3 reader (s3a) with boto3 in `mapInArrow`, for the same objects of the embedded AWS.
 
     mvn dependency:copy -Dartifact=org.apache.hadoop:hadoop-aws:3.3.4 -DoutputDirectory=jars
     mvn dependency:copy -Dartifact=com.amazonaws:aws-java-sdk-bundle:1.12.262 -DoutputDirectory=jars
@@ -37,7 +37,7 @@ _AHEAD_BYTES: Final = 32_000_000
 
 
 def main(jars: Path, messages: int) -> None:
-    """Print a ratio for each round: the first is of a Spark that has just started."""
+    """Print a ratio for each round; in the first round, Spark has just started."""
     plan = Plan(messages=messages, seed=1, mailboxes=max(10, messages // 100), ends_at_ms=1_795_000_000_000)
     with Emulator() as emulator:
         clients = emulator.clients(_ACCOUNT)
@@ -88,7 +88,7 @@ def _seconds(frame: DataFrame) -> float:
 
 
 def _reads_s3(endpoint: str) -> dict[str, str]:
-    """The settings by which Spark reads the bucket by itself."""
+    """The settings with which Spark reads the bucket itself."""
     own = {
         "endpoint": endpoint, "path.style.access": "true", "connection.ssl.enabled": "false",
         "access.key": _ACCOUNT, "secret.key": "local", "change.detection.mode": "none",

@@ -1,4 +1,4 @@
-"""The messages that are measured: envelopes of 2 KB of several kinds, and mails of the same size."""
+"""The messages of the benchmarks: envelopes of 2 KB of several kinds, and mails of the same size."""
 
 import json
 from base64 import b64encode
@@ -17,7 +17,7 @@ from postroom.protocols.nlweb.key_record import record_text
 from postroom.protocols.nlweb.sign import Draft, header_of, sign
 
 SIZE: Final = 2048
-"""Bytes of every envelope and mail here, as nearly as whole words and members allow."""
+"""The approximate size of every envelope and mail: they have whole words and members."""
 NOW_MS: Final = 1_797_000_000_000
 SENDER: Final = "any-sender.com"
 RECEIVER: Final = "any-receiver.com"
@@ -28,12 +28,12 @@ _GERMAN = "zwei Stück, bitte ohne Öl; die Tür ist um die Ecke, läuten Sie zw
 
 
 def body_of_text(size: int) -> JsonValue:
-    """Mostly one text, as letters on paper are."""
+    """A body with mostly one text."""
     return {"Order": 4711, "Paid": True, "Note": (_ENGLISH * (size // len(_ENGLISH) + 1))[:size]}
 
 
 def body_of_members(size: int) -> JsonValue:
-    """Many small members, as orders are."""
+    """A body with many small members, such as an order."""
     lines: list[JsonValue] = []
     body: JsonValue = {"Order": 4711, "Paid": True, "Lines": lines}
     while len(orjson.dumps(body)) < size:
@@ -42,28 +42,28 @@ def body_of_members(size: int) -> JsonValue:
 
 
 def body_beyond_ascii(size: int) -> JsonValue:
-    """Mostly one text beyond ASCII, and a name that is."""
+    """A body with mostly one text, and a name, both beyond ASCII."""
     return {"Größe": "XL", "Note": (_GERMAN * (size // len(_GERMAN) + 1)).encode()[:size].decode(errors="ignore")}
 
 
 def body_with_a_price(size: int) -> JsonValue:
-    """A text, and one number with a fraction."""
+    """A body with a text, and one number with a fraction."""
     return {"Price": 12.5, "Note": (_ENGLISH * (size // len(_ENGLISH) + 1))[:size]}
 
 
 def compact(value: JsonValue) -> bytes:
-    """As orjson, and JSON.stringify of JavaScript, write it."""
+    """JSON as orjson and JavaScript's JSON.stringify write it."""
     return orjson.dumps(value)
 
 
 def spaced(value: JsonValue) -> bytes:
-    """As json.dumps of Python writes it: with white space, and with escapes for all that is beyond ASCII."""
+    """JSON as Python's json.dumps writes it: with white space, and escapes for all characters beyond ASCII."""
     return json.dumps(value).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of envelope: what its body is made of, and how its sender writes JSON."""
+    """A kind of envelope: its body, and how its sender writes JSON."""
 
     name: str
     body: Callable[[int], JsonValue]
@@ -90,7 +90,7 @@ class Keys:
 
     @classmethod
     def generate(cls, algorithm: Algorithm) -> "Keys":
-        """A fresh key."""
+        """A new key."""
         private = PrivateKey.generate(algorithm)
         pem = private.to_pem()
         key = load_pem_private_key(pem, password=None)
@@ -99,7 +99,7 @@ class Keys:
 
 
 def draft(body: JsonValue) -> Draft:
-    """What every envelope here says, but for its body."""
+    """The draft of an envelope with this body."""
     return Draft(
         sender=SENDER,
         receiver=RECEIVER,
@@ -112,13 +112,13 @@ def draft(body: JsonValue) -> Draft:
 
 
 def signed_part(body: JsonValue) -> JsonValue:
-    """Header and Body, which are hashed and signed."""
+    """The Header and Body, which are hashed and signed."""
     content = draft(body)
     return {"Header": dict(header_of(content)), "Body": content.body}
 
 
 def envelope(kind: Kind, key: PrivateKey) -> bytes:
-    """A signed envelope of about 2 KB, its body of this kind, as it comes over the wire."""
+    """The bytes of a signed envelope of about 2 KB, with a body of this kind."""
 
     def made(size: int) -> bytes:
         return kind.write(sign(draft(kind.body(size)), key))

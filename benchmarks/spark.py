@@ -1,4 +1,4 @@
-"""Spark on this machine, for a job that is called from here and not by its command."""
+"""A local Spark session in this process, for jobs that are called as functions."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,10 +17,10 @@ _QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "f
 
 
 def caller_environment(account: str) -> dict[str, str]:
-    """The whole environment of a process that calls jobs, in an account of the embedded AWS."""
+    """The whole environment of a process that runs jobs, for an account of the embedded AWS."""
     return {
         **environment_of(account, REGION),
-        # What stages are made of is imported where they run.
+        # Spark's Python workers import the modules of the stages.
         "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "layers" / "postroom")]),
         **spark_environment(),
     }
@@ -35,12 +35,12 @@ def session(
     settings: Mapping[str, str] | None = None,
     signed: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A session; as long as it lasts, this process is a caller of jobs.
+    """A session; within the block, this process has the environment of a job.
 
-    `submit`: what Java is started with. `signed`: environment variables of credentials to use instead.
+    `submit`: the arguments for Java. `signed`: environment variables with credentials, instead of the account's.
     """
     environment = caller_environment(account) | dict(signed or {})
-    # Java outlives a session, and keeps the environment that it was started in: another account's, maybe.
+    # Java outlives a session and keeps its environment, which may be that of another account.
     of_workers = {f"spark.executorEnv.{name}": environment[name] for name in environment if name.startswith("AWS_")}
     builder = SparkSession.builder.master(master)
     for name, value in {**_QUIET, **of_workers, **(settings or {})}.items():
