@@ -1,9 +1,9 @@
-"""What template.yaml says of tables, bucket, queues and secret, made real in moto: tests run what is deployed.
+"""The tables, bucket, queues and secrets of template.yaml in moto or the embedded AWS, so that tests use the real ones.
 
-A process deploys once. Each test gets a copy of what moto held then, and moto forgets everything else: nothing that a
-test leaves, in any service, is seen by the next (tests/storage/test_deployed.py).
+A process deploys to moto once. Each test gets a copy of that state, and everything else in moto is removed, so no test
+sees what an earlier one left in any service (tests/storage/test_deployed.py).
 
-moto is not thread safe and DynamoDB is: every call of these clients passes one lock, or the turnstile of a test.
+Unlike DynamoDB, moto is not thread-safe: every call of these clients takes one lock, or passes the gate of a test.
 """
 
 import json
@@ -53,7 +53,7 @@ CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "DeadLetterQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]
-"""What each call of AWS passes through; it is given the operation, as `PutItem`."""
+"""A context manager around each AWS call; it gets the name of the operation, such as `PutItem`."""
 
 
 class _CloudFormation(yaml.SafeLoader):
@@ -77,7 +77,7 @@ _CloudFormation.add_multi_constructor("!", _short_form)
 
 @cache
 def read(path: Path) -> Json:
-    """A template as it stands, its intrinsic functions unresolved."""
+    """A template as written, with its intrinsic functions unresolved."""
     document: Json = yaml.load(path.read_text(encoding="utf-8"), _CloudFormation)
     return document
 
@@ -96,12 +96,12 @@ def resources(kind: str) -> dict[str, Json]:
 
 
 def function(name: str) -> Json:
-    """The properties of a function, with those that the template says for all of them."""
+    """The properties of a function, including the template's defaults for all functions."""
     return {**template()["Globals"]["Function"], **resources("AWS::Serverless::Function")[name]}
 
 
 def memory_bytes(name: str) -> int:
-    """How much memory a run of a function has."""
+    """The memory of a function in MB."""
     return int(function(name)["MemorySize"]) * 1024 * 1024
 
 
@@ -115,7 +115,7 @@ class Clients:
     secrets: "SecretsManagerClient"
 
     def __call__(self, service: str, /) -> Any:
-        """By their services' names, as a deployment asks for them."""
+        """The client of a service by its name, as `Deployment` expects it."""
         return {"dynamodb": self.dynamodb, "s3": self.s3, "sqs": self.sqs, "secretsmanager": self.secrets}[service]
 
     def all(self) -> tuple[Any, ...]:
@@ -132,12 +132,12 @@ def new_clients() -> Clients:
 def deploy_on(clients: local.Clients) -> "Deployed":
     """The template's tables, bucket, queues and secrets in an account of the embedded AWS: real HTTP, real threads."""
     mine = Clients(clients("dynamodb"), clients("s3"), clients("sqs"), clients("secretsmanager"))
-    # Bucket names are one namespace for all accounts.
+    # Bucket names are unique across all accounts.
     return deploy(mine, bucket=f"bucket-{clients.account}")
 
 
 def gate_calls(clients: Clients, gate: Gate) -> None:
-    """Let every call of these clients, those of paginators too, pass `gate` from now on."""
+    """Let every call of these clients, including those of paginators, pass `gate` from now on."""
     for client in clients.all():
         original = type(client)._make_api_call
 
@@ -150,7 +150,7 @@ def gate_calls(clients: Clients, gate: Gate) -> None:
 
 @dataclass
 class Deployed:
-    """The store of a fresh deployment. `tables` and `queues` go by the template's logical names."""
+    """The store of a new deployment. `tables`, `queues`: by the logical names of the template."""
 
     clients: Clients
     bucket: str = "bucket"
@@ -159,7 +159,7 @@ class Deployed:
     queues: dict[str, str] = field(default_factory=dict)
 
     def parts(self, clients: AwsClients | None = None, system: System | None = None, **settings: Any) -> Deployment:
-        """Its objects, as a process of its own would make them. `settings`: those that are not the template's."""
+        """A new `Deployment` for this store, as in a new process. `settings`: that differ from the template's."""
         outputs = {
             "Bucket": self.bucket,
             **self.tables,
@@ -170,29 +170,29 @@ class Deployed:
 
     @property
     def storage(self) -> StorageParts:
-        """What it stores things in."""
+        """Its tables, bucket and secrets as library objects."""
         return self.parts().storage
 
     def bodies(self, queue: str) -> list[str]:
-        """The messages of a queue, delayed and invisible ones too, as they lie there; nothing is received."""
+        """The messages of a queue, including delayed and invisible ones; nothing is received."""
         return [message.body for message in self._messages(queue)]
 
     def filed(self, mailbox: str) -> list[Line]:
-        """What the owner of a mailbox finds, by our reader."""
+        """The messages that the owner of a mailbox can read."""
         reader = self.storage.reader
         messages = [reader.fetch(row) for row in reader.list(mailbox, 1, now=int(time.time()))]
         return [message.line for message in messages if message is not None]
 
     def groups(self, queue: str) -> list[str]:
-        """The message group of each message of a queue; empty: it was sent without."""
+        """The message group of each message of a queue; empty: none."""
         return [message.group_id or "" for message in self._messages(queue)]
 
     def delays(self, queue: str) -> list[float]:
-        """How many seconds each message of a queue was delayed by."""
+        """The delay of each message of a queue in seconds."""
         return [max(0, round((each.delayed_until - each.sent_timestamp) / 1000)) for each in self._messages(queue)]
 
     def empty(self, queue: str) -> None:
-        """Throw away what lies in a queue: moto slows down with every message, and purges once a minute."""
+        """Empty a queue, because moto slows down with its length, and allows only one purge a minute."""
         self._messages(queue).clear()
 
     def _messages(self, queue: str) -> list[Any]:
@@ -211,7 +211,7 @@ class Deployed:
         return {name: self.clients.s3.get_object(Bucket=self.bucket, Key=name)["Body"].read() for name in names}
 
     def dump(self) -> Json:
-        """Everything that is stored anywhere."""
+        """Everything that is stored: tables, bucket and queues."""
         return {
             **{name: self.rows(name) for name in self.tables},
             **{name: self.bodies(name) for name in self.queues},
@@ -220,7 +220,7 @@ class Deployed:
 
     @property
     def audited_store(self) -> AuditedStore:
-        """The store, as an audit looks at it."""
+        """The store, for an audit."""
         return self.storage.audited_store
 
     def item(self, table: str, **key: str) -> Json | None:
@@ -233,7 +233,7 @@ class Deployed:
 
 @pytest.fixture(scope="session")
 def clients() -> Clients:
-    """One lock for all threads of a test: DynamoDB's item operations are atomic, moto's are not."""
+    """One lock for all threads of a test, because DynamoDB's item operations are atomic, and moto's are not."""
     made, lock = new_clients(), RLock()
     gate_calls(made, lambda _operation: lock)
     return made
@@ -247,7 +247,7 @@ def deployed(clients: Clients) -> Iterator[Deployed]:
 
 @contextmanager
 def deployment(clients: Clients) -> Iterator[Deployed]:
-    """A fresh deployment in moto; one at a time."""
+    """A new deployment in moto; only one at a time."""
     made, state = _deployed_once()
     with holding(state):
         yield Deployed(clients, made.bucket, {**made.secrets}, {**made.tables}, {**made.queues})
@@ -267,27 +267,27 @@ def holding(state: bytes) -> Iterator[None]:
 
 @contextmanager
 def _moto() -> Iterator[None]:
-    # botocore asks moto itself; what answers `requests` is some 1,300 patterns that take milliseconds to set up.
+    # botocore calls moto directly; the 1,300 patterns for `requests` are not needed, and take milliseconds to set up.
     with patch.object(models, "RESPONSES_METHODS", []), mock_aws():
         yield
 
 
 @cache
 def _deployed_once() -> tuple[Deployed, bytes]:
-    """What was made, and all that moto holds then."""
+    """The deployment, and the state of moto after it."""
     with _moto():
         return deploy(new_clients()), held()
 
 
 def held() -> bytes:
-    """All that moto holds, of whatever service, account and region."""
+    """The whole state of moto: all services, accounts and regions."""
     file = BytesIO()
     _Pickler(file).dump([(each, dict(each), vars(each)) for each in BackendDict._instances])
     return file.getvalue()
 
 
 class _Pickler(pickle.Pickler):
-    """moto knows a service's backends by identity, and a queue of it has a lock."""
+    """Pickles a state. moto compares the backends of services by identity; the locks of its queues are replaced."""
 
     def persistent_id(self, value: object) -> str | None:
         return value.service_name if isinstance(value, BackendDict) else None
@@ -302,14 +302,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _generated(clients: Clients, said: Json) -> str:
-    """What CloudFormation makes of GenerateSecretString."""
+    """The value that CloudFormation generates for GenerateSecretString."""
     options = {name: value for name, value in said.items() if name in ("PasswordLength", "ExcludePunctuation")}
     password = clients.secrets.get_random_password(**options)["RandomPassword"]
     return json.dumps({**json.loads(said["SecretStringTemplate"]), said["GenerateStringKey"]: password})
 
 
 def _indexes(table: Json) -> Json:
-    """But for their ceilings, which are parameters, and not worked out here."""
+    """The indexes of a table, without their throughput limits, which are unresolved parameters."""
     said = [
         {k: v for k, v in one.items() if k != "OnDemandThroughput"} for one in table.get("GlobalSecondaryIndexes", [])
     ]
@@ -339,7 +339,7 @@ def deploy(clients: Clients, bucket: str = "bucket") -> Deployed:
         CreateBucketConfiguration={"LocationConstraint": _REGION},  # type: ignore[typeddict-item]
     )
     queues = resources("AWS::SQS::Queue")
-    # Dead-letter queues first: the others name them.
+    # Dead-letter queues first, because the others refer to them.
     for name, queue in sorted(queues.items(), key=lambda entry: "RedrivePolicy" in entry[1]):
         attributes = {key: str(value) for key, value in queue.items() if key != "RedrivePolicy"}
         if "RedrivePolicy" in queue:

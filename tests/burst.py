@@ -1,8 +1,8 @@
-"""A burst at the local stack: `python -m tests.burst` starts `postroom up`, as `make up` does, and sends it messages.
+"""A load test of the local stack: `python -m tests.burst` starts `postroom up` and sends a burst of messages.
 
-Senders side by side post to receiver.example over HTTPS. All that they send must be accepted, and filed within the
-time, and no function may run more processes than the local stack allows. Printed: how many processes each function
-had and how much memory the stack held, both at their most, and how long it took. Exit code 1 if it was otherwise.
+Concurrent senders post to receiver.example over HTTPS. All messages must be accepted, and filed within the time limit,
+and no function may run more processes than the local stack allows; otherwise the exit code is 1. The output has the
+maximum number of processes of each function, the maximum memory of the stack, and the duration.
 """
 
 import argparse
@@ -42,17 +42,17 @@ _WORKER: Final = re.compile(r"ministack-lambda-(.+)-\w{8}/_worker\.py")
 
 
 def function_processes(root: psutil.Process) -> dict[int, str]:
-    """The processes below `root` in which functions run: pid, and the name of the function."""
+    """The descendants of `root` in which functions run: pid, and the name of the function."""
     found = {}
     for process in root.children(recursive=True):
-        with suppress(psutil.Error):  # it ended since it was listed
+        with suppress(psutil.Error):  # it has ended since it was listed
             if match := _WORKER.search(" ".join(process.cmdline())):
                 found[process.pid] = match[1]
     return found
 
 
 class Watch:
-    """Looks at the processes below `root`, again and again, and keeps what was most."""
+    """Polls the descendants of `root`, and keeps the maxima."""
 
     def __init__(self, root: psutil.Process) -> None:
         self.processes: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def _resident(process: psutil.Process) -> int:
 
 
 class Burst:
-    """What is sent to a running stack, and what became of it. `state`: the folder of its `local.json` and keys."""
+    """A burst of messages to a running stack, and their outcomes. `state`: the folder of its `local.json` and keys."""
 
     def __init__(self, state: Path, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -97,7 +97,7 @@ class Burst:
         self._outputs, self._client = receiver.outputs, Clients(self.descriptor.endpoint, receiver.account)
 
     def send(self, messages: int) -> Counter[str]:
-        """Post so many, one after the other, each until it is taken or refused. Returns how many answers of a kind."""
+        """Post messages one after the other, each until it is accepted or refused. Returns the count of each answer."""
         answers: Counter[str] = Counter()
         with open_resolvers(self._network) as resolvers:
             https = build_https(self._network, resolvers)
@@ -121,7 +121,7 @@ class Burst:
         return time.monotonic() > self._end
 
     def filed(self) -> int:
-        """How many messages are in the mailbox."""
+        """The number of messages in the mailbox."""
         pages = (
             self._client("dynamodb")
             .get_paginator("query")
@@ -136,14 +136,14 @@ class Burst:
         return sum(page["Count"] for page in pages)
 
     def queued(self) -> int:
-        """How many messages lie in the worker's queues, or are taken and not deleted."""
+        """The number of messages in the worker's queues, including invisible ones."""
         return sum(
             messages_in(self._client, self._outputs[name])
             for name in ("ClaimsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl")
         )
 
     def fed_by_queues(self) -> set[str]:
-        """The names of the functions that take from queues, of all deployments."""
+        """The names of the functions that queues invoke, in all deployments."""
         return {
             mapping["FunctionArn"].split(":")[6]
             for each in self.descriptor.deployments.values()
@@ -166,7 +166,7 @@ class Burst:
 
 
 def messages_in(client: Clients, queue_url: str) -> int:
-    """How many messages lie in a queue, are delayed, or are taken and not deleted."""
+    """The number of messages in a queue, including delayed and invisible ones."""
     names = (
         "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
     )  # fmt: skip
@@ -176,7 +176,7 @@ def messages_in(client: Clients, queue_url: str) -> int:
 
 @contextmanager
 def running(state: Path) -> Iterator[psutil.Process]:
-    """`postroom up`, ready; raises SystemExit, and never as a success, if it ends by itself."""
+    """`postroom up`, when it is ready. Raises SystemExit, never with code 0, if it ends by itself."""
     command = [Path(sys.executable).with_name("postroom"), "up", "--state", state]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -197,10 +197,14 @@ def too_many(most: Counter[str], fed_by_queues: Iterable[str], allowed: Processe
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.burst", description="A burst at the local stack.")
-    parser.add_argument("--messages", type=int, default=400, help="in all; default: %(default)s")
-    parser.add_argument("--senders", type=int, default=6, help="side by side; default: %(default)s")
-    parser.add_argument("--seconds", type=int, default=180, help="in which all must be filed; default: %(default)s")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.burst", description="Send a burst of messages to the local stack."
+    )
+    parser.add_argument("--messages", type=int, default=400, help="the number of messages; default: %(default)s")
+    parser.add_argument("--senders", type=int, default=6, help="the number of concurrent senders; default: %(default)s")
+    parser.add_argument(
+        "--seconds", type=int, default=180, help="the time in which all must be filed; default: %(default)s"
+    )
     said = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="postroom-burst-") as folder, running(Path(folder)) as stack:
         burst = Burst(Path(folder), said.seconds)
@@ -216,7 +220,7 @@ def main() -> None:
         wrong = too_many(most.processes, burst.fed_by_queues(), allowed)
     print(f"sent: {said.messages} messages by {said.senders} senders in {answered:.0f} s; {dict(answers)}")
     print(f"filed: {filed}; in the worker's queues: {queued}; after {ended:.0f} s")
-    print(f"at most {most.together} processes of functions; {most.bytes / 1e9:.1f} GB of memory for the whole stack")
+    print(f"maximum: {most.together} processes of functions, {most.bytes / 1e9:.1f} GB of memory for the whole stack")
     for name, many in most.processes.most_common():
         print(f"  {many:3} {name}{' (more than allowed)' if name in wrong else ''}")
     print(f"allowed: {allowed.queue} of a function that a queue feeds, {allowed.http} of any other")

@@ -1,4 +1,4 @@
-"""What holds for all tests: tiers, order, costs, and descriptions of services that are read once."""
+"""Plugins and hooks for all tests: tiers, order, costs, and service descriptions that are read once."""
 
 import signal
 
@@ -8,14 +8,14 @@ from postroom.core.reason import Reason
 
 pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 share_descriptions()
-# A shell has what it starts in the background ignore interrupts, and what tests start would inherit that.
+# A shell starts background jobs with SIGINT ignored, and the processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """A reason is named by its code. A long text names no test: it may be made anew by each process, and they must
-    agree on the names."""
+    """The id of a test parameter: the name of a reason; no long text, because all processes of xdist must generate the
+    same ids."""
     if isinstance(val, Reason):
         return str(val)
     return argname if isinstance(val, str | bytes) and len(val) > 60 else None

@@ -12,7 +12,7 @@ _CODE: Final = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def anchors(text: str) -> dict[str, str]:
-    """Anchor → heading, as GitHub, GitLab and Forgejo make anchors of the headings of a page, in order."""
+    """Anchor → heading, in order, with the anchors that GitHub, GitLab and Forgejo generate."""
     found: dict[str, str] = {}
     for level, heading in re.findall(r"^(#{1,6}) (.+)$", _CODE.sub("", text), re.MULTILINE):
         shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)

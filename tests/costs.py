@@ -1,4 +1,4 @@
-"""What each test costs: measured, printed, and bounded for tests without a marker of a tier."""
+"""The processor time of each test: it is measured, printed, and limited for tests without a marker."""
 
 import json
 import os
@@ -15,18 +15,18 @@ from tests.schedule import DURATIONS, file_of
 from tests.tiers import Tier, markers, tier
 
 QUICK_SECONDS = 5.0
-"""How much processor time an unmarked test may take in `quick`, fixtures that it shares with others not counted."""
+"""The maximum processor time of an unmarked test in `quick`, in seconds, without shared fixtures."""
 _SLOWEST = 10
 _COST = "cost"
-"""The name of what a report says of a part of a test: seconds, those of processor time, and of these its own."""
+"""The name of a report's property with (seconds, processor time, processor time without shared fixtures)."""
 _NEEDS = {
     "stack": re.compile(r"\bministack\b|tests\.faults\b|postroom (demo|up)\b|make (demo|up)\b"),
     "spark": re.compile(r"spark-submit|\bjava\b"),
     "validators": re.compile(r"\b(named|knotd|unbound)\b"),
 }
-"""What is started, by its command line, that only a test with this marker may start."""
+"""Programs that only tests with these markers may start, by their command lines."""
 _started: set[str] = set()
-"""Which of `_NEEDS` this process has started since somebody looked."""
+"""The markers of `_NEEDS` whose programs this process has started since the last check."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,19 +47,19 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _processor_seconds() -> float:
-    """Of this process, and of those that it started and saw the end of."""
+    """The processor time of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
 class _Costs:
-    """Measures the tests of this process; where xdist runs them in others, adds up what those report."""
+    """Measures the tests of this process; with xdist, adds up the reports of the other processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._own = 0.0
-        """Processor time of the present test, fixtures that it shares with others not counted."""
+        """The processor time of the current test, without shared fixtures."""
         self._shared = 0.0
-        """Processor time of all fixtures so far that several tests share."""
+        """The processor time of all shared fixtures so far."""
         self._inside_shared = False
         self._seconds: Counter[str] = Counter()
         self._by_file: Counter[str] = Counter()
@@ -92,7 +92,7 @@ class _Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        # The last test of several ends what they share.
+        # The last of several tests also tears down their shared fixtures.
         with self._measured(item, shared=True):
             return (yield)
 
@@ -101,8 +101,10 @@ class _Costs:
         missing = sorted(_started - marked.keys())
         _started.clear()
         if missing:
-            pytest.fail(f"it needs the marker {', '.join(missing)}: it starts what only such tests may", pytrace=False)
-        # In larger tiers the same test plays more examples.
+            pytest.fail(
+                f"it needs the marker {', '.join(missing)}, because of the programs that it starts", pytrace=False
+            )
+        # In larger tiers, the same test has more examples.
         if tier() is Tier.QUICK and not marked and self._own > QUICK_SECONDS:
             pytest.fail(
                 f"it took {self._own:.1f} s of processor time, and a test without a marker of a tier may take "
@@ -122,7 +124,7 @@ class _Costs:
             item.user_properties.append((_COST, (round(seconds, 3), round(processor, 3), round(own, 3))))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        # The report of a test's last part holds what was noted of all of them.
+        # The report of the teardown has the properties of all phases.
         if report.when == "teardown" and not hasattr(self._config, "workerinput"):
             for name, value in report.user_properties:
                 if name == _COST:

@@ -1,4 +1,4 @@
-"""What pyproject.toml asks for, and which distributions the locks make of that."""
+"""The requirements of pyproject.toml, and the distributions in the lock files."""
 
 import re
 import tomllib
@@ -21,7 +21,7 @@ LOCK = ROOT / "requirements.lock"
 LAYER_LOCK = ROOT / "layers" / "postroom" / "requirements.txt"
 
 HERE = {key: str(value) for key, value in default_environment().items()}
-# The locks are for all Pythons and systems that we support.
+# The lock files cover all supported Python versions and systems.
 PYTHONS = ("3.11", "3.12", "3.13")
 SYSTEMS = (
     ("linux", "Linux", "posix", "x86_64"),
@@ -39,7 +39,7 @@ ANYWHERE = [
 
 
 class Pin(NamedTuple):
-    """A line of a lock; `marker`: where it is for, if not for everywhere."""
+    """A line of a lock file. `marker`: its environments; empty: all."""
 
     name: str
     version: str
@@ -51,15 +51,15 @@ class Pin(NamedTuple):
 
 
 def pins(lock: Path) -> list[Pin]:
-    """What a lock pins, in its order; a distribution may have several lines, for different Pythons."""
+    """The lines of a lock file, in order; a distribution may have several, for different Python versions."""
     lines = re.findall(r"^(\S+)==(\S+)(?: ; (.+?))? \\$", lock.read_text(encoding="utf-8"), re.MULTILINE)
     return [Pin(name, version, Marker(marker) if marker else None) for name, version, marker in lines]
 
 
 def closure(requirements: Iterable[str], environments: Iterable[dict[str, str]] = (HERE,)) -> set[str]:
-    """The names of the distributions that these bring along in any of the environments, themselves too.
+    """The names of these distributions and all their dependencies, in any of the environments.
 
-    What one brings is read from its metadata; what is not installed here counts as bringing nothing.
+    Dependencies are read from installed metadata; a distribution that is not installed here counts as having none.
     """
     environments = list(environments)
     found: set[tuple[str, str]] = set()

@@ -1,8 +1,8 @@
-"""`make proof`: what a release must pass, part by part, with progress and an estimate of the time left.
+"""The release tests (`make proof`): they run part by part, with progress and an estimate of the remaining time.
 
-Without `--minutes` every part is played. With it, the parts that are expected to fit are played, beginning at the one
-whose turn it is by the rotation number, so that slices on successive days play different parts. The parts left out are
-named at the end. Exit code 0: every part that was played passed.
+Without `--minutes` every part runs. With it, those that are expected to fit run, beginning at a part that depends on
+the rotation number, so that successive days run different parts. The other parts are named at the end. Exit code 0:
+every part that ran has passed.
 """
 
 import argparse
@@ -20,16 +20,16 @@ from tests.tiers import Tier, todays_rotation
 
 HERE = Path(__file__).parent
 SECONDS = HERE / "proof.json"
-"""How many seconds each part took when it was written, on 2 cores."""
+"""The seconds that each part took in the run that wrote this file, on 2 cores."""
 _UNKNOWN_SECONDS = 600.0
-"""Expected of a program that no run has written down yet."""
+"""The expected seconds of a program that is not in the file."""
 _TIMES_ALL = 3.0
-"""So much longer than in `make test-all` tests are expected to take that no run has written down yet."""
+"""The expected duration of tests that are not in the file, as a multiple of that in `make test-all`."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A command that passes or fails. `seconds`: how long it is expected to take."""
+    """A command that passes or fails. `seconds`: its expected duration."""
 
     name: str
     command: tuple[str, ...]
@@ -50,7 +50,7 @@ def parts(rotation: int) -> list[Part]:
 
 
 def _expected(command: Sequence[str]) -> float:
-    """By what the tests of a part take in `make test-all`, in two processes."""
+    """The expected seconds of a part, by those of its tests in `make test-all`, in two processes."""
     paths = [word for word in command if word.startswith("tests/")]
     seconds = [took[0] for path, took in durations().items() if any(Path(path).is_relative_to(one) for one in paths)]
     return sum(seconds) / 2 * _TIMES_ALL if paths else _UNKNOWN_SECONDS
@@ -70,7 +70,7 @@ def _commands(rotation: int) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def chosen(every: Sequence[Part], rotation: int, minutes: float | None) -> list[Part]:
-    """The parts that are expected to fit into `minutes`, or all of them; from the one whose turn it is."""
+    """The parts that are expected to fit into `minutes`, or all, beginning with the part of this rotation."""
     first = rotation % len(every)
     ordered = [*every[first:], *every[:first]]
     if minutes is None:
@@ -84,11 +84,11 @@ def chosen(every: Sequence[Part], rotation: int, minutes: float | None) -> list[
 
 
 def main() -> int:
-    """Play the parts; say before each how much is left."""
+    """Run the parts, and print the remaining time before each."""
     parser = argparse.ArgumentParser(prog="python -m tests.proof", description=__doc__)
-    parser.add_argument("--minutes", type=float, help="a slice that is expected to take so long")
+    parser.add_argument("--minutes", type=float, help="run only parts that are expected to take so many minutes")
     parser.add_argument("--rotation", type=int, default=todays_rotation(), help="default: today's number")
-    parser.add_argument("--list", action="store_true", help="list the parts, and play none")
+    parser.add_argument("--list", action="store_true", help="list the parts, and run none")
     parser.add_argument("--write", action="store_true", help=f"write the seconds of each part to {SECONDS.name}")
     given = parser.parse_args()
     every = parts(given.rotation)
@@ -109,7 +109,7 @@ def main() -> int:
             SECONDS.write_text(json.dumps(table, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     for part in every:
         if part not in todo:
-            _say(f"not played: {part.name}, {_about([part])}")
+            _say(f"not run: {part.name}, {_about([part])}")
     for part in failed:
         _say(f"failed: {part.name}: {' '.join(part.command[1:])}")
     _say(f"{len(todo) - len(failed)} passed, {len(failed)} failed")

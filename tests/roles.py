@@ -1,11 +1,11 @@
-"""Who signs as a role of a deployment."""
+"""Credentials of a role of a local deployment."""
 
 from postroom.local.clients import REGION, clean_session
 from postroom.local.stack import LocalDeployment
 
 
 def session_of(deployment: LocalDeployment, role: str) -> dict[str, str]:
-    """What signs for a role, by its ARN, as the environment says it."""
+    """The environment variables with credentials of a role, given by its ARN."""
     sts = clean_session().client(
         "sts",
         endpoint_url=deployment.client.endpoint,

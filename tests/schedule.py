@@ -1,4 +1,4 @@
-"""The order of tests, and which of them run in one process: groups and files, the longest first."""
+"""The order of tests, and their distribution over processes: groups and files, the longest first."""
 
 import json
 from collections import defaultdict
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 DURATIONS = Path(__file__).with_name("durations.json")
-"""By test file: seconds from begin to end, and of processor time, of one run of `make test-all`."""
+"""By test file: the elapsed seconds and the processor time in one run of `make test-all`."""
 
 
 def file_of(nodeid: str) -> str:
@@ -17,24 +17,24 @@ def file_of(nodeid: str) -> str:
 
 
 def durations() -> dict[str, list[float]]:
-    """What DURATIONS says."""
+    """The content of DURATIONS."""
     known: dict[str, list[float]] = json.loads(DURATIONS.read_text(encoding="utf-8"))
     return known
 
 
 def _unit(item: pytest.Item) -> str:
-    """What runs in one process: a group, or else a file."""
+    """The unit of a test, which runs in one process: its group, or its file."""
     marker = item.get_closest_marker("xdist_group")
     return str(marker.args[0]) if marker else file_of(item.nodeid)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """xdist would begin with the units that have the most tests."""
+    """Keep our order: xdist would begin with the units that have the most tests."""
     config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest units first, so that no process is left with one when the others are done."""
+    """The longest units first, so that no process still runs one when the others have finished."""
     known = durations()
     seconds: dict[str, float] = defaultdict(float)
     for unit, path in {(_unit(item), file_of(item.nodeid)) for item in items}:
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One process for each file, too: what its tests share is made once."""
+    """Give each file without a group one of its own, so that its shared fixtures are created once."""
     from xdist.scheduler import LoadGroupScheduling
 
     class Units(LoadGroupScheduling):

@@ -1,4 +1,4 @@
-"""What AWS's services are, read once: each session of boto3 reads it anew, and most tests have one of their own."""
+"""The descriptions of AWS services, read once: otherwise every boto3 session, which most tests create, reads them."""
 
 import functools
 
@@ -7,5 +7,5 @@ import botocore.session
 
 
 def share_descriptions() -> None:
-    """From now on all sessions of this process share what is read."""
+    """Let all sessions of this process share the descriptions from now on."""
     botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)

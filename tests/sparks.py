@@ -1,4 +1,4 @@
-"""Spark as tests start it: one Java for all tests of the group, and a new context for each module."""
+"""Spark for tests: one Java process for all tests of the group, and a new context for each module."""
 
 import runpy
 import sys
@@ -15,30 +15,29 @@ from pyspark.sql import SparkSession
 
 from postroom.runtime.jobs.clients import job_clients
 
-# A small run is over before Java's second compiler has earned what it takes.
+# A small run is faster without Java's second compiler.
 _SUBMIT: Final = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
-# Each of Spark's usual 200 parts of an exchange is a task, and most of them would be empty here.
+# Spark's default of 200 shuffle partitions would be 200 tasks, most of them empty here.
 _PARTS: Final = {"spark.sql.shuffle.partitions": "4"}
 
 ON_SPARK: Final = [pytest.mark.xdist_group("spark"), pytest.mark.spark, pytest.mark.stack]
-"""The marks of a test that takes such a session, and the embedded AWS."""
+"""The marks of a test that uses such a session and the embedded AWS."""
 
 
 def small_session(account: str, signed: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
-    """A session for small runs, of the caller `account`. `signed`: environment variables of credentials to use.
+    """A session for small runs in an account. `signed`: environment variables with credentials to use.
 
-    A task that fails in passing is done again, as on a cluster.
+    A task that fails temporarily is repeated, as on a cluster.
     """
     return session(account, master="local[2,4]", submit=_SUBMIT, settings=_PARTS, signed=signed)
 
 
 def run_job_here(script: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What `postroom.local.spark.run_job` does, in this process and its Java; while it runs, the process has the job's
-    environment and arguments.
+    """Run a job as `postroom.local.spark.run_job` does, but in this process and its Java.
 
-    Raises what the job raises.
+    While it runs, this process has the environment and the arguments of the job. Raises what the job raises.
     """
-    # Clients are cached by their endpoint, and the last job may have had another role.
+    # Clients are cached by endpoint, but the last job may have had another role.
     job_clients.cache_clear()
     signed = {name: environment[name] for name in environment if name.startswith("AWS_")}
     with (

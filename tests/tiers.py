@@ -1,10 +1,10 @@
-"""Test tiers: how much of the tests a run plays, and what it leaves to the other tiers.
+"""Test tiers: which tests a run includes, and which it leaves to the other tiers.
 
-`make test` plays `quick`, `make test-all` plays `all`, `make proof` plays `proof`; each plays what the one before it
-plays. A test without one of the markers below is quick. A marked test is played from `all` on (`proof`: from `proof`
-on), or from the tier that its marker says: `@pytest.mark.stack(tier="quick")`.
+`make test` runs `quick`, `make test-all` runs `all`, `make proof` runs `proof`; each includes the tiers before it. A
+test without one of the markers below is quick. A marked test runs from `all` on (the marker `proof`: from `proof` on),
+or from the tier in its marker: `@pytest.mark.stack(tier="quick")`.
 
-How many examples, rounds or faults a test plays depends on the tier, too: `examples` and `amount`.
+The number of examples, rounds or faults of a test also depends on the tier: `examples` and `amount`.
 """
 
 import random
@@ -22,14 +22,14 @@ MARKERS = {
     "stack": "needs the embedded AWS or the local stack, in a process of its own",
     "spark": "starts a Java for Spark",
     "validators": "needs other people's DNS software",
-    "proof": "is played before a release only",
+    "proof": "runs before a release only",
 }
 _EXAMPLES = 100
 _DAY_SECONDS = 86_400
 
 
 class Tier(StrEnum):
-    """From the smallest to the largest."""
+    """The tiers, from the smallest to the largest."""
 
     QUICK = "quick"
     ALL = "all"
@@ -48,27 +48,27 @@ _chosen = Tier.ALL
 
 
 def tier() -> Tier:
-    """The tier that is played."""
+    """The tier of this run."""
     return _chosen
 
 
 def amount(*, quick: T, all: T, proof: T) -> T:  # noqa: A002 - the tiers' names
-    """How much of something is played in this tier."""
+    """The value for this tier."""
     return {Tier.QUICK: quick, Tier.ALL: all, Tier.PROOF: proof}[_chosen]
 
 
 def examples(usual: int) -> int:
-    """How many examples a property test plays, where `usual` is the number for `all`."""
+    """The number of examples of a property test in this tier. `usual`: the number in `all`."""
     return amount(quick=max(3, usual // 4), all=usual, proof=usual * 10)
 
 
 def todays_rotation() -> int:
-    """The number of the day: what is played in turns has another turn tomorrow."""
+    """The default rotation: the number of the day, so that each day runs another share."""
     return int(time.time()) // _DAY_SECONDS
 
 
 def markers(item: pytest.Item) -> dict[str, Tier]:
-    """The markers of a test, with the tier from which each lets it be played."""
+    """The markers of a test, each with the first tier in which it allows the test."""
     found = {}
     for name in MARKERS:
         if marker := item.get_closest_marker(name):
@@ -79,12 +79,14 @@ def markers(item: pytest.Item) -> dict[str, Tier]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tiers")
     group.addoption("--tier", type=Tier, choices=list(Tier), default=Tier.ALL, help="default: all")
-    group.addoption("--rotation", type=int, help="which part of what is played in turns; default: today's number")
+    group.addoption(
+        "--rotation", type=int, help="which share to run of tests that run in turns; default: today's number"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Before the plugin of hypothesis reads its seed."""
+    """Set the seed before the plugin of Hypothesis reads it."""
     global _chosen
     _chosen = config.option.tier
     for name, what in MARKERS.items():
@@ -111,9 +113,9 @@ def _said(config: pytest.Config) -> str:
 
 
 class _Left:
-    """Leaves out what is of a larger tier, and says so at the end: in this process, or in that of all workers.
+    """Deselects tests of larger tiers, and reports them at the end, with or without xdist.
 
-    What a test played in turns it says, too: `record_property("played", …)`.
+    It also reports which share a test ran: `record_property("played", …)`.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -141,7 +143,7 @@ class _Left:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        # Each worker collects everything.
+        # Each worker of xdist collects all tests.
         self._left = Counter(getattr(node, "workeroutput", {}).get("left", self._left))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

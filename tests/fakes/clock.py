@@ -2,7 +2,7 @@
 
 
 class FakeClock:
-    """A clock that stands still until a test sets `now`, in seconds."""
+    """A clock that only changes when a test sets `now`, in seconds."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:
         self.now = now

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class SerialExecutor(Executor):
-    """An executor without threads: a worker's calls come in one order, and a test can stop each of them."""
+    """An executor without threads, so that a worker's calls have a fixed order, and a test can interrupt each."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run the task now."""

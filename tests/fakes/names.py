@@ -8,7 +8,7 @@ from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 
 class FakeRegistry(MemoryRegistry):
-    """A registry in memory that can be down, for all names or for those of `away`. `lookups`: the names."""
+    """A registry in memory, which can fail for all names or for those in `away`. `lookups`: the requested names."""
 
     def __init__(self, texts: Mapping[str, Mapping[str, str]] | None = None, *away: str) -> None:
         super().__init__(texts)

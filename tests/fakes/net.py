@@ -9,10 +9,10 @@ from postroom.net.https import HttpsResponse, NoSuchHostError
 
 @dataclass
 class FakeHttps:
-    """All other hosts. `pages`: by URL, status and body, or an error; the host of any other URL does not exist.
+    """All other hosts. `pages`: status and body, or an error, by URL; hosts of other URLs do not exist.
 
-    `replies`: the responses to the POST requests to come. `fetched`: the URLs of the GET requests. `posted`: (url,
-    body).
+    `replies`: the responses to the next POST requests. `fetched`: the URLs of GET requests. `posted`: (URL, body) of
+    POST requests.
     """
 
     pages: dict[str, tuple[int, bytes] | NotNowError] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class FakeHttps:
     posted: list[tuple[str, bytes]] = field(default_factory=list)
 
     def get(self, url: str, accept: str) -> HttpsResponse:
-        """The page, NoSuchHostError, or the error that is there in its place."""
+        """The page. Raises the error in its place, or NoSuchHostError."""
         self.fetched.append(url)
         page = self.pages.get(url, NoSuchHostError(OUTBOUND_FAILED, f"{url.split('/')[2]} does not exist"))
         if isinstance(page, NotNowError):

@@ -1,4 +1,4 @@
-"""Fakes of what the courier needs from the outside: manifests, our keys, other post offices, targets, a queue."""
+"""Fakes of the courier's dependencies: manifests, signing keys, other post offices, notification targets, a queue."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from postroom.storage.secrets.signing_keys import SigningKey
 
 @dataclass
 class FakeManifests:
-    """The buffers that domains name in their manifests; an error: the manifest cannot be read now."""
+    """The buffers that domains name in their manifests, or an error if the manifest cannot be read."""
 
     buffers: dict[str, str | NotNowError] = field(default_factory=dict)
 
@@ -41,9 +41,9 @@ class FakeOurKeys:
 
 @dataclass
 class FakeOutbound:
-    """Other post offices. `answers`: the statuses to come, then 200; None: no connection. `posts`: (url, envelope).
+    """Other post offices. `answers`: the next statuses, followed by 200; None: no connection. `posts`: (URL, envelope).
 
-    `body`: of every answer.
+    `body`: of every response.
     """
 
     answers: list[int | None] = field(default_factory=list)
@@ -51,7 +51,7 @@ class FakeOutbound:
     body: bytes = b"{}"
 
     def post(self, url: str, envelope: bytes) -> HttpsResponse:
-        """The next answer, or NotNowError(OUTBOUND_FAILED)."""
+        """The next response. Raises NotNowError(OUTBOUND_FAILED)."""
         self.posts.append((url, envelope))
         status = self.answers.pop(0) if self.answers else 200
         if status is None:
@@ -63,15 +63,15 @@ class FakeOutbound:
 class FakeCarrier:
     """The hosts and topics of notification targets.
 
-    `failures`: by where the target is, what goes wrong there; False: the target is gone. `carried`: (where, id of the
-    notification, content).
+    `failures`: an error by address of a target; False: the target is gone. `carried`: (address, id of the notification,
+    content).
     """
 
     failures: dict[str, str | bool] = field(default_factory=dict)
     carried: list[tuple[str, str, str]] = field(default_factory=list)
 
     def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
-        """Note a notification; raise NotNowError(OUTBOUND_FAILED) or return False as `failures` says."""
+        """Record a notification, unless `failures` has an error to raise (NotNowError), or False to return."""
         self.carried.append((target.to, notification, content))
         failure = self.failures.get(target.to, True)
         if isinstance(failure, str):
@@ -81,13 +81,13 @@ class FakeCarrier:
 
 @dataclass
 class FakeQueue:
-    """A queue in memory, its sending end. `bodies`: of the messages, oldest first; `groups`: theirs."""
+    """A queue in memory, to send to. `bodies`, `groups`: of the messages, oldest first."""
 
     bodies: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
 
     def send(self, body: str, delay_seconds: int = 0, reason: Reason = STORE_UNAVAILABLE, group: str = "") -> None:
-        """Put a message in."""
+        """Send a message."""
         self.bodies.append(body)
         self.groups.append(group)
 

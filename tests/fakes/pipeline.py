@@ -1,4 +1,4 @@
-"""Fakes of what the pipeline needs from the outside: senders' keys, the directory, profiles, operators' handlers."""
+"""Fakes of the pipeline's dependencies: senders' keys, the directory, dm3 profiles, operators' handlers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ from postroom.storage.directory.mailboxes import MailboxRecord
 
 @dataclass
 class FakeSenderKeys:
-    """Key records by DNS name, and which of them are cached. `lookups`: (name, fresh)."""
+    """Key records by DNS name, some of them cached. `lookups`: (name, fresh)."""
 
     published: dict[str, PublicKey | PostroomError] = field(default_factory=dict)
     cached: dict[str, PublicKey] = field(default_factory=dict)
     lookups: list[tuple[str, bool]] = field(default_factory=list)
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
-        """The published key, TheirError(KEY_NOT_FOUND), or the error that is published in its place."""
+        """The published key. Raises TheirError(KEY_NOT_FOUND), or the error in its place."""
         self.lookups.append((name, fresh))
         if name in self.cached and not fresh:
             return SenderKey(self.cached[name], {"chain": "cached"}, cached=True)
@@ -39,7 +39,7 @@ class FakeSenderKeys:
 
 @dataclass
 class FakeDirectory:
-    """What operators and owners set. A mailbox without a record has the settings of a new one."""
+    """The settings of operators and owners. A mailbox without a record has the settings of a new one."""
 
     domains: dict[str, Domain] = field(default_factory=dict)
     wallets: dict[str, bytes] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class FakeDirectory:
 
 @dataclass
 class FakeServiceKeys:
-    """The delivery service's keys; an error: they cannot be read. `newer`: what a fresh look-up finds, if not None."""
+    """The keys of the delivery service, or an error if they cannot be read. `newer`: returned by a fresh look-up."""
 
     keys: ServiceKeys | NotNowError = field(default_factory=ServiceKeys.generate)
     newer: ServiceKeys | None = None
@@ -79,9 +79,9 @@ class FakeServiceKeys:
 
 @dataclass
 class FakeProfiles:
-    """dm3 profiles of users, made from their signing `keys` by name.
+    """dm3 profiles of users, from their signing `keys` by name.
 
-    `services`: what all of them name. `away`: none can be looked up. `lookups`: how many there were.
+    `services`: the delivery services of all profiles. `away`: look-ups fail. `lookups`: the number of look-ups.
     """
 
     keys: dict[str, PrivateSigningKey] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class FakeProfiles:
     encryption_key: bytes = field(default_factory=lambda: EncryptionKey.generate().public)
 
     def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """The profile, NotNowError(PROFILE_LOOKUP_FAILED) or TheirError(PROFILE_UNKNOWN)."""
+        """The profile. Raises NotNowError(PROFILE_LOOKUP_FAILED), TheirError(PROFILE_UNKNOWN)."""
         self.lookups += 1
         if self.away:
             raise NotNowError(PROFILE_LOOKUP_FAILED)
@@ -115,13 +115,13 @@ class FakeHandlers:
 
 @dataclass
 class FakeForwarding:
-    """Operators' queues and event buses. `forwarded`: (target, message). `fault`: what is raised instead."""
+    """The queues and event buses of operators. `forwarded`: (target, message). `fault`: an error to raise instead."""
 
     forwarded: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
     fault: Exception | None = None
 
     def forward(self, target: str, message: Mapping[str, object]) -> None:
-        """Note a message, or raise `fault`."""
+        """Record a message, or raise `fault`."""
         if self.fault is not None:
             raise self.fault
         self.forwarded.append((target, message))

@@ -1,4 +1,4 @@
-"""The post offices of other domains, on one loopback port with real TLS: manifests, and buffers that take Feedback."""
+"""Post offices of other domains on one loopback port with real TLS: manifests, and buffers that accept Feedback."""
 
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,10 +9,10 @@ from postroom.protocols.nlweb.schema import NLWEB
 
 
 class FakePostOffices(HTTPServer):
-    """Each domain of `buffers` names its buffer in its manifest. `posted`: what came in; `taken`: at whom, of what
-    was answered well.
+    """Each domain in `buffers` names its buffer in its manifest. `posted`: all messages received; `taken`: the domains
+    at which a message was accepted.
 
-    `status`, `body`: the answer to a message; `statuses`: that of one domain, where it is another.
+    `status`, `body`: the response to a message; `statuses`: different statuses of single domains.
     """
 
     def __init__(self, authority: Authority, buffers: Mapping[str, str]) -> None:
