@@ -14,6 +14,7 @@ from postroom.cost.prices import OURS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operate" / "cost.md").read_text(encoding="utf-8")
+PROSE = " ".join(PAGE.split())
 Bill = dict[str, Any]
 
 
@@ -321,7 +322,7 @@ def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
     for front, sentence in sentences.items():
         costs = bill("--batch", "100", "--front", front)
         until_filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
-        assert sentence.format(f"{until_filed:.2f}") in PAGE
+        assert sentence.format(f"{until_filed:.2f}") in PROSE
 
 
 def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
@@ -350,20 +351,22 @@ def test_the_page_has_the_sums_by_volume_and_window(bill: Any) -> None:
 def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     a_month = template()["Parameters"]["ThrottlingRate"]["Default"] * 30 * 86_400
     forged = bill("--messages-per-month", str(a_month), "--discarded", "1")
-    assert f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PAGE
+    assert (
+        f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PROSE
+    )
     by_the_inbox = ("HTTP API", "answers going out", "Lambda: inbox", "Lambda: inbox, running", "logs of the inbox")
     refused = sum(usd(forged, name) for name in by_the_inbox)
-    assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PAGE
+    assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PROSE
 
 
 def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:
     costs = bill("--batch", "100")
     starting = sum(usd(costs, name) for name in ("Glue: starting the jobs", "CloudWatch metrics of the jobs"))
-    assert f": **${costs['usd_per_million_jobs']:.2f}** a million with the settings as they are" in PAGE
-    assert f"they are ${starting:.2f} a month," in PAGE
-    assert f"Of it ${usd(costs, 'compaction: running'):.2f} is for workers" in PAGE
-    assert f"and a slot is good for some {counted.JOB_LINES_PER_SECOND:,}." in PAGE
-    assert f"What it deletes saves ${-usd(costs, 'compaction: S3, deleted segments'):.3f} a million" in PAGE
+    assert f"It costs **${costs['usd_per_million_jobs']:.2f}** a million with the default settings" in PROSE
+    assert f"The jobs also have fixed costs of ${starting:.2f} a month" in PROSE
+    assert f"Glue's workers are ${usd(costs, 'compaction: running'):.2f} of it" in PROSE
+    assert f"and a slot can use about {counted.JOB_LINES_PER_SECOND:,}." in PROSE
+    assert f"Deleting segments saves ${-usd(costs, 'compaction: S3, deleted segments'):.3f} a million" in PROSE
 
 
 def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:
@@ -386,14 +389,14 @@ def test_the_page_has_the_cost_of_compaction_by_its_settings(bill: Any) -> None:
 
 def test_the_page_has_the_cost_of_sending(bill: Any) -> None:
     costs = bill("--sent", "1000000")
-    assert f"are **${costs['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PAGE
+    assert f"are **${costs['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PROSE
     for part, lines in SENT_PARTS.items():
         assert f"\n| {part} | {sum(usd(costs, line) for line in lines):.2f} |\n" in PAGE
 
 
 def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:
     costs = bill("--size", "600000", "--batch", "100")["usd_per_million"]
-    assert f"A million messages of 600,000 bytes are ${costs:.2f}," in PAGE
+    assert f"A million messages of 600,000 bytes are ${costs:.2f}," in PROSE
 
 
 @pytest.mark.parametrize(
