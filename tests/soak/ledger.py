@@ -18,26 +18,26 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NE
 
 
 class Problem(StrEnum):
-    """What must not be."""
+    """A problem that a run may find."""
 
-    LOST = "taken, but neither filed nor discarded"
+    LOST = "accepted, and neither filed nor discarded"
     TWICE = "filed twice"
-    ALTERED = "filed with other bytes than were sent"
+    ALTERED = "filed with other bytes than those sent"
     UNREADABLE = "a live row whose bytes cannot be read"
-    UNEXPECTED = "filed, though it had to be discarded, refused or answered"
-    UNKNOWN = "filed, though nobody sent it"
-    WRONG_REASON = "discarded for another reason than its own"
-    WRONGLY_DISCARDED = "discarded, though it was good"
-    NO_FEEDBACK = "discarded, and its sender's buffer never told"
+    UNEXPECTED = "filed instead of discarded, refused or answered"
+    UNKNOWN = "filed, and never sent"
+    WRONG_REASON = "discarded for a wrong reason"
+    WRONGLY_DISCARDED = "discarded, and valid"
+    NO_FEEDBACK = "discarded, and no Feedback sent to the sender's buffer"
     FEEDBACK_TWICE = "more than one Feedback about one discarded claim"
-    WRONG_FEEDBACK = "Feedback about what was not discarded"
-    WRONGLY_REFUSED = "refused, though it was good"
-    WRONGLY_TAKEN = "taken, though it had to be refused"
-    WRONG_ANSWER = "answered otherwise than it should"
-    NOT_REMEMBERED = "answered at once, and the reply neither remembered nor said to be given up"
+    WRONG_FEEDBACK = "Feedback about a message that was not discarded"
+    WRONGLY_REFUSED = "refused, and valid"
+    WRONGLY_TAKEN = "accepted instead of refused"
+    WRONG_ANSWER = "wrong answer"
+    NOT_REMEMBERED = "answered at once, and the reply neither stored nor logged as not stored"
     UNANSWERED = "sent, and never answered"
     WAITING = "still in a queue at the end"
-    DIED = "a process that ended by itself"
+    DIED = "process that ended by itself"
 
 
 FILED: Final = frozenset({Kind.VALID, Kind.REPLAYED, Kind.DM3, Kind.LARGE})

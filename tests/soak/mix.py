@@ -39,7 +39,7 @@ SHARES: Final = {
 
 ENDS: Final = {
     Kind.VALID: "filed once",
-    Kind.REPLAYED: "taken, and executed once",
+    Kind.REPLAYED: "accepted, and filed once",
     Kind.FORGED: f"discarded: {SIGNATURE_INVALID}",
     Kind.DM3: "filed once",
     Kind.STALE: f"refused: {TIMESTAMP_TOO_OLD} or {TIMESTAMP_TOO_NEW}",

@@ -45,28 +45,25 @@ def page(result: Result) -> str:
         INTRODUCTION,
         f"## A run\n\n    make soak MESSAGES={order.messages} SEED={order.seed}\n",
         _section(
-            "What was sent, and how it ended",
-            ("kind", "answered", "taken", "must end"),
+            "Messages sent, and their results",
+            ("kind", "answered", "accepted", "expected result"),
             [(kind, ledger.kinds[kind], ledger.taken[kind], ENDS[kind]) for kind in Kind],
         ),
-        _section("What went wrong on purpose", ("what", "times"), _wrong(result)),
+        _section("Injected faults", ("fault", "times"), _wrong(result)),
         _section("The ledger", ("what", "messages"), _kept(result)),
-        _section("Problems", ("what must not be", "found"), [(str(it), ledger.problems[it]) for it in Problem]),
+        _section("Problems", ("problem", "found"), [(str(it), ledger.problems[it]) for it in Problem]),
         _section(
-            "What `postroom audit` says of the same deployment",
+            "Result of `postroom audit` for the same deployment",
             ("", "messages"),
             [
-                *(
-                    (f"accepted, by its end: {end}", (result.findings.accepted or {}).get(end, 0))
-                    for end in AuditOutcome
-                ),
-                ("synchronous, its reply remembered", result.findings.answered),
+                *((f"accepted: {end}", (result.findings.accepted or {}).get(end, 0)) for end in AuditOutcome),
+                ("synchronous, reply stored", result.findings.answered),
                 *((name_of(problem), result.findings.count(problem)) for problem in StoreProblem),
             ],
         ),
         _section(
-            "Memory (resident MB; of each kind the eldest, which was never killed)",
-            ("process", *(f"at {mark} %" for mark in MARKS), "most"),
+            "Memory (resident MB; of each kind, the oldest process, which was never killed)",
+            ("process", *(f"at {mark} %" for mark in MARKS), "maximum"),
             [
                 (name, *(result.memory.at.get(mark, {}).get(name, "–") for mark in MARKS), most)
                 for name, most in result.memory.most.items()
@@ -85,26 +82,27 @@ def name_of(problem: StoreProblem) -> str:
 def _wrong(result: Result) -> list[tuple[object, ...]]:
     return [
         *((f"{function}: killed (SIGKILL)", count) for function, count in result.killed.items()),
-        *((f"calls of AWS: {fault}", result.counts[fault]) for fault in Fault),
-        *((f"queue: {what}", result.counts[what]) for what in ("handed out twice by the queue", "redelivered")),
-        ("queue: not deleted after it was done", result.counts["not deleted"]),
+        *((f"AWS calls: {fault}", result.counts[fault]) for fault in Fault),
+        ("queue: delivered twice", result.counts["handed out twice by the queue"]),
+        ("queue: delivered again after a failure", result.counts["redelivered"]),
+        ("queue: processed, and not deleted", result.counts["not deleted"]),
         ("queue: dead letters redriven", result.redriven),
-        ("function failed as a whole", result.counts["function failed"]),
-        ("inbox: died before it answered; posted again", result.unanswered),
-        ("inbox: said not now; posted again", result.not_now),
-        ("inbox: gave a reply that the store did not take", result.given_up),
-        ("buffer: kept a Feedback and answered 503", result.feedback_failed),
+        ("functions: whole batch failed", result.counts["function failed"]),
+        ("inbox: died before it answered; resent", result.unanswered),
+        ("inbox: answered 503; resent", result.not_now),
+        ("inbox: gave a reply that could not be stored", result.given_up),
+        ("buffer: stored a Feedback, and answered 503", result.feedback_failed),
     ]
 
 
 def _kept(result: Result) -> list[tuple[object, ...]]:
     return [
-        ("posts to the inbox, retries too", result.posts),
+        ("posts to the inbox, with retries", result.posts),
         ("messages with a final answer", result.ledger.kinds.total()),
-        ("taken", result.ledger.taken.total()),
+        ("accepted", result.ledger.taken.total()),
         ("different messages to be filed", result.ledger.filed),
         ("claims discarded", result.discarded),
-        ("Feedback received by the buffer, repeated ones too", result.feedback),
+        ("Feedback received by the buffer, with repeated ones", result.feedback),
     ]
 
 
@@ -121,29 +119,32 @@ The result of the soak test, for anyone who wants to know whether mail survives 
     make soak MESSAGES=2000
 
 sends messages while processes are killed and AWS calls fail, and then compares every answer of the inbox with what is
-stored. The exit code is 0 only if every number under "Problems" is 0, the audit finds no problem, and the audit has no
-more notes than there were requests without a final answer: a claim that the inbox queued before it died, or before it
-answered 503, is filed without a line in the ledger, and the repeated request is the copy. `MINUTES` ends the sending
-early, `SEED` chooses messages, victims and faults (when a fault occurs also depends on the machine's speed), and
+stored. The exit code is 0 only if every number under "Problems" is 0, the audit finds no problem, and the audit has at
+most as many notes as there were requests without a final answer. (If the inbox dies, or answers 503, after it queued a
+claim, the claim is filed without a line in the ledger, and the repeated request is the copy.) `MINUTES` ends the
+sending early. `SEED` chooses messages, victims and faults; when a fault occurs also depends on the machine's speed.
 `WRITE=1` writes this page.
 
-Three senders have {LOUD_SHARE:.0%} of the traffic, {QUIET} others the rest. A sender that gets no answer, or 503, sends
-the same message again. Processes are killed (SIGKILL) in the middle of their work; one AWS call in {ONE_CALL_IN} fails,
-and one in {1 / STUBBORN:.0f} of those in all of botocore's attempts; the queues deliver one message in
+Three senders have {LOUD_SHARE:.0%} of the traffic, and {QUIET} others the rest. A sender that gets no answer, or 503,
+sends the same message again. Processes are killed (SIGKILL) while they work. One AWS call in {ONE_CALL_IN} fails; of
+these, one in {1 / STUBBORN:.0f} fails in all of botocore's attempts. The queues deliver one message in
 {1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch in random order.
 
-These parts are real: the template's tables, queues and bucket in the local stack; the functions' own handlers with the
-environment that the template gives them, in processes of their own; batches of up to {BATCH}; signed DNS with the
-stack's trust anchor; TLS to the senders' post offices. These are replaced: API Gateway by a loop that passes events to
-the inbox; the event source mappings by pollers that receive, call the handler, and delete; the senders' post offices by
-a server that counts Feedback, and fails from time to time. These settings differ: the queues' visibility time-outs are
-{VISIBILITY_SECONDS} s, so that messages of a killed process are delivered again in the same run; look-ups have more
-time; Feedback is not limited (summaries wait for the end of the hour). The dead-letter handler runs when the emulator's
-schedule says so, every 15 minutes; dead letters are redriven at the end, as an operator would.
+- *These parts are real:* the template's tables, queues and bucket in the local stack; the functions' own handlers, in
+  processes of their own, with the environment that the template gives them; batches of up to {BATCH}; signed DNS with
+  the stack's trust anchor; TLS to the senders' post offices.
+- *These are replaced:* API Gateway by a loop that passes events to the inbox; the event source mappings by pollers that
+  receive, call the handler, and delete; the senders' post offices by a server that counts Feedback, and sometimes
+  fails.
+- *These settings differ:* the queues' visibility time-outs are {VISIBILITY_SECONDS} s, so that messages of a killed
+  process are delivered again in the same run; look-ups have more time; Feedback is not limited (summaries would wait
+  for the end of the hour). The dead-letter handler runs when the emulator's schedule says so, every 15 minutes; dead
+  letters are redriven at the end, as an operator would do.
 """
 
 _MEMORY: Final = """\
-The worker's memory is that of the costliest batch it has met, of which the system gets little back: the more messages
-too large for the queue come, the more of them meet in one batch at some time. Where only one came, it had 93 MB after
-6,000 messages, and 94 after 12,000. [benchmarks.md](benchmarks.md), `memory`, has 100,000 messages of one size.
+The worker's memory is that of the largest batch that it has processed: little of it is returned to the system. The more
+messages there are that are too large for the queue, the more of them meet in one batch at some time. With only one such
+message, the worker had 93 MB after 6,000 messages, and 94 after 12,000. [benchmarks.md](benchmarks.md), `memory`, has
+100,000 messages of one size.
 """
