@@ -143,7 +143,7 @@ def test_a_reason_is_found_again_by_its_code() -> None:
 
 @pytest.mark.parametrize("code", ["", "notJson", "NOT_JSON", "NotJson "])
 def test_an_unknown_code_is_not_a_reason(code: str) -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="no reason"):
         reason_of(code)
 
 

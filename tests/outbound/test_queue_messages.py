@@ -32,6 +32,7 @@ BODIES = [
     NOTICE.encode().replace('"tries": 2', '"tries": "2"'),
     NOTICE.encode().replace(f'"since": {MADE_AT}000', '"since": 1e999'),
     NOTICE.encode().replace('"TooLate"', "[]"),
+    NOTICE.encode().replace("TooLate", "NoSuchReason"),
     SUMMARY.encode().replace("498681", "true"),
     SUMMARY.encode().replace("nlweb.org", "other.org"),
 ]

@@ -25,5 +25,7 @@ _BY_CODE: Final = {reason.code: reason for reason in REASONS}
 
 
 def reason_of(code: str) -> Reason:
-    """The reason with this machine code. Raises KeyError."""
+    """The reason with this machine code. Raises ValueError if this release has none."""
+    if code not in _BY_CODE:
+        raise ValueError(f"this release has no reason with the code {code[:80]!r}")
     return _BY_CODE[code]

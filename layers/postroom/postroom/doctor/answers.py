@@ -69,5 +69,5 @@ def _known(code: str) -> Reason:
     """A stranger's reason, if it is one of ours."""
     try:
         return reason_of(code)
-    except KeyError:
+    except ValueError:
         return OUTBOUND_FAILED

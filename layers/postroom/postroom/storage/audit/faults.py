@@ -78,5 +78,5 @@ def named(key: RowKey) -> str:
 def _is_reason(why: str) -> bool:
     try:
         return why.startswith(DISCARDED) and reason_of(why.removeprefix(DISCARDED)).kind is Kind.DISCARD
-    except KeyError:
+    except ValueError:
         return False
