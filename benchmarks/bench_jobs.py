@@ -35,11 +35,11 @@ from postroom.jobs.tally import Counts, Tally
 from postroom.jobs.tasks import THREADS
 from postroom.local.emulator import Emulator
 from postroom.runtime.jobs.parts import JobParts
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.reader import runs_of
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.segments import Place
 
 _ACCOUNT: Final = "100000000008"
 _NOW: Final = 1_795_100_000_000

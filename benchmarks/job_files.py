@@ -15,10 +15,10 @@ from postroom.jobs.settings import Where
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Tally
 from postroom.runtime.jobs.clients import job_clients
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, chunk_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.segments import Place
 
 
 class Wherever:

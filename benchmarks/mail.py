@@ -27,13 +27,14 @@ from postroom.core.settings import DeploymentSettings
 from postroom.core.timestamps import write_timestamp
 from postroom.jobs.prefetch import prefetch
 from postroom.names.dnssec.evidence import Evidence, Link, SignatureWindow
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import HANDSHAKE, NLWEB
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.layout import RowKey, row_key, segment_name
 from postroom.storage.mail.line_state import LineState
 from postroom.storage.mail.register import ACKED, DISCARDED, GONE, LIVE, Row
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -226,7 +227,7 @@ def write(
     Existing rows are overwritten, so nothing else may write at the same time. Raises NotNowError(STORE_UNAVAILABLE),
     also if the same plan was written before.
     """
-    objects = Objects(s3, bucket)
+    objects = ObjectStore(s3, bucket)
     written = Written(shown=set() if keep_truth else None)
 
     def put(segment: Segment) -> Segment:
@@ -247,7 +248,7 @@ def put_rows(dynamodb: "DynamoDBClient", table: str, rows: Sequence[Row]) -> Non
             table: [{"PutRequest": {"Item": item_of(row)}} for row in rows[start : start + _ITEMS]]
         }
         while left:
-            with passing_faults():
+            with transient_as_not_now():
                 left = dynamodb.batch_write_item(RequestItems=left)["UnprocessedItems"]
 
 

@@ -24,11 +24,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from postroom.jobs.bucket import Share
-from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.due_hours import due_hours
-from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.moving import Mover
+from postroom.jobs.object_deletion import ObjectDeleter
+from postroom.jobs.past_lines import PastLines, added_up
 from postroom.jobs.pieces import Joining, pieces_of
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.report import JobReport
@@ -123,8 +123,8 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
             return chunk_name(terms.now, uuid4().hex)
 
         mover = Mover(job.bucket(tally), job.registers(tally), tally, pool, new_name, dry_run=dry_run)
-        passed: list[ObjectEvidence] = []
-        moved: list[ObjectEvidence] = []
+        passed: list[PastLines] = []
+        moved: list[PastLines] = []
         for evidence in mover.move(kept_in(batches, passed)):
             moved.append(evidence)
             if len(moved) + len(passed) >= 10_000:
@@ -135,9 +135,7 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
 
     def collect(tally: Tally, _pool: ThreadPoolExecutor, batches: Batches) -> Iterator[pa.RecordBatch]:
         known = (
-            added_up(
-                row["source"], [ObjectEvidence(row["source"], row["lines"], past, row["size"]) for past in row["past"]]
-            )
+            added_up(row["source"], [PastLines(row["source"], row["lines"], past, row["size"]) for past in row["past"]])
             for batch in batches
             for row in batch.to_pylist()
         )
@@ -159,12 +157,12 @@ def compact(spark: SparkSession, job: JobParts, terms: Terms, shares: list[Share
     return counts.value
 
 
-def batches_of(found: Iterable[ChunkLine | ObjectEvidence]) -> Iterator[pa.RecordBatch]:
+def batches_of(found: Iterable[ChunkLine | PastLines]) -> Iterator[pa.RecordBatch]:
     """Lines and evidence as record batches for Spark."""
     rows: list[tuple[object, ...]] = []
     size = 0
     for each in found:
-        if isinstance(each, ObjectEvidence):
+        if isinstance(each, PastLines):
             rows.append(("", each.source, "", 0, each.source, each.lines, 0, each.size, each.past))
             size += len(each.past)
         else:
@@ -179,20 +177,20 @@ def batches_of(found: Iterable[ChunkLine | ObjectEvidence]) -> Iterator[pa.Recor
         yield batch_of(rows, LINES)
 
 
-def kept_in(batches: Batches, passed: list[ObjectEvidence]) -> Iterator[ChunkLine]:
+def kept_in(batches: Batches, passed: list[PastLines]) -> Iterator[ChunkLine]:
     """The lines in batches of `batches_of`; their evidence is appended to `passed`. Raises as `Joining` does."""
     joining = Joining()
     for batch in batches:
         columns = (column.to_pylist() for column in batch.columns)
         for mailbox, conversation, sk, shard, source, number, part, size, data in zip(*columns, strict=True):
             if not sk:
-                passed.append(ObjectEvidence(source, number, data, size))
+                passed.append(PastLines(source, number, data, size))
             elif whole := joining.add((source, number), part, size, data):
                 yield ChunkLine(RowKey(partition(mailbox, shard), sk), conversation, source, number, whole)
     joining.done()
 
 
-def evidence_batch(known: Iterable[ObjectEvidence]) -> pa.RecordBatch:
+def evidence_batch(known: Iterable[PastLines]) -> pa.RecordBatch:
     """Evidence as a record batch for Spark."""
     return batch_of([(each.source, each.lines, each.size, each.past) for each in known], _EVIDENCE)
 

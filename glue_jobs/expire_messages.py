@@ -27,20 +27,20 @@ import pyarrow as pa
 from pyspark import Accumulator, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from postroom.jobs.archives import UNREADABLE
 from postroom.jobs.bucket import BucketObject
-from postroom.jobs.deleting import ObjectDeleter
-from postroom.jobs.evidence import ObjectEvidence
-from postroom.jobs.expiring import Went
+from postroom.jobs.container_garbage import UNREADABLE
+from postroom.jobs.expiring import Deletion
 from postroom.jobs.holds import held_mailboxes
+from postroom.jobs.object_deletion import ObjectDeleter
+from postroom.jobs.past_lines import PastLines
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.report import JobReport
 from postroom.jobs.report_storage import last_run, publish
 from postroom.jobs.settings import ExpireSettings, parse, slots_of
 from postroom.jobs.survey import Survey, Terms
-from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import CountersAccumulator, Tally
 from postroom.jobs.tasks import counted
+from postroom.jobs.temporary_objects import old_hours
 from postroom.runtime.jobs.parts import ExpireParts
 from postroom.storage.layout import CHUNKS, SEGMENTS, hour_of
 from postroom.storage.mail.expiry import ORPHAN_DAYS
@@ -75,10 +75,10 @@ def run(spark: SparkSession, settings: ExpireSettings, *, now: int) -> JobReport
         bucket = job.bucket(tally)
         # Compaction has reported damaged lines already.
         quarantine = Quarantine(bucket, tally, dry_run=True)
-        survey = Survey(bucket, job.registers(tally), quarantine, terms, tally, pool, moves=False)
+        survey = Survey(bucket, job.registers(tally), quarantine, terms, tally, pool, may_rewrite=False)
         found = survey.survey(found for number in values_in(batches) for found in bucket.objects(shares[number]))
         ObjectDeleter(bucket, tally, dry_run=settings.dry_run).delete(
-            each for each in found if isinstance(each, ObjectEvidence)
+            each for each in found if isinstance(each, PastLines)
         )
         yield from ()
 
@@ -183,7 +183,7 @@ class Shown:
         return (one + other)[:MOST_SHOWN]
 
 
-def first(deletions: Iterable[Went]) -> list[str]:
+def first(deletions: Iterable[Deletion]) -> list[str]:
     """The first MOST_SHOWN, as text. It takes all of them, because each is deleted as it is taken."""
     lines: list[str] = []
     for each in deletions:

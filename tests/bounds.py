@@ -14,13 +14,13 @@ from postroom.http import (
     handlers,
     message_listing,
     nlweb_settings,
-    notifications,
     rate_limit,
     registration,
     response,
     sign_in,
     tokens,
 )
+from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
 from postroom.names import documents, host_addresses, keys, manifest, profiles, registry
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
@@ -35,9 +35,9 @@ from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
 from postroom.runtime import function_clients, pipeline_parts
-from postroom.storage.aws import queue
+from postroom.storage.aws import object_store, queue
 from postroom.storage.directory import notification_targets
-from postroom.storage.mail import head, replies, segments
+from postroom.storage.mail import head, replies
 from postroom.storage.secrets import secret, webhook_keys
 
 AT = settings.DeploymentSettings()
@@ -651,7 +651,7 @@ def _worker() -> Iterator[Bound]:
         "pipeline/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_for_the_retention_period",
     )  # fmt: skip
     yield Bound(
-        "one read of filed messages", _n(segments.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
+        "one read of filed messages", _n(object_store.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
         "AWS CLI multipart_chunksize: 8 MB",
         "storage/test_segments.py::test_one_request_reads_a_limited_number_of_bytes",
     )  # fmt: skip
@@ -808,17 +808,17 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
-        "sitemaps.org: 2,048", "http/test_notifications.py::test_an_invalid_target_is_refused",
+        "sitemaps.org: 2,048", "http/test_notification_targets.py::test_an_invalid_target_is_refused",
     )  # fmt: skip
     yield Bound(
-        "codes for the targets of a mailbox", _n(notifications.CODES_A_DAY, "a day"),
+        "codes for the targets of a mailbox", _n(CODES_A_DAY, "a day"),
         "each is a post to a host that need not want it", "`TooManyRequests`",
         "RFC 3834 §2: responders limit themselves",
-        "http/test_notifications.py::test_the_number_of_codes_sent_for_a_mailbox_a_day_is_limited",
+        "http/test_notification_targets.py::test_the_number_of_codes_sent_for_a_mailbox_a_day_is_limited",
     )  # fmt: skip
     yield Bound(
-        "tries of a code", _n(notifications.MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
-        "http/test_notifications.py::"
+        "tries of a code", _n(MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
+        "http/test_notification_targets.py::"
         "test_after_too_many_wrong_codes_a_new_code_must_be_sent",
     )  # fmt: skip
     yield Bound(

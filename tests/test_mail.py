@@ -32,12 +32,13 @@ from postroom.core.errors import NotNowError
 from postroom.core.reason import Kind
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup
+from postroom.storage.audit.fingerprints import fingerprint_of
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.line_state import Copy, LineState, line_state_of
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of
 from postroom.storage.mail.register import ACKED, Row, read_row
-from postroom.storage.mail.segments import Line, Place, decode_line
+from postroom.storage.mail.segments import Line, decode_line
 
 ENDS_AT_MS = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 HOUR_MS = 3_600_000
@@ -162,7 +163,7 @@ def test_every_live_row_points_to_a_line_with_a_message_that_the_inbox_accepts()
         )
         assert envelope.sender == row.conversation
         # As an audit reads it: the conversation, and the Hash, are those of the message.
-        assert isinstance(held_in(row, data), bytes)
+        assert isinstance(fingerprint_of(row, data), bytes)
 
 
 def test_some_messages_are_acknowledged_and_their_lines_are_still_there() -> None:

@@ -34,7 +34,7 @@ from postroom.names import keys
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
 from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
-from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, Graph
+from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
 from postroom.pipeline import dm3_inbox
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, pack
@@ -203,7 +203,7 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
     domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
     with traced() as memory:
         manifests = ManifestDirectory(web, lambda: NOW)
-        buffers = FeedbackBuffers(manifests, Graph("graph.example", web, web, lambda: NOW, uuid.uuid4))
+        buffers = FeedbackBuffers(manifests, GraphDomain("graph.example", web, web, lambda: NOW, uuid.uuid4))
         # All that it may remember of others: what a graph says of them, and that their hosts fail.
         web.status = 404
         for number in range(domains):

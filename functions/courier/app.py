@@ -14,11 +14,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.net.aws_errors import stack_of
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notifications import MailWaiting, Notification
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
@@ -55,7 +55,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
             logger.exception("to be delivered again", queue_message=record["messageId"], exc_info=stack_of(error))
             metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
             failed.append(record["messageId"])
-    return hand_out_again(failed)
+    return batch_item_failures(failed)
 
 
 def _send_feedback(notification: DiscardNotification | DiscardSummaryDue) -> None:

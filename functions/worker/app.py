@@ -17,7 +17,7 @@ from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome
 from postroom.pipeline.worker import Record
-from postroom.runtime.batches import BatchResult, SqsEvent, hand_out_again
+from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
@@ -55,7 +55,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     if report.failed:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
         logger.error("messages to be delivered again", messages=report.failed)
-    return hand_out_again(report.failed)
+    return batch_item_failures(report.failed)
 
 
 def log_outcomes(outcomes: Sequence[Outcome]) -> None:

@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, LOOKED_AT_SECONDS, ROUND_SECONDS, DeadLetter
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
@@ -107,7 +107,7 @@ class _Outbox:
 def receive(queue: str) -> list[DeadLetter]:
     """Receive up to ten dead letters; none if SQS is throttled: the next round comes soon."""
     try:
-        with passing_faults():
+        with transient_as_not_now():
             messages = sqs.receive_message(
                 QueueUrl=queue,
                 MaxNumberOfMessages=DEAD_LETTERS_AT_ONCE,
@@ -125,7 +125,7 @@ def delete(queue: str, handles: Sequence[str]) -> None:
     """Delete what is decided. If that fails, a later round decides it again, with the same result."""
     for handle in handles:
         try:
-            with passing_faults():
+            with transient_as_not_now():
                 sqs.delete_message(QueueUrl=queue, ReceiptHandle=handle)
         except (NotNowError, sqs.exceptions.ReceiptHandleIsInvalid):
             # Invalid: an earlier attempt of the same call succeeded, or the dead letter was received again since.

@@ -32,7 +32,7 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.nlweb.sign import Draft, sign, write
-from postroom.storage.containers.rows import Use
+from postroom.storage.containers.rows import StorageUsage
 
 AT = 1_795_253_400_000
 
@@ -417,7 +417,7 @@ class ServiceArchive:
     def set_quota(self, containers: int, size: int) -> None:
         """The post office stores no more than this."""
         api = self.commands.served.api
-        api.containers._storing = api.storing(api.deployed.clients, Use(containers, size))
+        api.containers._storing = api.storing(api.deployed.clients, StorageUsage(containers, size))
 
     def container_count(self) -> int:
         """How many containers of Bob are there."""

@@ -25,8 +25,8 @@ from postroom.protocols.dm3.profile import (
     read_user_profile,
 )
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.directory.domains import Directory, Dm3Mailbox
-from postroom.storage.mail.segments import Objects
 from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 pytestmark = pytest.mark.xdist_group("cli-storage")
@@ -349,7 +349,7 @@ REGISTRY: dict[str, Any] = {
 
 
 @pytest.fixture
-def objects(storage_stack: StorageStack) -> Iterator[Objects]:
+def objects(storage_stack: StorageStack) -> Iterator[ObjectStore]:
     """The bucket, without a registry."""
     client, bucket, name = (
         storage_stack.clients("s3"),
@@ -357,11 +357,13 @@ def objects(storage_stack: StorageStack) -> Iterator[Objects]:
         DeploymentSettings().dm3_registry,
     )
     client.delete_object(Bucket=bucket, Key=name)
-    yield Objects(client, bucket)
+    yield ObjectStore(client, bucket)
     client.delete_object(Bucket=bucket, Key=name)
 
 
-def test_a_registry_is_stored_where_the_functions_read_it(operate: Operate, objects: Objects, tmp_path: Path) -> None:
+def test_a_registry_is_stored_where_the_functions_read_it(
+    operate: Operate, objects: ObjectStore, tmp_path: Path
+) -> None:
     (tmp_path / "names.yaml").write_text(json.dumps(REGISTRY))
     assert operate("registry", "put", "names.yaml").stdout == "3 names: bob.eth, carol.eth, ds.eth\n"
     registry = PinnedRegistry(lambda: objects.get(DeploymentSettings().dm3_registry), time.monotonic)
@@ -378,7 +380,7 @@ def test_a_registry_is_shown_as_it_is_stored(operate: Operate, tmp_path: Path) -
     assert json.loads(operate("registry", "show", "--json").stdout) == stored
 
 
-def test_a_registry_replaces_the_one_before(operate: Operate, objects: Objects, tmp_path: Path) -> None:
+def test_a_registry_replaces_the_one_before(operate: Operate, objects: ObjectStore, tmp_path: Path) -> None:
     for names in ({"bob.eth"}, {"bob.eth", "eve.eth"}, {"eve.eth"}):
         texts = {name: {PROFILE_KEY: BOB["dataUri"]} for name in names}
         (tmp_path / "names.json").write_text(json.dumps(texts))
@@ -409,7 +411,7 @@ def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
     ],
 )
 def test_an_invalid_registry_does_not_replace_a_good_one(
-    operate: Operate, objects: Objects, tmp_path: Path, document: str, sentence: str
+    operate: Operate, objects: ObjectStore, tmp_path: Path, document: str, sentence: str
 ) -> None:
     objects.put(DeploymentSettings().dm3_registry, b"good")
     (tmp_path / "names.yaml").write_text(document)

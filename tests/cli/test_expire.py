@@ -10,8 +10,8 @@ from tests.sparks import ON_SPARK, run_job_here
 from typer.testing import Result
 
 from postroom.local import job_runs
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import row_key
-from postroom.storage.mail.segments import Place
 
 pytestmark = ON_SPARK
 

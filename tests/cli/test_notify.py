@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Postroom, StorageStack
 from typer.testing import Result
 
-from postroom.outbound.notifications import Notification
+from postroom.outbound.notification_messages import Notification
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.secrets.webhook_keys import WebhookKeys

@@ -17,7 +17,7 @@ from postroom.api.challenges import Purpose
 from postroom.api.states import State
 from postroom.http.sign_in import SignIn
 from postroom.http.tokens import Tokens
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.mail.outbox import DeliveryEnd
 

@@ -14,7 +14,7 @@ from postroom.client.mailbox import (
     TokenReusedError,
     UnavailableError,
 )
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.mail.outbox import DeliveryEnd
 

@@ -8,7 +8,7 @@ from tests.aws import Deployed, new_clients
 
 from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults, explain
-from postroom.net.aws_errors import CancelledError, naming, our_own_fault, passing_faults, transacting
+from postroom.net.aws_errors import CancelledError, our_own_fault, transacting, transient_as_not_now, with_error_context
 from postroom.runtime.adapters import AwsForwarding
 
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
@@ -27,7 +27,7 @@ def test_every_aws_code_for_an_exhausted_quota_is_temporary(code: str) -> None:
     fault = explain(code, "dynamodb:PutItem", "table", "post")
     assert fault
     assert fault.quota
-    with pytest.raises(NotNowError), passing_faults():
+    with pytest.raises(NotNowError), transient_as_not_now():
         raise ClientError({"Error": {"Code": code, "Message": ""}}, "PutItem")
 
 
@@ -38,7 +38,7 @@ def test_a_broken_resource_is_not_a_quota_and_not_temporary(code: str) -> None:
     fault = explain(code, "secretsmanager:GetSecretValue", "secret", "s")
     assert fault
     assert not fault.quota
-    with pytest.raises(ClientError), passing_faults():
+    with pytest.raises(ClientError), transient_as_not_now():
         raise ClientError({"Error": {"Code": code, "Message": ""}}, "GetSecretValue")
 
 
@@ -51,15 +51,15 @@ def test_other_errors_and_programming_errors_have_no_sentence(code: str) -> None
 
 def test_a_sentence_names_the_resource_of_the_call_and_never_a_key(deployed: Deployed) -> None:
     made, own_faults = new_clients(), OwnFaults()
-    dynamodb, s3, sqs = (naming(each, own_faults) for each in (made.dynamodb, made.s3, made.sqs))
+    dynamodb, s3, sqs = (with_error_context(each, own_faults) for each in (made.dynamodb, made.s3, made.sqs))
     key = {"pk": {"S": "somebody.example"}}
-    with pytest.raises(ClientError), passing_faults():
+    with pytest.raises(ClientError), transient_as_not_now():
         dynamodb.get_item(TableName="gone", Key=key)
     with pytest.raises(CancelledError), transacting():
         dynamodb.transact_write_items(TransactItems=[{"Delete": {"TableName": "gone too", "Key": key}}])
-    with pytest.raises(ClientError), passing_faults():
+    with pytest.raises(ClientError), transient_as_not_now():
         s3.put_object(Bucket="no-bucket", Key="somebody.example", Body=b"")
-    with pytest.raises(ClientError), passing_faults():
+    with pytest.raises(ClientError), transient_as_not_now():
         sqs.send_message(QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/none", MessageBody="x")
     sentences = [fault.sentence.partition(".")[0] for fault in own_faults.take()]
     assert sentences == [
@@ -72,12 +72,12 @@ def test_a_sentence_names_the_resource_of_the_call_and_never_a_key(deployed: Dep
 
 def test_a_fault_behind_another_error_is_reported() -> None:
     own_faults = OwnFaults()
-    dynamodb = naming(new_clients().dynamodb, own_faults)
+    dynamodb = with_error_context(new_clients().dynamodb, own_faults)
     with Stubber(dynamodb) as stub:
         stub.add_client_error("get_item", "AccessDeniedException")
         with pytest.raises(ClientError) as refused:
             dynamodb.get_item(TableName="post", Key={"pk": {"S": "x"}})
-    with pytest.raises(BotoCoreError), passing_faults():
+    with pytest.raises(BotoCoreError), transient_as_not_now():
         raise BotoCoreError from refused.value
     [fault] = own_faults.take()
     assert fault.sentence.startswith("table post: the function's role does not allow dynamodb:GetItem")
@@ -85,7 +85,7 @@ def test_a_fault_behind_another_error_is_reported() -> None:
 
 def test_a_throttled_transaction_is_reported() -> None:
     own_faults = OwnFaults()
-    dynamodb = naming(new_clients().dynamodb, own_faults)
+    dynamodb = with_error_context(new_clients().dynamodb, own_faults)
     with Stubber(dynamodb) as stub:
         reasons = {"CancellationReasons": [{"Code": "None"}, {"Code": "ThrottlingError"}]}
         stub.add_client_error("transact_write_items", "TransactionCanceledException", modeled_fields=reasons)
@@ -107,7 +107,7 @@ def test_a_refused_event_is_reported() -> None:
 
 
 def test_a_fault_of_ours_is_recognized_behind_other_errors() -> None:
-    with pytest.raises(NotNowError) as caught, passing_faults():
+    with pytest.raises(NotNowError) as caught, transient_as_not_now():
         raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "PutObject")
     assert our_own_fault(caught.value)
     assert our_own_fault(ValueError("our code")) is None

@@ -13,10 +13,10 @@ from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
 from postroom.cost.compaction import Nights, run_of
 from postroom.jobs.bucket import Bucket
-from postroom.jobs.deleting import ObjectDeleter
-from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.moving import Mover
+from postroom.jobs.object_deletion import ObjectDeleter
 from postroom.jobs.pace import Pace
+from postroom.jobs.past_lines import PastLines, added_up
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
 from postroom.jobs.report import JobReport
@@ -59,7 +59,7 @@ def test_a_run_makes_the_requests_that_the_cost_model_assumes(deployed: Deployed
         ]
         mover = Mover(bucket, registers, tally, pool, lambda: chunk_name(NOW, f"{next(numbers):032x}"), dry_run=False)
         kept = sorted((each for each in found if isinstance(each, ChunkLine)), key=lambda line: line.order)
-        evidence = [*mover.move(kept), *(each for each in found if isinstance(each, ObjectEvidence))]
+        evidence = [*mover.move(kept), *(each for each in found if isinstance(each, PastLines))]
     by_object = [
         added_up(name, [each for each in evidence if each.source == name]) for name in {it.source for it in evidence}
     ]

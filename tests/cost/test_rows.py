@@ -9,8 +9,8 @@ from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import REASONS
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import row_key, seen_key_nlweb, segment_name
-from postroom.storage.mail.segments import Place
 
 HOST = f"{'.'.join(['a' * 63] * 3)}.{'b' * 61}"
 DM3_NAME = "n" * MAX_NAME_BYTES

@@ -16,7 +16,7 @@ from postroom.local.clients import REGION, clean_session
 from postroom.local.spark import environment_of
 from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.runtime.deployment import Deployment
-from postroom.storage.containers.rows import Use
+from postroom.storage.containers.rows import StorageUsage
 from postroom.storage.layout import RowKey, claim_name, row_key, segment_name
 from postroom.storage.mail.segments import Line, lay_out
 
@@ -138,7 +138,7 @@ def test_expiry_can_do_its_work_in_its_role(deployment: LocalDeployment) -> None
     run(deployment, "ExpireJob")
     assert object_of(deployment, row) is None
     assert parts.usages.read("over.example").messages == 0
-    assert storage.use("over.example") == Use()
+    assert storage.use("over.example") == StorageUsage()
     left = names(deployment)
     assert name not in left
     assert [each for each in left if each.startswith(("claim/", "box/"))] == []

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from postroom.storage.mail.segments import Objects
+from postroom.storage.aws.object_store import ObjectStore
 
 
-class FakeObjects(Objects):
+class FakeObjects(ObjectStore):
     """A bucket in memory, whole objects only. `held`: the bytes of each object."""
 
     def __init__(self, held: Mapping[str, bytes] | None = None) -> None:

@@ -25,8 +25,8 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway
 from postroom.local.clients import REGION
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notifications import MailWaiting
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notification_messages import MailWaiting
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope

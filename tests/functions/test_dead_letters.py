@@ -14,7 +14,7 @@ from tests.functions.stack import FunctionsStack, Json
 
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft

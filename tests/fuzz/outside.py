@@ -18,7 +18,7 @@ from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.manifest import MAX_MANIFEST_BYTES, feedback_of, read_feedback_domain
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, parse_registry
 from postroom.net.https import HttpsClient, HttpsResponse, can_be_reached, is_public
-from postroom.outbound.feedback_buffers import Graph
+from postroom.outbound.feedback_buffers import GraphDomain
 from postroom.protocols.nlweb.manifest import manifest_of
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -75,7 +75,7 @@ def answers_of_others(data: bytes) -> None:
     status, _, body = data.partition(b"\0")
     response = HttpsResponse(int(status) if status in (b"200", b"204", b"404", b"422", b"503") else 200, {}, body)
     other = FakeHttps(replies=[response, response])
-    graph = Graph(
+    graph = GraphDomain(
         "graph.example", other, FakeOurKeys({RECEIVER: SigningKey("pk1", KEY)}), lambda: NOW, lambda: UUID(int=1)
     )
     named = outcome_of(lambda: graph.feedback_domain_of(SENDER), OUTBOUND_FAILED)

@@ -20,7 +20,7 @@ from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.quota import QuotaCheck
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
-from postroom.pipeline.times import Times
+from postroom.pipeline.times import RetentionPeriods
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
 from postroom.protocols.dm3.profile import ServiceProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
@@ -32,7 +32,7 @@ from postroom.storage.limits.quotas import Quota, Usage, Usages
 from postroom.storage.mail.replies import Lease, Replies
 
 DAY = 86_400
-TIMES = Times(7 * DAY, 22 * DAY, DAY)
+TIMES = RetentionPeriods(7 * DAY, 22 * DAY, DAY)
 MAX_BYTES = 1 << 20
 
 

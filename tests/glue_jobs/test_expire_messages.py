@@ -9,11 +9,11 @@ from tests.sparks import ON_SPARK
 from glue_jobs import compact_chunks, expire_messages
 from postroom.jobs.report import JobReport
 from postroom.jobs.settings import ExpireSettings
-from postroom.storage.containers.rows import Use
+from postroom.storage.aws.object_store import ObjectStore
+from postroom.storage.containers.rows import StorageUsage
 from postroom.storage.containers.store import Storage
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import SEGMENTS, hour_of
-from postroom.storage.mail.segments import Objects
 
 pytestmark = ON_SPARK
 
@@ -88,8 +88,8 @@ def test_containers_stay_and_unnamed_objects_are_deleted_unless_a_row_cannot_be_
     spark: SparkSession, stack: JobStack
 ) -> None:
     clients, table = stack.deployed.clients, stack.deployed.tables["StorageTable"]
-    objects = Objects(clients.s3, stack.deployed.bucket)
-    storage = Storage(clients.dynamodb, table, objects, Use(), lambda: uuid4().hex)
+    objects = ObjectStore(clients.s3, stack.deployed.bucket)
+    storage = Storage(clients.dynamodb, table, objects, StorageUsage(), lambda: uuid4().hex)
     kept = [storage.put("bob.eth", f"0x{number:064x}", None, b"sealed").pieces[0].object for number in range(40)]
     storage.add_part("bob.eth", b"part", now_ms() // 1000)
     garbage = [f"box/{uuid4().hex}" for _ in range(30)]

@@ -7,7 +7,7 @@ from glue_jobs.compact_chunks import LINES, ORDER, batches_of, kept_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.jobs.evidence import ObjectEvidence
+from postroom.jobs.past_lines import PastLines
 from postroom.jobs.pieces import PIECE_BYTES
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.chunks import ChunkLine
@@ -31,11 +31,11 @@ def test_rows_of_any_order_give_the_same_sorted_lines_and_evidence(
     sizes: dict[tuple[int, str], int], random: Random
 ) -> None:
     lines = [a_line(row, source, size) for (row, source), size in sizes.items()]
-    known = ObjectEvidence("seg/1", 7, b"past", 900)
+    known = PastLines("seg/1", 7, b"past", 900)
     rows = [row for batch in batches_of([*lines, known]) for row in batch.to_pylist()]
     random.shuffle(rows)
     rows.sort(key=lambda row: tuple(row[name] for name in ORDER))
-    passed: list[ObjectEvidence] = []
+    passed: list[PastLines] = []
     found = list(kept_in([pa.RecordBatch.from_pylist(rows, LINES)], passed))
     assert found == sorted(lines, key=lambda line: (line.order, line.source))
     assert passed == [known]

@@ -13,16 +13,16 @@ from tests.fakes.executor import SerialExecutor
 from tests.fakes.pipeline import FakeProfiles
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.http.containers import Storing
-from postroom.http.notifications import NotificationTargetSettings
-from postroom.http.outbox import Sending
+from postroom.http.containers import ContainerService
+from postroom.http.notification_targets import NotificationTargetSettings
+from postroom.http.outbox import OutboxService
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.usage import UsageTracker
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
-from postroom.storage.containers.rows import Use
+from postroom.storage.containers.rows import StorageUsage
 from postroom.storage.containers.store import Storage
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.layout import RowKey, row_key, segment_name
@@ -37,7 +37,7 @@ TOPICS = "arn:aws:sns:eu-west-1:123456789012:mail-*"
 SHOP, BOB = "shop.com", "bob.eth"
 RETAIN, KEEP = 22 * DAY, 30 * DAY
 MAX_BYTES = 1024 * 1024
-QUOTA = Use(1000, 200_000_000)
+QUOTA = StorageUsage(1000, 200_000_000)
 SHOP_KEY = PrivateKey.generate("ed25519")
 BOB_KEY = PrivateSigningKey.generate()
 Json = Any
@@ -69,7 +69,12 @@ class ApiStack:
         self.operators, self.directory, self.targets = storage.operators, storage.directory, storage.targets
         self.token_keys, self.webhook_keys, self.tokens = storage.token_keys, storage.webhook_keys, api.tokens
         api = self.parts().mailbox_api
-        self.router, self.signing_in, self.bearers, self.mail = api.router, api.signing_in, api.bearers, api.mail
+        self.router, self.sign_in_handlers, self.bearers, self.mail = (
+            api.router,
+            api.sign_in_handlers,
+            api.bearers,
+            api.mail,
+        )
         self.containers = api.container_handlers
         self.mailboxes.set_keys(SHOP, [b64encode(SHOP_KEY.public.spki()).decode()])
         self.operators.put_dm3_mailbox(Dm3Mailbox(BOB))
@@ -151,7 +156,7 @@ class ApiStack:
         challenge = self.challenge(name)
         return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
-    def parts(self, clients: Clients | None = None, quota: Use = QUOTA, topics: str = TOPICS) -> Deployment:
+    def parts(self, clients: Clients | None = None, quota: StorageUsage = QUOTA, topics: str = TOPICS) -> Deployment:
         """The objects of one process, with profiles in memory."""
         made = self.deployed.parts(
             clients,
@@ -175,16 +180,16 @@ class ApiStack:
     def usage_tracker(self) -> UsageTracker:
         return self.parts().mailbox_api.usage_tracker
 
-    def sending(self, clients: Clients) -> Sending:
+    def sending(self, clients: Clients) -> OutboxService:
         return self.parts(clients).mailbox_api.sending
 
     def target_settings(self, topics: str = TOPICS) -> NotificationTargetSettings:
         return self.parts(topics=topics).mailbox_api.targets
 
-    def storing(self, clients: Clients, quota: Use = QUOTA) -> Storing:
+    def storing(self, clients: Clients, quota: StorageUsage = QUOTA) -> ContainerService:
         return self.parts(clients, quota).mailbox_api.containers
 
-    def storage(self, clients: Clients, quota: Use = QUOTA) -> Storage:
+    def storage(self, clients: Clients, quota: StorageUsage = QUOTA) -> Storage:
         return self.parts(clients, quota).storage.containers
 
     def _sleep(self, seconds: float) -> None:

@@ -10,9 +10,9 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.response import HttpResponse
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
+from postroom.storage.aws.object_store import Place
 from postroom.storage.mail.reader import Found
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.segments import Place
 
 TEXT = '{"Header":{}}'
 

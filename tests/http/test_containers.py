@@ -9,7 +9,7 @@ from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_CONTAINERS, MAX_PART_B
 from postroom.http import containers
 from postroom.http.containers import PART_SECONDS
 from postroom.http.response import HttpResponse
-from postroom.storage.containers.rows import Use
+from postroom.storage.containers.rows import StorageUsage
 
 Json = Any
 KEY, OTHER, THIRD = (f"0x{number:064x}" for number in (1, 2, 3))
@@ -54,7 +54,7 @@ def owner(api: ApiStack) -> ContainerOwner:
 
 
 def set_quota(api: ApiStack, containers: int, size: int) -> None:
-    api.containers._storing = api.storing(api.deployed.clients, Use(containers, size))
+    api.containers._storing = api.storing(api.deployed.clients, StorageUsage(containers, size))
 
 
 def rows(api: ApiStack) -> list[str]:

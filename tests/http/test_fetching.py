@@ -9,10 +9,11 @@ import pytest
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.fetching import Fetching
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import row_key
 from postroom.storage.mail.reader import Filed, Found
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.segments import Line, Place
+from postroom.storage.mail.segments import Line
 
 ROWS = [Row(row_key("shop.com", 1, 1000 + n, f"{n:032x}"), Place(f"seg/{9 - n}", 0, 9)) for n in range(4)]
 

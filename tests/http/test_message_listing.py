@@ -11,9 +11,10 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http import message_listing
 from postroom.http.cursors import write_cursor
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import row_key
 from postroom.storage.mail.ids import id_of, row_of
-from postroom.storage.mail.segments import Line, Place
+from postroom.storage.mail.segments import Line
 
 ASCII = '{"Header":{"From":"b.com"}}'
 TEXT = '{"Header":{"From":"b.com"},"🤝":"nlweb.org/MSG:1.0"}'

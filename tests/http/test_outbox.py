@@ -23,7 +23,7 @@ from postroom.core.ijson import parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, TOO_LARGE
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.sign import sign, write

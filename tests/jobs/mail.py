@@ -17,11 +17,12 @@ from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Finding
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import CHUNKS, SEGMENTS, RowKey, chunk_name, row_key, seen_key_nlweb, segment_name
 from postroom.storage.mail.line_state import PAST, LineState, line_state_of
 from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.register import OVER, read_row
-from postroom.storage.mail.segments import Line, Place, lay_out_encoded
+from postroom.storage.mail.segments import Line, lay_out_encoded
 
 NOW = 1_795_253_400_000  # 2026-11-21T09:30:00Z
 RETAIN = 22 * DAY_MS // 1000

@@ -10,25 +10,25 @@ from tests.aws import Clients, Deployed
 from tests.fakes.executor import SerialExecutor
 
 from postroom.jobs.bucket import Bucket, Share
-from postroom.jobs.deleting import ObjectDeleter
 from postroom.jobs.due_hours import due_hours
-from postroom.jobs.evidence import ObjectEvidence, added_up
 from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.moving import Mover
+from postroom.jobs.object_deletion import ObjectDeleter
 from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import PacedRequests
+from postroom.jobs.past_lines import PastLines, added_up
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.registers import Registers
-from postroom.jobs.scanning import Table
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.survey import Survey, Terms
-from postroom.jobs.sweeping import old_hours
 from postroom.jobs.tally import Counts, Tally
+from postroom.jobs.temporary_objects import old_hours
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import CHUNKS, SEGMENTS, chunk_name, hour_of
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
-from postroom.storage.mail.object_schedule import DAY_MS, Before, is_chunk_due, settled_by
+from postroom.storage.mail.object_schedule import DAY_MS, LastRun, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
 """Units a second: whoever plays does not wait."""
@@ -51,7 +51,7 @@ class Played:
     held: Set[str] = frozenset()
     pool: Executor = field(default_factory=SerialExecutor)
     new_id: Callable[[], str] = field(default_factory=_numbers)
-    before: Before = field(default_factory=Before)
+    before: LastRun = field(default_factory=LastRun)
     expired_at: int = 0
 
     def compact(self, now: int, clients: Clients | None = None, *, dry_run: bool = False) -> Counts:
@@ -68,7 +68,7 @@ class Played:
             Terms(now, self.retain_seconds, self.held), tally, self.pool,
         )  # fmt: skip
         kept: list[ChunkLine] = []
-        known: dict[str, list[ObjectEvidence]] = defaultdict(list)
+        known: dict[str, list[PastLines]] = defaultdict(list)
         deleter = ObjectDeleter(bucket, tally, dry_run=dry_run)
         found = survey.survey(found for share in shares for found in bucket.objects(share))
         for each in deleter.delete_while_reading(found):
@@ -84,7 +84,7 @@ class Played:
             known[evidence.source].append(evidence)
         deleter.delete(added_up(source, parts) for source, parts in known.items())
         if not dry_run:
-            self.before = Before(now, settled_by(self.lag_ms, now))
+            self.before = LastRun(now, settled_by(self.lag_ms, now))
         return tally.take()
 
     def expire(self, now: int, clients: Clients | None = None) -> Counts:
@@ -101,7 +101,7 @@ class Played:
     def candidates(self, clients: Clients | None = None) -> Candidates:
         dynamodb, table = (clients or self.deployed.clients).dynamodb, self.deployed.tables["DirectoryTable"]
         reads = _unhindered("read", Tally())
-        return Candidates(Table(dynamodb, table, reads), Mailboxes(dynamodb, table), reads)
+        return Candidates(TableScanner(dynamodb, table, reads), Mailboxes(dynamodb, table), reads)
 
     def expirer(
         self,
@@ -150,12 +150,12 @@ def collect_orphans(
 ) -> None:
     """As glue_jobs/expire_messages.py does it: all that is old enough is looked at, and nothing is moved."""
     quarantine = Quarantine(bucket, tally, dry_run=True)
-    survey = Survey(bucket, registers, quarantine, terms, tally, pool, moves=False)
+    survey = Survey(bucket, registers, quarantine, terms, tally, pool, may_rewrite=False)
     hours = [hour for prefix in (SEGMENTS, CHUNKS) for hour in old_hours(bucket, prefix, ORPHAN_DAYS, terms.now)]
     due = [hour for hour in hours if is_chunk_due(hour_of(hour), since, terms.now)]
     evidence = []
     for each in survey.survey(found for hour in due for found in bucket.objects(Share(hour))):
-        assert isinstance(each, ObjectEvidence), "no line is to move"
+        assert isinstance(each, PastLines), "no line is to move"
         evidence.append(each)
     ObjectDeleter(bucket, tally, dry_run=dry_run).delete(evidence)
 

@@ -9,14 +9,14 @@ from tests.jobs import test_kills as plays
 
 from postroom.core.errors import OurError
 from postroom.jobs import survey
-from postroom.jobs.evidence import ObjectEvidence
 from postroom.jobs.moving import Mover
+from postroom.jobs.past_lines import PastLines
 from postroom.jobs.registers import Registers
 from postroom.storage.aws.attributes import primary_key
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.line_state import LineState, line_state_of
-from postroom.storage.mail.segments import Place
 
 Play = Callable[[Clients, list[Clients]], None]
 LOST = r"is live, and cannot be read where it lies"
@@ -72,7 +72,7 @@ def takes_what_is_written_for_moved(patch: pytest.MonkeyPatch) -> None:
     """A source is deleted before its rows are repointed."""
     really = Mover._repoint
 
-    def repoint(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
+    def repoint(self: Any, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[PastLines]:
         self.bucket.delete_all(sorted({line.source for line in chunk}))
         yield from really(self, chunk, places)
 

@@ -7,7 +7,7 @@ from tests.jobs.played import Played
 from postroom.jobs.due_hours import due_hours
 from postroom.jobs.tally import Tally
 from postroom.storage.layout import chunk_name, hour_of, segment_name
-from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, Before, settled_by
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, LastRun, settled_by
 
 NOW = hour_of("seg/2026/11/21/09/")
 
@@ -21,7 +21,7 @@ def stored(deployed: Deployed) -> Deployed:
 
 
 def due(deployed: Deployed, lag_ms: int, began: int, its_lag_ms: int = DAY_MS) -> list[str]:
-    before = Before(began, settled_by(its_lag_ms, began)) if began else Before()
+    before = LastRun(began, settled_by(its_lag_ms, began)) if began else LastRun()
     return list(due_hours(Played(deployed, 0).bucket(Tally()), lag_ms=lag_ms, before=before, now=NOW))
 
 

@@ -12,19 +12,19 @@ from tests.jobs.dying import deaths_of
 from tests.jobs.played import FOR_EVER, Played
 
 from postroom.jobs import registers as jobs_registers
-from postroom.jobs.expiring import Went
+from postroom.jobs.expiring import Deletion
 from postroom.jobs.holds import held_mailboxes
 from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import PacedRequests
-from postroom.jobs.scanning import Table
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.tally import Counts, Tally
+from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
 from postroom.storage.mail.head import Heads, Position
 from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.register import CLOSED, LIVE, OVER
-from postroom.storage.mail.segments import Place
 
 NOW = 1_795_253_400_000
 RETAIN = 22 * 24 * 3600
@@ -77,7 +77,7 @@ class ExpiryStack:
 
     def run(
         self, periods: Periods = FOR_EVER, *, dry_run: bool = False, names: Iterable[str] | None = None
-    ) -> tuple[list[Went], Counts]:
+    ) -> tuple[list[Deletion], Counts]:
         """One run: what it says that went, and what it counted."""
         tally = Tally()
         with ThreadPoolExecutor(2) as pool:
@@ -207,7 +207,7 @@ def test_mailboxes_are_listed_as_long_as_they_are_held(stack: ExpiryStack) -> No
         stack.mailboxes.set_ttl(name, 40)
     stack.mailboxes.hold(BOB)
     stack.mailboxes.hold("a.com")
-    table = Table(
+    table = TableScanner(
         stack.clients.dynamodb, stack.deployed.tables["DirectoryTable"], PacedRequests("read", Pace(1e9), Tally())
     )
     assert held_mailboxes(table) == {BOB, "a.com"}

@@ -20,11 +20,12 @@ from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
 from postroom.jobs.tally import Counts
+from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
 from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS
-from postroom.storage.mail.segments import Line, Place
+from postroom.storage.mail.segments import Line
 
 HORIZON_MS = 7 * DAY_MS
 OURS, VICTIM, SLEEPER = new_clients(), new_clients(), new_clients()

@@ -19,10 +19,11 @@ from tests.pipeline.stage import Actor, Died, Stage
 from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
 from postroom.storage.mail import chunks
-from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS, Before
-from postroom.storage.mail.segments import Line, Place
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS, LastRun
+from postroom.storage.mail.segments import Line
 
 OTHER = "other.com"
 THEN = NOW - 3 * DAY_MS
@@ -94,7 +95,7 @@ def a_scene(mail: Mail) -> Scene:
     mail.acknowledge(old[0].row)
     mail.acknowledge(old[2].row)
     mail.deliver(NOW - HOUR_MS, a(NOW - HOUR_MS))
-    job = Played(mail.deployed, RETAIN, before=Before(NOW - DAY_MS, NOW - 2 * DAY_MS))
+    job = Played(mail.deployed, RETAIN, before=LastRun(NOW - DAY_MS, NOW - 2 * DAY_MS))
     return Scene(mail, job, late, late_place, damaged.object, list(mail.waits))
 
 
@@ -256,7 +257,7 @@ def test_runs_killed_every_night_leave_only_objects_that_they_have_not_found_to_
                 job.compact(now + HOUR_MS, victims[0])
                 run.looked = True
             # Whether it came to an end or not, nobody was told.
-            job.before = Before()
+            job.before = LastRun()
             mail.check(now + HOUR_MS)
             looked += [day] if run.looked else []
             for name in mail.past(now):

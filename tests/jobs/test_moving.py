@@ -14,16 +14,17 @@ from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between, refused, throttled
 
 from postroom.core.errors import NotNowError
-from postroom.jobs.evidence import ObjectEvidence, bits
 from postroom.jobs.moving import Mover
 from postroom.jobs.paced_requests import TRIES
+from postroom.jobs.past_lines import PastLines, bits
 from postroom.jobs.reading import Read, read_line
 from postroom.jobs.tally import Tally
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import CHUNKS
 from postroom.storage.mail import chunks
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.object_schedule import DAY_MS
-from postroom.storage.mail.segments import Place, decode_line
+from postroom.storage.mail.segments import decode_line
 
 THEN = NOW - 3 * DAY_MS
 
@@ -47,7 +48,7 @@ class Removal:
                 self.kept.append(ChunkLine(line.row, sender, place.object, number, read.moved))
         self.sources = list(dict.fromkeys(line.source for line in self.kept))
 
-    def move(self, *, dry_run: bool = False) -> list[ObjectEvidence]:
+    def move(self, *, dry_run: bool = False) -> list[PastLines]:
         names, job = count(1), Played(self.mail.deployed, RETAIN)
         mover = Mover(
             job.bucket(self.tally, self.clients), job.registers(self.tally, self.clients), self.tally, SerialExecutor(),
@@ -81,7 +82,7 @@ def test_rows_point_to_the_lines_and_the_lines_to_where_they_come_from(removal: 
         assert decode_line(there).row == line.row
         assert json.loads(there)["src"] == line.source
     assert [decode_line(line).row for line in data.splitlines()] == [line.row for line in removal.kept]
-    assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
+    assert Counter(evidence) == Counter(PastLines(source, 0, bits(range(3))) for source in removal.sources)
     removal.mail.check(NOW)
     assert removal.mail.problems(NOW) == ()
 
@@ -95,7 +96,7 @@ def test_without_lines_to_move_nothing_is_written(removal: Removal) -> None:
 def test_every_row_has_left_its_source_whether_or_not_this_run_moved_it(removal: Removal) -> None:
     removal.mail.acknowledge(removal.kept[0].row)
     evidence = removal.move()
-    assert Counter(evidence) == Counter(ObjectEvidence(source, 0, bits(range(3))) for source in removal.sources)
+    assert Counter(evidence) == Counter(PastLines(source, 0, bits(range(3))) for source in removal.sources)
     counts = removal.tally.take()
     assert (counts["lines.repointed"], counts["lines.refused"]) == (5, 1)
     removal.mail.check(NOW)

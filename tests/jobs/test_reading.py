@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from postroom.jobs import reading
 from postroom.jobs.reading import LONGEST_LINE, Damage, Damaged, Read, raw_lines, read_line
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import row_key
 from postroom.storage.mail.line_state import Copy
-from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
+from postroom.storage.mail.segments import Line, decode_line, lay_out
 
 KEY = row_key("a.com", 4, 1_795_253_400_000, "c1")
 LINE = Line(KEY, "b.com", '{"Header":{},"Body":"grüße"}', {"protocol": "nlweb"})

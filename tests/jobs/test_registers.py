@@ -14,9 +14,9 @@ from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import TRIES
 from postroom.jobs.registers import MOST_READ, Registers
 from postroom.jobs.tally import Tally
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.register import ACKED, Row
-from postroom.storage.mail.segments import Place
 
 SEGMENT, CHUNK = Place("seg/s", 10, 5), Place("chk/c", 30, 6)
 NUMBERS = count()

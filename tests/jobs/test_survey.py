@@ -11,14 +11,15 @@ from tests.jobs.mail import NOW, RETAIN, Mail
 from tests.jobs.played import Played
 
 from postroom.jobs.bucket import BucketObject
-from postroom.jobs.evidence import ObjectEvidence, bits
+from postroom.jobs.past_lines import PastLines, bits
 from postroom.jobs.quarantine import MOST_SHOWN, Quarantine
 from postroom.jobs.survey import Survey, Terms
 from postroom.jobs.tally import Counts, Tally
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import quarantine_name
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.object_schedule import DAY_MS, MONTH_MS
-from postroom.storage.mail.segments import Line, Place, decode_line
+from postroom.storage.mail.segments import Line, decode_line
 
 THEN = NOW - 3 * DAY_MS
 
@@ -36,10 +37,10 @@ class Looking:
             Terms(now, RETAIN, held), self.tally, SerialExecutor(),
         )  # fmt: skip
 
-    def at(self, *names: str) -> tuple[list[ChunkLine], list[ObjectEvidence]]:
+    def at(self, *names: str) -> tuple[list[ChunkLine], list[PastLines]]:
         found = list(self._survey.survey(BucketObject(name, self.sizes.get(name, 0)) for name in names))
         return [each for each in found if isinstance(each, ChunkLine)], [
-            each for each in found if isinstance(each, ObjectEvidence)
+            each for each in found if isinstance(each, PastLines)
         ]
 
     def counts(self) -> Counts:
@@ -70,7 +71,7 @@ def test_live_lines_are_kept_and_the_state_of_the_others_is_known(mail: Mail) ->
     assert (kept.row, kept.conversation, kept.source, kept.number) == (live.row, "a.com", name, 0)
     assert decode_line(kept.data) == live
     assert json.loads(kept.data)["src"] == name
-    assert evidence == ObjectEvidence(name, 7, bits([1, 2, 3, 4, 6]), mail.sizes()[name])
+    assert evidence == PastLines(name, 7, bits([1, 2, 3, 4, 6]), mail.sizes()[name])
     counts = looking.counts()
     dropped = ("acked", "discarded", "expired", "moved", "forgotten")
     assert {stand: counts[f"dropped.{stand}"] for stand in dropped} == dict.fromkeys(dropped, 1)
@@ -98,7 +99,7 @@ def test_a_line_whose_row_points_to_another_place_of_its_object_is_reported_and_
     looking, name = Looking(mail), places[0].object
     kept, [evidence] = looking.at(name)
     assert [each.number for each in kept] == [1, 2]
-    assert evidence == ObjectEvidence(name, 3, b"", mail.sizes()[name])
+    assert evidence == PastLines(name, 3, b"", mail.sizes()[name])
     assert told(mail, name)["lines"][0] | {"begins": ""} == {
         "offset": 0, "length": places[0].length, "reason": "Astray", "begins": "",
     }  # fmt: skip
@@ -112,7 +113,7 @@ def test_a_row_of_unknown_form_keeps_its_line(mail: Mail) -> None:
         Item={"pk": {"S": line.row.pk}, "sk": {"S": line.row.sk}, "st": {"S": "frozen"}},
     )
     looking = Looking(mail)
-    assert looking.at(name) == ([], [ObjectEvidence(name, 1, b"", mail.sizes()[name])])
+    assert looking.at(name) == ([], [PastLines(name, 1, b"", mail.sizes()[name])])
     assert looking.counts()["left.unknown"] == 1
 
 
@@ -172,7 +173,7 @@ def test_a_chunk_whose_rows_are_where_it_was_copied_from_stays(mail: Mail) -> No
     segment = mail.deliver(THEN, line)
     [place] = mail.put("chk/2026/11/18/09/unmoved.jsonl", mail.copied(line, segment))
     looking = Looking(mail)
-    assert looking.at(place.object) == ([], [ObjectEvidence(place.object, 1, b"", mail.sizes()[place.object])])
+    assert looking.at(place.object) == ([], [PastLines(place.object, 1, b"", mail.sizes()[place.object])])
     assert looking.counts()["left.at source"] == 1
 
 

@@ -17,7 +17,7 @@ from tests.fakes.clock import FakeClock
 from tests.names.patience import PATIENCE, patient
 
 from postroom.core.errors import NotNowError
-from postroom.names.dns import Elsewhere, Question, Resolvers, transport
+from postroom.names.dns import AskAnotherResolver, Question, Resolvers, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
 from postroom.net import timed
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
@@ -69,7 +69,7 @@ def test_after_a_closed_port_the_next_resolver_is_tried(server):
 
 
 def test_a_repeated_question_goes_first_to_a_resolver_that_has_not_answered_it(server, serve):
-    again = Elsewhere(*QUESTION)
+    again = AskAnotherResolver(*QUESTION)
     asked = []
 
     def count(wire):

@@ -16,9 +16,9 @@ from tests.aws import Clients
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
+from postroom.storage.aws.object_store import ObjectStore, Place
 from postroom.storage.aws.queue import Queue
-from postroom.storage.mail.segments import Objects, Place
 
 PASSING = [
     ("ProvisionedThroughputExceededException", 400),
@@ -46,7 +46,7 @@ def test_throttling_and_5xx_of_aws_are_temporary(code: str, status: int, clients
     with Stubber(s3) as stub:
         stub.add_client_error("put_object", code, http_status_code=status)
         with pytest.raises(NotNowError) as caught:
-            Objects(s3, "bucket").put("name", b"")
+            ObjectStore(s3, "bucket").put("name", b"")
     assert caught.value.reason is STORE_UNAVAILABLE
 
 
@@ -56,7 +56,7 @@ def test_our_own_mistakes_are_raised_unchanged(code: str, status: int, clients: 
     with Stubber(s3) as stub:
         stub.add_client_error("get_object", code, http_status_code=status)
         with pytest.raises(ClientError) as caught:
-            Objects(s3, "bucket").get("name")
+            ObjectStore(s3, "bucket").get("name")
     assert caught.value.response["Error"]["Code"] == code
 
 
@@ -71,12 +71,12 @@ def test_our_own_mistakes_are_raised_unchanged(code: str, status: int, clients: 
     ],
 )
 def test_timeouts_and_broken_connections_are_temporary(fault: Exception) -> None:
-    with pytest.raises(NotNowError), passing_faults():
+    with pytest.raises(NotNowError), transient_as_not_now():
         raise fault
 
 
 def test_missing_credentials_are_not_temporary() -> None:
-    with pytest.raises(NoCredentialsError), passing_faults():
+    with pytest.raises(NoCredentialsError), transient_as_not_now():
         raise NoCredentialsError
 
 
@@ -85,7 +85,7 @@ def test_a_truncated_response_is_temporary(clients: Clients) -> None:
     with Stubber(s3) as stub:
         stub.add_response("get_object", {"Body": StreamingBody(io.BytesIO(b"12"), 5)})
         with pytest.raises(NotNowError):
-            Objects(s3, "bucket").get_range(Place("name", 0, 5))
+            ObjectStore(s3, "bucket").get_range(Place("name", 0, 5))
 
 
 def test_the_caller_names_the_reason(clients: Clients) -> None:

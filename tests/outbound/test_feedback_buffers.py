@@ -12,7 +12,7 @@ from postroom.core.reasons import OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.manifest import ManifestDirectory
 from postroom.net.https import HttpsResponse
-from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, Graph
+from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.verify import check_signature
 from postroom.storage.secrets.signing_keys import SigningKey
@@ -30,7 +30,7 @@ def manifest(text: bytes) -> dict[str, tuple[int, bytes] | NotNowError]:
 
 
 def buffers(web: FakeHttps, ours: FakeOurKeys | None = None) -> FeedbackBuffers:
-    graph = Graph("graph.example", web, ours or our_keys("receiver.example"), lambda: NOW, uuid.uuid4)
+    graph = GraphDomain("graph.example", web, ours or our_keys("receiver.example"), lambda: NOW, uuid.uuid4)
     return FeedbackBuffers(ManifestDirectory(web, lambda: NOW), graph)
 
 

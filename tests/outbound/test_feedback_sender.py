@@ -26,7 +26,7 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.core.reasons import OUTBOUND_FAILED, UNDELIVERABLE
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.feedback_sender import DOMAINS_OF_A_BUFFER, Delivery, FeedbackSender
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT

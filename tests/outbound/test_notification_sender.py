@@ -20,8 +20,8 @@ from tests.tiers import amount
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
+from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.notification_sender import RETRY_LATE_SECONDS, NotificationOutcome
-from postroom.outbound.notifications import MailWaiting, Notification
 from postroom.outbound.pausing import CODE_SECONDS
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome

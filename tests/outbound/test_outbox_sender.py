@@ -26,8 +26,8 @@ from postroom.core.ijson import JsonValue, parse
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.outbound.feedback_sender import Delivery
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.outbox_sender import MAX_REPLY_BYTES
-from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect

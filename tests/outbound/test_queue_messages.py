@@ -7,9 +7,9 @@ import pytest
 from tests.functions.samples import MADE_AT, RECEIVER, SENDER, notice_row
 
 from postroom.core.reasons import TOO_LATE
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notifications import MailWaiting, Notification
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import READERS, QueueMessage, read_queue_message
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 from postroom.protocols.nlweb.sign import Draft

@@ -20,13 +20,13 @@ from postroom.core.ijson import JsonValue
 from postroom.core.own_faults import OwnFaults
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.response import HttpResponse
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.feedback_sender import FeedbackSender
+from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.notification_sender import NotificationSender
-from postroom.outbound.notifications import MailWaiting, Notification
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.outbox_sender import OutboxSender
-from postroom.outbound.outgoing import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, unpack
@@ -35,7 +35,7 @@ from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 from postroom.pipeline.outcomes import Outcome
-from postroom.pipeline.times import Times
+from postroom.pipeline.times import RetentionPeriods
 from postroom.pipeline.verdicts import Judge
 from postroom.pipeline.worker import BatchReport, Record, Worker
 from postroom.protocols.nlweb.schema import NLWEB, Dialect
@@ -55,7 +55,7 @@ from postroom.storage.secrets.signing_keys import SigningKey
 NOW = 1_795_253_400.0  # 2026-11-21T09:30:00Z
 DAY = 86_400
 HORIZON, RETAIN, MAX_AGE = 7 * DAY, 22 * DAY, DAY
-TIMES = Times(HORIZON, RETAIN, MAX_AGE)
+TIMES = RetentionPeriods(HORIZON, RETAIN, MAX_AGE)
 MAX_BYTES = 1024 * 1024
 GIVE_UP = 23 * 3600
 INTERVAL, PAUSE = 60, 3 * DAY

@@ -6,7 +6,7 @@ from tests.pipeline.stack import DAY, HORIZON, PipelineStack
 from tests.pipeline.test_worker import UNREADABLE
 
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.outbound.discards import DiscardNotification
+from postroom.outbound.discard_messages import DiscardNotification
 from postroom.pipeline.claims import QueuedClaim
 from postroom.pipeline.dead_letters import DeadLetter, DeadLetterHandler
 from postroom.pipeline.outcomes import ClaimOutcome

@@ -15,7 +15,7 @@ from tests.pipeline.stack import NOW, RETAIN, SENDER, SHOP, UNKNOWN, PipelineSta
 from tests.pipeline.stage import Actor, Choose, Stage, all_schedules, gate_of
 from tests.tiers import amount
 
-from postroom.outbound.discards import DiscardNotification
+from postroom.outbound.discard_messages import DiscardNotification
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.verdicts import Discarded, Judge, Retry, Verdict
 from postroom.pipeline.worker import Record

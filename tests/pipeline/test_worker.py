@@ -31,7 +31,7 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.core.settings import DeploymentSettings
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.outbound.discards import DiscardNotification
+from postroom.outbound.discard_messages import DiscardNotification
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.ports import SenderKey

@@ -21,13 +21,14 @@ from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.audit.audit import RUN_MS, audit
 from postroom.storage.audit.collection import collect_evidence
-from postroom.storage.audit.evidence import AuditEvidence, Remembered, Standing
+from postroom.storage.audit.evidence import AuditEvidence, PostRow, SeenRow
 from postroom.storage.audit.findings import AuditOutcome, Findings
 from postroom.storage.audit.problems import AuditProblem
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.ledger import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
-from postroom.storage.mail.segments import Line, Place, decode_line, lay_out
+from postroom.storage.mail.segments import Line, decode_line, lay_out
 
 
 class AuditedStack:
@@ -341,8 +342,8 @@ A, B = (row_key(BOB, 1, int(NOW) * 1000, claim) for claim in ("a", "b"))
 def test_a_home_that_was_named_in_vain_is_no_loss_where_the_same_message_has_its_row(filed_as: str) -> None:
     # One worker could verify the sender and died; the next could not, and filed the sender's second copy (or the
     # other way round).
-    seen = {key: Remembered("", B if key == filed_as else A, int(NOW) + RETAIN) for key in ("d#x", "u#x")}
-    filed = {B: Standing(Row(B, Place("seg/x", 0, 1), "c"))}
+    seen = {key: SeenRow("", B if key == filed_as else A, int(NOW) + RETAIN) for key in ("d#x", "u#x")}
+    filed = {B: PostRow(Row(B, Place("seg/x", 0, 1), "c"))}
     assert audit(AuditEvidence(int(NOW), RETAIN, filed, seen)).clean
     assert found(audit(AuditEvidence(int(NOW), RETAIN, {}, seen))) == {AuditProblem.LOST: 2}
 

@@ -18,9 +18,9 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.local.emulator import Emulator
 from postroom.net.aws_errors import CancelledError
-from postroom.storage.containers.rows import StoredContainer, Use
+from postroom.storage.aws.object_store import ObjectStore
+from postroom.storage.containers.rows import StorageUsage, StoredContainer
 from postroom.storage.containers.store import CONFLICT_TRIES, PREFIX, Storage
-from postroom.storage.mail.segments import Objects
 
 BOB, ALICE = "bob.eth", "alice.eth"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
@@ -34,9 +34,9 @@ class Died(BaseException):
 _ids = count(1)
 
 
-def storage(deployed: Deployed, clients: Clients | None = None, quota: Use = Use()) -> Storage:  # noqa: B008
+def storage(deployed: Deployed, clients: Clients | None = None, quota: StorageUsage = StorageUsage()) -> Storage:  # noqa: B008
     at = clients or deployed.clients
-    objects = Objects(at.s3, deployed.bucket)
+    objects = ObjectStore(at.s3, deployed.bucket)
     return Storage(at.dynamodb, deployed.tables["StorageTable"], objects, quota, lambda: f"{next(_ids):032x}")
 
 
@@ -57,7 +57,7 @@ def check_count(deployed: Deployed, store: Storage, mailbox: str = BOB) -> None:
     """What is counted is what the rows name, and all of that is there."""
     rows = [row for row in deployed.rows("StorageTable") if "pieces" in row and row["pk"]["S"] == mailbox]
     sizes = [int(each["M"]["size"]["N"]) for row in rows for each in row["pieces"]["L"]]
-    assert store.use(mailbox) == Use(len(rows), sum(sizes))
+    assert store.use(mailbox) == StorageUsage(len(rows), sum(sizes))
     there = deployed.objects()
     assert {name: len(there[name]) for name in named(deployed)} == named(deployed)
 
@@ -163,7 +163,7 @@ def test_an_undisturbed_write_leaves_nothing_that_no_row_names(deployed: Deploye
 
 
 def test_a_write_that_was_refused_leaves_nothing(deployed: Deployed) -> None:
-    store = storage(deployed, quota=Use(1, 10))
+    store = storage(deployed, quota=StorageUsage(1, 10))
     old = store.put(BOB, KEY, None, b"before")
     new = store.put(BOB, KEY, old, b"after")
     for late, reason in (
@@ -204,7 +204,7 @@ def test_a_limited_number_of_stale_parts_is_dropped_at_once_the_oldest_first(
     assert sorted(deployed.objects().values()) == [b"1000", b"30"]
     assert store.drop_stale(BOB, 500)
     assert not store.drop_stale(BOB, 500)
-    assert store.use(BOB) == Use(1, 4)
+    assert store.use(BOB) == StorageUsage(1, 4)
     check_count(deployed, store)
 
 
@@ -317,13 +317,13 @@ def at_once(write: Callable[[int], object]) -> list[Reason | None]:
         return list(pool.map(race, range(WRITERS)))
 
 
-@pytest.mark.parametrize("quota", [Use(7, 0), Use(0, 75)], ids=["containers", "bytes"])
-def test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more(there: Deployed, quota: Use) -> None:
+@pytest.mark.parametrize("quota", [StorageUsage(7, 0), StorageUsage(0, 75)], ids=["containers", "bytes"])
+def test_fifty_writers_at_the_quota_fill_it_and_not_a_byte_more(there: Deployed, quota: StorageUsage) -> None:
     mailbox, store = f"{quota}.eth", storage(there, quota=quota)
     became = at_once(lambda number: store.put(mailbox, f"0x{number:064x}", None, b"0123456789"))
     assert became.count(None) == 7
     assert became.count(STORAGE_FULL) == WRITERS - 7
-    assert store.use(mailbox) == Use(7, 70)
+    assert store.use(mailbox) == StorageUsage(7, 70)
     check_count(there, store, mailbox)
     assert there.objects().keys() == named(there).keys()
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.aws import Clients, Deployed, deployment
 from tests.tiers import examples
 
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail import head
 from postroom.storage.mail.head import LATE_MS, SETTLED_MS, Heads, Position
-from postroom.storage.mail.segments import Place
 
 NOW = 1_795_253_400
 PK = "a.com#0"

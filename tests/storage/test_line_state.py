@@ -6,10 +6,10 @@ import pytest
 
 from postroom.core.reason import Kind
 from postroom.reasons import REASONS
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.line_state import PAST, Copy, LineState, line_state_of
 from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, FORWARDED, OVER, Row
-from postroom.storage.mail.segments import Place
 
 RECEIVED, RETAIN = 1_795_253_400, 22 * 86_400
 KEY: RowKey = row_key("a.com", 1, RECEIVED * 1000, "c1")

@@ -9,11 +9,11 @@ from postroom.storage.mail.object_schedule import (
     DAY_MS,
     HOUR_MS,
     MONTH_MS,
-    Before,
+    LastRun,
     is_chunk_due,
     is_segment_due,
-    moves,
     settled_by,
+    should_rewrite,
 )
 
 HOUR = 494_166 * HOUR_MS
@@ -22,8 +22,8 @@ WRITTEN = HOUR + HOUR_MS
 AGES = [days * DAY_MS for days in (1, 2, 4, 8, 16, *range(30, 301, 30))]
 
 
-def run_at(lag: int, now: int) -> Before:
-    return Before(now, settled_by(lag, now))
+def run_at(lag: int, now: int) -> LastRun:
+    return LastRun(now, settled_by(lag, now))
 
 
 @given(st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS), st.integers(0, 300 * DAY_MS))
@@ -36,7 +36,7 @@ def test_segments_of_an_hour_are_due_when_the_last_of_them_is_older_than_the_lag
     assert not is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag - 1)
     assert is_segment_due(HOUR, lag, run_at(lag, HOUR), WRITTEN + lag)
     assert is_segment_due(HOUR, lag, run_at(lag, WRITTEN + lag - 1), WRITTEN + 7 * DAY_MS + lag)
-    assert is_segment_due(HOUR, lag, Before(), WRITTEN + 7 * DAY_MS + lag)
+    assert is_segment_due(HOUR, lag, LastRun(), WRITTEN + 7 * DAY_MS + lag)
 
 
 def test_a_run_without_a_lag_has_not_seen_late_segments_of_the_hour_before_it() -> None:
@@ -47,7 +47,7 @@ def test_a_run_without_a_lag_has_not_seen_late_segments_of_the_hour_before_it() 
 
 @given(st.lists(st.tuples(st.integers(1, 3 * DAY_MS), st.sampled_from([0, HOUR_MS, DAY_MS, 9 * DAY_MS])), min_size=2))
 def test_the_first_run_whose_lag_is_over_looks_whatever_the_lags_of_those_before(runs: list[tuple[int, int]]) -> None:
-    now, before, looked = HOUR, Before(), False
+    now, before, looked = HOUR, LastRun(), False
     for later, lag in runs:
         now += later
         could = lag == 0 or now >= WRITTEN + lag
@@ -121,4 +121,4 @@ SIZE = 8_000_000
 def test_lines_of_a_chunk_move_when_half_of_it_is_garbage_or_after_a_month_any(
     size: int, kept: int, young: bool, old: bool, age: int
 ) -> None:
-    assert moves(size, kept, age) is (old if age >= MONTH_MS else young)
+    assert should_rewrite(size, kept, age) is (old if age >= MONTH_MS else young)

@@ -4,10 +4,11 @@ from tests.aws import Deployed
 
 from postroom.core.errors import OurError
 from postroom.core.reasons import TOO_LATE
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.reader import Filed, Unreadable, runs_of
 from postroom.storage.mail.register import Row
-from postroom.storage.mail.segments import Line, Place, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 SHARDS = 4
 

@@ -4,9 +4,9 @@ from tests.aws import Deployed
 from postroom.core.errors import OurError
 from postroom.core.reasons import TOO_LATE
 from postroom.protocols.nlweb.reasons import KEY_REVOKED
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import ACKED, FORWARDED, OVER, Register, Row
-from postroom.storage.mail.segments import Place
 
 KEY = RowKey("a.com#0", "m#0000000001000#one")
 HERE, ELSEWHERE = Place("seg/one", 0, 10), Place("seg/two", 7, 20)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from tests.aws import Deployed
 
 from postroom.core.errors import NotNowError
+from postroom.storage.aws.object_store import GAP_BYTES, READ_BYTES, ObjectStore, Place, neighbours
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.segments import GAP_BYTES, READ_BYTES, Line, Objects, Place, decode_line, lay_out, neighbours
+from postroom.storage.mail.segments import Line, decode_line, lay_out
 
 AWKWARD = [
     '{"a":"\ufffe\uffff"}',
@@ -52,11 +53,11 @@ def test_a_line_names_its_row_and_that_it_was_not_copied() -> None:
 
 
 @pytest.fixture
-def objects(deployed: Deployed) -> Objects:
+def objects(deployed: Deployed) -> ObjectStore:
     return deployed.storage.objects
 
 
-def test_a_range_holds_exactly_one_line(objects: Objects) -> None:
+def test_a_range_holds_exactly_one_line(objects: ObjectStore) -> None:
     lines = [line(envelope, number) for number, envelope in enumerate(AWKWARD)]
     data, places = lay_out(lines, "seg/x")
     objects.put("seg/x", data)
@@ -64,14 +65,14 @@ def test_a_range_holds_exactly_one_line(objects: Objects) -> None:
     assert objects.get("seg/x") == data
 
 
-def test_names_are_never_reused(objects: Objects) -> None:
+def test_names_are_never_reused(objects: ObjectStore) -> None:
     objects.put("seg/x", b"first")
     with pytest.raises(NotNowError):
         objects.put("seg/x", b"second")
     assert objects.get("seg/x") == b"first"
 
 
-def test_an_object_that_is_gone_is_a_key_error(objects: Objects) -> None:
+def test_an_object_that_is_gone_is_a_key_error(objects: ObjectStore) -> None:
     with pytest.raises(KeyError):
         objects.get("seg/none")
     with pytest.raises(KeyError):
@@ -80,7 +81,7 @@ def test_an_object_that_is_gone_is_a_key_error(objects: Objects) -> None:
 
 def test_a_bucket_that_is_not_there_is_our_mistake(deployed: Deployed) -> None:
     with pytest.raises(ClientError):
-        Objects(deployed.clients.s3, "no-such-bucket").get("x")
+        ObjectStore(deployed.clients.s3, "no-such-bucket").get("x")
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60_000), st.integers(1, 5000)), max_size=20))

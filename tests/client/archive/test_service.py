@@ -50,7 +50,7 @@ from postroom.http import containers
 from postroom.http.rate_limit import Rate
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.stored import Entry
-from postroom.storage.containers.rows import Use
+from postroom.storage.containers.rows import StorageUsage
 
 PAGE = Path(__file__).parents[3] / "docs" / "receive" / "storage.md"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
@@ -329,7 +329,7 @@ def test_an_unavailable_service_is_a_temporary_error(host: Host, service: Servic
 
 
 def test_full_storage_is_reported_once_and_nothing_is_lost(host: Host, api: ApiStack, service: ServiceHome) -> None:
-    api.containers._storing = api.storing(api.deployed.clients, Use(1, 10))
+    api.containers._storing = api.storing(api.deployed.clients, StorageUsage(1, 10))
     etag = service.put(KEY, b"sealed", etag=None)
     requests = len(host.requests)
     with pytest.raises(StorageFullError, match="ask the operator"):

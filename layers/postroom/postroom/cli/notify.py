@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from postroom.api.schemas import Target
-    from postroom.http.notifications import NotificationTargetSettings
+    from postroom.http.notification_targets import NotificationTargetSettings
 
 T = TypeVar("T")
 KindName: TypeAlias = Literal["webhook", "sns"]

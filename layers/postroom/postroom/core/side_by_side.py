@@ -1,4 +1,4 @@
-"""Parallel work on the items of a batch: they wait for DNS and AWS together, and share one processor."""
+"""Parallel work on the items of a batch, by threads that mostly wait for DNS and AWS."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

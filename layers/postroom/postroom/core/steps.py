@@ -1,7 +1,4 @@
-"""Drivers of steps. Rules that need answers from outside are steps: generators that yield questions and get answers.
-
-At the end, they return a result.
-"""
+"""Drivers of sans-I/O generators, which yield questions, get the answers, and return a result."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import TypeVar

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.cost import counted
 from postroom.storage.mail.chunks import FULL_BYTES
-from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS, is_chunk_due, moves
+from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS, MONTH_MS, is_chunk_due, should_rewrite
 
 LEFT: Final = 0.05
 """The default share of mail that is not acknowledged when compaction reads it."""
@@ -159,7 +159,7 @@ def _looks(later: float) -> Iterator[tuple[float, float]]:
     for now in range(DAY_MS, MONTH_MS + DAY_MS, DAY_MS):
         if live and is_chunk_due(written - HOUR_MS, now - DAY_MS, now):
             live *= 1 - later
-            copied = moves(FULL_BYTES, round(FULL_BYTES * live / there), now - written)
+            copied = should_rewrite(FULL_BYTES, round(FULL_BYTES * live / there), now - written)
             yield there, live if copied else 0.0
             if copied:
                 there, written = live, now

@@ -12,12 +12,12 @@ from postroom.core.settings import read_outputs
 from postroom.local.stack import LocalDeployment
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.directory.operators import Operators
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row, read_row
-from postroom.storage.mail.segments import Objects
 from postroom.storage.secrets.signing_keys import SigningKeys
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DemoDeployment:
         return self.storage.mailboxes
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> ObjectStore:
         """Its bucket."""
         return self.storage.objects
 

@@ -5,7 +5,7 @@ router.py, cors.py          from a request to its handler
 request_parts.py, conditions.py, ranges.py, cursors.py, private_responses.py    what handlers read and write
 tokens.py, owner_keys.py, sign_in.py, registration.py, rate_limit.py            authentication and rate limits
 handlers.py                 the operations of `api.operations`, over:
-message_listing.py, fetching.py, by_hash.py, usage.py      mail
+message_listing.py, fetching.py, dm3_reference.py, usage.py    mail
 nlweb_settings.py, preferences.py                            settings
-outbox.py, containers.py, notifications.py
+outbox.py, containers.py, notification_targets.py
 """

@@ -48,7 +48,7 @@ _READ_TRIES: Final = 5
 T = TypeVar("T")
 
 
-class Storing:
+class ContainerService:
     """Handles requests. `clock`: epoch seconds. All methods raise NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, storage: Storage, clock: Callable[[], float]) -> None:

@@ -34,8 +34,8 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import side_by_side
 from postroom.core.timestamps import write_timestamp
-from postroom.http import by_hash
-from postroom.http.containers import Storing
+from postroom.http import dm3_reference
+from postroom.http.containers import ContainerService
 from postroom.http.cors import Cors
 from postroom.http.message_listing import (
     ANOTHER_PASS,
@@ -45,13 +45,13 @@ from postroom.http.message_listing import (
     MessageListing,
     encoded,
 )
-from postroom.http.notifications import NotificationTargetSettings
-from postroom.http.outbox import Sending
+from postroom.http.notification_targets import NotificationTargetSettings
+from postroom.http.outbox import OutboxService
 from postroom.http.preferences import Preferences
 from postroom.http.private_responses import not_modified, refuse, respond, respond_json
 from postroom.http.ranges import whole_or_part
 from postroom.http.rate_limit import Rate
-from postroom.http.registration import Opening
+from postroom.http.registration import SelfRegistration
 from postroom.http.request_parts import is_known, read_body, read_query
 from postroom.http.response import HttpResponse
 from postroom.http.router import Handler, Route, RoutedRequest, Router
@@ -119,7 +119,9 @@ class BearerTokens:
 class SignInHandlers:
     """Sign-in, sign-out and self-registration. `clock`: epoch seconds."""
 
-    def __init__(self, *, sign_in: SignIn, opening: Opening, mailboxes: Mailboxes, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, *, sign_in: SignIn, opening: SelfRegistration, mailboxes: Mailboxes, clock: Callable[[], float]
+    ) -> None:
         self._sign_in = sign_in
         self._opening = opening
         self._mailboxes = mailboxes
@@ -267,7 +269,7 @@ class MailHandlers:
     def incoming(self, call: RoutedRequest) -> HttpResponse:
         """The messages in the form of dm3's reference: as many as fit into a response."""
         waiting = self.listing.all_filed(call.mailbox, self.clock() + FETCH_SECONDS)
-        return respond_json(by_hash.joined(waiting, MAX_MESSAGE_BYTES))
+        return respond_json(dm3_reference.joined(waiting, MAX_MESSAGE_BYTES))
 
     def acknowledge(self, call: RoutedRequest) -> HttpResponse:
         """Acknowledge messages, each by itself: one failure does not undo the others."""
@@ -286,9 +288,9 @@ class MailHandlers:
     def acknowledge_by_hash(self, call: RoutedRequest) -> HttpResponse:
         """Acknowledge messages in the form of dm3's reference; after a failure, the client asks again."""
         body = read_body(call.request, "application/json", ReferenceAcknowledgements)
-        wanted = by_hash.by_partner(body.acknowledgements)
+        wanted = dm3_reference.by_partner(body.acknowledgements)
         until = self.clock() + FETCH_SECONDS
-        rows, whole = by_hash.named(self.listing.all_filed(call.mailbox, until, wanted), wanted)
+        rows, whole = dm3_reference.named(self.listing.all_filed(call.mailbox, until, wanted), wanted)
         # The messages that were found are acknowledged in any case, so that the next attempt has fewer to find.
         done = side_by_side(self.pool, self._acknowledged, rows)
         self.usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
@@ -319,7 +321,7 @@ class MailHandlers:
 class OutboxHandlers:
     """Sending messages."""
 
-    def __init__(self, sending: Sending) -> None:
+    def __init__(self, sending: OutboxService) -> None:
         self._sending = sending
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -391,7 +393,7 @@ class NotificationHandlers:
 class ContainerHandlers:
     """Containers of archives."""
 
-    def __init__(self, storing: Storing) -> None:
+    def __init__(self, storing: ContainerService) -> None:
         self._storing = storing
 
     def handlers(self) -> Mapping[str, Handler]:

@@ -14,12 +14,12 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.http.fetching import Fetching, log_unreadable
+from postroom.storage.aws.object_store import READ_BYTES
 from postroom.storage.directory.domains import Directory
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of, row_of
 from postroom.storage.mail.reader import Filed, Reader, Unreadable
 from postroom.storage.mail.register import Register, Row
-from postroom.storage.mail.segments import READ_BYTES
 
 MOST_COUNTED: Final = 10_000
 """Rows that one request reads to count messages; they take some 600 read units."""

@@ -17,7 +17,7 @@ from postroom.core.ijson import parse
 from postroom.core.reasons import TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.http.cursors import read_cursor, write_cursor
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.pipeline.ports import DeploymentRules
 from postroom.protocols.nlweb.envelope import hash_of, signed_text_of
@@ -30,7 +30,7 @@ from postroom.storage.mail.outbox import Outbox, OutboxMessage, OutgoingIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sending:
+class OutboxService:
     """Accepts messages, and shows their state. `max_bytes`: the largest message, as our own inbox accepts it.
 
     `keep_seconds`: how long tokens are remembered, and messages shown. `new_uuid` makes Correlations.

@@ -1,4 +1,4 @@
-"""Settings of mailboxes by their owners; the inbox applies a change within a minute."""
+"""Settings of mailboxes by their owners, NLWeb and dm3; the inbox applies a change within a minute."""
 
 import json
 from typing import Final

@@ -41,7 +41,7 @@ class RegistrationDirectory(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Opening:
+class SelfRegistration:
     """Opens mailboxes. `service`: the normalised name of our delivery service; empty: owners cannot open mailboxes."""
 
     service: str

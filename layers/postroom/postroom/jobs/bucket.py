@@ -12,7 +12,7 @@ from postroom.core.errors import NotNowError, OurError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.paced_requests import retrying
 from postroom.jobs.tally import Tally
-from postroom.net.aws_errors import error_code, passing_faults
+from postroom.net.aws_errors import error_code, transient_as_not_now
 from postroom.storage.layout import hour_of
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Bucket:
     def _ask(self, what: str, request: Callable[[], R]) -> R:
         def counted() -> R:
             self._tally.add(f"s3.{what}")
-            with passing_faults():
+            with transient_as_not_now():
                 return request()
 
         return retrying(counted, self._tally, self._sleep)

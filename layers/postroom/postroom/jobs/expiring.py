@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from postroom.core.errors import OurError
 from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
-from postroom.jobs.scanning import Table
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.tally import Tally
 from postroom.storage.aws.attributes import PK
 from postroom.storage.directory.mailboxes import CLOSED, DM3, TTL_DAYS, Mailboxes, MailboxRecord
@@ -23,7 +23,7 @@ from postroom.storage.mail.register import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Went:
+class Deletion:
     """The messages of one mailbox that expired, or would expire: how many, and why; `size` in bytes."""
 
     where: str
@@ -38,7 +38,7 @@ class Went:
 class Candidates:
     """Finds the mailboxes that may have expired messages. Raises NotNowError(STORE_UNAVAILABLE)."""
 
-    def __init__(self, table: Table, mailboxes: Mailboxes, reads: PacedRequests) -> None:
+    def __init__(self, table: TableScanner, mailboxes: Mailboxes, reads: PacedRequests) -> None:
         self._table = table
         self._mailboxes = mailboxes
         self._reads = reads
@@ -93,7 +93,7 @@ class Expirer:
     reads: PacedRequests
     writes: PacedRequests
 
-    def expire(self, names: Iterable[str]) -> Iterator[Went]:
+    def expire(self, names: Iterable[str]) -> Iterator[Deletion]:
         """Expire messages of these mailboxes; returns the mailboxes in which any expired."""
         for name in names:
             self.tally.add("mailboxes.seen")
@@ -102,7 +102,7 @@ class Expirer:
                 for why, size in self._gone(name):
                     counts[why] += 1
                     sizes[why] += size
-            yield from (Went(name, count, f"messages {why}", sizes[why]) for why, count in counts.items())
+            yield from (Deletion(name, count, f"messages {why}", sizes[why]) for why, count in counts.items())
 
     def _gone(self, name: str) -> Iterator[tuple[str, int]]:
         is_dm3 = self.reads.ask(lambda: self.mailboxes.is_of_dm3(name))

@@ -1,4 +1,4 @@
-"""The name of the library in the deployment's bucket, as in the template."""
+"""The name of the jobs' Python library in the deployment's bucket, as in the template."""
 
 from importlib.metadata import version
 from typing import Final

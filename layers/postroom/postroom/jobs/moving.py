@@ -1,4 +1,4 @@
-"""Compact 3 and 4: sorted lines become chunks; then each row is repointed."""
+"""Moving sorted lines into chunks, and repointing the row of each (store protocol, Compact 3 and 4)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.jobs.bucket import Bucket
-from postroom.jobs.evidence import ObjectEvidence, bits
+from postroom.jobs.past_lines import PastLines, bits
 from postroom.jobs.registers import Registers
 from postroom.jobs.tally import Tally
+from postroom.storage.aws.object_store import Place
 from postroom.storage.mail.chunks import ChunkLine, cut
-from postroom.storage.mail.segments import Place, lay_out_encoded
+from postroom.storage.mail.segments import lay_out_encoded
 
 _JSON_LINES: Final = "application/jsonl"
 _PARTS: Final = 16
@@ -32,7 +33,7 @@ class Mover:
     new_name: Callable[[], str]
     dry_run: bool
 
-    def move(self, lines: Iterable[ChunkLine]) -> Iterator[ObjectEvidence]:
+    def move(self, lines: Iterable[ChunkLine]) -> Iterator[PastLines]:
         """Move ordered lines; the evidence is about the objects that they were copied from."""
         # While the rows of one chunk are repointed, the next chunk is written, and the lines of a third are collected.
         written: tuple[Sequence[ChunkLine], Future[Sequence[Place]]] | None = None
@@ -53,7 +54,7 @@ class Mover:
                 self.bucket.put_new(places[0].object, data, _JSON_LINES)
             return places
 
-    def _repoint(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[ObjectEvidence]:
+    def _repoint(self, chunk: Sequence[ChunkLine], places: Sequence[Place]) -> Iterator[PastLines]:
         if not self.dry_run:
             self._repoint_all(list(zip(chunk, places, strict=True)))
         # Whether it was repointed or not, the row no longer points to the line's source, or would not after a real run.
@@ -61,7 +62,7 @@ class Mover:
         for line in chunk:
             answered[line.source].append(line.number)
         for source, numbers in answered.items():
-            yield ObjectEvidence(source, 0, bits(numbers))
+            yield PastLines(source, 0, bits(numbers))
 
     def _repoint_all(self, lines: Sequence[tuple[ChunkLine, Place]]) -> None:
         with self.tally.timed("repoint"):

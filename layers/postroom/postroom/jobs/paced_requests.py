@@ -56,7 +56,7 @@ class PacedRequests:
 
         return _again(paced, throttled, self._sleep)
 
-    def owe(self, units: float) -> None:
+    def charge(self, units: float) -> None:
         """Count further units that a request took, as its answer says: later requests wait for them."""
         if (more := round(units)) > 0:
             self._pace.take(more)

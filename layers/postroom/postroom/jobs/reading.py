@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 import orjson
 
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.line_state import Copy
-from postroom.storage.mail.segments import Place, StoredLine
+from postroom.storage.mail.segments import StoredLine
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """In bytes. The inbox accepts at most 5 MB, and longer lines are not held in memory."""

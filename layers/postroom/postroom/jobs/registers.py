@@ -9,8 +9,9 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.tally import Tally
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 from postroom.storage.aws.attributes import PK, SK, Item, primary_key
+from postroom.storage.aws.object_store import Place
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.head import Heads
@@ -26,7 +27,6 @@ from postroom.storage.mail.register import (
     read_key,
     read_row,
 )
-from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -109,7 +109,7 @@ class Registers:
         query["ReturnConsumedCapacity"] = "TOTAL"
         while True:
             page = self._reading.ask(lambda: self._table.page(query))
-            self._reading.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
+            self._reading.charge(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
             rows = [row for item in page["Items"] if isinstance(row := _row(item), Row)]
             self._tally.add("rows.unreadable", len(page["Items"]) - len(rows))
             yield rows
@@ -137,7 +137,7 @@ class Registers:
 
     def _read(self, keys: Sequence[Item]) -> tuple[Sequence[Item], list[Item]]:
         request: KeysAndAttributesTypeDef = {"Keys": keys, "ConsistentRead": True}
-        with passing_faults():
+        with transient_as_not_now():
             answer = self._dynamodb.batch_get_item(RequestItems={self._table.name: request})
         left = answer.get("UnprocessedKeys", {}).get(self._table.name, {"Keys": []})["Keys"]
         # A consistent read of a row, which is under 4 kB, is one unit.

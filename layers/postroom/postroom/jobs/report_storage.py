@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from postroom.jobs.report import REPORTS, JobReport
-from postroom.net.aws_errors import passing_faults
-from postroom.storage.mail.object_schedule import Before
-from postroom.storage.mail.segments import Objects
+from postroom.net.aws_errors import transient_as_not_now
+from postroom.storage.aws.object_store import ObjectStore
+from postroom.storage.mail.object_schedule import LastRun
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
@@ -30,7 +30,7 @@ class MetricLog:
         """Send a report. Raises NotNowError(STORE_UNAVAILABLE)."""
         stream = f"{report.job}-{report.began}"
         event = orjson.dumps(report.as_emf(self.namespace)).decode()
-        with passing_faults():
+        with transient_as_not_now():
             # The name may be taken, by an earlier attempt of the same request.
             with suppress(self.logs.exceptions.ResourceAlreadyExistsException):
                 self.logs.create_log_stream(logGroupName=self.group, logStreamName=stream)
@@ -41,7 +41,7 @@ class MetricLog:
             )
 
 
-def publish(report: JobReport, documents: Objects, metric_log: MetricLog | None) -> None:
+def publish(report: JobReport, documents: ObjectStore, metric_log: MetricLog | None) -> None:
     """Print a report, store it, and send it to CloudWatch. Raises NotNowError(STORE_UNAVAILABLE)."""
     data = orjson.dumps(report.as_json())
     sys.stdout.write(data.decode() + "\n")
@@ -54,23 +54,23 @@ def publish(report: JobReport, documents: Objects, metric_log: MetricLog | None)
         metric_log.send(report)
 
 
-def last_run(job: str, objects: Objects, now: int) -> Before:
+def last_run(job: str, objects: ObjectStore, now: int) -> LastRun:
     """The last complete run of a job; one that began later than `now` is ignored.
 
     `now`: epoch milliseconds. Raises NotNowError(STORE_UNAVAILABLE).
     """
     before = last_reported(job, objects)
     # It is from a wrong clock: messages that arrived meanwhile would count as read.
-    return before if before.began <= now else Before()
+    return before if before.began <= now else LastRun()
 
 
-def last_reported(job: str, objects: Objects) -> Before:
+def last_reported(job: str, objects: ObjectStore) -> LastRun:
     """The run in the last report, whatever its clock was. Raises NotNowError(STORE_UNAVAILABLE)."""
     try:
         data = orjson.loads(objects.get(latest_name(job)))
-        return Before(int(data["began_ms"]), int(data.get("settled_ms", 0)))
+        return LastRun(int(data["began_ms"]), int(data.get("settled_ms", 0)))
     except (KeyError, ValueError, TypeError, AttributeError):
-        return Before()
+        return LastRun()
 
 
 def latest_name(job: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from postroom.jobs.paced_requests import PacedRequests
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 from postroom.storage.aws.attributes import PK, Item
 from postroom.storage.aws.table import DynamoTable, Values, names_in
 
@@ -21,7 +21,7 @@ _PAGE_ROWS: Final = 500
 """A page of 1 MB would take more read units than a partition of a table has in a second."""
 
 
-class Table:
+class TableScanner:
     """A table to be scanned. Raises NotNowError(STORE_UNAVAILABLE)."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, reads: PacedRequests) -> None:
@@ -69,8 +69,8 @@ class Table:
         ask: "Callable[[], ScanOutputTypeDef | QueryOutputTypeDef]",
     ) -> Iterator[Item]:
         while True:
-            page = self._reads.ask(passing_faults()(ask))
-            self._reads.owe(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
+            page = self._reads.ask(transient_as_not_now()(ask))
+            self._reads.charge(page.get("ConsumedCapacity", {}).get("CapacityUnits", 1) - 1)
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.core.errors import OurError
 from postroom.jobs.bucket import Bucket, BucketObject
-from postroom.jobs.evidence import ObjectEvidence, bits
+from postroom.jobs.past_lines import PastLines, bits
 from postroom.jobs.prefetch import prefetch
 from postroom.jobs.quarantine import Quarantine
 from postroom.jobs.reading import Damage, Damaged, Read, raw_lines, read_line
@@ -16,7 +16,7 @@ from postroom.jobs.tally import Tally
 from postroom.storage.layout import SEGMENTS, hour_of
 from postroom.storage.mail.chunks import ChunkLine
 from postroom.storage.mail.line_state import PAST, LineState, line_state_of
-from postroom.storage.mail.object_schedule import moves
+from postroom.storage.mail.object_schedule import should_rewrite
 from postroom.storage.mail.register import Row
 
 _GROUP_BYTES: Final = 1_000_000
@@ -52,7 +52,10 @@ class _Looked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """Reads objects. `moves`: live lines may be moved; otherwise they stay. Raises NotNowError(STORE_UNAVAILABLE)."""
+    """Reads objects. `may_rewrite`: live lines may be moved; otherwise they stay.
+
+    Raises NotNowError(STORE_UNAVAILABLE).
+    """
 
     bucket: Bucket
     registers: Registers
@@ -60,14 +63,14 @@ class Survey:
     terms: Terms
     tally: Tally
     pool: Executor
-    moves: bool = True
+    may_rewrite: bool = True
 
-    def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | ObjectEvidence]:
+    def survey(self, objects: Iterable[BucketObject]) -> Iterator[ChunkLine | PastLines]:
         """The lines to be moved, and the evidence about each object."""
         for looked in prefetch(self.pool, self._look, _groups(objects), cost=_bytes, most=_AHEAD_BYTES):
             yield from looked
 
-    def _look(self, group: Sequence[BucketObject]) -> "list[ChunkLine | ObjectEvidence]":
+    def _look(self, group: Sequence[BucketObject]) -> "list[ChunkLine | PastLines]":
         seen: list[_Looked] = []
         waiting: list[tuple[_Looked, int, Read]] = []
         size = 0
@@ -129,18 +132,18 @@ class Survey:
         held = stand in PAST and stand is not LineState.MOVED and read.copy.row.mailbox in self.terms.held
         return LineState.HELD if held else stand
 
-    def _lines_of(self, looked: _Looked) -> Iterator[ChunkLine | ObjectEvidence]:
+    def _lines_of(self, looked: _Looked) -> Iterator[ChunkLine | PastLines]:
         found = looked.found
         if looked.damaged:
             self.quarantine.put(found.name, looked.damaged)
         age = self.terms.now - hour_of(found.name)
-        due = found.name.startswith(SEGMENTS) or moves(found.size, looked.kept_bytes, age)
-        if self.moves and due:
+        due = found.name.startswith(SEGMENTS) or should_rewrite(found.size, looked.kept_bytes, age)
+        if self.may_rewrite and due:
             self.tally.add("lines.kept", len(looked.kept))
             yield from looked.kept
         else:
             self.tally.add("lines.stay", len(looked.kept))
-        yield ObjectEvidence(found.name, looked.lines, bits(looked.past), found.size)
+        yield PastLines(found.name, looked.lines, bits(looked.past), found.size)
 
 
 def _groups(objects: Iterable[BucketObject]) -> Iterator[list[BucketObject]]:

@@ -59,7 +59,7 @@ def error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def is_passing(error: BotoCoreError | ClientError) -> bool:
+def is_transient(error: BotoCoreError | ClientError) -> bool:
     """Whether the same call may succeed later: throttling, time-outs, no connection, 5xx of the service."""
     if isinstance(error, ClientError):
         fault = our_own_fault(error)
@@ -73,7 +73,7 @@ def is_passing(error: BotoCoreError | ClientError) -> bool:
     return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
 
 
-def naming(client: C, own_faults: OwnFaults) -> C:
+def with_error_context(client: C, own_faults: OwnFaults) -> C:
     """The same client, whose errors name the resource: AWS often says no more than `not found`.
 
     They also carry `own_faults`: if an error is a fault of our own, it is recorded there.
@@ -148,8 +148,10 @@ def _note(error: BaseException) -> None:
 
 @contextmanager
 def transacting() -> Iterator[None]:
-    """A transaction of DynamoDB. Raises CancelledError if it was certainly cancelled, otherwise as `passing_faults`."""
-    with passing_faults():
+    """A transaction of DynamoDB. Raises CancelledError if it was certainly cancelled, otherwise as
+    `transient_as_not_now`.
+    """
+    with transient_as_not_now():
         try:
             yield
         except ClientError as error:
@@ -161,7 +163,7 @@ def transacting() -> Iterator[None]:
 
 
 @contextmanager
-def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
+def transient_as_not_now(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
     """Turn a temporary fault of AWS into NotNowError(`reason`); other errors are not changed.
 
     `of_others`: the resource is not ours; if it is missing or denied, that is no fault of our own.
@@ -171,7 +173,7 @@ def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = Fals
     except (BotoCoreError, ClientError) as error:
         if not of_others:
             _note(error)
-        if is_passing(error):
+        if is_transient(error):
             raise NotNowError(reason) from error
         raise
 
@@ -180,7 +182,7 @@ def passing_faults(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = Fals
 def conditional() -> Iterator[None]:
     """A conditional write of DynamoDB.
 
-    Raises ConditionFailedError if the condition failed, otherwise as `passing_faults`.
+    Raises ConditionFailedError if the condition failed, otherwise as `transient_as_not_now`.
     """
     try:
         yield
@@ -188,5 +190,5 @@ def conditional() -> Iterator[None]:
         if isinstance(error, ClientError) and error_code(error) == "ConditionalCheckFailedException":
             standing = cast("Mapping[str, AttributeValueTypeDef]", error.response.get("Item", {}))
             raise ConditionFailedError(standing) from None
-        with passing_faults():  # not around everything: nearly every write succeeds, and would pay for both
+        with transient_as_not_now():  # not around everything: nearly every write succeeds, and would pay for both
             raise

@@ -1,4 +1,4 @@
-"""The buffer for Feedback to a domain: from its manifest, or from a graph domain."""
+"""The domain that receives Feedback for a sender (its buffer): from the sender's manifest, or from a graph domain."""
 
 import json
 import uuid
@@ -43,7 +43,7 @@ class FirstKey(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Graph:
+class GraphDomain:
     """Asks a graph domain `Identity@Graph` (decision "Feedback").
 
     It asks in the name of the first of our domains that has a key, whichever domain the message was for.
@@ -96,7 +96,7 @@ class Graph:
 class FeedbackBuffers:
     """A domain's buffer is in its manifest. If it has no manifest, the graph is asked."""
 
-    def __init__(self, manifests: ManifestDirectory, graph: Graph | None) -> None:
+    def __init__(self, manifests: ManifestDirectory, graph: GraphDomain | None) -> None:
         self._manifests = manifests
         self._graph = graph
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from postroom.core.errors import NotNowError
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.ports import Clock, Manifests, SendQueue
 from postroom.protocols.nlweb.feedback import body_of, summary_of

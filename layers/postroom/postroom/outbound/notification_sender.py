@@ -15,7 +15,7 @@ from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.outbound.feedback_sender import backoff
-from postroom.outbound.notifications import MailWaiting, Notification
+from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.pausing import has_failed_too_long
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.storage.directory.debounce import Debounce, DebounceInterval

@@ -14,7 +14,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.feedback_sender import Delivery, backoff
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.protocols.nlweb.feedback import read_refusal
 from postroom.storage.mail.outbox import DeliveryEnd, Outbox

@@ -1,8 +1,8 @@
-"""The rule for when a notification target that fails is paused, or the sending of its code given up."""
+"""The rule for when a failing notification target is paused, or the sending of its verification code ends."""
 
 from typing import Final
 
-from postroom.outbound.notifications import Notification
+from postroom.outbound.notification_messages import Notification
 from postroom.storage.directory.notification_targets import NotificationTarget
 
 CODE_SECONDS: Final = 3600

@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 import orjson
 
 from postroom.core.typed_members import Members
-from postroom.outbound.discards import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notifications import MailWaiting, Notification
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
+from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_form import read
 
 QueueMessage: TypeAlias = DiscardNotification | DiscardSummaryDue | Outgoing | MailWaiting | Notification

@@ -7,7 +7,7 @@ worker.py                       a batch of claims: judged, then filed or discard
 judges/, verdicts.py            Claim → Verdict, one judge for each protocol
 filing.py, discarding.py        accepted messages are stored; discarded ones leave a tombstone
 outcomes.py                     the outcome of a claim
-notify.py                       asks the courier to notify owners
+notification_trigger.py         asks the courier to notify owners
 dead_letters.py, outbox_dead_letters.py    dead letters get a final state before SQS deletes them
 ports.py                        what the inbox and the worker need from outside
 """

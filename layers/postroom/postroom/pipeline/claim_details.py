@@ -9,7 +9,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
-from postroom.outbound.discards import FeedbackRequest, feedback_request_of
+from postroom.outbound.discard_messages import FeedbackRequest, feedback_request_of
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 

@@ -10,10 +10,10 @@ import orjson
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 from postroom.pipeline.claim_details import Details, Protocol, read_details
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.layout import RowKey, claim_name
 from postroom.storage.mail.ledger import LedgerEntry, text_of
-from postroom.storage.mail.segments import Objects
 
 _FORM: Final = 1
 """The version of the form below. A queue may contain claims of the previous release."""
@@ -116,7 +116,7 @@ def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
     return QueuedClaim(claim, name).body()
 
 
-def unpack(body: str, objects: Objects) -> QueuedClaim:
+def unpack(body: str, objects: ObjectStore) -> QueuedClaim:
     """The claim in a queue message.
 
     Raises NotNowError(STORE_UNAVAILABLE), KeyError if S3 no longer has the object, ValueError if it is not a claim.

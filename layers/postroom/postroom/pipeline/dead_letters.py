@@ -17,7 +17,7 @@ from postroom.pipeline.claims import Claim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.verdicts import given_up
-from postroom.storage.mail.segments import Objects
+from postroom.storage.aws.object_store import ObjectStore
 
 ROUND_SECONDS: Final = 40
 """A round ends before the function's time-out. The next round reads what is left."""
@@ -53,7 +53,7 @@ class DeadLetterHandler:
     """Discards dead letters whose claims are near the horizon."""
 
     discarding: Discarding
-    objects: Objects
+    objects: ObjectStore
     clock: Clock
     horizon_seconds: int
     margin_seconds: int

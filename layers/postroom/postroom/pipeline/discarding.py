@@ -2,7 +2,7 @@
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
-from postroom.outbound.discards import FeedbackRequest, discard_notification
+from postroom.outbound.discard_messages import FeedbackRequest, discard_notification
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, listed_in

@@ -1,4 +1,4 @@
-"""Steps 2 to 4 of the store protocol: a home for each message, one segment a batch, the registers.
+"""Filing of accepted messages: duplicates found, one segment stored for a batch, rows written (steps 2 to 4).
 
 Each function is one step, and any worker may repeat it. If a step fails temporarily for a claim, that claim becomes a
 retry, and the others continue.
@@ -17,16 +17,17 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt, failed, listed_in
 from postroom.pipeline.ports import Forwarding
-from postroom.pipeline.times import Times
+from postroom.pipeline.times import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, Discarded
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
+from postroom.storage.aws.object_store import ObjectStore, Place
 from postroom.storage.layout import RowKey, segment_name
 from postroom.storage.limits.quotas import Usages
 from postroom.storage.mail.head import LATE_MS, Heads
 from postroom.storage.mail.outbox import Outbox
 from postroom.storage.mail.register import Register, Row
 from postroom.storage.mail.seen import Seen
-from postroom.storage.mail.segments import Line, Objects, Place, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 _log: Final = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class FilingStorage:
     seen: Seen
     register: Register
     heads: Heads
-    objects: Objects
+    objects: ObjectStore
     usages: Usages
     outbox: Outbox
 
@@ -59,7 +60,7 @@ class Filing:
     storage: FilingStorage
     discarding: Discarding
     forwarding: Forwarding
-    times: Times
+    times: RetentionPeriods
     clock: Clock
     new_id: NewId
     pool: Executor

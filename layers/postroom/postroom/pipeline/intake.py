@@ -9,8 +9,8 @@ from postroom.pipeline.claim_details import Details
 from postroom.pipeline.claims import Claim, pack
 from postroom.pipeline.ports import DeploymentRules
 from postroom.pipeline.quota import QuotaCheck
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.layout import row_key, sender_group
-from postroom.storage.mail.segments import Objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,7 +19,7 @@ class Intake:
 
     directory: DeploymentRules
     claims: SendQueue
-    objects: Objects
+    objects: ObjectStore
     quota_check: QuotaCheck
     new_id: NewId
 

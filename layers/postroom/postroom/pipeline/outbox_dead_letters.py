@@ -14,7 +14,7 @@ from postroom.api.states import State
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.net.aws_errors import stack_of
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.ports import Clock
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.dead_letters import DeadLetter

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class RetentionPeriods:
     """How long things are waited for and remembered, in seconds."""
 
     horizon_seconds: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from postroom.core.reason import Reason
-from postroom.outbound.discards import FeedbackRequest
+from postroom.outbound.discard_messages import FeedbackRequest
 from postroom.pipeline.claims import Claim
 from postroom.storage.mail.outbox import Reported
 

@@ -18,11 +18,11 @@ from postroom.pipeline.claim_details import Protocol
 from postroom.pipeline.claims import Claim, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
-from postroom.pipeline.notify import NotificationTrigger
+from postroom.pipeline.notification_trigger import NotificationTrigger
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
-from postroom.storage.mail.segments import Objects
 
 SUSPECT_AFTER: Final = 3
 """A claim that was received this often without a result moves to a queue of its own, so that it cannot fail others."""
@@ -87,7 +87,7 @@ class Worker:
     filing: Filing
     discarding: Discarding
     notification_trigger: NotificationTrigger
-    objects: Objects
+    objects: ObjectStore
     retry: SendQueue
     suspects: SendQueue
     pool: Executor

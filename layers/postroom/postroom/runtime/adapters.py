@@ -13,7 +13,7 @@ from postroom.core.own_faults import OwnFaults, explain
 from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.http.response import MAX_ANSWER_BYTES
-from postroom.net.aws_errors import error_code, passing_faults
+from postroom.net.aws_errors import error_code, transient_as_not_now
 from postroom.pipeline.ports import SenderKey
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.storage.directory.notification_targets import NotificationTarget
@@ -55,7 +55,7 @@ class LambdaHandlers:
         if not handler.startswith(LAMBDA):
             raise TheirError(UNEXPECTED_SUBJECT)
         try:
-            with passing_faults(HANDLER_FAILED):
+            with transient_as_not_now(HANDLER_FAILED):
                 answer = self._functions.invoke(
                     FunctionName=handler.removeprefix(LAMBDA), Payload=json.dumps(request).encode()
                 )
@@ -91,7 +91,7 @@ class AwsForwarding:
 
     def _hand_on(self, target: str, message: Mapping[str, object]) -> None:
         _, _, service, _, account, name = target.split(":", 5)
-        with passing_faults():
+        with transient_as_not_now():
             if service == "sqs":
                 url = self._sqs.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
                 self._sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
@@ -126,7 +126,7 @@ class Topics:
         Raises NotNowError(OUTBOUND_FAILED), also if there is no such topic, or no right to it.
         """
         try:
-            with passing_faults(OUTBOUND_FAILED, of_others=True):  # an owner named the topic
+            with transient_as_not_now(OUTBOUND_FAILED, of_others=True):  # an owner named the topic
                 self._sns.publish(TopicArn=target.to, Message=content)
         except ClientError as error:
             raise NotNowError(OUTBOUND_FAILED, f"SNS answered {error_code(error)}") from error

@@ -31,6 +31,6 @@ class BatchResult(TypedDict):
     batchItemFailures: list[Failure]
 
 
-def hand_out_again(message_ids: Iterable[str]) -> BatchResult:
+def batch_item_failures(message_ids: Iterable[str]) -> BatchResult:
     """The response that keeps exactly these messages in the queue."""
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}

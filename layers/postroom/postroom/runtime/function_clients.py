@@ -10,7 +10,7 @@ from botocore.config import Config
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.side_by_side import THREADS
-from postroom.net.aws_errors import naming
+from postroom.net.aws_errors import with_error_context
 
 AWS_TRIES: Final = 3
 AWS_CONNECT_SECONDS: Final = 3
@@ -56,7 +56,7 @@ class FunctionClients:
 
 def _make(service: str, own_faults: OwnFaults, config: Config) -> Any:
     new: Callable[..., Any] = boto3.client  # whose types know services by their literal names
-    return naming(new(service, config=config), own_faults)
+    return with_error_context(new(service, config=config), own_faults)
 
 
 def late_client(service: str, own_faults: OwnFaults, config: Config = AWS) -> Any:

@@ -10,14 +10,14 @@ from postroom.runtime.parts import DeploymentParts
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from postroom.http.containers import Storing
+    from postroom.http.containers import ContainerService
     from postroom.http.cors import Cors
     from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
     from postroom.http.message_listing import MessageListing
-    from postroom.http.notifications import NotificationTargetSettings
-    from postroom.http.outbox import Sending
+    from postroom.http.notification_targets import NotificationTargetSettings
+    from postroom.http.outbox import OutboxService
     from postroom.http.preferences import Preferences
-    from postroom.http.registration import Opening
+    from postroom.http.registration import SelfRegistration
     from postroom.http.router import Router
     from postroom.http.sign_in import SignIn, Users
     from postroom.http.tokens import Tokens
@@ -46,7 +46,7 @@ class MailboxParts(DeploymentParts):
 
         return mailbox_router(
             [
-                self.signing_in,
+                self.sign_in_handlers,
                 self.mail,
                 OutboxHandlers(self.sending),
                 NotificationHandlers(self.targets),
@@ -101,12 +101,12 @@ class MailboxParts(DeploymentParts):
         )
 
     @cached_property
-    def opening(self) -> "Opening":
+    def opening(self) -> "SelfRegistration":
         """Opens mailboxes for owners whose profile names us."""
         from postroom.http.rate_limit import Rate
-        from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, Opening
+        from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND, SelfRegistration
 
-        return Opening(
+        return SelfRegistration(
             service=self.service_name,
             tokens=self.tokens,
             answered=self._storage.answered_challenges,
@@ -129,7 +129,7 @@ class MailboxParts(DeploymentParts):
             raise SettingsError(f"DM3_SELF_REGISTRATION is {name[:80]!r}; it must be a name: {error.detail}") from None
 
     @cached_property
-    def signing_in(self) -> "SignInHandlers":
+    def sign_in_handlers(self) -> "SignInHandlers":
         """Signing in and out, and opening a mailbox."""
         from postroom.http.handlers import SignInHandlers
 
@@ -182,11 +182,11 @@ class MailboxParts(DeploymentParts):
     # --- what else owners do ------------------------------------------------------------------------------------------
 
     @cached_property
-    def sending(self) -> "Sending":
+    def sending(self) -> "OutboxService":
         """Sending owners' messages."""
-        from postroom.http.outbox import Sending
+        from postroom.http.outbox import OutboxService
 
-        return Sending(
+        return OutboxService(
             directory=self._storage.directory,
             outbox=self._storage.outbox,
             courier=self._storage.courier_queue,
@@ -200,7 +200,7 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def targets(self) -> "NotificationTargetSettings":
         """Notification targets."""
-        from postroom.http.notifications import NotificationTargetSettings, Offer
+        from postroom.http.notification_targets import NotificationTargetSettings, Offer
 
         return NotificationTargetSettings(
             targets=self._storage.targets,
@@ -213,11 +213,11 @@ class MailboxParts(DeploymentParts):
         )
 
     @cached_property
-    def containers(self) -> "Storing":
+    def containers(self) -> "ContainerService":
         """Containers that owners store."""
-        from postroom.http.containers import Storing
+        from postroom.http.containers import ContainerService
 
-        return Storing(self._storage.containers, self._system.clock)
+        return ContainerService(self._storage.containers, self._system.clock)
 
     @cached_property
     def container_handlers(self) -> "ContainerHandlers":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.names.profiles import Profiles
     from postroom.net.https import HttpsClient
     from postroom.pipeline.ports import SenderKeys
-    from postroom.storage.mail.segments import Objects
+    from postroom.storage.aws.object_store import ObjectStore
 
 
 class NameParts(DeploymentParts):
@@ -110,7 +110,7 @@ class NameParts(DeploymentParts):
         return ManifestDirectory(self.https, self._system.clock)
 
 
-def _registry_document(objects: "Objects", name: str, without: bytes | None) -> bytes:
+def _registry_document(objects: "ObjectStore", name: str, without: bytes | None) -> bytes:
     from botocore.exceptions import ClientError
 
     try:

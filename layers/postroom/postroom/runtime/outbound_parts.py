@@ -45,11 +45,11 @@ class OutboundParts(DeploymentParts):
     @cached_property
     def buffers(self) -> "Manifests":
         """The buffers for Feedback to a domain."""
-        from postroom.outbound.feedback_buffers import FeedbackBuffers, Graph
+        from postroom.outbound.feedback_buffers import FeedbackBuffers, GraphDomain
 
         domain, new_uuid = self._settings.graph_domain, self._system.new_uuid
         keys, clock = self._storage.signing_keys, self._system.clock
-        graph = Graph(domain, self._names.https, keys, clock, lambda: UUID(new_uuid())) if domain else None
+        graph = GraphDomain(domain, self._names.https, keys, clock, lambda: UUID(new_uuid())) if domain else None
         return FeedbackBuffers(self._names.manifests, graph)
 
     @cached_property

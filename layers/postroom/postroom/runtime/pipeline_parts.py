@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from postroom.pipeline.judges.dm3 import Dm3Judge
     from postroom.pipeline.judges.nlweb import NlwebJudge
     from postroom.pipeline.nlweb_inbox import NlwebInbox
-    from postroom.pipeline.notify import NotificationTrigger
+    from postroom.pipeline.notification_trigger import NotificationTrigger
     from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
     from postroom.pipeline.ports import Forwarding, Handlers
     from postroom.pipeline.quota import QuotaCheck
     from postroom.pipeline.synchronous import Sync
-    from postroom.pipeline.times import Times
+    from postroom.pipeline.times import RetentionPeriods
     from postroom.pipeline.verdicts import Judge
     from postroom.pipeline.worker import Worker
     from postroom.protocols.dm3.extension import Properties
@@ -42,12 +42,12 @@ class PipelineParts(DeploymentParts):
     """The objects of `postroom.pipeline`."""
 
     @cached_property
-    def times(self) -> "Times":
+    def times(self) -> "RetentionPeriods":
         """How long things are waited for and remembered."""
-        from postroom.pipeline.times import Times
+        from postroom.pipeline.times import RetentionPeriods
 
         settings = self._settings
-        return Times(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)
+        return RetentionPeriods(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)
 
     # --- the inbox ----------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def notification_trigger(self) -> "NotificationTrigger":
         """Asks the courier to notify owners."""
-        from postroom.pipeline.notify import NotificationTrigger
+        from postroom.pipeline.notification_trigger import NotificationTrigger
 
         return NotificationTrigger(self._storage.directory, self._storage.courier_queue)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from postroom.storage.audit.collection import AuditedStore
+    from postroom.storage.aws.object_store import ObjectStore
     from postroom.storage.aws.queue import Queue
     from postroom.storage.containers.store import Storage
     from postroom.storage.directory.debounce import Debounce
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from postroom.storage.directory.notification_targets import NotificationTargets
     from postroom.storage.directory.operators import Operators
     from postroom.storage.limits.challenges import AnsweredChallenges
-    from postroom.storage.limits.codes import CodeLimits
     from postroom.storage.limits.feedback import FeedbackLimits
     from postroom.storage.limits.quotas import Quota, Usages
+    from postroom.storage.limits.verification_codes import VerificationCodeLimits
     from postroom.storage.mail.feedback_log import FeedbackLog
     from postroom.storage.mail.head import Heads
     from postroom.storage.mail.outbox import Outbox
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from postroom.storage.mail.register import Register
     from postroom.storage.mail.replies import Replies
     from postroom.storage.mail.seen import Seen
-    from postroom.storage.mail.segments import Objects
     from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
     from postroom.storage.secrets.secret import Secret
     from postroom.storage.secrets.signing_keys import SigningKeys
@@ -87,11 +87,11 @@ class StorageParts(DeploymentParts):
         return FeedbackLog(self.dynamodb, self._settings.given("post_table"))
 
     @cached_property
-    def objects(self) -> "Objects":
+    def objects(self) -> "ObjectStore":
         """The bucket."""
-        from postroom.storage.mail.segments import Objects
+        from postroom.storage.aws.object_store import ObjectStore
 
-        return Objects(self.s3, self._settings.given("bucket"))
+        return ObjectStore(self.s3, self._settings.given("bucket"))
 
     @cached_property
     def reader(self) -> "Reader":
@@ -124,11 +124,11 @@ class StorageParts(DeploymentParts):
     @cached_property
     def containers(self) -> "Storage":
         """The containers that owners store."""
-        from postroom.storage.containers.rows import Use
+        from postroom.storage.containers.rows import StorageUsage
         from postroom.storage.containers.store import Storage
 
         settings = self._settings
-        quota = Use(settings.storage_max_containers, settings.storage_max_bytes)
+        quota = StorageUsage(settings.storage_max_containers, settings.storage_max_bytes)
         return Storage(self.dynamodb, settings.given("storage_table"), self.objects, quota, self._system.new_id)
 
     @cached_property
@@ -218,11 +218,11 @@ class StorageParts(DeploymentParts):
         return AnsweredChallenges(self.dynamodb, self._settings.given("limits_table"))
 
     @cached_property
-    def code_limits(self) -> "CodeLimits":
+    def code_limits(self) -> "VerificationCodeLimits":
         """The codes sent for each mailbox."""
-        from postroom.storage.limits.codes import CodeLimits
+        from postroom.storage.limits.verification_codes import VerificationCodeLimits
 
-        return CodeLimits(self.dynamodb, self._settings.given("limits_table"))
+        return VerificationCodeLimits(self.dynamodb, self._settings.given("limits_table"))
 
     # --- queues -------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 The protocol is docs/design/store-protocol.md; each of its steps is a module of `mail`:
 
     layout.py           the key layout of tables and bucket
-    aws/                the table codec, requests for rows, and queues
+    aws/                the table codec, requests for rows, the bucket, and queues
     mail/seen.py        step 2: which message is this, and which row is its home?
     mail/segments.py    step 3: one object for the lines of a batch
     mail/register.py    steps 4 and 5, acknowledge: the row of a claim, absent → live → gone

@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from postroom.cli.admin.findings import NamedDeployment, Unseen
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.own_faults import DENIED, MISSING
-from postroom.net.aws_errors import error_code, is_passing
+from postroom.net.aws_errors import error_code, is_transient
 
 Found = TypeVar("Found")
 
@@ -40,5 +40,5 @@ def _why(place: NamedDeployment, permission: str, error: BaseException | None) -
     elif not isinstance(error, BotoCoreError):
         return Unseen("unknown for now", "try again later")
     return Unseen(
-        f"unknown: {error}", "try again later" if is_passing(error) else "follow AWS's message, and check again"
+        f"unknown: {error}", "try again later" if is_transient(error) else "follow AWS's message, and check again"
     )

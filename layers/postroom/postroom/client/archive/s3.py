@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from botocore.exceptions import ClientError
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
-from postroom.net.aws_errors import error_code, passing_faults
+from postroom.net.aws_errors import error_code, transient_as_not_now
 from postroom.protocols.dm3.containers import ContainerError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class S3Home:
 
     def get(self, key: str) -> HomeObject | None:
         """The container under a key. Raises NotNowError(STORE_UNAVAILABLE), ContainerError if it is too large."""
-        with passing_faults():
+        with transient_as_not_now():
             try:
                 answer = self._s3.get_object(Bucket=self._bucket, Key=self._name(key))
             except ClientError as error:
@@ -45,7 +45,7 @@ class S3Home:
 
         Raises ConflictError, NotNowError(STORE_UNAVAILABLE).
         """
-        with passing_faults():
+        with transient_as_not_now():
             try:
                 if etag is None:
                     answer = self._s3.put_object(Bucket=self._bucket, Key=self._name(key), Body=data, IfNoneMatch="*")
@@ -59,7 +59,7 @@ class S3Home:
 
     def delete(self, key: str) -> None:
         """Delete the container under a key, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
-        with passing_faults():
+        with transient_as_not_now():
             self._s3.delete_object(Bucket=self._bucket, Key=self._name(key))
 
     def _name(self, key: str) -> str:

@@ -19,7 +19,7 @@ class Question(NamedTuple):
         return f"{self.name} {self.rdtype.name}"
 
 
-class Elsewhere(Question):
+class AskAnotherResolver(Question):
     """A question that is to be asked at another resolver than before, if there is one."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from postroom.core.errors import NotNowError
 from postroom.names.dns.answer import Answer
-from postroom.names.dns.question import Ask, Elsewhere, Question
+from postroom.names.dns.question import Ask, AskAnotherResolver, Question
 from postroom.names.dns.servers import Server, parse_servers
 from postroom.names.dns.transport import exchange
 from postroom.names.dns.wire import TooLong, Unusable, check_answer, make_query
@@ -66,7 +66,7 @@ class Resolvers:
         """Ask the servers. `answered`: the servers whose answers are to be confirmed by another one."""
         failures: list[str] = []
         reason = KEY_LOOKUP_FAILED
-        for server in self._in_order(last=answered if isinstance(question, Elsewhere) else set()):
+        for server in self._in_order(last=answered if isinstance(question, AskAnotherResolver) else set()):
             left = deadline - self._clock()
             if left <= 0:
                 failures.append("out of time")
@@ -82,7 +82,7 @@ class Resolvers:
                 failures.append(_said(error))
             else:
                 self._note(server, None)
-                if not isinstance(question, Elsewhere):
+                if not isinstance(question, AskAnotherResolver):
                     answered.add(server)
                 return answer
             self._note(server, self._clock() + self._back_off_seconds)

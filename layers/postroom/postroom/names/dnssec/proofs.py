@@ -15,7 +15,7 @@ import dns.name
 from dns.rdatatype import CNAME, DNAME, DNSKEY, DS, NSEC, NSEC3, RdataType
 
 from postroom.names.dns.answer import Answer
-from postroom.names.dns.question import Elsewhere, Question
+from postroom.names.dns.question import AskAnotherResolver, Question
 from postroom.names.dns.records import DsRecord, Nsec3Record, NsecRecord, RrsigRecord
 from postroom.names.dnssec.anchors import TrustAnchors
 from postroom.names.dnssec.budget import Budget, Exceeded
@@ -121,7 +121,7 @@ class Prover:
 
     def ask(self, name: dns.name.Name, rdtype: RdataType) -> Steps[Reply]:
         """The answer to a question, which is asked once."""
-        question = Elsewhere(name, rdtype) if self._again else Question(name, rdtype)
+        question = AskAnotherResolver(name, rdtype) if self._again else Question(name, rdtype)
         if question not in self._replies:
             self._budget.ask()
             answer = yield question

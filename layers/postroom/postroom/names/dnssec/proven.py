@@ -1,4 +1,4 @@
-"""Proven keys, records and denials, each until a time in epoch seconds."""
+"""Proven keys, records and denials, as values; each is valid until a time in epoch seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

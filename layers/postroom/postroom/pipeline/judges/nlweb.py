@@ -7,12 +7,12 @@ from postroom.core.ijson import parse
 from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LATE
 from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
-from postroom.outbound.discards import feedback_request_of
+from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import DeploymentRules, SenderKey, SenderKeys
-from postroom.pipeline.times import Times
+from postroom.pipeline.times import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
 from postroom.protocols.nlweb.blocks import is_blocked
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
@@ -41,7 +41,7 @@ class NlwebJudge:
     directory: DeploymentRules
     clock: Clock
     key_rules: KeyRules
-    times: Times
+    times: RetentionPeriods
 
     def judge(self, claim: Claim) -> Verdict:
         """The verdict on a claim. The inbox has compared the time window with its own clock already."""

@@ -10,21 +10,21 @@ from functools import lru_cache
 from typing import Final
 
 from postroom.core.settings import DeploymentSettings
-from postroom.jobs.archives import Archives
 from postroom.jobs.bucket import Bucket
+from postroom.jobs.container_garbage import ContainerGarbage
 from postroom.jobs.expiring import Candidates, Expirer, ExpiryTerms
 from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
 from postroom.jobs.report_storage import MetricLog
-from postroom.jobs.scanning import Table
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.settings import ExpireSettings, JobSettings
-from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Tally
+from postroom.jobs.temporary_objects import TemporaryObjects
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.jobs.clients import job_clients
 from postroom.runtime.storage_parts import StorageParts
-from postroom.storage.mail.segments import Objects
+from postroom.storage.aws.object_store import ObjectStore
 
 _NAMES: Final = ("bucket", "post_table", "directory_table", "limits_table", "storage_table")
 """The arguments that are settings of the deployment, too; compaction has no table of limits or containers."""
@@ -44,7 +44,7 @@ class JobParts:
         """The bucket for tasks."""
         return Bucket(self._storage.s3, self.settings.bucket, tally)
 
-    def documents(self) -> Objects:
+    def documents(self) -> ObjectStore:
         """The bucket for reports."""
         return self._storage.objects
 
@@ -55,7 +55,7 @@ class JobParts:
             return None
         return MetricLog(job_clients(settings.where)("logs"), settings.log_group, settings.namespace)
 
-    def directory(self, tally: Tally) -> Table:
+    def directory(self, tally: Tally) -> TableScanner:
         """Table `directory`, to be scanned."""
         return self._table(self.settings.directory_table, tally)
 
@@ -72,8 +72,8 @@ class JobParts:
         named = {name: getattr(self.settings, name) for name in _NAMES if hasattr(self.settings, name)}
         return Deployment(DeploymentSettings(**named), job_clients(self.settings.where)).storage
 
-    def _table(self, name: str, tally: Tally) -> Table:
-        return Table(self._storage.dynamodb, name, self._reads(name, tally))
+    def _table(self, name: str, tally: Tally) -> TableScanner:
+        return TableScanner(self._storage.dynamodb, name, self._reads(name, tally))
 
     def _reads(self, table: str, tally: Tally) -> PacedRequests:
         """Sends requests that read from a table."""
@@ -115,14 +115,14 @@ class ExpireParts(JobParts):
             writes=self._writes(settings.limits_table, tally),
         )
 
-    def sweeper(self, tally: Tally, *, now: int) -> Sweeper:
+    def sweeper(self, tally: Tally, *, now: int) -> TemporaryObjects:
         """Deletes old claims, replies and uploads."""
-        return Sweeper(self.bucket(tally), tally, now=now, dry_run=self.settings.dry_run)
+        return TemporaryObjects(self.bucket(tally), tally, now=now, dry_run=self.settings.dry_run)
 
-    def archives(self, tally: Tally, *, now: int) -> Archives:
+    def archives(self, tally: Tally, *, now: int) -> ContainerGarbage:
         """Deletes garbage of containers."""
         table = self.settings.storage_table
-        return Archives(
+        return ContainerGarbage(
             self.bucket(tally),
             self._storage.containers,
             self._table(table, tally),

@@ -25,9 +25,9 @@ from postroom.storage.audit.faults import (
     named,
 )
 from postroom.storage.audit.findings import AuditOutcome, Finding, Findings, end_of
+from postroom.storage.audit.fingerprints import is_other_message
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import UNVERIFIED, RowKey, twin_of
-from postroom.storage.mail.contents import is_another
 from postroom.storage.mail.ledger import LedgerEntry
 from postroom.storage.mail.register import DISCARDED
 
@@ -154,7 +154,7 @@ class _Auditor:
         own = self._first.get(claim.claim)
         if own is None:
             return
-        if is_another(self._found.held.get(own), claim.seen, claim.text):
+        if is_other_message(self._found.held.get(own), claim.seen, claim.text):
             seen_there = "its line is not the message that the inbox accepted"
             self.differing.append(Finding(AuditProblem.BYTES_WRONG, named(own), seen_there))
         if (own.mailbox, own.received_at_ms) != (claim.mailbox, claim.received_at_ms):

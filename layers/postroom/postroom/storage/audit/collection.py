@@ -12,19 +12,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from postroom.core.errors import OurError
-from postroom.net.aws_errors import passing_faults
-from postroom.storage.audit.evidence import AuditEvidence, Held, Remembered, Standing
+from postroom.net.aws_errors import transient_as_not_now
+from postroom.storage.audit.evidence import AuditEvidence, Fingerprint, PostRow, SeenRow
+from postroom.storage.audit.fingerprints import fingerprint_of
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
+from postroom.storage.aws.object_store import ObjectStore, Place, neighbours
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
-from postroom.storage.mail.contents import held_in
 from postroom.storage.mail.feedback_log import FEEDBACK, SENT
 from postroom.storage.mail.head import is_head
 from postroom.storage.mail.ledger import text_of
 from postroom.storage.mail.register import read_row
 from postroom.storage.mail.seen import HASH, REPLY_AT, is_answered, read_home
-from postroom.storage.mail.segments import Objects, Place, neighbours
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -75,7 +75,7 @@ def collect_evidence(
 
     Raises NotNowError(STORE_UNAVAILABLE).
     """
-    with passing_faults():
+    with transient_as_not_now():
         return _Collector(audited_store, now, retain_seconds).collect_evidence(read_bytes=read_bytes)
 
 
@@ -86,9 +86,9 @@ class _Collector:
         self._retain_seconds = retain_seconds
         self._post = DynamoTable(audited_store.dynamodb, audited_store.post_table)
         self._remembered = DynamoTable(audited_store.dynamodb, audited_store.seen_table)
-        self._objects = Objects(audited_store.s3, audited_store.bucket)
-        self._rows: dict[RowKey, Standing] = {}
-        self._seen: dict[str, Remembered] = {}
+        self._objects = ObjectStore(audited_store.s3, audited_store.bucket)
+        self._rows: dict[RowKey, PostRow] = {}
+        self._seen: dict[str, SeenRow] = {}
         self._replies: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self._orphans = self._orphan_bytes = 0
@@ -165,14 +165,14 @@ class _Collector:
             if known.home is not None and known.ttl >= self._now and known.home not in self._rows:
                 self._read_row(known.home)
 
-    def _read_row(self, key: RowKey) -> Standing | None:
+    def _read_row(self, key: RowKey) -> PostRow | None:
         item = self._post.get(primary_key(key.pk, key.sk))
         self._rows.pop(key, None)
         if item is not None:
             self._note_row(item)
         return self._rows.get(key)
 
-    def _held(self, *, read_bytes: bool) -> dict[RowKey, Held]:
+    def _held(self, *, read_bytes: bool) -> dict[RowKey, Fingerprint]:
         """What the bytes of the live rows contain, or what is wrong with them."""
         pointing: dict[Place, list[RowKey]] = {}
         for key, standing in self._rows.items():
@@ -180,7 +180,7 @@ class _Collector:
                 pointing.setdefault(standing.row.place, []).append(key)
         sizes = self._list({place.object for place in pointing})
         there = {place for place in pointing if place.offset + place.length <= sizes.get(place.object, -1)}
-        held: dict[RowKey, Held] = {}
+        held: dict[RowKey, Fingerprint] = {}
         if read_bytes:
             for part in _at_once(lambda run: self._read(run, pointing), neighbours(there)):
                 held |= part
@@ -205,19 +205,19 @@ class _Collector:
                     self._orphan_bytes += size
         return sizes
 
-    def _read(self, run: Sequence[Place], pointing: Mapping[Place, Sequence[RowKey]]) -> dict[RowKey, Held]:
+    def _read(self, run: Sequence[Place], pointing: Mapping[Place, Sequence[RowKey]]) -> dict[RowKey, Fingerprint]:
         """Lines close to each other, by one request; nothing if the object is gone meanwhile."""
         try:
             lines = self._objects.get_all(run)
         except KeyError:
             return {}
         return {
-            key: held_in(self._rows[key].row, data)
+            key: fingerprint_of(self._rows[key].row, data)
             for place, data in zip(run, lines, strict=True)
             for key in pointing[place]
         }
 
-    def _look_again(self, key: RowKey, place: Place) -> Held | None:
+    def _look_again(self, key: RowKey, place: Place) -> Fingerprint | None:
         """Read the row again, which is decisive: it may have moved meanwhile. None: it is gone."""
         standing = self._read_row(key)
         if standing is None or standing.row.place is None:
@@ -225,24 +225,24 @@ class _Collector:
         if standing.row.place == place:
             return AuditProblem.BYTES_MISSING
         try:
-            return held_in(standing.row, self._objects.get_range(standing.row.place))
+            return fingerprint_of(standing.row, self._objects.get_range(standing.row.place))
         except KeyError:
             return AuditProblem.BYTES_MISSING
 
 
-def read_standing(item: Item) -> Standing:
+def read_standing(item: Item) -> PostRow:
     """A row of table `post`. Raises ValueError, IndexError or OurError if it is malformed."""
     row = read_row(item)
     _check_register(row.key)
-    return Standing(row, TTL.find(item), begun=FEEDBACK.is_in(item), sent=SENT.is_in(item))
+    return PostRow(row, TTL.find(item), begun=FEEDBACK.is_in(item), sent=SENT.is_in(item))
 
 
-def read_remembered(item: Item) -> Remembered:
+def read_remembered(item: Item) -> SeenRow:
     """A row of table `seen`. Raises ValueError, IndexError or OurError if it is malformed."""
     home = read_home(item)
     if home is not None:
         _check_register(home)
-    return Remembered(text_of(HASH.find(item)), home, TTL.read(item), answered=is_answered(item))
+    return SeenRow(text_of(HASH.find(item)), home, TTL.read(item), answered=is_answered(item))
 
 
 def _check_register(key: RowKey) -> None:

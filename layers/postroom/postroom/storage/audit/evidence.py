@@ -7,12 +7,12 @@ from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import Row
 
-Held = bytes | AuditProblem
+Fingerprint = bytes | AuditProblem
 """What the bytes of a live row contain, as a mark that copies of one message share; or what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PostRow:
     """A row of table `post`. `ttl`: epoch seconds; None: for ever.
 
     `begun`: Feedback about it has an identity. `sent`: its Feedback is finished.
@@ -25,7 +25,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class SeenRow:
     """A row of table `seen`. `text`: as in the ledger. `ttl`: epoch seconds.
 
     `answered`: a synchronous request whose reply is remembered.
@@ -50,9 +50,9 @@ class AuditEvidence:
 
     at: int
     retain_seconds: int
-    rows: Mapping[RowKey, Standing]
-    seen: Mapping[str, Remembered]
-    held: Mapping[RowKey, Held] = field(default_factory=dict)
+    rows: Mapping[RowKey, PostRow]
+    seen: Mapping[str, SeenRow]
+    held: Mapping[RowKey, Fingerprint] = field(default_factory=dict)
     unreadable: Sequence[str] = ()
     replies_missing: Sequence[str] = ()
     claims_waiting: int = 0
@@ -60,7 +60,7 @@ class AuditEvidence:
     orphans: int = 0
     orphan_bytes: int = 0
 
-    def is_past(self, standing: Standing) -> bool:
+    def is_past(self, standing: PostRow) -> bool:
         """Whether a tombstone is old enough to be deleted at any moment."""
         row = standing.row
         return not row.live and self.is_over(standing.ttl) and not self.is_remembered(row.key.received_at_ms)

@@ -6,9 +6,9 @@ from postroom.core.reason import Kind
 from postroom.reasons import reason_of
 from postroom.storage.audit.evidence import AuditEvidence
 from postroom.storage.audit.findings import AuditOutcome, Finding, end_of
+from postroom.storage.audit.fingerprints import is_other_message
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.contents import is_another
 from postroom.storage.mail.register import DISCARDED
 
 
@@ -59,7 +59,7 @@ def faults_of_bytes(evidence: AuditEvidence) -> Iterator[Finding]:
         elif (other := first.setdefault(held, key)) is not key:
             yield Finding(AuditProblem.FILED_TWICE, named(key), f"the same message as {named(other)}")
     for seen_key, known in evidence.seen.items():
-        if known.home and is_another(evidence.held.get(known.home), seen_key, known.text):
+        if known.home and is_other_message(evidence.held.get(known.home), seen_key, known.text):
             yield Finding(
                 AuditProblem.BYTES_WRONG, named(known.home), f"its line is not the message of seen {seen_key}"
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from postroom.storage.audit.evidence import AuditEvidence, Standing
+from postroom.storage.audit.evidence import AuditEvidence, PostRow
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.mail.register import ACKED, EXPIRED, FORWARDED
 
@@ -90,7 +90,7 @@ class Findings:
         return sum(finding.problem is problem for finding in self.problems)
 
 
-def end_of(evidence: AuditEvidence, standing: Standing) -> AuditOutcome:
+def end_of(evidence: AuditEvidence, standing: PostRow) -> AuditOutcome:
     """The end that a row shows."""
     if standing.row.live:
         return AuditOutcome.EXPIRED if evidence.is_over(standing.ttl) else AuditOutcome.FILED

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -35,5 +35,5 @@ class Queue:
         }
         if group:
             request["MessageGroupId"] = group
-        with passing_faults(reason):
+        with transient_as_not_now(reason):
             self._sqs.send_message(**request)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from postroom.net.aws_errors import ConditionFailedError, conditional, passing_faults
+from postroom.net.aws_errors import ConditionFailedError, conditional, transient_as_not_now
 from postroom.storage.aws.attributes import PK, SK, Item, Value
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class DynamoTable:
     # --- reads ------------------------------------------------------------------------------------------------------
     def get(self, key: Item) -> Item | None:
         """The row of a key."""
-        with passing_faults():
+        with transient_as_not_now():
             return self._dynamodb.get_item(TableName=self.name, Key=key, ConsistentRead=True).get("Item")
 
     def rows(self, pk: str, begin: str = "") -> Iterator[Item]:
@@ -57,20 +57,20 @@ class DynamoTable:
             ExpressionAttributeValues=values,
             ConsistentRead=True,
         )
-        with passing_faults():
+        with transient_as_not_now():
             for page in pages:
                 yield from page["Items"]
 
     def scan(self) -> Iterator[Item]:
         """All rows, in no particular order."""
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
-        with passing_faults():
+        with transient_as_not_now():
             for page in pages:
                 yield from page["Items"]
 
     def page(self, query: "QueryInputTypeDef") -> "QueryOutputTypeDef":
         """One page of a query made by `to_query`."""
-        with passing_faults():
+        with transient_as_not_now():
             return self._dynamodb.query(**query)
 
     # --- writes -----------------------------------------------------------------------------------------------------

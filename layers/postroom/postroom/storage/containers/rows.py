@@ -69,7 +69,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class StorageUsage:
     """How much a mailbox stores, or may store (then 0 is unlimited).
 
     A part counts as a container until it is joined.
@@ -105,9 +105,9 @@ def part_row(part: Part) -> Item:
     return part_key(part.mailbox, part.id) | item(PIECES.of([_stored(part.piece)]), AT.of(part.at))
 
 
-def read_use(row: Item) -> Use:
+def read_use(row: Item) -> StorageUsage:
     """The usage in its row. Raises MalformedRowError."""
-    return Use(CONTAINERS.read(row), BYTES.read(row))
+    return StorageUsage(CONTAINERS.read(row), BYTES.read(row))
 
 
 def read_kept(row: Item) -> StoredContainer | Part | None:

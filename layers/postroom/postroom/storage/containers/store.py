@@ -20,6 +20,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.net.aws_errors import CancelledError, transacting
 from postroom.storage.aws.attributes import ABSENT, PK, PRESENT, SK
+from postroom.storage.aws.object_store import ObjectStore, Place
 from postroom.storage.aws.table import DynamoTable, Values
 from postroom.storage.containers.rows import (
     AFTER_CONTAINERS,
@@ -30,8 +31,8 @@ from postroom.storage.containers.rows import (
     VERSION,
     Part,
     Piece,
+    StorageUsage,
     StoredContainer,
-    Use,
     container_key,
     container_row,
     part_key,
@@ -41,7 +42,6 @@ from postroom.storage.containers.rows import (
     read_use,
     use_key,
 )
-from postroom.storage.mail.segments import Objects, Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -69,7 +69,12 @@ class Storage:
     """
 
     def __init__(
-        self, dynamodb: "DynamoDBClient", table: str, objects: Objects, quota: Use, new_id: Callable[[], str]
+        self,
+        dynamodb: "DynamoDBClient",
+        table: str,
+        objects: ObjectStore,
+        quota: StorageUsage,
+        new_id: Callable[[], str],
     ) -> None:
         self._dynamodb = dynamodb
         self._table = DynamoTable(dynamodb, table)
@@ -93,10 +98,10 @@ class Storage:
         page = self._query(mailbox, first, AFTER_CONTAINERS, limit)
         return [read_container(row) for row in page["Items"]], "LastEvaluatedKey" in page
 
-    def use(self, mailbox: str) -> Use:
+    def use(self, mailbox: str) -> StorageUsage:
         """The usage of a mailbox."""
         row = self._table.get(use_key(mailbox))
-        return read_use(row) if row else Use()
+        return read_use(row) if row else StorageUsage()
 
     def find_parts(self, mailbox: str, ids: Iterable[str]) -> list[Part]:
         """The parts with these ids that exist."""
@@ -132,7 +137,7 @@ class Storage:
         """Delete a container. Raises TheirError(CHANGED_MEANWHILE)."""
         gone = self._table.to_delete(container_key(old.mailbox, old.key), _UNCHANGED, _version_of(old))
         try:
-            self._transact([self._counted(old.mailbox, Use(-1, -old.size)), {"Delete": gone}])
+            self._transact([self._counted(old.mailbox, StorageUsage(-1, -old.size)), {"Delete": gone}])
         except CancelledError as error:
             raise _refusal(error) from None
         self._delete_objects(old.pieces)
@@ -142,7 +147,10 @@ class Storage:
         part = Part(mailbox, f"{at:010d}-{self._new_id()}", self._written(data), at)
         try:
             self._transact(
-                [self._counted(mailbox, Use(1, part.piece.size)), {"Put": self._table.to_put(part_row(part), ABSENT)}]
+                [
+                    self._counted(mailbox, StorageUsage(1, part.piece.size)),
+                    {"Put": self._table.to_put(part_row(part), ABSENT)},
+                ]
             )
         except CancelledError as error:
             self._delete_objects([part.piece])
@@ -157,7 +165,7 @@ class Storage:
         dropped = 0
         for part in parts:
             with suppress(CancelledError):
-                self._transact([self._counted(part.mailbox, Use(-1, -part.piece.size)), self._without(part)])
+                self._transact([self._counted(part.mailbox, StorageUsage(-1, -part.piece.size)), self._without(part)])
                 self._delete_objects([part.piece])
                 dropped += 1
         return dropped
@@ -179,14 +187,14 @@ class Storage:
     def _commit(self, new: StoredContainer, old: StoredContainer | None, parts: Sequence[Part] = ()) -> StoredContainer:
         """Steps 2 and 3. Raises CancelledError."""
         replaced = old.size if old else 0
-        more = Use((old is None) - len(parts), new.size - replaced - sum(part.piece.size for part in parts))
+        more = StorageUsage((old is None) - len(parts), new.size - replaced - sum(part.piece.size for part in parts))
         row = container_row(new)
         put = self._table.to_put(row, _UNCHANGED, _version_of(old)) if old else self._table.to_put(row, ABSENT)
         self._transact([self._counted(new.mailbox, more), {"Put": put}, *map(self._without, parts)])
         self._delete_objects(old.pieces if old else ())
         return new
 
-    def _counted(self, mailbox: str, more: Use) -> "TransactWriteItemTypeDef":
+    def _counted(self, mailbox: str, more: StorageUsage) -> "TransactWriteItemTypeDef":
         """The write that counts usage, on condition that there is room.
 
         A write that frees room or needs none never fails.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.aws.attributes import (
     ABSENT,
@@ -228,7 +228,7 @@ class Mailboxes:
         """Put a mailbox under legal hold: nothing in it expires, and no bytes are deleted."""
         marked = self._table.to_update(_key(PREFIX + name), f"SET {_HELD} = :true", {":true": _HELD.encode(True)})
         # In its own row, for reads of the mailbox; and in the list, for reads of all mailboxes under hold.
-        with passing_faults():
+        with transient_as_not_now():
             self._dynamodb.transact_write_items(
                 TransactItems=[{"Update": marked}, {"Put": self._table.to_put(_held(name))}]
             )
@@ -236,7 +236,7 @@ class Mailboxes:
     def release(self, name: str) -> None:
         """Release a mailbox from legal hold."""
         unmarked = self._table.to_update(_key(PREFIX + name), f"REMOVE {_HELD}")
-        with passing_faults():
+        with transient_as_not_now():
             self._dynamodb.transact_write_items(
                 TransactItems=[{"Update": unmarked}, {"Delete": self._table.to_delete(_held(name))}]
             )

@@ -1,4 +1,4 @@
-"""The cut of lines into chunks of about 10 MB: by mailbox, conversation, time and id. Pure.
+"""The division of sorted lines into chunks of about 10 MB: by mailbox, conversation, time and id. Pure.
 
 Small conversations share a chunk, because one object each would cost a PUT per conversation.
 """

@@ -1,4 +1,4 @@
-"""Step 6: at most one Feedback for a discard. Its id is written to the claim's row before it is sent."""
+"""The record of Feedback in the row of its claim, written before sending: at most one for a discard (step 6)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final

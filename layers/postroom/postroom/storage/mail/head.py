@@ -1,4 +1,4 @@
-"""The head of a partition: a hint where to begin to read, behind tombstones only. Row `!head` of table `post`.
+"""The head of a partition: a hint where reading may begin, past its oldest tombstones. Row `!head` of table `post`.
 
 A mailbox that is emptied every day has a month of tombstones before its first live row. Without the hint, each listing
 would read and pay for all of them. `gen` counts how many times a row was filed before the head, or the head was passed;

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from postroom.core.errors import OurError
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
@@ -88,7 +88,7 @@ def logged_lines(logs: "CloudWatchLogsClient", group: str, *, since_ms: int, unt
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=group, startTime=since_ms, endTime=until_ms, filterPattern=f'{{ $.message = "{QUEUED}" }}'
     )
-    with passing_faults():
+    with transient_as_not_now():
         for page in pages:
             for event in page["events"]:
                 yield event["message"]

@@ -1,4 +1,4 @@
-"""The state of a segment's line, by its row alone (store protocol, Compact 2 and 5). Pure.
+"""The state of a line of a segment or chunk, by its row alone (store protocol, Compact 2 and 5). Pure.
 
 A line is *past* once its row has left the state that the line's writer saw, and does not point to the line. It never
 returns to it: when all lines of an object are past, nothing will ever need the object.
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import ACKED, DISCARDED, EXPIRED, FORWARDED, Row
-from postroom.storage.mail.segments import Place
 
 
 class LineState(StrEnum):

@@ -1,4 +1,4 @@
-"""The times at which a job reads an object and moves its lines. Pure; times in epoch milliseconds.
+"""The schedule by which the jobs read old segments and chunks, and rewrite chunks. Pure; times in epoch milliseconds.
 
 Reading a chunk costs a read for each of its lines. So it is read when its age has doubled, and then every 30 days: half
 of a chunk is never garbage for longer than it was not, and the bytes of acknowledged messages are deleted within 30
@@ -17,7 +17,7 @@ _LOOKS: Final = (1 * DAY_MS, 2 * DAY_MS, 4 * DAY_MS, 8 * DAY_MS, 16 * DAY_MS, MO
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class LastRun:
     """The last run that was completed. `began`: when it began; 0: unknown.
 
     `settled`: it read all segments of the hours that had ended by then, regardless of the lag.
@@ -28,19 +28,19 @@ class Before:
 
 
 def settled_by(lag_ms: int, now: int) -> int:
-    """The end of the time of which a run that begins now has read all segments, as in `Before`.
+    """The end of the time of which a run that begins now has read all segments, as in `LastRun`.
 
     The last hour is never included: a delayed worker may write into it after it ended.
     """
     return now - max(lag_ms, HOUR_MS)
 
 
-def was_seen(hour: int, before: Before) -> bool:
+def was_seen(hour: int, before: LastRun) -> bool:
     """Whether the last run read all segments of the hour that begins then."""
     return hour + HOUR_MS <= before.settled
 
 
-def is_segment_due(hour: int, lag_ms: int, before: Before, now: int) -> bool:
+def is_segment_due(hour: int, lag_ms: int, before: LastRun, now: int) -> bool:
     """Whether segments of the hour that begins then are read: when all are older than the lag, later like chunks.
 
     A segment that a completed run left has a reason to stay: a mailbox under legal hold, a row that may still be
@@ -61,7 +61,7 @@ def is_chunk_due(hour: int, since: int, now: int) -> bool:
     return _looks(now - written) > _looks(since - written)
 
 
-def moves(size: int, kept: int, age: int) -> bool:
+def should_rewrite(size: int, kept: int, age: int) -> bool:
     """Whether the lines of a chunk are copied into another one.
 
     They are if half of it is garbage; after 30 days, if any of it is, or if it could share a chunk with others. `size`:

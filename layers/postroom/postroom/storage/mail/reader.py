@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, OurError
 from postroom.storage.aws.attributes import PK, SK, TTL
+from postroom.storage.aws.object_store import ObjectStore, Place, neighbours
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey, partition
 from postroom.storage.mail.head import WORTH_RAISING, Heads
 from postroom.storage.mail.register import CONVERSATION, IS_LIVE, LIVE, STATE, Register, Row, read_row
-from postroom.storage.mail.segments import Line, Objects, Place, decode_line, neighbours
+from postroom.storage.mail.segments import Line, decode_line
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -64,7 +65,7 @@ class _Pass:
 class Reader:
     """Lists and fetches messages. It writes only where the next pass may begin."""
 
-    def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: Objects) -> None:
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, register: Register, objects: ObjectStore) -> None:
         self._table = DynamoTable(dynamodb, table)
         self._heads = Heads(dynamodb, table)
         self._register = register

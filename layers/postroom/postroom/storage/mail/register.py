@@ -1,4 +1,4 @@
-"""The register of a claim (store protocol, steps 4 and 5, and acknowledge): absent → live → gone, never back."""
+"""The row of a claim in table `post`, its register: absent → live → gone, never back (store protocol, 4 and 5)."""
 
 import sys
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from postroom.core.reason import Reason
 from postroom.net.aws_errors import ConditionFailedError
 from postroom.reasons import reason_of
 from postroom.storage.aws.attributes import ABSENT, PK, SK, TTL, Item, Number, Text, Value, item, primary_key
+from postroom.storage.aws.object_store import Place
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.segments import Place
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, STILL_WORKING
 from postroom.storage.aws.attributes import ABSENT, TTL, item, primary_key
+from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import reply_name
 from postroom.storage.mail.seen import HASH, HOME, LEASE, REPLY, REPLY_AT, UNANSWERED
-from postroom.storage.mail.segments import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -33,7 +33,7 @@ class Lease:
 class Replies:
     """The attributes `hash`, `lease`, `reply` (or `reply_at`, its S3 key) of table `seen`."""
 
-    def __init__(self, dynamodb: "DynamoDBClient", table: str, objects: Objects) -> None:
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, objects: ObjectStore) -> None:
         self._table = DynamoTable(dynamodb, table)
         self._objects = objects
 

@@ -1,4 +1,4 @@
-"""Step 2: the identity of a message, and the row that is its home. The first write decides; all others adopt it."""
+"""Deduplication: table `seen` maps the identity of a message to its row in `post`; the first write decides (step 2)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final

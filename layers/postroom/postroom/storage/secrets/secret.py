@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from postroom.core.errors import NotNowError, OurError
 from postroom.core.own_faults import OwnFault, OwnFaults
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
-from postroom.net.aws_errors import passing_faults
+from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -71,7 +71,7 @@ class Secret:
     def read(self) -> dict[str, Any]:
         """Read the secret. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         try:
-            with passing_faults(SIGNING_KEY_UNAVAILABLE):
+            with transient_as_not_now(SIGNING_KEY_UNAVAILABLE):
                 text = self._secrets.get_secret_value(SecretId=self._secret).get("SecretString", "")
         except ClientError as error:
             raise NotNowError(SIGNING_KEY_UNAVAILABLE) from error

@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from postroom.jobs.bucket import MOST_DELETED, Bucket, BucketObject, Share
-from postroom.jobs.expiring import Went
+from postroom.jobs.expiring import Deletion
 from postroom.jobs.tally import Tally
 from postroom.storage.containers.store import PREFIX
 from postroom.storage.layout import CHUNKS, CLAIMS, REPLIES, SEGMENTS, hour_of
@@ -22,7 +22,7 @@ def old_hours(bucket: Bucket, prefix: str, days: int, now: int) -> Iterator[str]
     return takewhile(lambda hour: is_hour_over(hour_of(hour), days, now), bucket.hours(prefix))
 
 
-class Sweeper:
+class TemporaryObjects:
     """Deletes old objects. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE).
@@ -34,7 +34,7 @@ class Sweeper:
         self._now = now
         self._dry_run = dry_run
 
-    def handed_on(self) -> Iterator[Went]:
+    def handed_on(self) -> Iterator[Deletion]:
         """Delete claims and replies that are no longer needed.
 
         On AWS, the bucket's lifecycle usually deletes them first.
@@ -42,9 +42,11 @@ class Sweeper:
         for prefix in (CLAIMS, REPLIES):
             for hour in old_hours(self._bucket, prefix, HANDED_ON_DAYS, self._now):
                 objects = self._bucket.objects(Share(hour))
-                yield from deleted(self._bucket, self._tally, hour, "objects handed on", objects, dry_run=self._dry_run)
+                yield from delete_objects(
+                    self._bucket, self._tally, hour, "objects handed on", objects, dry_run=self._dry_run
+                )
 
-    def uploads(self) -> Iterator[Went]:
+    def uploads(self) -> Iterator[Deletion]:
         """Abort multipart uploads that nobody finished. The lifecycle aborts them, too."""
         for upload in self._bucket.unfinished(self._now - GARBAGE_MS):
             if not upload.name.startswith(_OURS):
@@ -52,12 +54,12 @@ class Sweeper:
             self._tally.add("uploads.aborted")
             if not self._dry_run:
                 self._bucket.abort(upload)
-            yield Went(upload.name, 1, "unfinished upload", 0)
+            yield Deletion(upload.name, 1, "unfinished upload", 0)
 
 
-def deleted(
+def delete_objects(
     bucket: Bucket, tally: Tally, where: str, why: str, garbage: Iterable[BucketObject], *, dry_run: bool
-) -> Iterator[Went]:
+) -> Iterator[Deletion]:
     """Delete objects in bulk; yields how many and their bytes, if any. Raises NotNowError(STORE_UNAVAILABLE)."""
     count = size = 0
     rest = iter(garbage)
@@ -69,4 +71,4 @@ def deleted(
     if count:
         tally.add("objects.collected", count)
         tally.add("bytes.collected", size)
-        yield Went(where, count, why, size)
+        yield Deletion(where, count, why, size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectEvidence:
+class PastLines:
     """Evidence about one object. `lines`: the number of its lines; 0: unknown here.
 
     `past`: a bit for each line, first line first, from the lowest bit of the first byte on. `size`: of the object, in
@@ -21,7 +21,7 @@ class ObjectEvidence:
     size: int = 0
 
     @property
-    def complete(self) -> bool:
+    def all_past(self) -> bool:
         """Whether all lines are past."""
         return self.lines > 0 and self.past == bits(range(self.lines))
 
@@ -34,10 +34,10 @@ def bits(numbers: Iterable[int]) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
 
 
-def added_up(source: str, parts: Iterable[ObjectEvidence]) -> ObjectEvidence:
+def added_up(source: str, parts: Iterable[PastLines]) -> PastLines:
     """All evidence about an object."""
     value, lines, size = 0, 0, 0
     for part in parts:
         value |= int.from_bytes(part.past, "little")
         lines, size = max(lines, part.lines), max(size, part.size)
-    return ObjectEvidence(source, lines, value.to_bytes((value.bit_length() + 7) // 8, "little"), size)
+    return PastLines(source, lines, value.to_bytes((value.bit_length() + 7) // 8, "little"), size)

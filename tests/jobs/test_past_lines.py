@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.jobs.evidence import ObjectEvidence, added_up, bits
+from postroom.jobs.past_lines import PastLines, added_up, bits
 
 LINES = 20
 NUMBERS = st.frozensets(st.integers(0, LINES - 1))
 PARTS = st.lists(st.tuples(NUMBERS, st.booleans()), max_size=8)
 
 
-def part(numbers: frozenset[int], whole: bool) -> ObjectEvidence:
+def part(numbers: frozenset[int], whole: bool) -> PastLines:
     """Of the survey, which knows the object as a whole; or of where rows were moved."""
-    return ObjectEvidence("seg/a", LINES if whole else 0, bits(numbers), 999 if whole else 0)
+    return PastLines("seg/a", LINES if whole else 0, bits(numbers), 999 if whole else 0)
 
 
 @given(PARTS, st.randoms())
@@ -34,7 +34,7 @@ def test_an_object_is_garbage_when_each_of_its_lines_is_past(
 ) -> None:
     past = frozenset[int]().union(*(numbers for numbers, _ in drawn))
     known = any(whole for _, whole in drawn)
-    assert added_up("seg/a", [part(*each) for each in drawn]).complete is (known and past == frozenset(range(LINES)))
+    assert added_up("seg/a", [part(*each) for each in drawn]).all_past is (known and past == frozenset(range(LINES)))
 
 
 @given(st.frozensets(st.integers(0, 70_000), max_size=30))
@@ -45,6 +45,6 @@ def test_lines_are_numbered_from_the_lowest_bit_of_the_first_byte(numbers: froze
 
 
 def test_an_object_of_unknown_length_is_never_complete() -> None:
-    assert not ObjectEvidence("seg/a", 0, b"").complete
-    assert not added_up("seg/a", []).complete
-    assert not added_up("seg/a", [ObjectEvidence("seg/a", 0, bits(range(8)))]).complete
+    assert not PastLines("seg/a", 0, b"").all_past
+    assert not added_up("seg/a", []).all_past
+    assert not added_up("seg/a", [PastLines("seg/a", 0, bits(range(8)))]).all_past

@@ -6,11 +6,11 @@ from typing import Final
 
 from postroom.core.errors import OurError
 from postroom.jobs.bucket import Bucket, BucketObject, Share
-from postroom.jobs.expiring import Went
+from postroom.jobs.expiring import Deletion
 from postroom.jobs.paced_requests import PacedRequests
-from postroom.jobs.scanning import Table
-from postroom.jobs.sweeping import deleted
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.tally import Tally
+from postroom.jobs.temporary_objects import delete_objects
 from postroom.storage.containers.rows import Part, StoredContainer, read_kept
 from postroom.storage.containers.store import PREFIX, Storage
 from postroom.storage.mail.expiry import GARBAGE_MS
@@ -22,7 +22,7 @@ _TRANSACTION_UNITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Archives:
+class ContainerGarbage:
     """Deletes garbage. `now`: when the run began, epoch milliseconds. `dry_run`: only counts.
 
     Raises NotNowError(STORE_UNAVAILABLE).
@@ -30,13 +30,13 @@ class Archives:
 
     bucket: Bucket
     storage: Storage
-    table: Table
+    table: TableScanner
     tally: Tally
     writes: PacedRequests
     now: int
     dry_run: bool
 
-    def drop_parts(self, segment: int, segments: int) -> Iterator[Went]:
+    def drop_parts(self, segment: int, segments: int) -> Iterator[Deletion]:
         """Delete the parts in one of `segments` segments of the table that nobody joined within a day.
 
         Their bytes are subtracted from the owner's usage.
@@ -44,7 +44,7 @@ class Archives:
         for kept in self._kept(segment, segments):
             if isinstance(kept, Part) and kept.at * 1000 < self.now - GARBAGE_MS and (self.dry_run or self._drop(kept)):
                 self.tally.add("parts.dropped")
-                yield Went(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
+                yield Deletion(kept.mailbox, 1, "part that nobody joined", kept.piece.size)
 
     def shares(self) -> Sequence[Share]:
         """All objects under `box/`, in shares."""
@@ -62,14 +62,14 @@ class Archives:
             else:
                 yield from (piece.object for piece in kept.pieces)
 
-    def delete(self, garbage: Iterable[BucketObject]) -> Iterator[Went]:
+    def delete(self, garbage: Iterable[BucketObject]) -> Iterator[Deletion]:
         """Delete old objects that no row names."""
         why = "objects that no row names"
-        return deleted(self.bucket, self.tally, PREFIX, why, garbage, dry_run=self.dry_run)
+        return delete_objects(self.bucket, self.tally, PREFIX, why, garbage, dry_run=self.dry_run)
 
     def _drop(self, part: Part) -> bool:
         dropped = self.writes.ask(lambda: self.storage.drop([part]))
-        self.writes.owe(_TRANSACTION_UNITS - 1)
+        self.writes.charge(_TRANSACTION_UNITS - 1)
         return dropped > 0
 
     def _kept(self, segment: int, segments: int) -> "Iterator[StoredContainer | Part | None]":

@@ -15,7 +15,7 @@ _SENT: Final = Number("n")
 _DAY_SECONDS: Final = 86_400
 
 
-class CodeLimits:
+class VerificationCodeLimits:
     """Table `limits`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:

@@ -12,7 +12,7 @@ from postroom.core.ijson import parse
 from postroom.protocols.dm3.envelope import message_hash
 from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
-from postroom.storage.audit.evidence import Held
+from postroom.storage.audit.evidence import Fingerprint
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import conversation_alias, seen_key_dm3, seen_key_nlweb, twin_of
 from postroom.storage.mail.ledger import text_of
@@ -20,7 +20,7 @@ from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, decode_line
 
 
-def held_in(row: Row, data: bytes) -> Held:
+def fingerprint_of(row: Row, data: bytes) -> Fingerprint:
     """What the line of a row contains, from the bytes that the row points to."""
     try:
         line = decode_line(data)
@@ -32,7 +32,7 @@ def held_in(row: Row, data: bytes) -> Held:
     return held if line.conversation == conversation_alias else AuditProblem.BYTES_WRONG
 
 
-def is_another(held: Held | None, seen_key: str, text: str) -> bool:
+def is_other_message(held: Fingerprint | None, seen_key: str, text: str) -> bool:
     """Whether the bytes are another message than the one known by `seen_key` and `text` (storage/mail/ledger.py).
 
     One worker may have verified the sender of a dm3 message, and another not.

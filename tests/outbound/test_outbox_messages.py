@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.nlweb.test_sign import DRAFTS
 
-from postroom.outbound.outgoing import Outgoing
+from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.sign import Draft
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from postroom.outbound.notifications import MailWaiting
+from postroom.outbound.notification_messages import MailWaiting
 from postroom.outbound.ports import SendQueue
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from postroom.jobs.bucket import MOST_DELETED, Bucket
-from postroom.jobs.evidence import ObjectEvidence
+from postroom.jobs.past_lines import PastLines
 from postroom.jobs.tally import Tally
 
 T = TypeVar("T")
@@ -18,16 +18,16 @@ class ObjectDeleter:
         self._tally = tally
         self._dry_run = dry_run
 
-    def delete(self, known: Iterable[ObjectEvidence]) -> None:
+    def delete(self, known: Iterable[PastLines]) -> None:
         """Delete the objects whose lines are all past. `known`: all evidence about each object, added up."""
         for _ in self.delete_while_reading(known):
             self._tally.add("objects.left")
 
-    def delete_while_reading(self, found: Iterable[T | ObjectEvidence]) -> Iterator[T | ObjectEvidence]:
-        """Yield what was found, except complete evidence: those objects are deleted on the way."""
+    def delete_while_reading(self, found: Iterable[T | PastLines]) -> Iterator[T | PastLines]:
+        """Yield what was found, except objects whose lines are all past: those are deleted on the way."""
         names: list[str] = []
         for each in found:
-            if not (isinstance(each, ObjectEvidence) and each.complete):
+            if not (isinstance(each, PastLines) and each.all_past):
                 yield each
                 continue
             self._tally.add("objects.collected")

@@ -10,17 +10,18 @@ from tests.fakes.executor import SerialExecutor
 from tests.jobs.dying import deaths_of
 from tests.jobs.played import collect_orphans
 
-from postroom.jobs.archives import UNREADABLE, Archives
 from postroom.jobs.bucket import Bucket
-from postroom.jobs.expiring import Went
+from postroom.jobs.container_garbage import UNREADABLE, ContainerGarbage
+from postroom.jobs.expiring import Deletion
 from postroom.jobs.pace import Pace
 from postroom.jobs.paced_requests import PacedRequests
 from postroom.jobs.registers import Registers
-from postroom.jobs.scanning import Table
+from postroom.jobs.scanning import TableScanner
 from postroom.jobs.survey import Terms
-from postroom.jobs.sweeping import Sweeper
 from postroom.jobs.tally import Counts, Tally
-from postroom.storage.containers.rows import Use
+from postroom.jobs.temporary_objects import TemporaryObjects
+from postroom.storage.aws.object_store import ObjectStore
+from postroom.storage.containers.rows import StorageUsage
 from postroom.storage.containers.store import Storage
 from postroom.storage.layout import (
     RowKey,
@@ -34,12 +35,12 @@ from postroom.storage.layout import (
 from postroom.storage.mail.expiry import GARBAGE_MS
 from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 from postroom.storage.mail.register import ACKED, OVER
-from postroom.storage.mail.segments import Line, Objects, lay_out
+from postroom.storage.mail.segments import Line, lay_out
 
 BOB, ALICE = "bob.eth", "alice.eth"
 KEY, OTHER = (f"0x{number:064x}" for number in (1, 2))
 RETAIN = 22 * 24 * 3600
-Sweep = Callable[[Sweeper], Iterator[Went]]
+Sweep = Callable[[TemporaryObjects], Iterator[Deletion]]
 
 
 class SweptStack:
@@ -51,8 +52,8 @@ class SweptStack:
         self.storage = self.storage_by(deployed.clients)
 
     def storage_by(self, clients: Clients) -> Storage:
-        table, objects = self.deployed.tables["StorageTable"], Objects(clients.s3, self.deployed.bucket)
-        return Storage(clients.dynamodb, table, objects, Use(), lambda: f"{next(self._ids):032x}")
+        table, objects = self.deployed.tables["StorageTable"], ObjectStore(clients.s3, self.deployed.bucket)
+        return Storage(clients.dynamodb, table, objects, StorageUsage(), lambda: f"{next(self._ids):032x}")
 
     def put(self, name: str, data: bytes = b"sealed") -> str:
         self.deployed.clients.s3.put_object(Bucket=self.deployed.bucket, Key=name, Body=data)
@@ -73,7 +74,7 @@ class SweptStack:
         clients: Clients | None = None,
     ) -> tuple[list[str], Counts]:
         tally, at = Tally(), clients or self.deployed.clients
-        sweeper = Sweeper(Bucket(at.s3, self.deployed.bucket, tally), tally, now=now, dry_run=dry_run)
+        sweeper = TemporaryObjects(Bucket(at.s3, self.deployed.bucket, tally), tally, now=now, dry_run=dry_run)
         return [str(went) for went in what(sweeper)], tally.take()
 
     def tidy(
@@ -81,10 +82,10 @@ class SweptStack:
     ) -> tuple[list[str], Counts]:
         """Archives, as expire_messages does it, whose join and tasks are Spark's."""
         tally, at, table = Tally(), clients or self.deployed.clients, self.deployed.tables["StorageTable"]
-        archives = Archives(
+        archives = ContainerGarbage(
             Bucket(at.s3, self.deployed.bucket, tally),
             self.storage_by(at),
-            Table(at.dynamodb, table, PacedRequests("read", Pace(1e9), tally)),
+            TableScanner(at.dynamodb, table, PacedRequests("read", Pace(1e9), tally)),
             tally,
             writes=PacedRequests("write", Pace(1e9), tally),
             now=now,
@@ -121,9 +122,9 @@ def test_claims_and_replies_are_deleted_when_nobody_can_need_them(stack: SweptSt
     old = {stack.put(name(hour - age, "one"), b"12345") for age in (1, 9 * DAY_MS) for name in (claim_name, reply_name)}
     young = {stack.put(name(now - age, "two")) for age in (0, 31 * DAY_MS) for name in (claim_name, reply_name)}
     odd = {stack.put("claim/1999/by/hand/00/x"), stack.put("seg/1999/01/01/00/x.jsonl")}
-    would, _ = stack.sweep(Sweeper.handed_on, now, dry_run=True)
+    would, _ = stack.sweep(TemporaryObjects.handed_on, now, dry_run=True)
     assert stack.names() == old | young | odd
-    went, counts = stack.sweep(Sweeper.handed_on, now)
+    went, counts = stack.sweep(TemporaryObjects.handed_on, now)
     assert stack.names() == young | odd
     assert would == went
     assert (counts["objects.collected"], counts["bytes.collected"], counts["hours.unknown"]) == (4, 20, 1)
@@ -223,7 +224,7 @@ def test_stale_parts_are_deleted_after_a_day_and_the_count_stays_right(stack: Sw
     went, counts = stack.tidy(now)
     assert would == went == [f"{BOB}: 1 part that nobody joined, 4 bytes"] * 2
     assert counts["parts.dropped"] == 2
-    assert stack.storage.use(BOB) == Use(2, len(b"sealed") + len(b"part"))
+    assert stack.storage.use(BOB) == StorageUsage(2, len(b"sealed") + len(b"part"))
     assert stack.names() == stack.named()
 
 
@@ -237,9 +238,9 @@ def test_an_unfinished_upload_is_aborted_after_a_day(stack: SweptStack) -> None:
     s3.create_multipart_upload(Bucket=bucket, Key="of/somebody/else")
     a_day_later = round(upload["Initiated"].timestamp() * 1000) + GARBAGE_MS
     for now, dry_run in ((a_day_later, False), (a_day_later + 1, True)):
-        stack.sweep(Sweeper.uploads, now, dry_run=dry_run)
+        stack.sweep(TemporaryObjects.uploads, now, dry_run=dry_run)
         assert len(s3.list_multipart_uploads(Bucket=bucket)["Uploads"]) == 2
-    went, counts = stack.sweep(Sweeper.uploads, a_day_later + 1)
+    went, counts = stack.sweep(TemporaryObjects.uploads, a_day_later + 1)
     assert [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["of/somebody/else"]
     assert (went, counts["uploads.aborted"]) == (["box/large: 1 unfinished upload, 0 bytes"], 1)
 
@@ -249,7 +250,7 @@ def test_an_unfinished_upload_is_aborted_after_a_day(stack: SweptStack) -> None:
 
 def all_of_it(stack: SweptStack, now: int, clients: Clients | None = None) -> None:
     stack.tidy(now, clients=clients)
-    for sweep in (Sweeper.handed_on, Sweeper.uploads):
+    for sweep in (TemporaryObjects.handed_on, TemporaryObjects.uploads):
         stack.sweep(sweep, now, clients=clients)
 
 
@@ -275,7 +276,7 @@ def test_a_dead_run_loses_nothing_and_the_next_one_completes_its_work(clients: C
             assert stack.named() <= stack.names()
             all_of_it(stack, later)
             assert stack.names() == stack.named(), death.after
-            assert stack.storage.use(BOB) == Use(1, len(b"sealed"))
+            assert stack.storage.use(BOB) == StorageUsage(1, len(b"sealed"))
             assert "Uploads" not in stack.deployed.clients.s3.list_multipart_uploads(Bucket=stack.deployed.bucket)
 
 

@@ -1,4 +1,4 @@
-"""An owner's message in the courier's queue. It is complete, so that it is stored nowhere else."""
+"""An owner's message in the courier's queue. The queue has all of it; no other copy is stored."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final

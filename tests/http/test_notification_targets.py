@@ -10,9 +10,9 @@ from tests.http.api_stack import BOB, BOB_KEY, NOW, SHOP, ApiStack, Owner, reaso
 from postroom.api.schemas import NewTarget
 from postroom.api.states import TargetState
 from postroom.core.errors import TheirError
-from postroom.http.notifications import CODES_A_DAY, MAX_TRIES, NO_TOPICS
+from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES, NO_TOPICS
 from postroom.net.https import split_url
-from postroom.outbound.notifications import Notification
+from postroom.outbound.notification_messages import Notification
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.storage.directory.notification_targets import MAX_TARGETS
 from postroom.storage.layout import notify_group

@@ -6,18 +6,18 @@ from tests.jobs.played import Played
 from tests.jobs.wire import Json, Send, between
 
 from postroom.core.errors import OurError
-from postroom.jobs.deleting import ObjectDeleter
-from postroom.jobs.evidence import ObjectEvidence, bits
+from postroom.jobs.object_deletion import ObjectDeleter
+from postroom.jobs.past_lines import PastLines, bits
 from postroom.jobs.tally import Tally
 
 NEEDED = [
-    ObjectEvidence("seg/one-waits", 3, bits([0, 2]), 30),
-    ObjectEvidence("seg/first-waits", 9, bits(range(1, 9)), 30),
-    ObjectEvidence("seg/last-waits", 9, bits(range(8)), 30),
-    ObjectEvidence("seg/all-wait", 2, b"", 30),
-    ObjectEvidence("seg/of-unknown-length", 0, bits(range(3)), 30),
+    PastLines("seg/one-waits", 3, bits([0, 2]), 30),
+    PastLines("seg/first-waits", 9, bits(range(1, 9)), 30),
+    PastLines("seg/last-waits", 9, bits(range(8)), 30),
+    PastLines("seg/all-wait", 2, b"", 30),
+    PastLines("seg/of-unknown-length", 0, bits(range(3)), 30),
 ]
-PAST = [ObjectEvidence("seg/one", 1, bits([0]), 10), ObjectEvidence("seg/nine", 9, bits(range(9)), 90)]
+PAST = [PastLines("seg/one", 1, bits([0]), 10), PastLines("seg/nine", 9, bits(range(9)), 90)]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_thousand_objects_are_deleted_by_one_request(deployed: Deployed, victi
 
     between(victims[0].s3, answer)
     names = [f"seg/{number}" for number in range(2001)]
-    deleter(deployed, Tally(), victims[0]).delete(ObjectEvidence(name, 1, bits([0]), 1) for name in names)
+    deleter(deployed, Tally(), victims[0]).delete(PastLines(name, 1, bits([0]), 1) for name in names)
     assert [len(each) for each in asked] == [1000, 1000, 1]
     assert [name for each in asked for name in each] == names
 

@@ -26,11 +26,11 @@ from postroom.api.schemas import NewTarget, Notifications, Target
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.timestamps import write_timestamp
-from postroom.outbound.notifications import Notification
+from postroom.outbound.notification_messages import Notification
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.storage.directory import notification_targets as stored
 from postroom.storage.directory.notification_targets import MAX_TARGETS, NotificationTargets, TargetKind
-from postroom.storage.limits.codes import CodeLimits
+from postroom.storage.limits.verification_codes import VerificationCodeLimits
 from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 MAX_TRIES: Final = 5
@@ -86,7 +86,7 @@ class NotificationTargetSettings:
     """
 
     targets: NotificationTargets
-    codes: CodeLimits
+    codes: VerificationCodeLimits
     keys: WebhookKeys
     courier: SendQueue
     offer: Offer
