@@ -44,7 +44,7 @@ class Receiver:
         receiver = self
 
         class Listening(hook):  # type: ignore[valid-type,misc]
-            def told(self, event: Any) -> None:
+            def notified(self, event: Any) -> None:
                 receiver.received.append(event)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
