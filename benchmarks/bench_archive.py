@@ -12,7 +12,8 @@ from postroom.client.archive import Archive, FolderHome
 from postroom.client.archive.index import Index, scan
 from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata
 from postroom.protocols.dm3.keys import PrivateSigningKey
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 

@@ -23,9 +23,10 @@ from postroom.core.canonical import stringify
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import Algorithm, PrivateSigningKey
-from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import MessageMetadata, MessageType
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.sealing import BLOCK_BYTES, NONCE_BYTES, open_sealed
+from postroom.protocols.dm3.sign import sign_message
 
 NOW_MS: Final = 1_797_000_000_000
 

@@ -4,6 +4,7 @@ So memory that grows is the worker's. Requests pass through boto3 and are answer
 looked up with complete DNSSEC proofs, from answers that are signed when they are requested.
 """
 
+import gc
 import importlib
 import io
 import json
@@ -132,6 +133,7 @@ def lone_worker() -> Iterator[LoneWorker]:
         logging.Logger.manager.loggerDict.pop(environment["POWERTOOLS_SERVICE_NAME"], None)
         yield LoneWorker(importlib.import_module("app").handler, senders)
         del sys.modules["app"]
+        gc.unfreeze()  # what the worker froze at its start
 
 
 class _Nowhere(io.TextIOBase):

@@ -73,6 +73,7 @@ def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) ->
 
 
 def caches() -> list[Cache[object]]:
+    gc.unfreeze()  # the collector does not show what the start of a function froze
     return [each for each in gc.get_objects() if isinstance(each, Cache)]
 
 

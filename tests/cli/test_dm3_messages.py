@@ -22,10 +22,11 @@ from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.sign import sign_message
 
 ANY_TYPE = ProfileExtension(message_types=tuple(MessageType))
 

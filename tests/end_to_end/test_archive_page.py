@@ -14,7 +14,8 @@ from postroom.demo.scenes import Story, now_ms
 from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
 
 __all__ = ["https"]
 

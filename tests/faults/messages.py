@@ -16,7 +16,8 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.nlweb.feedback import body_of
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign

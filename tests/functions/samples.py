@@ -31,10 +31,11 @@ from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign

@@ -7,6 +7,7 @@ A handler's module is imported anew for each stack, as a cold start does it. Eve
 makes is held against the statements of its role: moto lets everything pass, AWS does not.
 """
 
+import gc
 import importlib
 import logging
 import os
@@ -95,6 +96,7 @@ class FunctionsStack:
     def end(self) -> None:
         """Every instance ends: the next call of each function is a cold start."""
         self._modules.clear()
+        gc.unfreeze()  # what an instance froze at its start ends with its process
 
     def environment(self, function: str) -> dict[str, str]:
         """The variables of a function, as the template works them out for this deployment."""

@@ -35,9 +35,9 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.pipeline.claims import read_claim
 from postroom.protocols.dm3.envelope import open_message
 from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
-from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.verify import check_message
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.verify import check_signature

@@ -24,7 +24,7 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
 from postroom.protocols.dm3.keys import read_user_keys
-from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, check_message, read_message, sign_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, read_message
 from postroom.protocols.dm3.names import MAX_NAME_BYTES, normalize
 from postroom.protocols.dm3.postmark import (
     Postmark,
@@ -55,6 +55,8 @@ from postroom.protocols.dm3.reasons import (
 )
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
+from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.verify import check_message
 
 T = TypeVar("T")
 BUILD = DM3_BUILDS["npm-1.7.1"]

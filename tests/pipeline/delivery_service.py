@@ -21,8 +21,9 @@ from postroom.pipeline.worker import Record
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope
 from postroom.protocols.dm3.extension import Properties
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, sign_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata
 from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.sign import sign_message
 from postroom.storage.directory.domains import Dm3Mailbox
 
 POOL = ThreadPoolExecutor(2)

@@ -15,10 +15,10 @@ from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE, UNDELIVERAB
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.dm3.envelope import check_envelope, message_hash, open_delivery, open_message, read_envelope
-from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.verify import check_message
 from postroom.storage.layout import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 

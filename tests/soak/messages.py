@@ -17,7 +17,8 @@ from postroom.core.ijson import JsonValue
 from postroom.demo.names import ALICE, BOB, SERVICE
 from postroom.local import gateway
 from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, write_envelope
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.layout import seen_key_nlweb

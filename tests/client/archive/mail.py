@@ -11,10 +11,11 @@ from postroom.crypto.x25519 import EncryptionKey
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_message, read_envelope, write_envelope
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import MessageMetadata, MessageType
 from postroom.protocols.dm3.postmark import make_postmark, read_postmark
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.dm3.storage_key import StorageKey
 from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 

@@ -35,15 +35,7 @@ from postroom.protocols.dm3.envelope import (
     write_envelope,
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey, UserKeys, wallet_message
-from postroom.protocols.dm3.message import (
-    Attachment,
-    Dm3Message,
-    MessageMetadata,
-    MessageType,
-    check_message,
-    read_message,
-    sign_message,
-)
+from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType, read_message
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.profile import (
     ServiceProfile,
@@ -61,6 +53,8 @@ from postroom.protocols.dm3.reasons import (
 )
 from postroom.protocols.dm3.sealing import open_sealed, seal
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.verify import check_message
 
 URL = "https://ds.example"
 TOKEN = "what their client logged in for"

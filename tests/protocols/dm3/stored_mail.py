@@ -6,8 +6,9 @@ from typing import Any
 
 from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata
 from postroom.protocols.dm3.keys import PrivateSigningKey
-from postroom.protocols.dm3.message import MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import MessageMetadata, MessageType
 from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
+from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, Tombstone, store_envelope
 
 ALICE, BOB = "alice.eth", "bob.eth"

@@ -37,7 +37,7 @@ from postroom.protocols.dm3.envelope import (
     write_envelope,
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey
-from postroom.protocols.dm3.message import MessageMetadata, check_message, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
     ENVELOPE_INVALID,
@@ -47,6 +47,8 @@ from postroom.protocols.dm3.reasons import (
     SENDER_SIGNATURE_INVALID,
 )
 from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
+from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.verify import check_message
 
 SECP = PrivateSigningKey.generate("secp256k1")
 ED = PrivateSigningKey.generate("ed25519")

@@ -26,7 +26,7 @@ from postroom.protocols.dm3.envelope import (
 )
 from postroom.protocols.dm3.explain import Opened, explain
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.reasons import (
@@ -37,6 +37,7 @@ from postroom.protocols.dm3.reasons import (
     SENDER_SIGNATURE_INVALID,
 )
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.sign import sign_message
 
 ALICE, BOB, MALLORY = UserKeys.random(), UserKeys.random(), UserKeys.random()
 SERVICE, OTHER_SERVICE = ServiceKeys.generate(), ServiceKeys.generate()

@@ -18,11 +18,11 @@ from postroom.protocols.dm3.message import (
     Dm3Message,
     MessageMetadata,
     MessageType,
-    check_message,
     read_message,
-    sign_message,
 )
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, SENDER_SIGNATURE_INVALID
+from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.verify import check_message
 
 SECP = PrivateSigningKey.generate("secp256k1")
 ED = PrivateSigningKey.generate("ed25519")

@@ -14,7 +14,6 @@ from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import verify_struct
 from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.envelope import message_hash, open_message, read_envelope
-from postroom.protocols.dm3.message import check_message
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import is_signed_by, read_postmark
 from postroom.protocols.dm3.reasons import ENVELOPE_INVALID, NAME_INVALID
@@ -31,6 +30,7 @@ from postroom.protocols.dm3.stored import (
     read_entry,
     store_envelope,
 )
+from postroom.protocols.dm3.verify import check_message
 
 HASH = "ab" * 32
 TOMBSTONE = Tombstone(HASH, AT, ALICE, (HASH, "cd" * 32), "ef" * 32, Removal.DELETE_REQUEST, "01" * 32)

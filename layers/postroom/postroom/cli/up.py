@@ -145,13 +145,14 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 
 def _keep(stack: "LocalStack") -> None:
     """Run until Ctrl-C. The hosts of a domain that an operator adds are served, as if its DNS led here."""
+    from postroom.core.settings import read_outputs
     from postroom.protocols.nlweb.schema import DIALECTS
-    from postroom.storage.directory.operators import Operators
+    from postroom.runtime.deployment import Deployment
 
     served: set[str] = set()
     while True:
         for deployment in stack.deployments.values():
-            operators = Operators(deployment.client("dynamodb"), deployment.outputs["DirectoryTable"])
+            operators = Deployment(read_outputs(deployment.outputs), deployment.client).storage.operators
             for domain in set(operators.domains()) - served:
                 for dialect in DIALECTS:
                     deployment.serve_host(dialect.host(domain))

@@ -29,9 +29,10 @@ from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
 from postroom.protocols.dm3.jsonrpc import VERSION
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType, sign_message
+from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED
+from postroom.protocols.dm3.sign import sign_message
 
 _DATA: Final = "data:"
 

@@ -16,9 +16,10 @@ from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
-from postroom.protocols.dm3.message import MessageMetadata, sign_message
+from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
+from postroom.protocols.dm3.sign import sign_message
 from postroom.storage.directory.domains import Dm3Mailbox
 
 ALICE: Final = "alice.eth"

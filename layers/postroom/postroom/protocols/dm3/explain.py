@@ -23,12 +23,13 @@ from postroom.protocols.dm3.envelope import (
     read_envelope,
 )
 from postroom.protocols.dm3.keys import PublicSigningKey, UserKeys
-from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, check_message
+from postroom.protocols.dm3.message import Dm3Message, MessageMetadata
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import Postmark, check_postmark_hash, expected_hash, is_signed_by, read_postmark
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
 from postroom.protocols.dm3.reasons import POSTMARK_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
+from postroom.protocols.dm3.verify import check_message
 
 _YEAR_9999_MS: Final = 253_370_764_800_000
 _LONGEST_SHOWN: Final = 120

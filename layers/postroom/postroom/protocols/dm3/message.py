@@ -1,10 +1,10 @@
-"""Messages between users (dm3 §2.2.2 - §2.2.4): read, checked, signed.
+"""Messages between users (dm3 §2.2.2 - §2.2.4), and their reader. `sign.py` makes them.
 
 An object keeps exactly the members that it was read from, also unknown ones, because the signature covers them. It
 checks itself when it is created.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -12,10 +12,9 @@ from typing import Final
 from postroom.core.canonical import NotCanonicalError, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
-from postroom.protocols.dm3.dialect import TYPE_ALIASES, sign_struct, verify_struct
-from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.protocols.dm3.dialect import TYPE_ALIASES
 from postroom.protocols.dm3.members import check_optional_text, check_text, check_timestamp, members_of, take
-from postroom.protocols.dm3.reasons import MESSAGE_INVALID, SENDER_SIGNATURE_INVALID
+from postroom.protocols.dm3.reasons import MESSAGE_INVALID
 
 MAX_MESSAGE_BYTES: Final = 20_000_000 - 1
 """The largest message as it is signed and encrypted: less than 20 MB (dm3 §2.2.4)."""
@@ -135,7 +134,7 @@ class MessageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Dm3Message:
-    """A signed message (dm3 §2.2.2). `check_message` checks the signature.
+    """A signed message (dm3 §2.2.2). `verify.py` checks the signature.
 
     `message`: the text, UTF-8 or Markdown; None if the type needs none. `attachments`: None if the member is absent.
     Raises TheirError(MESSAGE_INVALID), also if the whole message has 20 MB or more.
@@ -164,7 +163,7 @@ class Dm3Message:
 
     def unsigned(self) -> dict[str, JsonValue]:
         """The signed members: all but the signature."""
-        return _unsigned(self.message, self.metadata, self.attachments, self.extra)
+        return unsigned_members(self.message, self.metadata, self.attachments, self.extra)
 
     def as_json(self) -> dict[str, JsonValue]:
         """The message as it is encrypted."""
@@ -175,7 +174,7 @@ class Dm3Message:
         try:
             return stringify(self.as_json())
         except NotCanonicalError as error:
-            raise _not_canonical(error) from None
+            raise not_canonical(error) from None
 
 
 def read_message(value: JsonValue) -> Dm3Message:
@@ -202,35 +201,13 @@ def read_message(value: JsonValue) -> Dm3Message:
     )
 
 
-def sign_message(
-    message: str | None,
-    metadata: MessageMetadata,
-    key: PrivateSigningKey,
-    *,
-    attachments: Sequence[Attachment] | None = None,
-    extra: Mapping[str, JsonValue] | None = None,
-) -> Dm3Message:
-    """Make a message, signed by its sender. Raises TheirError(MESSAGE_INVALID)."""
-    enclosed = None if attachments is None else tuple(attachments)
-    try:
-        signature = sign_struct(_unsigned(message, metadata, enclosed, extra or {}), key)
-    except NotCanonicalError as error:
-        raise _not_canonical(error) from None
-    return Dm3Message(message, metadata, signature, enclosed, extra or {})
-
-
-def check_message(message: Dm3Message, key: PublicSigningKey) -> None:
-    """Raises TheirError(SENDER_SIGNATURE_INVALID) if it is not signed by the key of its sender's profile."""
-    if not verify_struct(message.unsigned(), message.signature, key):
-        raise TheirError(SENDER_SIGNATURE_INVALID, "the message's signature is not by the sender's key")
-
-
-def _unsigned(
+def unsigned_members(
     message: str | None,
     metadata: MessageMetadata,
     attachments: tuple[Attachment, ...] | None,
     extra: Mapping[str, JsonValue],
 ) -> dict[str, JsonValue]:
+    """The members that a message's signature covers."""
     members: dict[str, JsonValue] = {**extra, "metadata": metadata.as_json()}
     if message is not None:
         members["message"] = message
@@ -246,5 +223,6 @@ def _read_attachment(value: JsonValue) -> Attachment:
     return Attachment(take(members, "data", _INVALID), take(members, "name", _INVALID), True, members)
 
 
-def _not_canonical(error: NotCanonicalError) -> TheirError:
+def not_canonical(error: NotCanonicalError) -> TheirError:
+    """The refusal of a message that has no canonical text."""
     return TheirError(_INVALID, f"the message has no text that could be signed: {error}")
