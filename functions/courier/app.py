@@ -78,7 +78,7 @@ def _send(outgoing: Outgoing) -> None:
 
 def _notify(carried: MailWaiting | Notification) -> None:
     if isinstance(carried, MailWaiting):
-        became, about = notifications.call(carried), {}
+        became, about = notifications.fan_out(carried), {}
     else:
         became, about = notifications.notify(carried), {"target": carried.target, "notification": carried.id}
     logger.info(str(became), extra={"mailbox": carried.mailbox, "tries": carried.tries, **about})

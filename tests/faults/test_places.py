@@ -40,7 +40,7 @@ SPARED = {
     "storage/mail/outbox.py Outbox.newest: self._table.page": "the list of the mailbox API, which writes nothing",
     "pipeline/outbox_dead_letters.py": "one end, noted once, whoever notes it; what failed is done in the next round",
     "runtime/adapters.py Topics.carry: self._sns.publish": "a target as a webhook is; no topic is in this stack",
-    "outbound/notification_sender.py NotificationSender.call: self.queue.send": "where another call failed",
+    "outbound/notification_sender.py NotificationSender.fan_out: self.queue.send": "where another call failed",
     "outbound/notification_sender.py NotificationSender.notify: self.queue.send": "the same",
     "outbound/notification_sender.py NotificationSender._notify: self.keys.code": "codes: owners ask for others",
     "outbound/notification_sender.py NotificationSender._end: self.targets.failed": "the same",

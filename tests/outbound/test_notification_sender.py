@@ -39,7 +39,7 @@ def come_to_rest(stack: PipelineStack, *, for_seconds: float = 3 * INTERVAL) -> 
         carried = stack.take_notifications()
         for each in carried:
             if isinstance(each, MailWaiting):
-                stack.notification_sender().call(each)
+                stack.notification_sender().fan_out(each)
             else:
                 stack.notification_sender().notify(each)
         if not stack.deployed.bodies("CourierQueue"):
@@ -54,7 +54,7 @@ def told(stack: PipelineStack, to: str = URL) -> list[Json]:
 
 def one_notification(stack: PipelineStack) -> Notification:
     """A notification of a target, on its way."""
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
     [notification] = stack.take_notifications()
     assert isinstance(notification, Notification)
     return notification
@@ -62,8 +62,8 @@ def one_notification(stack: PipelineStack) -> Notification:
 
 def one_follower(stack: PipelineStack) -> MailWaiting:
     """Of a burst the first was told, the last was filed: the message for the interval's end, which is now."""
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.LATER
     queued = stack.take_notifications()
     for each in queued:
         if isinstance(each, Notification):
@@ -198,7 +198,7 @@ def test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the
     stack.target(URL)
     became = []
     for _ in range(20):
-        became.append(stack.notification_sender().call(MailWaiting(SHOP)))
+        became.append(stack.notification_sender().fan_out(MailWaiting(SHOP)))
         stack.clock.now += 1
     assert became == [NotificationOutcome.SPREAD, NotificationOutcome.LATER, *[NotificationOutcome.COVERED] * 18]
     first, follow = stack.take_notifications()
@@ -207,7 +207,7 @@ def test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the
     assert isinstance(follow, MailWaiting)
     assert follow == MailWaiting(SHOP, int(NOW * 1000), follow.mark)
     stack.clock.now = NOW + INTERVAL
-    assert stack.notification_sender().call(follow) is NotificationOutcome.SPREAD
+    assert stack.notification_sender().fan_out(follow) is NotificationOutcome.SPREAD
     come_to_rest(stack)
     assert len(told(stack)) == 2
     assert stack.deployed.bodies("CourierQueue") == [], "and then no more"
@@ -217,7 +217,7 @@ def test_mail_within_the_interval_is_notified_at_its_end(stack: PipelineStack) -
     stack.target(URL)
     one_notification(stack)
     stack.clock.now += 20
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.LATER
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.LATER
     assert stack.deployed.delays("CourierQueue") == [INTERVAL - 20 + 1]
     [follow] = stack.take_notifications()
     assert isinstance(follow, MailWaiting)
@@ -229,7 +229,7 @@ def test_a_follow_up_that_comes_early_waits_for_the_rest(stack: PipelineStack) -
     one_notification(stack)
     follow = MailWaiting(SHOP, int(NOW * 1000), stack.new_id())
     stack.clock.now += INTERVAL - 2
-    assert stack.notification_sender().call(follow) is NotificationOutcome.LATER
+    assert stack.notification_sender().fan_out(follow) is NotificationOutcome.LATER
     assert stack.deployed.delays("CourierQueue") == [3]
     [later] = stack.take_notifications()
     assert isinstance(later, MailWaiting)
@@ -242,7 +242,7 @@ def test_a_follow_up_is_covered_by_a_later_notification(stack: PipelineStack) ->
     stack.clock.now += INTERVAL
     one_notification(stack)
     assert (
-        stack.notification_sender().call(MailWaiting(SHOP, int(NOW * 1000), stack.new_id()))
+        stack.notification_sender().fan_out(MailWaiting(SHOP, int(NOW * 1000), stack.new_id()))
         is NotificationOutcome.COVERED
     )
     assert stack.take_notifications() == []
@@ -259,7 +259,7 @@ def test_if_a_follow_up_cannot_be_recorded_another_follows_too(
         raise NotNowError(STORE_UNAVAILABLE)
 
     monkeypatch.setattr(notification_sender.debounce, "followed", away)
-    assert [notification_sender.call(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
+    assert [notification_sender.fan_out(MailWaiting(SHOP)) for _ in range(2)] == [NotificationOutcome.LATER] * 2
     come_to_rest(stack)
     assert len(told(stack)) == 1, "they take one turn between them"
 
@@ -270,7 +270,7 @@ def test_without_a_target_nobody_is_notified(stack: PipelineStack) -> None:
     stack.targets.remove(SHOP, target.id)
     assert stack.notification_sender().notify(notification) is NotificationOutcome.SILENT
     stack.clock.now += INTERVAL
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     assert stack.carrier.carried == []
 
 
@@ -286,7 +286,7 @@ def test_an_announcement_waits_while_the_store_is_unavailable(
     with monkeypatch.context() as patch:
         patch.setattr(notification_sender.debounce, "take", away)
         patch.setattr(notification_sender.targets, "find", away)
-        assert notification_sender.call(MailWaiting(SHOP)) is NotificationOutcome.WAITING
+        assert notification_sender.fan_out(MailWaiting(SHOP)) is NotificationOutcome.WAITING
         assert notification_sender.notify(Notification(SHOP, "0", "n", 1)) is NotificationOutcome.WAITING
     assert stack.deployed.delays("CourierQueue") == [7, 7]
     assert stack.take_notifications() == [MailWaiting(SHOP, tries=1), Notification(SHOP, "0", "n", 1, tries=1)]
@@ -303,7 +303,7 @@ def test_a_notification_costs_a_write_and_a_read_and_a_message_and_a_read_for_ea
     for client in (clients.dynamodb, clients.sqs):
         client.meta.events.register("before-call.*.*", count)
     try:
-        stack.notification_sender().call(MailWaiting(SHOP))
+        stack.notification_sender().fan_out(MailWaiting(SHOP))
         for each in stack.take_notifications():
             assert isinstance(each, Notification)
             stack.notification_sender().notify(each)
@@ -322,7 +322,7 @@ def test_two_couriers_at_once_notify_once(stack: PipelineStack) -> None:
 
     def call(_: int) -> NotificationOutcome:
         start.wait()
-        return stack.notification_sender().call(MailWaiting(SHOP))
+        return stack.notification_sender().fan_out(MailWaiting(SHOP))
 
     with ThreadPoolExecutor(2) as pool:
         became = sorted(pool.map(call, range(2)))
@@ -356,7 +356,8 @@ def test_in_every_schedule_of_two_couriers_a_target_is_notified_after_the_last_m
             # Each has a message in hand that was filed before.
             notification_sender = stack.notification_sender(clients)
             actor = stage.enter(
-                "courier", lambda notification_sender=notification_sender: notification_sender.call(MailWaiting(SHOP))
+                "courier",
+                lambda notification_sender=notification_sender: notification_sender.fan_out(MailWaiting(SHOP)),
             )  # type: ignore[misc]
             gate_calls(clients, gate_of(lambda actor=actor: None if actor.ended else actor))  # type: ignore[misc]
             actors.append(actor)
@@ -366,7 +367,7 @@ def test_in_every_schedule_of_two_couriers_a_target_is_notified_after_the_last_m
         stack.carrier.carried.clear()
         for _ in range(4):
             for each in queued:
-                stack.notification_sender().call(each) if isinstance(
+                stack.notification_sender().fan_out(each) if isinstance(
                     each, MailWaiting
                 ) else stack.notification_sender().notify(each)
             queued = stack.take_notifications()
@@ -411,7 +412,7 @@ def befall(
 
     gate_calls(clients, gate)
     try:
-        stack.notification_sender(clients).call(follower)
+        stack.notification_sender(clients).fan_out(follower)
     except Died:
         stack.deployed.storage.courier_queue.send(follower.encode())
     assert calls[: number + 1] == CALLS_OF_A_TURN[: number + 1]
@@ -451,7 +452,7 @@ def test_two_couriers_with_the_same_follow_up_notify_under_one_id(
 
     def call(_: int) -> NotificationOutcome:
         start.wait()
-        return stack.notification_sender().call(follower)
+        return stack.notification_sender().fan_out(follower)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(call, range(2)))
@@ -615,7 +616,7 @@ def test_an_unverified_target_is_sent_nothing_else(stack: PipelineStack) -> None
             stack.notification_sender().notify(Notification(SHOP, target.id, "n", 1, other))
             is NotificationOutcome.SILENT
         )
-    assert stack.notification_sender().call(MailWaiting(SHOP)) is NotificationOutcome.SILENT
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.SILENT
     stack.targets.challenge(target)
     assert stack.notification_sender().notify(challenge) is NotificationOutcome.SILENT, "another code counts by now"
     assert stack.carrier.carried == []

@@ -82,19 +82,19 @@ class NotificationSender:
     new_id: NewId
     jitter: Callable[[], float]
 
-    def call(self, waiting: MailWaiting) -> NotificationOutcome:
+    def fan_out(self, waiting: MailWaiting) -> NotificationOutcome:
         """Notify the targets of a mailbox, or make sure that they are notified later.
 
         Raises NotNowError if neither is possible.
         """
         try:
-            return self._call(waiting)
+            return self._fan_out(waiting)
         except NotNowError as error:
             _log.warning("notifications of %s wait: %s", waiting.mailbox, error)
             self.queue.send(waiting.again().encode(), backoff(waiting.tries, self.jitter()), group=waiting.group)
             return NotificationOutcome.WAITING
 
-    def _call(self, waiting: MailWaiting) -> NotificationOutcome:
+    def _fan_out(self, waiting: MailWaiting) -> NotificationOutcome:
         interval_ms = self.rules.interval_seconds * 1000
         # A message for the end of an interval has none after it: it must send its notifications, however often it is
         # retried.
