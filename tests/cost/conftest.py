@@ -1,4 +1,4 @@
-"""One deployment for a module of tests: each test sends messages of its own."""
+"""Fixtures for the counts of AWS requests: one deployment for each module, and new messages for each test."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,7 +14,7 @@ Numbers = Callable[[int], list[int]]
 @pytest.fixture(scope="module")
 def stack() -> Iterator[CountedStack]:
     with counted_stack() as running:
-        # What a cold start reads is counted by a test of its own, in test_cold_start.py.
+        # The requests of a cold start are counted in test_cold_start.py.
         for protocol in ("nlweb", "dm3"):
             _, claims = running.take_in(protocol, [running.message(protocol, 0)])
             running.work(claims)
@@ -26,5 +26,5 @@ _numbers = count(1)
 
 @pytest.fixture
 def numbers() -> Numbers:
-    """So many numbers that no message had."""
+    """`count` numbers that no message has had."""
     return lambda wanted: [next(_numbers) for _ in range(wanted)]

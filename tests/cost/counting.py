@@ -1,12 +1,12 @@
-"""What the functions ask of AWS and write into their logs, counted: the real handlers over the embedded AWS.
+"""Counts of the AWS requests and log lines of the functions: the real handlers on the embedded AWS.
 
     with counted_stack() as stack:
         inbox, claims = stack.take_in("nlweb", [stack.message("nlweb", 0)])
         worker = stack.work(claims)
 
-The clock stands still: what is kept for some seconds is not read again in the middle of a count, however busy the
-machine. Requests are counted where botocore sends them, retries too. DynamoDB's units are those that it reports; a
-write whose condition did not hold reports none, and costs what the item that stands there would: by its size.
+The clock is frozen, so that values cached for seconds are not read again during a count, however busy the machine.
+Requests are counted where botocore sends them, including retries. DynamoDB's units are those that it reports; a write
+whose condition fails reports none, and costs the units of the existing item, by its size.
 """
 
 import io
@@ -51,22 +51,22 @@ Protocol = Literal["nlweb", "dm3"]
 SENDER, RECEIVER, SUBJECT = "sender.example", "receiver.example", "Hello@Host"
 ELSEWHERE = "elsewhere.example"
 SMALL: Final = counted_values.SMALL_BYTES
-"""Bytes of an envelope of the usual size."""
+"""The bytes of an ordinary envelope."""
 OVERSIZE: Final = 1_000_000
-"""Bytes of an envelope that no queue message holds."""
+"""The bytes of an envelope that is too large for a queue message."""
 _ACCOUNT: Final = "123456789012"
 _TRACE: Final = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
-"""What Lambda sets whether or not anything is traced."""
+"""A trace header, which Lambda sets even without tracing."""
 _PATIENCE: Final = {"DM3_LOOKUP_SECONDS": "20", "DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "20"}
-"""How long is waited has no part in what is counted."""
+"""No batching window, because the counts do not depend on it."""
 _AGE_SECONDS: Final = 1.234
-"""Of a claim when it is worked off."""
+"""The age of a claim when it is processed."""
 _WRITES: Final = {"PutItem", "UpdateItem", "DeleteItem"}
 
 
 @dataclass
 class Counted:
-    """What was asked of AWS, and written: `requests` by service and operation, `items` as they were put."""
+    """The requests to AWS by service and operation, and what was written: `items` as they were put."""
 
     requests: Counter[str] = field(default_factory=Counter)
     write_units: float = 0.0
@@ -76,7 +76,7 @@ class Counted:
     answer_bytes: int = 0
 
     def of(self, service: str) -> int:
-        """Requests to one service."""
+        """The number of requests to a service."""
         return sum(number for name, number in self.requests.items() if name.startswith(f"{service} "))
 
     @property
@@ -116,18 +116,18 @@ class CountedStack:
 
     # ---- messages --------------------------------------------------------------------------------------------
     def message(self, protocol: Protocol, number: int) -> bytes:
-        """A good message, ready to be posted; `number` makes it another."""
+        """A valid message, ready to be posted. `number`: makes it unique."""
         if protocol == "dm3":
             return json.dumps(dm3_submit(int(time.time()), f"Good morning {number:04d}")).encode()
         return self.nlweb(number)
 
     def forged(self, number: int) -> bytes:
-        """A message of NLWeb with the signature of another."""
+        """An NLWeb message with the signature of another one."""
         forged = json.loads(self.nlweb(number))
         return json.dumps(forged | {"Signature": json.loads(self.nlweb(number + 1))["Signature"]}).encode()
 
     def nlweb(self, number: int, size: int = SMALL) -> bytes:
-        """A message of NLWeb of `size` bytes."""
+        """An NLWeb message of `size` bytes."""
 
         def envelope(filling: int) -> bytes:
             draft = Draft(
@@ -144,7 +144,7 @@ class CountedStack:
 
     # ---- functions -------------------------------------------------------------------------------------------
     def take_in(self, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, list[str]]:
-        """Post messages one by one: what the inbox cost, and the claims that it queued."""
+        """Post messages one by one; returns the counts of the inbox, and the claims that it queued."""
         url = DM3_URL if protocol == "dm3" else f"https://{NLWEB.host(RECEIVER)}/inbox"
         with self._counting() as counted:
             for message in messages:
@@ -157,7 +157,7 @@ class CountedStack:
         return counted, bodies
 
     def work(self, claims: Sequence[str]) -> Counted:
-        """Work off claims in one batch."""
+        """Process claims in one batch of the worker; returns its counts."""
         event = sqs("ClaimsQueue", int(time.time()), *claims)
         self._clock.now += _AGE_SECONDS
         with self._counting() as counted:
@@ -167,13 +167,13 @@ class CountedStack:
         return counted
 
     def go_round(self) -> Counted:
-        """One run of the dead-letter handler, without dead letters."""
+        """The counts of one run of the dead-letter handler, without dead letters."""
         with self._counting() as counted:
             self._invoke("DeadLetterFunction", {})
         return counted
 
     def acknowledge(self, rows: Sequence[RowKey]) -> Counted:
-        """What the owner's acknowledging of messages costs."""
+        """The counts of an owner's acknowledgement of messages."""
         store = self.running.deployed
         with self._counting() as counted:
             register = Register(boto3.client("dynamodb"), store.tables["PostTable"])
@@ -183,8 +183,10 @@ class CountedStack:
     # ---- the outbox --------------------------------------------------------------------------------------------
     @contextmanager
     def sending(self, folder: Path) -> Iterator[str]:
-        """Let receiver.example send to elsewhere.example, whose post office is there as long as the block lasts; a
-        token of its owner's. `folder`: for certificates."""
+        """Let receiver.example send to elsewhere.example, which has a post office within the block.
+
+        Yields a token of the owner. `folder`: for certificates.
+        """
         store, authority = self.running.deployed, Authority(folder)
         store.storage.operators.put_domain(Domain(RECEIVER, signs=True))
         store.storage.mailboxes.set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
@@ -205,7 +207,7 @@ class CountedStack:
                 thread.join()
 
     def send(self, token: str, tokens: Sequence[str], size: int = SMALL) -> tuple[Counted, list[str]]:
-        """Have messages sent one by one, under `tokens`: what the mailbox API cost, and what it queued."""
+        """Send messages one by one, with `tokens`; returns the counts of the mailbox API, and what it queued."""
         with self._counting() as counted:
             for each in tokens:
                 message = {"token": each, "to": ELSEWHERE, "subject": SUBJECT, "body": {"Text": "." * size}}
@@ -215,7 +217,7 @@ class CountedStack:
         return counted, bodies
 
     def carry(self, bodies: Sequence[str]) -> Counted:
-        """The courier's turn, with what was queued, in one batch."""
+        """The counts of the courier for queue messages, in one batch."""
         with self._counting() as counted:
             event = sqs("CourierQueue", int(time.time()), *bodies)
             assert self._invoke("CourierFunction", event) == {"batchItemFailures": []}
@@ -228,7 +230,7 @@ class CountedStack:
         return token
 
     def _ask(self, method: str, path: str, body: object = None, token: str = "") -> Any:
-        """What the mailbox API says."""
+        """The response of the mailbox API."""
         data = b"" if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
         url = f"https://{NLWEB.host(RECEIVER)}{path}"
@@ -249,14 +251,14 @@ class CountedStack:
         yield self._counted
         self._counted.log = self._output.getvalue()
 
-    # ---- what botocore tells -----------------------------------------------------------------------------------
+    # ---- events of botocore -----------------------------------------------------------------------------------
     def _on_request(self, event_name: str, **_: object) -> None:
         _, service, operation = event_name.split(".")
         with self._lock:
             self._counted.requests[f"{service} {operation}"] += 1
 
     def _on_dynamodb(self, params: dict[str, Any], **_: object) -> None:
-        # Of `params` alone botocore makes the request: nothing of the functions' is changed.
+        # `params` is botocore's own copy: the arguments of the functions are not changed.
         params["ReturnConsumedCapacity"] = "TOTAL"
         if "Item" in params:
             with self._lock:
@@ -281,7 +283,7 @@ class CountedStack:
 
 @contextmanager
 def counted_stack() -> Iterator[CountedStack]:
-    """A fresh deployment of the template's store in an embedded AWS of its own, and its functions in this process."""
+    """A new deployment of the template's store in an embedded AWS of its own, with its functions in this process."""
     key = PrivateKey.generate("ed25519")
     with ExitStack() as stack:
         clock = FakeClock(time.time())
@@ -304,7 +306,7 @@ def counted_stack() -> Iterator[CountedStack]:
 
 
 def _session() -> boto3.Session:
-    # Whoever signs with an account number is its root, to the embedded AWS.
+    # To the embedded AWS, requests signed with an account number are those of its root.
     return boto3.Session(_ACCOUNT, "local", region_name=MOTO_REGION)
 
 

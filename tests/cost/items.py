@@ -1,7 +1,7 @@
-"""How large DynamoDB takes an item to be, by its documentation, and what writing it costs.
+"""The size of an item in DynamoDB, by its documentation, and the write units of an item.
 
-An attribute counts its name and its value; text its UTF-8 bytes, a number half a byte a digit and one more, a map
-three bytes and one for each member.
+An attribute has the size of its name and its value: a text that of its UTF-8 bytes, a number half a byte for each digit
+and one more, a map three bytes and one for each member.
 """
 
 import math
@@ -19,7 +19,7 @@ def item_bytes(item: Item) -> int:
 
 
 def write_units(size: int) -> int:
-    """The write units of an item of so many bytes."""
+    """The write units of an item of `size` bytes."""
     return max(1, math.ceil(size / UNIT_BYTES))
 
 

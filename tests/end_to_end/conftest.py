@@ -1,4 +1,4 @@
-"""The demo's stack, started once for all end-to-end tests: real template, real HTTPS, real queues, real zones."""
+"""Fixtures for end-to-end tests: the stack of the demo, started once, with the real template, HTTPS, queues and DNS."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +35,10 @@ def story(demo_stack: DemoStack) -> Story:
 
 @pytest.fixture(scope="session")
 def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The private key of receiver.example's owner, the same for all pages that make one: the mailbox API caches an
-    owner's keys for half a minute."""
+    """The private key of receiver.example's owner.
+
+    All pages use the same one, because the mailbox API caches the keys of an owner for half a minute.
+    """
     path = tmp_path_factory.mktemp("owner") / "own.pem"
     path.write_bytes(PrivateKey.generate("ed25519").to_pem())
     return path
@@ -44,7 +46,7 @@ def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def function_logs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Show what the functions wrote beside a failed test."""
+    """Show the logs of the functions with a failed test."""
     failed = request.session.testsfailed
     demo_stack = request.getfixturevalue("demo_stack") if "demo_stack" in request.fixturenames else None
     yield

@@ -1,4 +1,4 @@
-"""Whether key bytes stand anywhere in what a run left behind, in any form they could have been written in."""
+"""A search for key bytes in everything that a run stored, in any encoding in which they could have been written."""
 
 import base64
 import json
@@ -10,11 +10,11 @@ from typing import Any
 from postroom.local.stack import LocalDeployment
 
 PIECE_BYTES = 16
-"""Who shows half a key has shown a key: each piece of so many bytes is looked for."""
+"""Each piece of a key of this length is searched for, because a part of a key is also a leak."""
 
 
 def leaks(left: Mapping[str, bytes], keys: Mapping[str, bytes]) -> list[str]:
-    """Where which key is found, and how it is written there. Both: by what they are called."""
+    """The keys found: place, name of the key, and its encoding. `keys`, `places`: by name."""
     forms = {name: dict(_forms(key)) for name, key in keys.items()}
     return [
         f"{place}: {name}, {form}"
@@ -36,7 +36,7 @@ def _forms(key: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{where} as a list of numbers", ", ".join(map(str, piece)).encode()
         yield f"{where} as a JSON array", ",".join(map(str, piece)).encode()
         for before in range(3):
-            # Wherever they begin within a longer text in base64 (PEM, PKCS #8, a JSON Web Token).
+            # A key may begin at any offset in a longer base64 text (PEM, PKCS #8, a JSON Web Token).
             text = base64.b64encode(bytes(before) + piece)
             end = len(text) - 4 if (before + len(piece)) % 3 else len(text)
             inner = text[4 if before else 0 : end]
@@ -45,7 +45,7 @@ def _forms(key: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def left_behind(deployment: LocalDeployment) -> dict[str, bytes]:
-    """Everything that a deployment keeps anywhere but in Secrets Manager, by where it is."""
+    """Everything that a deployment stores outside of Secrets Manager, by place."""
     client = deployment.client
     found = dict(_logs(deployment))
     for table in client("dynamodb").list_tables()["TableNames"]:
@@ -70,7 +70,7 @@ def left_behind(deployment: LocalDeployment) -> dict[str, bytes]:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """What lies in a folder, and below: of the embedded AWS, what it printed, and what functions wrote to /tmp."""
+    """All files below a folder: the embedded AWS, its log, and what functions wrote to /tmp."""
     return {f"file {path}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -83,14 +83,14 @@ def _logs(deployment: LocalDeployment) -> Iterator[tuple[str, bytes]]:
 
 
 def _messages(deployment: LocalDeployment, url: str) -> Iterator[Any]:
-    """Of a queue nobody is at work on; each stays in it, and is not handed out again for a while."""
+    """The messages of a queue without consumers; they stay in it, and are invisible for a while."""
     sqs = deployment.client("sqs")
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         yield from messages
 
 
 def _flat(value: object) -> Iterator[bytes]:
-    """All texts and bytes in a value, names of members included; a text that is JSON as what it says, too."""
+    """All texts and bytes in a value, with the names of members; a JSON text also as its parsed value."""
     if isinstance(value, bytes):
         yield value
     elif isinstance(value, str):

@@ -1,4 +1,4 @@
-"""A shell for the commands of a page of docs/: it finds `postroom`, which finds the local stack."""
+"""A shell for the commands of a page of docs/, with `postroom` on its path and the local stack configured."""
 
 import os
 import subprocess
@@ -15,12 +15,12 @@ _SECONDS = 1200
 
 
 def open_shell(demo_stack: DemoStack, folder: Path, **environment: str) -> Shell:
-    """A shell in a folder; it answers what a script prints, and insists that every command of it succeeds."""
+    """A function that runs a script in a folder and returns its output; every command must succeed."""
     return shell_beside(demo_stack.stack, folder, **environment)
 
 
 def shell_beside(stack: LocalStack, folder: Path, **environment: str) -> Shell:
-    """The same, for any local stack."""
+    """The same for any local stack."""
     local = folder / "local.json"
     describe_stack(stack).write(local)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

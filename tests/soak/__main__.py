@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: the whole flow through crashes and faults, and an audited ledger at the end."""
+"""The command line of the soak test: `python -m tests.soak`."""
 
 import argparse
 import sys
@@ -8,10 +8,10 @@ from tests.soak.soak import Order, soak
 
 
 def main() -> None:
-    """Exit code 0: zeros everywhere; 1: not so."""
+    """Run the soak test. Exit code 0: no problems; 1: there are some."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
-    parser.add_argument("--minutes", type=float, default=60, help="no message is sent after that")
+    parser.add_argument("--minutes", type=float, default=60, help="stop sending after this time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     chosen = parser.parse_args()

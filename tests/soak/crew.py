@@ -1,6 +1,6 @@
-"""The hands: one process for each instance of a function, started, killed (SIGKILL, by its own handle), started anew.
+"""The processes of a soak: one for each instance of a function, which is started, killed with SIGKILL, and restarted.
 
-The first of each kind is never killed: its memory shows what a process that lives long comes to.
+The first process of each function is never killed, to show the memory of a process that runs long.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ _COURIER_BATCH: Final = 5
 
 @dataclass(eq=False)
 class Hand:
-    """One process after another, all running the same function. `died`: how often one ended that nobody killed."""
+    """One process after another with the same function. `died`: how often one ended without being killed."""
 
     function: str
     command: Sequence[str]
@@ -39,12 +39,12 @@ class Hand:
 
     @property
     def pid(self) -> int:
-        """Of the process that is there now."""
+        """The pid of the current process."""
         assert self._process
         return self._process.pid
 
     def start(self) -> None:
-        """Start the next process; it is ready when its first line can be read."""
+        """Start the next process. It is ready when it has written its first line."""
         command = [*self.command[:1], f"{self.seed}.{self.killed + self.died}", *self.command[1:]]
         with self._lock:
             self._wanted = True
@@ -54,7 +54,7 @@ class Hand:
             )  # fmt: skip
 
     def kill(self) -> bool:
-        """End the process at once, whatever it is doing; False: it is dead already, and its successor not there yet."""
+        """Kill the process, whatever it is doing; False: it has ended already, and its successor is not ready."""
         with self._lock:
             alive = self._process is not None and self._wanted and self._process.poll() is None
             if self._process and alive:
@@ -64,14 +64,14 @@ class Hand:
             return alive
 
     def start_again_if_dead(self) -> None:
-        """Start the next process, if the one before is no more."""
+        """Start the next process, if the current one has ended."""
         if self._process and self._process.poll() is not None:
             self.died += self._wanted
             self._close()
             self.start()
 
     def ask(self, line: bytes) -> bytes:
-        """The answer to one line. Raises EOFError: the process was gone before it could be read."""
+        """The answer to a line. Raises EOFError if the process has ended before the answer."""
         assert self._process
         assert self._process.stdin
         assert self._process.stdout
@@ -93,7 +93,7 @@ class Hand:
         return line
 
     def stop(self) -> None:
-        """End for good."""
+        """End the process without a successor."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -103,7 +103,7 @@ class Hand:
         assert self._process
         assert self._process.stdin
         assert self._process.stdout
-        # What was not written any more is of no use: broken pipes are what this is about.
+        # Broken pipes are expected, and what they did not transmit is not needed.
         self._process.stdout.close()
         try:
             self._process.stdin.close()
@@ -113,14 +113,14 @@ class Hand:
 
 @dataclass(frozen=True)
 class Crew:
-    """All hands; `killable`: those that may be killed."""
+    """All processes. `killable`: those that may be killed."""
 
     inboxes: tuple[Hand, ...]
     pollers: tuple[Hand, ...]
 
     @property
     def killable(self) -> tuple[Hand, ...]:
-        """All but the eldest of each kind."""
+        """All except the first of each function."""
         eldest = self.eldest.values()
         return tuple(hand for hand in self.all if hand not in eldest)
 
@@ -137,7 +137,7 @@ class Crew:
 
 @contextmanager
 def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
-    """The crew, at work until the end of the block."""
+    """The processes, which run until the end of the block."""
     urls = stack.deployment.outputs
     claims = [f"{urls['ClaimsQueueUrl']}={BATCH}", f"{urls['RetryQueueUrl']}={BATCH}", f"{urls['SuspectsQueueUrl']}=1"]
     notices = [f"{urls['CourierQueueUrl']}={_COURIER_BATCH}"]

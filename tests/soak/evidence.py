@@ -1,4 +1,4 @@
-"""Gathers what stands in the deployment at the end: read as its owners read it, scanned as an operator would."""
+"""The collection of everything in the deployment at the end of a soak: mail as its owners read it, and all rows."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _AT_ONCE: Final = 500
-"""Rows whose messages are held at a time."""
+"""The number of rows whose messages are in memory at a time."""
 _SAID: Final = frozenset({"queued", "discarded"})
-"""What functions log of a claim with its Correlation: the inbox of every one, the worker of every discarded one."""
+"""Log lines with a claim and its Correlation: the inbox writes one for each claim, the worker for each discard."""
 
 
 def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: int) -> Evidence:
@@ -55,7 +55,7 @@ def look(stack: SoakStack, logs: Path, *, waiting: int, died: int, unanswered: i
 
 
 def audited(stack: SoakStack, logs: Path) -> Findings:
-    """What `postroom audit` finds, with what the inboxes logged as its ledger."""
+    """The result of `postroom audit`, with the logs of the inboxes as its ledger."""
     retain_seconds = int(stack.deployment.outputs["RetainSeconds"])
     evidence = collect_evidence(stack.demo.storage.audited_store, now=int(time.time()), retain_seconds=retain_seconds)
     return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
@@ -75,7 +75,7 @@ def _lines(logs: Path, pattern: str) -> Iterator[str]:
 
 
 def _pages(stack: SoakStack, mailbox: str) -> Iterator[tuple[int, list[Filed]]]:
-    """One pass over a mailbox: how many rows are live, and what can be read of them."""
+    """One pass over a mailbox: the number of live rows, and their readable messages."""
     reader = stack.demo.storage.reader
     rows = list(reader.list(mailbox, 1, now=int(time.time())))
     for first in range(0, len(rows), _AT_ONCE):

@@ -1,4 +1,4 @@
-"""Faults of AWS on the wire of a hand: below botocore, so that its own retries see them as they see real ones."""
+"""Injected AWS faults in a process of a soak: below botocore, so that its retries meet them like real ones."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from urllib3.response import HTTPResponse
 
 
 class Fault(StrEnum):
-    """What happens to a call."""
+    """A kind of fault."""
 
     THROTTLED = "throttled"
     UNAVAILABLE = "unavailable (503)"
@@ -24,13 +24,13 @@ class Fault(StrEnum):
 
 ONE_CALL_IN: Final = 250
 STUBBORN: Final = 0.2
-"""Of the faults: all tries of botocore meet them, so that the flow itself has to go on without the call."""
+"""The share of faults in all of botocore's attempts of a call, so that the call fails."""
 
 _Send = Callable[[URLLib3Session, AWSPreparedRequest], AWSResponse]
 
 
 class Faults:
-    """Decides which calls of this process meet a fault; `note` is told of each. Safe among threads."""
+    """Decides which calls of this process meet a fault. `note`: counts each. Thread-safe."""
 
     def __init__(self, rng: Random, note: Callable[[Fault], None]) -> None:
         self._rng = rng
@@ -39,7 +39,7 @@ class Faults:
         self._stubborn: dict[object, Fault] = {}
 
     def install(self) -> None:
-        """From now on every AWS call of this process passes here."""
+        """Intercept every AWS call of this process from now on."""
         send: _Send = URLLib3Session.send
 
         def faulty(session: URLLib3Session, request: AWSPreparedRequest) -> AWSResponse:
@@ -55,7 +55,7 @@ class Faults:
         URLLib3Session.send = faulty
 
     def _choose(self, call: object) -> Fault | None:
-        """The fault of one try; `call` is the same for all tries of a call."""
+        """The fault of an attempt, or None. `call`: the same for all attempts of a call."""
         with self._lock:
             if call in self._stubborn:
                 return self._stubborn[call]
@@ -68,7 +68,7 @@ class Faults:
 
 
 def _refusal(fault: Fault, request: AWSPreparedRequest) -> AWSResponse:
-    """What DynamoDB, SQS and Secrets Manager (JSON) or S3 (XML) answer, with nothing done."""
+    """The error response of DynamoDB, SQS and Secrets Manager (JSON) or S3 (XML), without any effect."""
     throttled = fault is Fault.THROTTLED
     if "X-Amz-Target" in request.headers:
         status, code = (400, "ThrottlingException") if throttled else (503, "ServiceUnavailable")

@@ -1,7 +1,7 @@
-"""A process that runs one function of the template, and may be killed at any moment: `python -m tests.soak.hand`.
+"""A process with one function of the template, which may be killed at any time: `python -m tests.soak.hand`.
 
-The environment is the one that the template gives the function. An inbox reads HTTP API events from standard input,
-one a line, and writes each answer as a line; the others poll their queues. What functions log goes to a file.
+It has the function's environment of the template. An inbox reads HTTP API events from standard input, one per line, and
+writes each response as a line; the other functions poll their queues. Logs go to a file.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BATCH: Final = 100
 
 
 def main() -> None:
-    """Run until killed, or until standard input ends: that is the death of whoever started this."""
+    """Run until killed, or until the end of standard input, which means that the parent has ended."""
     parser = argparse.ArgumentParser()
     parser.add_argument("function", choices=("inbox", "worker", "courier"))
     parser.add_argument("seed")
@@ -36,7 +36,7 @@ def main() -> None:
     chosen = parser.parse_args()
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     for output, ending in ((1, "log"), (2, "err")):
-        # A file for each process: lines of two would mix.
+        # A file for each process, because the lines of two would be mixed.
         path = chosen.logs / f"{chosen.function}-{os.getpid()}.{ending}"
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), output)
     rng, tally = Random(chosen.seed), Tally(chosen.tally)
@@ -62,7 +62,7 @@ def _poll(app: ModuleType, sources: list[Source], rng: Random, tally: Tally) -> 
     parent = os.getppid()
     while os.getppid() == parent:
         for poller in pollers:
-            # Only the first queue is waited at: little comes to the others.
+            # Only the first queue is polled with a wait, because the others have few messages.
             poller.turn(patient=poller is pollers[0])
 
 

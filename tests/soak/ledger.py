@@ -1,6 +1,6 @@
-"""The ledger of a soak: what the inbox's last word was on every message, and whether it was kept. Pure.
+"""The ledger of a soak: the final answer of the inbox to each message, and the comparison with what is stored. Pure.
 
-Each thing that may be wrong is one member of `Problem`; a good run has zeros everywhere.
+Each kind of problem is a member of `Problem`; a good run has none.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ _REFUSALS: Final = {
 
 @dataclass(frozen=True)
 class Discard:
-    """A discarded claim, as its row has it."""
+    """A discarded claim, by its row."""
 
     reason: str
     sent: bool
@@ -57,12 +57,12 @@ class Discard:
 
 @dataclass
 class Evidence:
-    """What stands in the deployment at the end.
+    """The content of the deployment at the end.
 
     `filed`: the SHA-256 of each envelope that its owner can read, by the message's identity (see `SoakMessage`).
     `discards`: by claim id. `claims`: the claims of each identity, as inbox and worker logged them.
-    `replies`: identities whose reply is remembered. `given_up`: those whose reply the inbox said it could not store.
-    `feedback`: how many different Feedback messages there were about each identity.
+    `replies`: identities whose reply is stored. `given_up`: those whose reply could not be stored, by the inbox's log.
+    `feedback`: the number of different Feedback messages about each identity.
     """
 
     filed: Mapping[str, list[bytes]]
@@ -79,10 +79,10 @@ class Evidence:
 
 @dataclass
 class Ledger:
-    """The inbox's last words. Every one is written down, a replay beside its original."""
+    """The final answers of the inbox to all messages, including replays."""
 
     reply: str
-    """What a synchronous request must be answered."""
+    """The correct reply to a synchronous request."""
     kinds: Counter[Kind] = field(default_factory=Counter)
     taken: Counter[Kind] = field(default_factory=Counter)
     problems: Counter[Problem] = field(default_factory=Counter)
@@ -90,7 +90,7 @@ class Ledger:
     _taken: dict[str, tuple[Kind, bytes]] = field(default_factory=dict)
 
     def answered(self, message: SoakMessage, answer: Answer) -> None:
-        """Write one answer down."""
+        """Record an answer."""
         kind = message.kind
         self.kinds[kind] += 1
         must = _REFUSALS.get(kind)
@@ -108,11 +108,11 @@ class Ledger:
         if kind is not Kind.REPLAYED:
             self._taken[message.identity] = kind, message.text
         else:
-            # Its original may have had no answer yet; whichever came first, both are one message.
+            # A replay is the same message as its original, which may not have been answered yet.
             self._taken.setdefault(message.identity, (Kind.VALID, message.text))
 
     def audit(self, evidence: Evidence) -> None:
-        """Compare with what stands at the end."""
+        """Compare the answers with the content of the deployment at the end."""
         for problem, count in (
             (Problem.UNREADABLE, evidence.unreadable),
             (Problem.WAITING, evidence.waiting),
@@ -138,7 +138,7 @@ class Ledger:
 
     @property
     def filed(self) -> int:
-        """How many different messages were taken to be filed."""
+        """The number of different messages that were accepted to be filed."""
         return sum(kind in FILED for kind, _ in self._taken.values())
 
     def _must_be_filed(self, identity: str, text: bytes, evidence: Evidence) -> None:

@@ -1,4 +1,4 @@
-"""What each kind of process holds in memory over the run: resident megabytes, of the eldest of its kind."""
+"""The resident memory of the oldest process of each kind during a run, in megabytes."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Final
 import psutil
 
 MARKS: Final = (10, 25, 50, 75, 100)
-"""Percent of the messages."""
+"""Samples are recorded after these percentages of the messages."""
 _MB: Final = 1_000_000
 HERE: Final = "senders, DNS, buffers"
 EMULATOR: Final = "embedded AWS"
@@ -22,13 +22,13 @@ class Memory:
         self.most: dict[str, int] = {}
 
     def look(self) -> dict[str, int]:
-        """Megabytes of now, by name."""
+        """The current megabytes, by name."""
         now = {name: process.memory_info().rss // _MB for name, process in self._processes.items()}
         self.most = {name: max(size, self.most.get(name, 0)) for name, size in now.items()}
         return now
 
     def mark(self, percent: int) -> None:
-        """Note what is held at one of the marks."""
+        """Record a sample at one of the marks."""
         self.at[percent] = self.look()
 
 
@@ -41,11 +41,11 @@ def emulator_pid() -> int:
 def _is_emulator(process: psutil.Process) -> bool:
     try:
         command = process.cmdline()
-    except psutil.Error:  # ended since we listed it, or not waited for yet by whoever began it
+    except psutil.Error:  # it has ended since it was listed, or is a zombie
         return False
     return any(part.endswith("/ministack.py") for part in command) and "supervisor.py" not in " ".join(command)
 
 
 def own_pid() -> int:
-    """Of this process: senders, DNS server and buffers are its threads."""
+    """The memory of this process, in which senders, DNS server and buffers are threads."""
     return os.getpid()

@@ -1,4 +1,4 @@
-"""The messages of a soak: each as the HTTP API event that brings it, and what has to become of it."""
+"""The messages of a soak, each as an HTTP API event with the expected outcome."""
 
 import hashlib
 import json
@@ -24,10 +24,10 @@ from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.layout import seen_key_nlweb
 
 REMEMBERED: Final = 200
-"""Valid messages from which a replay takes one: those just sent, some of them not answered yet."""
+"""A replay repeats one of the last valid messages, of which some have not been answered yet."""
 _DAY_MS: Final = 86_400_000
 _LARGE: Final = "€" * 175_000
-"""Half a megabyte, and more than a queue takes once it stands in ASCII."""
+"""Half a megabyte, which in ASCII is too large for a queue message."""
 _TOO_LARGE: Final = "x" * 1_050_000
 _ROUTE: Final = gateway.GatewayRoute("ANY /inbox", "inbox")
 _DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "inbox")
@@ -35,10 +35,10 @@ _DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "inbox")
 
 @dataclass(frozen=True)
 class SoakMessage:
-    """One message to be posted. `text`: the SHA-256 of its envelope; empty for dm3: those are filed with a postmark.
+    """A message to be posted. `text`: the SHA-256 of its envelope; empty for dm3, which is filed with a postmark.
 
-    `identity`: what the ledger knows it by: its Correlation, the hash of a dm3 message, the key in `seen` of a
-    synchronous request.
+    `identity`: its key in the ledger: the Correlation, the hash of a dm3 message, or the key in `seen` of a synchronous
+    request.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class SoakMessage:
 
 
 class Writer:
-    """Writes what was planned, signed by whom it says."""
+    """Writes the planned messages, each signed by its sender."""
 
     def __init__(self, stack: SoakStack, rng: Random) -> None:
         self._stack = stack
@@ -56,13 +56,13 @@ class Writer:
         self._recent: deque[SoakMessage] = deque(maxlen=REMEMBERED)
 
     def write(self, planned: Planned) -> SoakMessage:
-        """The next message, of now."""
+        """The next message, with the current time."""
         sender = self._stack.senders[planned.sender]
         if planned.kind is Kind.DM3:
             return self._dm3()
         if planned.kind is Kind.REPLAYED and self._recent:
             return self._again(self._rng.choice(self._recent))
-        # The first of a run may be a replay: there is nothing yet to be replayed.
+        # The first message of a run may be a replay, but there is none to be repeated yet.
         kind = Kind.VALID if planned.kind is Kind.REPLAYED else planned.kind
         message = self._nlweb(kind, sender)
         if kind is Kind.VALID:

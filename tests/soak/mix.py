@@ -1,4 +1,4 @@
-"""What is sent: kinds and their shares, in an order that a seed decides; three loud senders, many quiet ones."""
+"""The mix of messages: kinds and shares, in an order chosen by a seed, from three loud and many quiet senders."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,19 +10,19 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NE
 
 
 class Kind(StrEnum):
-    """What a message is, and so how it must end."""
+    """The kind of a message, which determines the expected outcome."""
 
     VALID = "valid"
     REPLAYED = "replayed"
-    """One of the valid ones, sent once more, at the same time or later."""
+    """A valid message that is sent again, at the same time or later."""
     FORGED = "forged"
     DM3 = "dm3"
     STALE = "stale"
-    """Its Timestamp lies outside the window."""
+    """Its Timestamp is outside of the time window."""
     SYNCHRONOUS = "synchronous"
-    TOO_LARGE = "beyond the limit"
+    TOO_LARGE = "over the size limit"
     LARGE = "too large for the queue"
-    """Its claim goes to the bucket."""
+    """Its claim is stored in the bucket."""
 
 
 SHARES: Final = {
@@ -35,7 +35,7 @@ SHARES: Final = {
     Kind.TOO_LARGE: 0.004,
     Kind.LARGE: 0.001,
 }
-"""Half a megabyte each: of the large there are few, because the embedded AWS keeps everything in memory."""
+"""There are few large messages, because they have half a megabyte, and the embedded AWS keeps everything in memory."""
 
 ENDS: Final = {
     Kind.VALID: "filed once",
@@ -43,7 +43,7 @@ ENDS: Final = {
     Kind.FORGED: f"discarded: {SIGNATURE_INVALID}",
     Kind.DM3: "filed once",
     Kind.STALE: f"refused: {TIMESTAMP_TOO_OLD} or {TIMESTAMP_TOO_NEW}",
-    Kind.SYNCHRONOUS: "answered at once",
+    Kind.SYNCHRONOUS: "answered in the response",
     Kind.TOO_LARGE: f"refused: {TOO_LARGE}",
     Kind.LARGE: "filed once",
 }
@@ -51,19 +51,19 @@ ENDS: Final = {
 LOUD: Final = 3
 QUIET: Final = 60
 LOUD_SHARE: Final = 0.9
-"""Of all messages, the loud ones together."""
+"""The share of all loud senders together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One message to be sent. `sender`: its number, the loud ones first."""
+    """A message to be sent. `sender`: its number; the loud senders have the first ones."""
 
     kind: Kind
     sender: int
 
 
 def plan(messages: int, rng: Random) -> list[Planned]:
-    """All messages of a run in their order; at least one of each kind."""
+    """All messages of a run, in order; at least one of each kind."""
     kinds = [kind for kind, share in SHARES.items() for _ in range(max(1, round(messages * share)))]
     rng.shuffle(kinds)
     return [Planned(kind, _sender(rng)) for kind in kinds]
@@ -74,6 +74,6 @@ def _sender(rng: Random) -> int:
 
 
 def deaths(messages: int, hands: int, rng: Random) -> list[tuple[int, int]]:
-    """When (after how many messages) which of the hands is killed: two in a thousand, and ten at least."""
+    """The kills: (after how many messages, which process); two for a thousand messages, and at least ten."""
     count = max(10, messages // 500)
     return sorted((rng.randrange(1, messages), rng.randrange(hands)) for _ in range(count))

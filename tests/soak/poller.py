@@ -1,7 +1,7 @@
-"""Lambda's event source mapping, as a loop: receive, call the handler, delete what it does not want again.
+"""A replacement of Lambda's event source mapping: it receives messages, calls the handler, and deletes what is done.
 
-It stands in for the emulator's own, which hands out ten at most. It misbehaves as SQS may: a message comes in any
-order, and sometimes twice, to another worker at the same time, or long after it was done.
+It replaces the emulator's, which delivers batches of at most ten. It does what SQS may do: messages arrive in any
+order, and sometimes twice, at another worker at the same time, or long after they were processed.
 """
 
 import logging
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 DUPLICATED: Final = 0.01
 LATEST_SECONDS: Final = 20
 WINDOW_SECONDS: Final = 1.0
-"""As the template has it (MaximumBatchingWindowInSeconds)."""
+"""As in the template (MaximumBatchingWindowInSeconds)."""
 _LOOK_SECONDS: Final = 0.1
 _RECEIVE: Final = 10
-"""The most that one ReceiveMessage hands out."""
+"""The maximum of one ReceiveMessage."""
 
 _log: Final = logging.getLogger(__name__)
 Handler = Callable[[SqsEvent], BatchResult]
@@ -34,14 +34,14 @@ Handler = Callable[[SqsEvent], BatchResult]
 
 @dataclass(frozen=True)
 class Source:
-    """A queue that a function works off, and the largest batch it takes."""
+    """A queue that a function processes, and its maximum batch size."""
 
     url: str
     batch: int
 
 
 class Poller:
-    """Feeds one handler from one queue. `note`: is told what to count."""
+    """Feeds a handler from a queue. `note`: counts an event by its name."""
 
     def __init__(
         self, sqs: "SQSClient", source: Source, handler: Handler, rng: Random, note: Callable[[str], None]
@@ -53,9 +53,9 @@ class Poller:
         self._note = note
 
     def turn(self, *, patient: bool) -> None:
-        """One batch, if there is any. Where the function fails the queue hands it out again.
+        """Process one batch, if there are messages. If the function fails, the queue delivers them again.
 
-        `patient`: the batch may take a while to come together.
+        `patient`: wait until the batch is full, or the batching window has passed.
         """
         messages = self._receive(patient=patient)
         if not messages:
@@ -76,7 +76,7 @@ class Poller:
         self._delete([message for message in messages if message["MessageId"] not in again])
 
     def _receive(self, *, patient: bool) -> "list[MessageTypeDef]":
-        """A full batch, or what came within the batching window."""
+        """A full batch, or the messages that arrived within the batching window."""
         messages: list[MessageTypeDef] = []
         until = time.monotonic() + (WINDOW_SECONDS if patient else 0)
         while True:
@@ -86,7 +86,7 @@ class Poller:
                     QueueUrl=self._source.url, MaxNumberOfMessages=wanted, MessageSystemAttributeNames=["All"]
                 ).get("Messages", [])
             except (BotoCoreError, ClientError):
-                # What was handed out to nobody comes again after its visibility time-out.
+                # Messages that no function got are delivered again after their visibility time-out.
                 found = []
             messages += found
             if len(messages) == self._source.batch or time.monotonic() > until:
@@ -123,5 +123,5 @@ class Poller:
             try:
                 self._sqs.delete_message_batch(QueueUrl=self._source.url, Entries=entries)  # type: ignore[arg-type]
             except (BotoCoreError, ClientError):
-                # Then they are handed out once more, after they were done.
+                # Then they are delivered again after they were processed.
                 self._note("not deleted")

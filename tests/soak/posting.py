@@ -1,7 +1,7 @@
-"""The senders' side of the inbox: each message is posted until there is an answer that is not "not now".
+"""The senders: each message is posted until there is an answer other than "not now".
 
-An inbox that dies with a message in its hands leaves its sender without an answer: the same message is posted again, as
-any sender does after a lost connection.
+An inbox that is killed while it processes a message leaves its sender without an answer. Then the same message is
+posted again, as any sender does after a lost connection.
 """
 
 import heapq
@@ -21,12 +21,12 @@ from tests.soak.mix import Kind
 
 AGAIN_SECONDS: Final = 1.0
 _NOT_NOW: Final = -32002
-"""dm3's code for what may pass."""
+"""dm3's code for a temporary error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The inbox's last word. `refused`: its reason; empty: taken, and `body` is what a synchronous request was told."""
+    """The final answer of the inbox. `refused`: the reason; empty: accepted. `body`: a synchronous reply."""
 
     status: int
     refused: str = ""
@@ -34,12 +34,12 @@ class Answer:
 
 
 class Posting:
-    """A thread for each inbox. `answered` is told of every final answer, by any of the threads."""
+    """A thread for each inbox. `answered`: is called with each final answer, by any of the threads."""
 
     def __init__(self, inboxes: Sequence[Hand], answered: Callable[[SoakMessage, Answer], None]) -> None:
         self.posts = self.unanswered = self.not_now = 0
         self._answered = answered
-        # Few: what is written is of now, and the inboxes take one at a time.
+        # Few, because messages have the time of their creation, and an inbox processes one at a time.
         self._messages: Queue[SoakMessage] = Queue(maxsize=8 * len(inboxes))
         self._later: list[tuple[float, int, SoakMessage]] = []
         self._numbers = count()
@@ -51,14 +51,14 @@ class Posting:
             thread.start()
 
     def post(self, message: SoakMessage) -> None:
-        """Hand over a message; waits while the inboxes are busy."""
+        """Queue a message; waits while the inboxes are busy."""
         with self._lock:
             self._open += 1
         self._messages.put(message)
 
     @property
     def open(self) -> int:
-        """Messages that were handed over and have no final answer yet."""
+        """The number of queued messages without a final answer."""
         return self._open
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Posting:
 
 
 def read_answer(kind: Kind, result: dict[str, Any]) -> Answer | None:
-    """What the inbox said; None: not now."""
+    """The answer of the inbox; None: not now."""
     status, text = result["statusCode"], result["body"]
     if status >= 500:
         return None

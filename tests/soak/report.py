@@ -1,4 +1,4 @@
-"""The table of a soak: a page in Markdown, and a progress bar while it runs."""
+"""The page of a soak in Markdown, and the progress bar while it runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "evidence" / "soak.
 
 @contextmanager
 def show(order: Order) -> Iterator[Callable[[Sight], None]]:
-    """A progress bar, on standard error; yields what it is to be shown."""
+    """A progress bar on standard error; yields a function that updates it."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[said]}"))
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=order.messages, said="")
@@ -75,7 +75,7 @@ def page(result: Result) -> str:
 
 
 def name_of(problem: StoreProblem) -> str:
-    """As in `problem: Lost`."""
+    """The kind of a problem and its name, such as `problem: Lost`."""
     return f"{'problem' if problem.grave else 'note'}: {problem}"
 
 

@@ -1,6 +1,6 @@
-"""The senders' post offices: one TLS server that serves their manifests and keeps the Feedback sent to their buffer.
+"""The senders' post offices: a TLS server with their manifests, which stores the Feedback for their buffer.
 
-Now and then it fails after it kept a Feedback, as any server may: the courier has to send that same one again.
+Sometimes it fails after it has stored Feedback, as any server may; then the courier has to send the same one again.
 """
 
 import json
@@ -14,7 +14,7 @@ from postroom.local.ports import HOST
 from postroom.protocols.nlweb.manifest import manifest_of
 
 FAILS_EVERY: Final = 20
-"""Of the Feedback: kept, but the answer is 503."""
+"""The share of Feedback that is stored, but answered with 503."""
 
 
 class Sink:
@@ -29,7 +29,7 @@ class Sink:
         sink = self
 
         class Handler(BaseHTTPRequestHandler):
-            # One connection is one request of the courier: none may be left waiting.
+            # Each request of the courier has a connection of its own, so many may wait.
             timeout = 10
 
             def do_GET(self) -> None:
@@ -85,5 +85,5 @@ class _Server(ThreadingHTTPServer):
             super().finish_request(tls, client_address)  # type: ignore[arg-type]
 
     def handle_error(self, *_: object) -> None:
-        # A courier that is killed hangs up in the middle.
+        # A courier that is killed breaks the connection.
         return

@@ -1,4 +1,4 @@
-"""One soak from beginning to end: send, kill, watch, drain, audit."""
+"""A soak test from beginning to end: it sends messages, kills processes, drains the queues, and audits the result."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ from postroom.protocols.nlweb.manifest import identity_reply
 from postroom.storage.audit.findings import Findings
 
 MOST_WAITING: Final = 2_000
-"""Messages in the queues at which the senders wait: the embedded AWS slows down with its backlog."""
+"""With so many messages in the queues, the senders wait, because the embedded AWS slows down with its backlog."""
 LOOK_SECONDS: Final = 0.5
 DRAIN_SECONDS: Final = 1_200
 _DEAD_LETTERS: Final = {"DeadLetterQueueUrl": "ClaimsQueueUrl", "CourierDeadLetterQueueUrl": "CourierQueueUrl"}
@@ -35,7 +35,7 @@ _SEE_EVERY: Final = 50
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for. `minutes`: no message is sent after that."""
+    """The parameters of a soak. `minutes`: no messages are sent after this time."""
 
     messages: int
     minutes: float
@@ -44,7 +44,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Sight:
-    """What can be seen while it runs."""
+    """The progress of a run."""
 
     sent: int
     waiting: int
@@ -54,9 +54,9 @@ class Sight:
 
 @dataclass(frozen=True)
 class Result:
-    """What a soak came to.
+    """The result of a soak.
 
-    `findings`: those of `postroom audit`. `counts`: what the hands counted. `seconds`: of sending, and of draining.
+    `findings`: those of `postroom audit`. `counts`: those of the processes. `seconds`: of sending, and of draining.
     """
 
     order: Order
@@ -77,13 +77,13 @@ class Result:
 
     @property
     def clean(self) -> bool:
-        """Whether there are zeros everywhere, and no more notes than posts that were given no final answer."""
+        """Whether there are no problems, and no more notes than posts without a final answer."""
         notes = len(self.findings.problems) - self.findings.wrong
         return not self.ledger.problems.total() and self.findings.clean and notes <= self.unanswered + self.not_now
 
 
 class Watch:
-    """A thread that looks after the queues' depth, the dead, and the memory."""
+    """A thread that measures the queues, restarts processes, and records their memory."""
 
     def __init__(self, stack: SoakStack, crew: Crew, memory: Memory) -> None:
         self.waiting = 0
@@ -109,7 +109,7 @@ class Watch:
 
 
 def soak(order: Order, see: Callable[[Sight], None]) -> Result:
-    """Carry an order out; `see` is shown how it goes."""
+    """Run a soak. `see`: is called with the progress."""
     rng = Random(order.seed)
     with TemporaryDirectory(prefix="postroom-soak-") as name:
         folder = Path(name)
@@ -161,7 +161,7 @@ def _send(
         if time.monotonic() > until:
             return
         posting.post(writer.write(each))
-        # A victim that is dead already has to be there again first.
+        # A process that has just been killed must be restarted before it can be killed again.
         while dying and dying[0][0] <= number and crew.killable[dying[0][1]].kill():
             dying.pop(0)
         if number in marks:
@@ -171,7 +171,7 @@ def _send(
 
 
 def _drain(stack: SoakStack, watch: Watch, see: Callable[[], None]) -> int:
-    """Wait until no queue holds anything, dead letters redriven as an operator would; how many were."""
+    """Wait until all queues are empty; redrive dead letters as an operator would. Returns how many were redriven."""
     until, redriven = time.monotonic() + DRAIN_SECONDS, 0
     while time.monotonic() < until:
         redriven += sum(_redrive(stack, dead_letters, queue) for dead_letters, queue in _DEAD_LETTERS.items())

@@ -1,7 +1,8 @@
 """The deployment of a soak in a local stack, senders with signed zones, and their buffer.
 
-The functions do not run in the emulator but as `hands` of ours: its event source mappings are switched off, and the
-queues' visibility time-outs are cut to seconds, so that what a killed hand held comes again in the same run.
+The functions do not run in the emulator, but in processes of their own (`hand`). Its event source mappings are switched
+off, and the visibility time-outs of the queues are shortened to seconds, so that the messages of a killed process are
+delivered again in the same run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,14 +32,14 @@ SUBJECT: Final = "Hello@Host"
 DM3_HOST: Final = f"dm3.{RECEIVER}"
 VISIBILITY_SECONDS: Final = 20
 _PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15"}
-"""The resolver shares this machine with everything else; a host not found in time is given up for minutes."""
+"""Longer than the defaults: this machine is busy, and a host that is not found is not tried again for minutes."""
 _HOST: Final = "nlweb IN A 127.0.0.1\n"
 _QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl")
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A domain that sends, and the address it sends from."""
+    """A domain that sends, and its IP address."""
 
     domain: str
     key: PrivateKey
@@ -47,7 +48,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class SoakStack:
-    """Everything that stands still during a soak."""
+    """The parts of a soak that do not change during a run."""
 
     local: LocalStack
     deployment: LocalDeployment
@@ -57,7 +58,7 @@ class SoakStack:
     sink: Sink
 
     def environment(self, function: str) -> dict[str, str]:
-        """What the template sets for a function, with more patience, and where its AWS is; nothing of the shell's."""
+        """The template's environment of a function, with longer time-outs and its AWS; nothing of the shell's."""
         configuration = self.deployment.client("lambda").get_function_configuration(
             FunctionName=self.deployment.outputs[function]
         )
@@ -83,7 +84,7 @@ def open_stack(folder: Path) -> Iterator[SoakStack]:
     with LocalStack(template_path(), zones_dir=_write_zones(folder / "zones", keys)) as local:
         hosts = [NLWEB.host(domain) for domain in (BUFFER, *(sender.domain for sender in senders))]
         with Sink(local.authority.server_context(*hosts), BUFFER) as sink:
-            # Every discard is told of by a Feedback of its own: summaries would wait for the end of the hour.
+            # Feedback is not limited, because summaries would wait for the end of the hour.
             limits = {"OutboundPort": str(sink.port), "FeedbackPerDomainAndHour": "100000000"}
             deployment = local.deploy("receiver", limits)
             demo = DemoDeployment(RECEIVER, deployment)
@@ -97,7 +98,7 @@ def open_stack(folder: Path) -> Iterator[SoakStack]:
 def _senders() -> Iterator[Sender]:
     for number in range(LOUD + QUIET):
         name = f"loud{number}.example" if number < LOUD else f"quiet{number}.example"
-        # 198.51.100.0/24 and 203.0.113.0/24 are for examples: each loud sender has one network, the quiet share one.
+        # Each loud sender has a network of its own; the quiet senders share one, 203.0.113.0/24.
         source = f"198.51.{100 + number}.1" if number < LOUD else f"203.0.113.{number}"
         yield Sender(name, PrivateKey.generate("ed25519"), source)
 
