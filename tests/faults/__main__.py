@@ -1,7 +1,7 @@
-"""python -m tests.faults: every call of AWS that our functions make, and what can befall it.
+"""The command line of the fault tests (`python -m tests.faults`): each AWS call of the functions with each fault.
 
-Prints a table, and what was found wrong; the exit code is then 1. Without a tier everything is played. A tier plays a
-share of it, which is another in the next rotation.
+It prints a table, and the problems found; with problems, the exit code is 1. Without a tier, everything runs. A tier
+runs a share, which differs in the next rotation.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from postroom.local.emulator import Emulator
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "faults.md"
 MARK = "<!-- written by python -m tests.faults --write -->\n"
-HEAD = "| Flow | AWS calls | Runs | What befell each call | Wrong afterwards |"
+HEAD = "| Flow | AWS calls | Runs | Faults at each call | Problems |"
 RULE = "|---|--:|--:|---|--:|"
-NOW = " Played now |"
-"""One more column, of what is printed."""
+NOW = " Run now |"
+"""An additional column of the printed table."""
 
 
 class _Group(NamedTuple):
-    """Flows of the same settings, and what is broken meanwhile."""
+    """A suite to run, and the code that is broken while it runs."""
 
     name: str
     suite: Suite
@@ -42,7 +42,7 @@ class _Group(NamedTuple):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play what is asked for."""
+    """Run what the arguments select."""
     given = _given(arguments)
     share = Share(given.tier or Tier.PROOF, given.rotation)
     verdicts: list[Verdict] = []
@@ -75,8 +75,8 @@ def main(arguments: Sequence[str]) -> int:
 def _given(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
-    parser.add_argument("--tier", type=Tier, choices=list(Tier), help="play the share of this tier")
-    parser.add_argument("--rotation", type=int, default=0, help="whose turn it is where a share is played")
+    parser.add_argument("--tier", type=Tier, choices=list(Tier), help="run the share of this tier")
+    parser.add_argument("--rotation", type=int, default=0, help="which share to run; default: today's number")
     parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
     parser.add_argument("--deaths", action="store_true", help="of that batch deaths only, no errors and no rivals")
     parser.add_argument(
@@ -118,13 +118,13 @@ def _groups(given: argparse.Namespace) -> Iterator[_Group]:
 
 
 def _again(given: argparse.Namespace, suites: Sequence[str]) -> str:
-    """The command that plays the same again, by hand."""
+    """The command that repeats the same run."""
     tier = f" --tier {given.tier} --rotation {given.rotation}" if given.tier else ""
     return f"python -m tests.faults{tier}{' --dropped' if given.dropped else ''} {' '.join(suites)}"
 
 
 def row(verdict: Verdict) -> str:
-    """A line of the table."""
+    """A row of the table."""
     befell = _befell(verdict.runs)
     if verdict.dropped:
         kept = verdict.runs[DIE]
@@ -139,7 +139,7 @@ def _befell(runs: dict[str, int]) -> str:
 
 
 def _shown_at(out: TextIO) -> See:
-    """Where somebody watches, the line that a flow's row will take says how far it is."""
+    """On a terminal, show the progress of a flow in the line that its row will take."""
 
     def see(said: str) -> None:
         if out.isatty():
@@ -161,11 +161,11 @@ def _started(log: Path) -> Iterator[FaultStack]:
 
 @contextmanager
 def _functions_log() -> Iterator[tuple[TextIO, Path]]:
-    """The functions log to standard output, which goes to a file; what we have to say goes where that went."""
+    """Redirect standard output, to which the functions log, to a file; yields the original, and the file."""
     kept = [os.dup(descriptor) for descriptor in (1, 2)]
     with tempfile.NamedTemporaryFile() as log, Path(log.name).open("ab") as end, os.fdopen(os.dup(1), "w") as out:
         for descriptor in (1, 2):
-            # At its end, wherever that is: it is emptied before each run.
+            # In append mode, because the file is emptied before each run.
             os.dup2(end.fileno(), descriptor)
         try:
             yield out, Path(log.name)

@@ -1,4 +1,4 @@
-"""Variants of the post office with one fault each, of the kind that the harness is there to find."""
+"""Variants of the code with one bug each, which the fault tests must find."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -40,7 +40,7 @@ from postroom.storage.mail.seen import Known, Seen
 
 
 def registers_without_a_condition() -> None:
-    """Who puts a row does not ask whether there is one."""
+    """A row is put without the condition that there is none."""
 
     def put(self: Any, key: Any, *attributes: Any) -> None:
         self._table.put(primary_key(key.pk, key.sk) | item(*attributes))
@@ -49,7 +49,7 @@ def registers_without_a_condition() -> None:
 
 
 def identities_that_end_it() -> None:
-    """Who finds a message's identity remembered takes the message for filed."""
+    """A message whose identity is known is assumed to be filed."""
     really = Seen.claim_home
 
     def claim_home(self: Seen, key: str, digest: str | None, home: Any, **times: int) -> Known:
@@ -61,7 +61,7 @@ def identities_that_end_it() -> None:
 
 
 def feedback_without_a_note() -> None:
-    """The identity of a Feedback is not written down before it is sent."""
+    """The identity of a Feedback message is not stored before it is sent."""
 
     def note(self: FeedbackLog, _row: Any, buffer: str, correlation: str, timestamp_ms: int) -> FeedbackRecord:
         return FeedbackRecord(buffer, correlation, timestamp_ms, sent=False)
@@ -70,12 +70,12 @@ def feedback_without_a_note() -> None:
 
 
 def tells_of_what_was_accepted() -> None:
-    """The courier does not look whether the message lives elsewhere: a stranger's copy was discarded."""
+    """The courier does not check whether the message is live, so a stranger's discarded copy is reported."""
     _replace(FeedbackSender, "_lives_elsewhere", lambda _self, _notice: False)
 
 
 def withholds_and_does_not_count() -> None:
-    """What is withheld is not counted."""
+    """Withheld Feedback is not counted."""
     really = DynamoTable.change
 
     def change(self: DynamoTable, key: Any, change: str, values: Any, *terms: Any, **how: Any) -> Any:
@@ -86,7 +86,7 @@ def withholds_and_does_not_count() -> None:
 
 
 def discards_over_what_is_there() -> None:
-    """Who discards does not ask whether the claim was filed."""
+    """A claim is discarded without the condition that it is not filed."""
 
     def bury(self: Any, key: Any, why: str, forget_at: int) -> None:
         gone = item(STATE.of(GONE), WHY.of(why), TTL.of(forget_at))
@@ -96,7 +96,7 @@ def discards_over_what_is_there() -> None:
 
 
 def feedback_of_now() -> None:
-    """A Feedback that is sent again has another Timestamp."""
+    """A Feedback message that is sent again has another Timestamp."""
     really = FeedbackLog.find
 
     def find(self: FeedbackLog, row: Any) -> FeedbackRecord | None:
@@ -107,7 +107,7 @@ def feedback_of_now() -> None:
 
 
 def done_whatever_happened() -> None:
-    """Claims leave the queue, though their retry did not get onto its way."""
+    """Claims are deleted from the queue although their retry could not be sent."""
 
     really = Worker._wait
 
@@ -119,7 +119,7 @@ def done_whatever_happened() -> None:
 
 
 def answered_though_not_queued() -> None:
-    """The inbox says 200, whatever became of the queue message."""
+    """The inbox answers 200 although the queue message could not be sent."""
     really = Queue.send
 
     def send(self: Queue, *what: Any, **how: Any) -> None:
@@ -130,12 +130,12 @@ def answered_though_not_queued() -> None:
 
 
 def leases_of_what_was_refused() -> None:
-    """Who refused a request keeps its lease."""
+    """The lease of a refused request is not released."""
     _replace(Replies, "release", lambda _self, _lease: None)
 
 
 def handed_on_whatever_the_bus_says() -> None:
-    """An entry that the bus did not take is as good as any."""
+    """An entry that the event bus refused is ignored."""
     really = AwsForwarding._hand_on
 
     def hand_on(self: AwsForwarding, target: str, message: Any) -> None:
@@ -146,12 +146,12 @@ def handed_on_whatever_the_bus_says() -> None:
 
 
 def tokens_that_nobody_remembers() -> None:
-    """Each time a token comes it stands for a fresh message."""
+    """Each request with the same token creates a new message."""
     _replace(Outbox, "identify", lambda _self, _mailbox, _token, _asked, fresh, **_times: fresh)
 
 
 def queued_by_whoever_was_first() -> None:
-    """Of a message that stands in the outbox it is believed that it was queued."""
+    """A message in the outbox is assumed to be queued."""
     really = Outbox.put
 
     def put(self: Outbox, message: OutboxMessage, **times: int) -> OutboxMessage:
@@ -162,7 +162,7 @@ def queued_by_whoever_was_first() -> None:
 
 
 def blind_to_what_goes_outside() -> None:
-    """Of the harness: it takes deaths for the same between which something was sent to others, or logged."""
+    """A bug of the harness: deaths count as the same although something was sent or logged between them."""
     _replace(left, "outside", lambda _stack: "")
 
 
@@ -175,7 +175,7 @@ def _replace(owner: object, name: str, function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is broken, the smallest `play` that finds it, and what that `finds`. `settings`: as of a suite."""
+    """A bug, the smallest `play` that finds it, and the problem that it `finds`. `settings`: as of a suite."""
 
     breaks: Callable[[], None]
     play: EachCall | EachDropped
@@ -188,7 +188,7 @@ class Variant:
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        """Until the end of the context."""
+        """Break the code until the end of the context."""
         with _replaced:
             self.breaks()
             yield
@@ -218,4 +218,4 @@ VARIANTS = {
     )
 }
 AT_LEAST = ("feedback_without_a_note", "answered_though_not_queued", "tells_of_what_was_accepted")
-"""One that a death finds, one that an error finds, and one that is found undisturbed: in every tier."""
+"""Variants for every tier: one is found by a death, one by an error, and one without any fault."""

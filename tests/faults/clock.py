@@ -1,4 +1,4 @@
-"""The clocks of the functions: those of the machine, and as far ahead as a test says. Who sleeps, sets them on."""
+"""The clock of the functions: the machine's, plus an offset that a test sets; sleeping adds to the offset."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 
 class Clock:
-    """Takes the place of `time.time`, `time.monotonic` and `time.sleep`. `ahead`: seconds, of `time.time`."""
+    """Replaces `time.time`, `time.monotonic` and `time.sleep`. `ahead`: the offset of `time.time` in seconds."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -19,21 +19,21 @@ class Clock:
         return self._real() + self.ahead
 
     def monotonic(self) -> float:
-        """Seconds that nobody sets: as many as have passed."""
+        """Seconds for `time.monotonic`, which no test sets."""
         return self._real_monotonic() + self._passed
 
     def sleep(self, seconds: float) -> None:
-        """Time passes at once."""
+        """Advance the clock without waiting."""
         self.ahead += seconds
         self._passed += seconds
 
     def be_right(self) -> None:
-        """As right as the machine's."""
+        """Remove the offset."""
         self.ahead = 0
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """For this process and those that it forks meanwhile."""
+        """Use this clock, in this process and those that it forks within the block."""
         with patch.multiple(time, time=self, monotonic=self.monotonic, sleep=self.sleep):
             yield
 

@@ -1,4 +1,4 @@
-"""Clients of AWS that are made once for each function, and are as if just made whenever it starts cold."""
+"""AWS clients that are created once for each function, and reset to a new state for each cold start."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,27 +12,27 @@ _really_a_quota = quota.RetryQuota
 
 @dataclass
 class Clients:
-    """Takes the place of `boto3.client`: making a client takes longer than most runs.
+    """Replaces `boto3.client`, because creating a client takes longer than most runs.
 
-    What a client holds of what it met are its connections, how many more tries the SDK grants it, and what was
-    registered with it. `whose`: the function that asks now; none has a client of another.
+    The state of a client: its connections, the SDK's retry quota, and the registered event handlers. `whose`: the
+    current function; functions share no clients.
     """
 
     whose: str = ""
     _really: Callable[..., Any] = field(default_factory=lambda: boto3.client)
     _made: dict[tuple[str, str, int], Any] = field(default_factory=dict)
     _configs: list[object] = field(default_factory=list)
-    """Kept: another in the place of one could have its id."""
+    """Kept, because the id of a deleted client could be used again."""
     _registered: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)
     _quotas: list[Any] = field(default_factory=list)
 
     def install(self) -> None:
-        """For this process and those that it forks."""
+        """Replace `boto3.client`, in this process and those that it forks."""
         vars(boto3)["client"] = self.client
         vars(quota)["RetryQuota"] = self._quota
 
     def client(self, service: str, config: object = None) -> Any:
-        """The client, which may have been made before."""
+        """The client of a service, which may have been created before."""
         key = (self.whose, service, id(config))
         if key not in self._made:
             self._configs.append(config)
@@ -41,7 +41,7 @@ class Clients:
         return self._made[key]
 
     def empty(self) -> None:
-        """All clients are as if they had just been made."""
+        """Reset all clients to the state of new ones."""
         for client in self._made.values():
             client.close()
         for each in self._quotas:

@@ -1,4 +1,4 @@
-"""What the tests of faults share: what befell the flows in this tier and rotation, played once for all of them."""
+"""Fixtures for the fault tests: the run of all flows in this tier and rotation, once for all tests."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from tests.tiers import tier
 
 @dataclass(frozen=True)
 class Played:
-    """What `python -m tests.faults` said. `rows`: of its table."""
+    """The result of `python -m tests.faults`. `rows`: of its table."""
 
     command: str
     code: int
@@ -24,7 +24,7 @@ class Played:
 
     @property
     def places(self) -> set[Place]:
-        """Where the calls of all flows come through, undisturbed: each of these calls is struck."""
+        """The places in the code of the AWS calls of all flows without faults; each of these calls gets faults."""
         return {read_place(line) for line in self.said.splitlines() if re.match(r"\S+\.py:\d+ ", line)}
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Played:
 
 
 def play(*arguments: str) -> Played:
-    """In a process without threads, which forks its victims."""
+    """Run `python -m tests.faults` in a process of its own, without threads, because it forks."""
     command = ["-m", "tests.faults", *arguments]
     run = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return Played(f"python {' '.join(command)}", run.returncode, run.stdout)

@@ -1,8 +1,8 @@
-"""At which of its calls of AWS a process can die, and which of these deaths are the same.
+"""The AWS calls at which a process can die, and which of these deaths are equal.
 
-A death is the same as another if no state lies between them: nothing was stored, nothing was logged, and nothing was
-sent to others than AWS. This is shown by what was recorded of a run, never assumed; and a call is taken for one that
-only reads if it is known as one, too: what a function of an operator or an event bus does with a call is not recorded.
+Two deaths are equal if nothing happened between them: nothing was stored, nothing was logged, and nothing was sent to
+anyone but AWS. This is determined from the record of a run. Also, a call only counts as a read if its operation is
+known as one, because the effects of a call on an operator's function or an event bus are not recorded.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ READING = {"GetItem", "Query", "GetObject", "GetSecretValue", "GetQueueAttribute
 
 @dataclass(frozen=True, order=True)
 class Moment:
-    """Before call `number`, or after it took effect."""
+    """A moment before call `number`, or after its effect."""
 
     number: int
     after: bool
@@ -27,14 +27,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Death:
-    """At `moment`; `same`: those at which it would be the same."""
+    """A death at `moment`. `same`: the moments of equal deaths."""
 
     moment: Moment
     same: list[Moment] = field(default_factory=list)
 
 
 def deaths(calls: Sequence[CallRecord]) -> list[Death]:
-    """Of the calls of a run: the deaths that differ, in order."""
+    """The different deaths in a run with these calls, in order."""
     found: list[Death] = []
     for number, record in enumerate(calls, start=1):
         before, after = Moment(number, after=False), Moment(number, after=True)

@@ -1,6 +1,7 @@
-"""DNS under DNSSEC and the post offices of other domains, in a process of its own.
+"""DNS with DNSSEC and the post offices of other domains, in a process of its own.
 
-A process of its own, because those who fork may have no threads, and what came in must outlive who sent it.
+It is a process of its own because a process that forks may have no threads, and because received messages must remain
+when their sender dies.
 """
 
 import os
@@ -26,13 +27,13 @@ from postroom.protocols.nlweb.schema import NLWEB
 
 SELECTOR = "pk1"
 SENDER, STRICT, BUSY, DARK = "sender.example", "strict.example", "busy.example", "dark.example"
-"""Senders, all with one key. STRICT's buffer refuses Feedback, BUSY's has no time yet, DARK's DNS fails at first."""
+"""Senders, all with one key. STRICT's buffer refuses Feedback, BUSY's is busy at first, DARK's DNS fails at first."""
 BUFFERS = {name: f"buffer.{name}" for name in (SENDER, STRICT, BUSY, DARK)}
 SLOW_SECONDS = 1.2
 
 
 class Trouble(StrEnum):
-    """What can be wrong with DNS."""
+    """A kind of DNS failure."""
 
     SILENT = "silent"
     SERVFAIL = "SERVFAIL"
@@ -40,7 +41,7 @@ class Trouble(StrEnum):
 
 
 class _Dns(DnsServer):
-    """A resolver with troubles, by the ending of the name asked for."""
+    """A resolver that fails for names with certain endings."""
 
     troubles: dict[str, Trouble]
 
@@ -60,7 +61,7 @@ class _Dns(DnsServer):
 
 
 class FakeInternet:
-    """A context manager. `resolvers`, `anchors`, `port`, `ca_file`: as the settings of the functions want them."""
+    """A context manager. `resolvers`, `anchors`, `port`, `ca_file`: as in the settings of the functions."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -82,34 +83,34 @@ class FakeInternet:
         os.waitpid(self._child, 0)
 
     def dns(self, **troubles: Trouble) -> None:
-        """From now on names that end so (`example`: all) are in such trouble, and no others."""
+        """Let names with these endings (`example`: all) fail in this way from now on, and no others."""
         self._ask("dns", {end.replace("_", "."): how for end, how in troubles.items()})
 
     def publish(self, *, keys: bool) -> None:
-        """From now on the key of SENDER is published, or is not."""
+        """Publish or remove the key of SENDER."""
         self._ask("publish", keys)
 
     def buffers(self, statuses: dict[str, int]) -> None:
-        """From now on the buffers of these domains answer so, and others 200."""
+        """Let the buffers of these domains answer with these statuses from now on, and others with 200."""
         self._ask("buffers", {BUFFERS[domain]: status for domain, status in statuses.items()})
 
     def posted(self) -> list[bytes]:
-        """What came in at buffers, so far."""
+        """The messages that buffers have received so far."""
         posted: list[bytes] = self._ask("posted", None)
         return posted
 
     def taken(self) -> list[str]:
-        """At which domains something came in that was answered well, so far."""
+        """The domains that have accepted a message so far, once for each."""
         taken: list[str] = self._ask("taken", None)
         return taken
 
     def came(self) -> tuple[int, int]:
-        """How much came in, and how much of it was answered well, so far."""
+        """The numbers of messages received and accepted so far."""
         posted, taken = self._ask("came", None)
         return posted, taken
 
     def forget(self) -> None:
-        """A new day: no troubles, nothing came in."""
+        """Reset everything: no failures, no received messages."""
         self._ask("forget", None)
 
     def _ask(self, what: str, value: object) -> Any:

@@ -1,4 +1,4 @@
-"""The Feedback that senders' buffers received, held against what was discarded."""
+"""The comparison of the Feedback in senders' buffers with the discarded messages."""
 
 import json
 from collections.abc import Iterator, Sequence, Set
@@ -9,20 +9,20 @@ from tests.faults.messages import FeedbackDue, Message
 
 @dataclass
 class ReceivedFeedback:
-    """The Feedback that came in at buffers: its texts, by the Correlation or the hour (a summary) that it is about."""
+    """The Feedback that buffers received: its texts, by Correlation, or by hour for a summary."""
 
     of_messages: dict[str, set[str]] = field(default_factory=dict)
     of_hours: dict[str, set[str]] = field(default_factory=dict)
     withheld: dict[str, int] = field(default_factory=dict)
-    """By hour: how many discards its summary counts."""
+    """The discards in each summary, by hour."""
 
     @staticmethod
     def read(posted: Sequence[bytes]) -> "ReceivedFeedback":
-        """What came in."""
+        """Read the received messages."""
         feedback = ReceivedFeedback()
         for envelope in map(json.loads, posted):
             header, body = envelope["Header"], envelope["Body"]
-            # Repeated it is the same to the bit, or the buffer takes it for another.
+            # A repeated message must have the same bytes, or the buffer takes it for another one.
             text = json.dumps([header, body], sort_keys=True)
             if "Correlation" in body:
                 feedback.of_messages.setdefault(body["Correlation"], set()).add(text)
@@ -32,7 +32,7 @@ class ReceivedFeedback:
         return feedback
 
     def faults(self, sent: Sequence[Message], discarded: Set[str]) -> Iterator[str]:
-        """At most one Feedback about a message, and none about one that is kept; those withheld are counted."""
+        """The problems: there may be one Feedback about a discarded message, none about others; withheld ones count."""
         for about, texts in [*self.of_messages.items(), *self.of_hours.items()]:
             if len(texts) > 1:
                 yield f"{len(texts)} Feedback messages tell of {about}"
@@ -46,7 +46,7 @@ class ReceivedFeedback:
         silent = [
             each for each in gone if each.feedback is FeedbackDue.DUE and each.correlation not in self.of_messages
         ]
-        # A death may have counted one twice.
+        # After a death, one may have been counted twice.
         if len(silent) > sum(self.withheld.values()):
             who = ", ".join(message.who for message in silent)
             yield f"{who}: discarded, told of to nobody, and the summaries count {sum(self.withheld.values())}"

@@ -1,4 +1,4 @@
-"""The flows: what lies ready, what the victim does, and how everything comes to rest afterwards."""
+"""Flows of the fault tests: the preparation, the run of one function, and everything until all queues are empty."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,23 +18,23 @@ from tests.faults.stack import FaultStack, Json
 from postroom.core.errors import NotNowError
 
 OWNERS = "the owners"
-"""A victim that is no function: the process of the owners, who read and acknowledge."""
+"""A victim that is not a function: the process of the owners, who read and acknowledge."""
 
 _ROUNDS = 30
 _ROUND_SECONDS = 900
 _DARK_ROUNDS = 1
 _LEASE_SECONDS = 60
 _DEAD_FOR_SECONDS = 6.5 * 86_400
-"""Near enough to the horizon that the dead-letter handler decides."""
+"""So near to the horizon that the dead-letter handler discards."""
 _BETWEEN_POSTS_SECONDS = 3
-"""For less a secret is fresh, and read from memory."""
+"""A secret that was read within this time is taken from memory."""
 _FORGOTTEN = b"reply given and not remembered"
-"""What the inbox logs, if the store did not take a reply: who asks again is answered anew."""
+"""Logged by the inbox if a reply could not be stored; then a repeated request is executed again."""
 
 
 @dataclass
 class Run:
-    """One run, handed from process to process. `batch`: what the victim is handed. `ahead`: of the clock."""
+    """A run, passed from process to process. `batch`: the messages for the victim. `ahead`: the clock's offset."""
 
     messages: list[Message]
     batch: list[Json] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Flow:
-    """`make`: the messages of a run. `function`: the victim, or OWNERS. `dns`: the trouble of all DNS meanwhile."""
+    """A flow. `make`: the messages of a run. `function`: the victim, or OWNERS. `dns`: how all DNS fails meanwhile."""
 
     name: str
     function: str
@@ -53,21 +53,21 @@ class Flow:
     queue: str = "ClaimsQueue"
     dns: Trouble | None = None
     keyless: bool = False
-    """Whether senders' keys are not published yet when the victim judges."""
+    """Whether senders' keys are not published yet when the victim looks them up."""
     redriven: bool = False
-    """Whether what is left goes through the dead letters, and comes back under new queue ids."""
+    """Whether the remaining messages become dead letters, and are redriven with new queue ids."""
     received: int = 1
-    """How often the queue handed the batch out, the victim's turn included."""
+    """How often the batch was delivered, including to the victim."""
     hours_later: int | None = None
-    """The victim gets what its function's first turn left in the queue, so long after: the summary of an hour."""
+    """The victim gets what a first run of its function left in the queue, so many hours later: an hourly summary."""
     seconds_a_call: float = 0
-    """What each of the victim's calls takes, by its clocks."""
+    """The seconds of each call of the victim, by its clock."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
-    """The victim's, where they are not those of all."""
+    """The victim's settings, if they differ."""
 
     def prepare(self, stack: FaultStack) -> Run:
-        """Everything up to the victim's turn."""
+        """Do everything before the run of the victim."""
         stack.wipe()
         stack.internet.forget()
         run, queues = Run(self.make()), Queues(stack)
@@ -96,7 +96,7 @@ class Flow:
         return run
 
     def act(self, stack: FaultStack, run: Run) -> list[Json]:
-        """The victim's turn: what its function answers."""
+        """Run the victim; returns the answers of its function."""
         CLOCK.ahead = run.ahead
         if self.function == OWNERS:
             gone: list[str] = []
@@ -114,7 +114,7 @@ class Flow:
         return answer
 
     def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
-        """Everything afterwards, and what is wrong then. `answers`: none where the victim died."""
+        """Do everything afterwards; returns the problems. `answers`: None if the victim died."""
         CLOCK.ahead = run.ahead
         queues = Queues(stack, run.copies)
         if self.dns:
@@ -133,15 +133,14 @@ class Flow:
         if self.redriven:
             queues.move(self.queue, "DeadLetterQueue")
             queues.move("DeadLetterQueue", self.queue)
-        # Whoever was told that we have it does not send it again: what became of it hangs on us alone.
+        # A sender that got 200 does not resend, so the message depends on us alone.
         replies = self._heard(stack, run, answers)
         for message in run.messages:
             if not replies[message.who]:
                 replies[message.who] = self._send_again(stack, message)
         self._rest(stack, queues)
         faults += [*judge.faults(), *judge.audited()]
-        # Later than everything: whoever is not sure sends again, and copies of whatever was handed out come, when the
-        # owners have what they were shown.
+        # After the owners have acknowledged, uncertain senders resend, and late copies of all queue messages arrive.
         judge.acknowledge_all()
         for message in run.messages:
             replies[message.who] += self._send_again(stack, message)
@@ -154,31 +153,31 @@ class Flow:
         return list(dict.fromkeys(faults))
 
     def leave(self, stack: FaultStack) -> None:
-        """What the flow needs and others have not, goes."""
+        """Remove what only this flow needs."""
 
     def _waits(self, queues: Queues, answers: list[Json]) -> bool:
-        """Whether something is left to be done later, or its sender was asked to come again."""
+        """Whether something is left to be done later, or the sender was asked to resend."""
         if self.function == "InboxFunction":
             return any(answer["statusCode"] == 503 for answer in answers)
         return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue") > 0
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:
-        """What the victim told each sender whose message it took; no reply that it said it cannot remember."""
+        """The answers to senders whose messages were accepted, without replies that could not be stored."""
         heard: dict[str, list[str]] = {message.who: [] for message in run.messages}
         if self.function == "InboxFunction" and _FORGOTTEN not in stack.log.read_bytes():
-            for message, answer in zip(run.messages, answers, strict=False):  # no answers, where it died
+            for message, answer in zip(run.messages, answers, strict=False):  # no answers if it died
                 heard[message.who] += [answer["body"]] if _is_final(message, answer) else []
         return heard
 
     def _unanswered(self, run: Run, answers: list[Json]) -> Counter[str]:
-        """How often the sender of each message was told neither 200 nor no: the victim died, or said 503."""
+        """How often each message got neither 200 nor a refusal, because the victim died or answered 503."""
         if self.function != "InboxFunction":
             return Counter()
         posts = zip_longest(run.messages, answers)
         return Counter(message.who for message, answer in posts if not (answer and _is_final(message, answer)))
 
     def _send_again(self, stack: FaultStack, message: Message) -> list[str]:
-        """A sender who heard nothing, or is not sure, sends the same again: what it is answered."""
+        """Resend the messages of senders without a final answer; returns the answers."""
         if self.function != "InboxFunction":
             return []
         CLOCK.ahead += _LEASE_SECONDS
@@ -187,7 +186,7 @@ class Flow:
         return [answer["body"]]
 
     def _rest(self, stack: FaultStack, queues: Queues) -> None:
-        """Let SQS hand out what is left, as time goes by, until nothing is left, or it takes too long."""
+        """Let SQS deliver what is left, with time passing, until nothing is left, or it takes too long."""
         for number in range(_ROUNDS):
             if number == _DARK_ROUNDS:
                 stack.internet.dns()
@@ -203,7 +202,7 @@ class Flow:
 
 
 def _is_final(message: Message, answer: Json) -> bool:
-    """Whether a sender does not ask again: its message was taken, or refused as it must be."""
+    """Whether an answer is final: the message was accepted, or rightly refused."""
     return is_refused(answer) if message.ends == (End.REFUSED,) else is_taken(answer)
 
 

@@ -1,6 +1,6 @@
-"""Something done in a process of its own, forked from this one; it can die at any point.
+"""A function run in a forked process, which can die at any point.
 
-What is connected here would be connected there, too, and both would hear the same answers: nothing may be.
+No connection may be open, because both processes would share it, and each would read the other's answers.
 """
 
 import os
@@ -17,28 +17,28 @@ _PAUSED = b"paused"
 
 
 class Died:
-    """What comes of a process that ended without a word."""
+    """The result of a process that ended without one."""
 
 
 class BrokenError(Exception):
-    """The process failed at what nobody broke on purpose: the traceback of its error."""
+    """The process failed without an injected fault; with the traceback."""
 
 
 _line: Connection | None = None
-"""In a process of its own: to the parent."""
+"""Send a value to the parent (in the forked process)."""
 
 
 def pause() -> None:
-    """In a process of its own: wait until the parent is through with what it does meanwhile."""
+    """Let the parent run `meanwhile`, and wait for it (in the forked process)."""
     assert _line is not None
     _line.send_bytes(_PAUSED)
     _line.recv_bytes()
 
 
 def in_a_process(run: Callable[[], T], meanwhile: Callable[[], object] = lambda: None) -> T | Died:
-    """What `run` answers, in a process of its own; Died if that ended first. Raises BrokenError.
+    """The result of `run` in a forked process, or Died if that ended first. Raises BrokenError.
 
-    `meanwhile`: what is done here whenever the process calls `pause`.
+    `meanwhile`: is called here whenever the process calls `pause`.
     """
     global _line
     assert threading.active_count() == 1, "only this thread would live on there"

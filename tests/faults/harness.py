@@ -1,4 +1,4 @@
-"""The harness: a flow is run once, and then again for each of its calls of AWS and each thing that can befall it."""
+"""The harness of the fault tests: it runs a flow once, and then again for each of its AWS calls and each fault."""
 
 import traceback
 from collections import Counter
@@ -20,16 +20,16 @@ from tests.faults.tap import CallRecord, Look
 
 T = TypeVar("T")
 See = Callable[[str], None]
-"""Is told what is played now."""
+"""Is called with a description of the current run."""
 DIE = "die"
 
 
 @dataclass
 class Verdict:
-    """What came of a flow. `calls`: those of a run without faults, in order. `dropped`: deaths that were others' same.
+    """The result of a flow. `calls`: of a run without faults, in order. `dropped`: deaths that are equal to others.
 
-    `runs`: how many there are, by what befalls them; `played`: those that were. `places`: of our code, that the calls
-    come through.
+    `runs`: the number of possible runs, by kind of fault; `played`: those that were run. `places`: where our code makes
+    the calls.
     """
 
     flow: str
@@ -46,10 +46,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Rival:
-    """A second worker that gets the victim's batch, while the victim waits before one of its calls.
+    """A second worker that gets the same batch while the victim waits before one of its calls.
 
-    `keys`: whether senders' keys are published when it judges. `owner`: the owner acknowledges what it filed, before
-    the victim goes on.
+    `keys`: whether senders' keys are published for it. `owner`: the owner acknowledges what it filed, before the victim
+    continues.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Rival:
     owner: bool = False
 
     def works(self, stack: FaultStack, flow: Flow, run: Run) -> None:
-        """Meanwhile."""
+        """Run the second worker while the victim waits."""
         if self.keys == flow.keyless:
             stack.internet.publish(keys=self.keys)
         acknowledged = in_a_process(lambda: self._work(stack, flow, run))
@@ -76,7 +76,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run in which `strike` befalls call `number`; `rival`: who works meanwhile. 0: nothing befalls any."""
+    """A run with the fault `strike` at call `number` (0: no fault). `rival`: a second worker."""
 
     what: str
     strike: Strike = untouched
@@ -84,7 +84,7 @@ class Planned:
     rival: Rival | None = None
 
     def where(self, calls: Sequence[CallRecord]) -> str:
-        """In words."""
+        """The run in words."""
         said = f"{self.strike.__name__.replace('_', ' ')}" if self.what == DIE else self.what
         return f"{said} {self.number}. {calls[self.number - 1].call}" if self.number else said
 
@@ -93,7 +93,7 @@ class Planned:
 class EachCall:
     """Run `flow` once; then again for each of its calls, with each of `errors` and each of `rivals`.
 
-    `dies`: once more for each death in it that is not the same as another.
+    `dies`: and once more for each different death.
     """
 
     flow: Flow
@@ -126,7 +126,7 @@ class EachCall:
 
 @dataclass(frozen=True)
 class EachOrder:
-    """Hand out the flow's batch one by one, each message twice, in every order there is; then delete it all."""
+    """Deliver the messages of a flow one by one, each twice, in every possible order; then delete them all."""
 
     flow: Flow
 
@@ -134,7 +134,7 @@ class EachOrder:
         """What came of it."""
         verdict = Verdict(self.flow.name)
         orders = list(permutations(range(len(self.flow.make()))))
-        # Each once in this order; then those from `late` on a second time, the other way round.
+        # Each once in this order; then those from `late` on a second time, in reverse order.
         every = [[*order, *reversed(order[late:])] for order in orders for late in range(len(order) + 1)]
         verdict.runs["shuffled"] = len(every)
         for order in share.of([], every):
@@ -145,12 +145,12 @@ class EachOrder:
 
 @dataclass(frozen=True)
 class EachDropped:
-    """Play the deaths that are others' same: each leaves what its like leaves, once ids and times are taken off."""
+    """Run the deaths that are equal to others: each must leave the same state, except for ids and times."""
 
     flow: Flow
 
     def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
-        """What came of it. A rotation has no part in it."""
+        """The result, which does not depend on the rotation."""
         del share
         flow, verdict = self.flow, undisturbed(stack, self.flow)
         kept = []
@@ -166,7 +166,7 @@ class EachDropped:
 
 
 def undisturbed(stack: FaultStack, flow: Flow) -> Verdict:
-    """Run `flow` once, and nothing befalls it; what it calls is recorded."""
+    """Run `flow` once without faults, and record its calls."""
     verdict = Verdict(flow.name, runs=Counter(["undisturbed"]))
     stack.sweep()
     _told(stack, flow, verdict, Planned("undisturbed"))
@@ -178,7 +178,7 @@ def _dying(moment: Moment) -> Planned:
 
 
 def _cold(stack: FaultStack, run: Callable[[], T], **settings: str) -> T:
-    """What `run` answers, here, with nothing in memory of what was before. Raises BrokenError."""
+    """The result of `run` in this process, after a cold start. Raises BrokenError."""
     stack.start_cold(**settings)
     try:
         return run()
@@ -193,7 +193,7 @@ def _shuffled(stack: FaultStack, flow: Flow, verdict: Verdict, order: list[int])
 
 
 def _told(stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned) -> None:
-    """One run. What is wrong afterwards goes to the verdict."""
+    """One run; its problems are added to the verdict."""
     run = _cold(stack, lambda: flow.prepare(stack))
     where = planned.where(verdict.calls)
     try:
@@ -204,7 +204,7 @@ def _told(stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned) -> 
     if not came:
         verdict.faults.append(f"{flow.name}, {where}: the run went another way, and never came to this call")
     said = [] if isinstance(answers, Died) else answers
-    # What befalls one call befalls one message, its neighbours go on; a segment alone holds those of a whole batch.
+    # A fault at one call affects one message, not the others; only a segment has the messages of a whole batch.
     undone = sum(len(answer.get("batchItemFailures", ())) for answer in said)
     if undone > (1 if planned.number else 0) and not where.endswith("PutObject"):
         verdict.faults.append(f"{flow.name}, {where}: {undone} messages are to be handed out again")
@@ -214,7 +214,7 @@ def _told(stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned) -> 
 def _acted(
     stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned, run: Run
 ) -> tuple[list[Json] | Died, bool]:
-    """What the victim answers, and whether it came to the call that is struck. Raises BrokenError."""
+    """The answers of the victim, and whether it reached the call with the fault. Raises BrokenError."""
     fault = taking(flow.seconds_a_call, at(planned.number, planned.strike))
     tap = stack.tap
 
@@ -230,7 +230,7 @@ def _acted(
             assert planned.rival
             planned.rival.works(stack, flow, run)
 
-        # It shares no connection with this process, nor anything in memory of what was before.
+        # A cold start: no connections and nothing cached from before.
         stack.start_cold(**flow.settings)
         answers = in_a_process(act, meanwhile)
         return answers, bool(met) if planned.rival else isinstance(answers, Died)
@@ -245,7 +245,7 @@ def _acted(
 
 
 def _left(stack: FaultStack, flow: Flow, verdict: Verdict, death: Death, moment: Moment) -> list[str]:
-    """What a death leaves."""
+    """The state after a death."""
     stack.sweep()
     run = _cold(stack, lambda: flow.prepare(stack))
     answers, _ = _acted(stack, flow, verdict, _dying(moment), run)

@@ -1,4 +1,4 @@
-"""The judge: what became of every message that was taken in, by what its owner can read and its sender was told."""
+"""The judge of the fault tests: it checks each accepted message by what its owner can read and its sender was told."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
 
 @dataclass
 class Judge:
-    """Judges one run. `sent`: every message. `acknowledged`: what its owner said to have.
+    """Judges one run. `sent`: all messages. `acknowledged`: those that owners have acknowledged.
 
-    `unanswered`: how often the sender of a message got neither 200 nor a refusal for it.
+    `unanswered`: how often a message got neither 200 nor a refusal.
     """
 
     stack: FaultStack
@@ -35,7 +35,7 @@ class Judge:
     _handed_on: set[str] = field(default_factory=set)
 
     def faults(self) -> list[str]:
-        """What is wrong now, when every queue is at rest; a sentence each."""
+        """The current problems, a sentence each; all queues must be empty."""
         whose = self._whose()
         rows: dict[str, list[Row]] = {who: [] for who in self.sent}
         for item in self.stack.deployed.rows("PostTable"):
@@ -52,14 +52,14 @@ class Judge:
         ]
 
     def audited(self) -> Iterator[str]:
-        """What `postroom audit` finds, by the ledger that the inbox wrote."""
+        """The problems that `postroom audit` finds, with the ledger of the inbox."""
         evidence = collect_evidence(self.stack.deployed.audited_store, now=int(CLOCK()), retain_seconds=RETAIN_SECONDS)
         for finding in audit(evidence, self._ledger()).problems:
             if finding.problem.grave:
                 yield f"{finding.problem} {finding.where} {finding.detail}"
 
     def acknowledge_all(self) -> None:
-        """The owners acknowledge what they are shown."""
+        """Let the owners acknowledge everything that they can read."""
         self.acknowledged |= set(Owners.watched(self.stack.deployed).acknowledge_all())
 
     def _faults_of_messages(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
@@ -96,7 +96,7 @@ class Judge:
             yield f"{message.who} was refused, and is remembered"
 
     def _faults_of_claims(self, rows: Mapping[str, list[Row]]) -> Iterator[str]:
-        """Every row is that of a claim whose sender was answered 200, or got no answer that says what became of it."""
+        """Each row must belong to a claim that was answered 200, or got no final answer."""
         answered = {accepted.claim for accepted in self._ledger()}
         for who, each in rows.items():
             others = [row for row in each if row.key.claim_id not in answered]
@@ -104,7 +104,7 @@ class Judge:
                 yield f"{who} has rows of claims that its sender never heard of: {others}"
 
     def _faults_of_correlations(self, ends: Mapping[str, set[End]]) -> Iterator[str]:
-        """Of several messages under one Correlation one is filed."""
+        """One of several messages with the same Correlation must be filed."""
         alike: dict[str, list[set[End]]] = {}
         for who, message in self.sent.items():
             alike.setdefault(message.correlation or who, []).append(ends.get(who, set()))
@@ -115,22 +115,22 @@ class Judge:
     def _ends(self, who: str, rows: list[Row], shown: int) -> set[End]:
         ends = {End.DISCARDED for row in rows if row.discarded}
         ends |= {End.HANDED_ON for row in rows if row.why == FORWARDED}
-        # Its owner's word counts, whatever became of the row since.
+        # Acknowledged messages count as read, whatever their row is now.
         if shown or who in self.acknowledged or any(row.why == ACKED for row in rows):
             ends.add(End.FILED)
         return ends
 
     def faults_of_queues(self) -> Iterator[str]:
-        """What is left somewhere, though nobody is at work any more."""
+        """The messages that are left in queues."""
         for queue, left in self.queues.held():
             yield f"{left} messages are left in {queue}"
 
     def _whose(self) -> dict[str, str]:
-        """Whose message each claim is, by the claim's id."""
+        """The message of each claim, by the claim's id."""
         objects = self.stack.deployed.storage.objects
         claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
         return {claim.id: who_is(claim.envelope) for claim in claims}
 
     def _ledger(self) -> Iterator[LedgerEntry]:
-        """What the inbox said 200 to."""
+        """The claims that the inbox answered with 200."""
         return read_ledger(self.stack.log.read_bytes().splitlines())

@@ -1,4 +1,4 @@
-"""What can befall one call of AWS. Each kind is given the number of the call that it strikes."""
+"""The kinds of faults at an AWS call. Each is created with the number of the call."""
 
 import io
 import json
@@ -18,12 +18,12 @@ Strike = Callable[[Call, Send], AWSResponse]
 
 
 def at(number: int, strike: Strike) -> Fault:
-    """`strike` befalls every try of call `number`, and no other call."""
+    """The fault `strike` at every attempt of call `number`, and no other call."""
     return lambda call, send: strike(call, send) if call.number == number else send()
 
 
 def taking(seconds: float, fault: Fault) -> Fault:
-    """So long takes every call, in which `fault` befalls it."""
+    """Every call takes so many seconds, and gets `fault`."""
 
     def slowly(call: Call, send: Send) -> AWSResponse:
         CLOCK.sleep(seconds)
@@ -46,7 +46,7 @@ def die_after(_call: Call, send: Send) -> AWSResponse:
 
 
 def throttled(call: Call, _send: Send) -> AWSResponse:
-    """Every try is refused in passing, in the words of its service."""
+    """Every attempt is throttled, with the error of its service."""
     if call.service == "s3":
         return _answer(call, 503, b"<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>")
     code = {"sqs": "RequestThrottled", "lambda": "TooManyRequestsException"}.get(call.service, "ThrottlingException")
@@ -54,7 +54,7 @@ def throttled(call: Call, _send: Send) -> AWSResponse:
 
 
 def denied(call: Call, _send: Send) -> AWSResponse:
-    """Every try is refused for good: an operator took the function's rights away, and gives them back later."""
+    """Every attempt is denied: an operator removes the function's permissions, and restores them later."""
     if call.service == "s3":
         return _answer(call, 403, b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
     code = "AccessDenied" if call.service == "sqs" else "AccessDeniedException"
@@ -62,12 +62,12 @@ def denied(call: Call, _send: Send) -> AWSResponse:
 
 
 def reset(call: Call, _send: Send) -> AWSResponse:
-    """Every try ends before it has any effect."""
+    """Every attempt fails without any effect."""
     raise ConnectionClosedError(endpoint_url=call.url)
 
 
 def answer_lost(call: Call, send: Send) -> AWSResponse:
-    """The first try takes effect and nobody hears of it; the SDK's next meets its own effect."""
+    """The first attempt takes effect, but its answer is lost; the SDK's second attempt meets that effect."""
     answer = send()
     if call.attempt == 1:
         raise ReadTimeoutError(endpoint_url=call.url)
@@ -75,13 +75,13 @@ def answer_lost(call: Call, send: Send) -> AWSResponse:
 
 
 def answers_lost(call: Call, send: Send) -> AWSResponse:
-    """Every try takes effect, and nobody hears of any."""
+    """Every attempt takes effect, but its answer is lost."""
     send()
     raise ReadTimeoutError(endpoint_url=call.url)
 
 
 def entry_refused(call: Call, send: Send) -> AWSResponse:
-    """The one call with entries here: it answers 200, and says of the entry that it was not taken."""
+    """PutEvents, the only batch call: it answers 200, but the entry has failed."""
     if call.operation != "PutEvents":
         return send()
     said = {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure", "ErrorMessage": "not taken"}]}
@@ -99,7 +99,7 @@ def an_hour_back(_call: Call, send: Send) -> AWSResponse:
 
 
 def overtaken(_call: Call, send: Send) -> AWSResponse:
-    """The visibility time-out passes: others do the same work, whole, before this call is made."""
+    """The visibility time-out passes: another worker does the same work completely before this call."""
     fork.pause()
     return send()
 

@@ -1,4 +1,4 @@
-"""What is left if a process dies: everything stored, what it logged, and what it sent to others than AWS."""
+"""The state that a process leaves when it dies: everything stored, its log, and what it sent to anyone but AWS."""
 
 import hashlib
 import json
@@ -11,16 +11,16 @@ _ANEW = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}|\d{9,}|[A-Za-z0-9+/_-]{40,}=*"
     r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|(?<=Milliseconds\":)\[[^]]*\]"
 )
-"""What is another in each run: ids, times, signatures."""
+"""A pattern for what differs in each run: ids, times, signatures."""
 
 
 def look(stack: FaultStack) -> Left:
-    """What a process that died here would leave."""
+    """Records the state that a process would leave if it died now."""
     return Left(_digest(stored(stack)), outside(stack))
 
 
 def stored(stack: FaultStack) -> list[str]:
-    """Everything that is stored anywhere: rows, messages in queues, objects, secrets."""
+    """Everything that is stored: rows, queue messages, objects, secrets."""
     deployed, queues = stack.deployed, stack.lying()
     pages = deployed.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=deployed.bucket)
     entries = [entry for page in pages for entry in page.get("Contents", [])]
@@ -36,12 +36,12 @@ def stored(stack: FaultStack) -> list[str]:
 
 
 def outside(stack: FaultStack) -> str:
-    """How much came in at others, and was logged."""
+    """The number of messages that others received, and the length of the log."""
     return f"{stack.internet.came()} {stack.log.stat().st_size}"
 
 
 def alike(stack: FaultStack) -> list[str]:
-    """What is left, without what is another in each run: runs that ended at the same point left the same."""
+    """The state without what differs in each run, so that runs that ended at the same point are equal."""
     everything = [*stored(stack), *stack.log.read_text(encoding="utf-8").splitlines(), str(stack.internet.came())]
     return sorted(_ANEW.sub("…", text) for text in everything)
 

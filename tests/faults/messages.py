@@ -1,4 +1,4 @@
-"""What senders send, and what must become of it."""
+"""The messages of the fault tests, with their expected outcomes."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ from postroom.reasons import reason_of
 from postroom.storage.layout import seen_key_nlweb
 
 LARGE = "x" * 1_000_000
-"""Too large for a queue message, small enough for the inbox."""
+"""A body that is too large for a queue message, but not for the inbox."""
 _FORGER = PrivateKey.generate("ed25519")
 
 
 class End(StrEnum):
-    """What may become of a message in the end."""
+    """The outcome of a message."""
 
     FILED = "filed"
     HANDED_ON = "handed on"
@@ -41,21 +41,21 @@ class End(StrEnum):
 
 
 class FeedbackDue(StrEnum):
-    """Whether its sender's buffer is told of a message, should it be discarded."""
+    """Whether the sender's buffer gets Feedback if the message is discarded."""
 
     DUE = "due"
     NEVER = "never"
 
 
 EITHER = (End.FILED, End.DISCARDED)
-"""Where two workers judge otherwise, or two texts have one Correlation: whoever is first."""
+"""The outcomes if two workers disagree, or two messages have one Correlation; the first one decides."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message. `who`: which one it is, by its envelope (`who_is`). `ends`: what may become of it.
+    """A message. `who`: its name, by its envelope (`who_is`). `ends`: its possible outcomes.
 
-    `correlation`: by what its sender is told of it. `seen`: by what table `seen` knows a request it belongs to.
+    `correlation`: that of Feedback about it. `seen`: the key in table `seen` of the request that it belongs to.
     """
 
     path: str
@@ -67,7 +67,7 @@ class Message:
     seen: str = ""
 
     def posted(self) -> dict[str, Any]:
-        """The event of the API it comes in."""
+        """The API event with the message."""
         url = f"https://nlweb.{RECEIVER}{self.path}"
         return http("POST", url, int(CLOCK()), self.body.encode(), {"content-type": "application/json"})
 
@@ -81,11 +81,11 @@ def nlweb(
     correlation: str = "",
     feedback: FeedbackDue = FeedbackDue.DUE,
 ) -> Message:
-    """An NLWeb message of now; `key`: another than its sender's."""
+    """An NLWeb message with the current time. `key`: instead of its sender's."""
     correlation = correlation or str(uuid.uuid4())
     selector = SELECTOR if sender in BUFFERS else None
     draft = Draft(sender, RECEIVER, subject, correlation, int(CLOCK() * 1000), body, selector=selector)
-    # The sign of its schema as it is, beyond ASCII: such a text takes four bytes of memory a character.
+    # The character of the schema is not escaped, so each character of the text takes four bytes of memory.
     text = json.dumps(sign(draft, key or published_key()), ensure_ascii=False)
     seen = seen_key_nlweb(RECEIVER, sender, correlation)
     return Message("/inbox", text, who_is(text), ends or (End.FILED,), feedback, correlation, seen)
@@ -96,13 +96,13 @@ def forged(sender: str = SENDER) -> Message:
 
 
 def and_a_forged_copy() -> list[Message]:
-    """A message, and another by a stranger who knows its Correlation."""
+    """A message, and a forged one by a stranger who knows its Correlation."""
     first = nlweb()
     return [first, nlweb(End.DISCARDED, key=_FORGER, correlation=first.correlation, feedback=FeedbackDue.NEVER)]
 
 
 def two_texts() -> list[Message]:
-    """Two messages of one sender under one Correlation: one is filed, the other one reused it."""
+    """Two messages of one sender with one Correlation: one is filed, the other is discarded."""
     first = nlweb(*EITHER)
     return [first, nlweb(*EITHER, body="another text", correlation=first.correlation)]
 
@@ -112,22 +112,22 @@ def unknown_subject() -> Message:
 
 
 def not_ours() -> Message:
-    """A request that its handler refuses, after the inbox has taken a lease for it."""
+    """A request that the handler refuses after the inbox has acquired its lease."""
     return nlweb(End.REFUSED, subject=WHO, body={"Domain": "stranger.example"})
 
 
 def of_a_wallet() -> Message:
-    """A message whose sender has no domain: the operator knows its key."""
+    """A message of a wallet, whose key the operator has stored."""
     return nlweb(sender=WALLET)
 
 
 def feedback() -> Message:
-    """What another post office tells a buffer of ours."""
+    """A Feedback message of another post office to our buffer."""
     return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), SIGNATURE_INVALID))
 
 
 def dm3(*, for_others: bool = False) -> Message:
-    """A message of alice.eth to bob.eth; `for_others`: sealed to another delivery service than ours."""
+    """A message of alice.eth to bob.eth. `for_others`: sealed for another delivery service."""
     alice = user_keys(ALICE)
     envelope = write_envelope(
         sign_message("hello", MessageMetadata(to=BOB, sender=ALICE, timestamp_ms=int(CLOCK() * 1000)), alice.signing),
@@ -142,7 +142,7 @@ def dm3(*, for_others: bool = False) -> Message:
 
 
 def who_is(envelope: str) -> str:
-    """The `who` of a message, from its envelope as it was sent or as it is filed."""
+    """The `who` of a message, from its envelope as sent or as filed."""
     value = json.loads(envelope)
     if "Header" in value:
         return f"{value['Header']['Correlation']}/{value['Signature'][:8]}"
@@ -150,13 +150,13 @@ def who_is(envelope: str) -> str:
 
 
 def is_taken(answer: dict[str, Any]) -> bool:
-    """Whether the inbox's answer says that the message is in our hands."""
+    """Whether the answer of the inbox accepts the message."""
     said = json.loads(answer["body"])
     return bool(answer["statusCode"] == 200 and "error" not in said)
 
 
 def is_refused(answer: dict[str, Any]) -> bool:
-    """Whether the inbox's answer says that the message is not for us to take, now or later."""
+    """Whether the answer of the inbox refuses the message permanently."""
     said = json.loads(answer["body"])
     if answer["statusCode"] == 200 and "error" in said:
         return reason_of(said["error"]["data"]["reason"]).kind is not Kind.RETRY

@@ -1,4 +1,4 @@
-"""Notifications: mail comes in for an owner whose two targets want to know, of which one is busy at first."""
+"""The flow of notifications: an owner has two notification targets, one of which answers 503 at first."""
 
 import json
 from collections import Counter
@@ -19,27 +19,27 @@ from postroom.protocols.nlweb.schema import NLWEB
 from postroom.storage.directory.notification_targets import NotificationTargets, TargetKind
 
 _TOLD = (BUFFERS[SENDER], BUFFERS[BUSY])
-"""Whose hosts the targets are at."""
+"""The domains of the targets."""
 _INTERVAL_SECONDS = 61
-"""A second more than NotifyIntervalSeconds: then comes what was put off to its end."""
+"""A second more than NotifyIntervalSeconds, when the postponed notification is due."""
 
 
 @dataclass(frozen=True)
 class NotificationFlow(Flow):
-    """The victim is the worker, which announces; or the courier, after so many `turns` of its own.
+    """The victim is the worker, which queues a notification; or the courier, after `turns` earlier runs.
 
-    `meanwhile`: another message comes in before the victim's turn, which is about that one; `at_the_end`: about the
-    message for the end of the interval, which stands for that one.
+    `meanwhile`: another message arrives before the run of the victim, which notifies of that one. `at_the_end`: the
+    victim processes the postponed notification at the end of the interval.
     """
 
     turns: int = 0
     meanwhile: bool = False
     at_the_end: bool = False
     busy: int = 503
-    """What the busy one answers when it is the victim's turn."""
+    """The status of the busy target during the run of the victim."""
 
     def prepare(self, stack: FaultStack) -> Run:
-        """The targets are verified."""
+        """Add and verify the targets."""
         targets = _targets(stack)
         for number, domain in enumerate(_TOLD):
             target = targets.add(RECEIVER, TargetKind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
@@ -66,13 +66,13 @@ class NotificationFlow(Flow):
         return run
 
     def _calls(self, queues: Queues) -> list[Json]:
-        """Of what lies in the queue that something waits, and for no target yet."""
+        """The notifications in the queue that are not yet for a single target."""
         received = queues.receive(self.queue)
         queues.release(self.queue, received)
         return [each for each in received if "waiting" in json.loads(each["Body"])]
 
     def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
-        """Everything comes to rest; then late copies come."""
+        """Process everything; then deliver late copies."""
         CLOCK.ahead = run.ahead
         queues = Queues(stack, run.copies)
         if answers:
@@ -88,7 +88,7 @@ class NotificationFlow(Flow):
         return list(dict.fromkeys(faults))
 
     def leave(self, stack: FaultStack) -> None:
-        """Other flows have no targets."""
+        """Remove the targets, because other flows have none."""
         for row in stack.deployed.rows("DirectoryTable"):
             if row["pk"]["S"].startswith("notify#"):
                 key = {name: row[name] for name in ("pk", "sk")}
@@ -96,7 +96,7 @@ class NotificationFlow(Flow):
 
 
 def _faults(stack: FaultStack, run: Run) -> Iterator[str]:
-    """Each message is shown once, and each target was told after the last of them, of nothing but that one waits."""
+    """The problems: each message is shown once; each target is notified after the last one, without its content."""
     shown = Counter(who for _, who in Owners.watched(stack.deployed).shown())
     if shown != Counter(message.who for message in run.messages):
         yield f"of {len(run.messages)} messages these are shown: {shown}"
@@ -110,7 +110,7 @@ def _faults(stack: FaultStack, run: Run) -> Iterator[str]:
             yield f"a target was told {posted}"
     for target in _targets(stack).of(RECEIVER):
         if target.to in paused and notified[BUFFERS[BUSY]] == 0 and target.to == _url(BUFFERS[BUSY]):
-            continue  # it said that it is gone
+            continue  # it answered 410
         if (target.state, target.failing_since_ms, target.retry) != (TargetState.ACTIVE, 0, None):
             yield f"a target that took everything stands as {target}"
 

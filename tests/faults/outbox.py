@@ -1,4 +1,4 @@
-"""The outbox: an owner sends three messages, which are taken, refused, and not taken at first."""
+"""The flow of the outbox: an owner sends three messages, which are accepted, refused, and answered 503 at first."""
 
 import json
 from base64 import b64encode
@@ -16,16 +16,16 @@ from tests.functions.samples import RECEIVER, http, published_key
 
 _HOST = f"https://nlweb.{RECEIVER}"
 _ENDS = {SENDER: "delivered", BUFFERS[STRICT]: "refused", BUFFERS[BUSY]: "delivered"}
-"""What becomes of a message, by whom it is to."""
+"""The final state of a message, by its receiver."""
 _BETWEEN_POSTS_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class OutboxFlow(Flow):
-    """The victim is the mailbox API, which takes the messages in, or the courier, which sends them."""
+    """The victim is the mailbox API, which accepts the messages, or the courier, which sends them."""
 
     def prepare(self, stack: FaultStack) -> Run:
-        """The owner is signed in; for the courier, the messages are queued."""
+        """Sign the owner in; for the courier, also queue the messages."""
         stack.wipe()
         stack.internet.forget()
         run, queues = Run([], _posts(_token(stack))), Queues(stack)
@@ -39,7 +39,7 @@ class OutboxFlow(Flow):
         return run
 
     def act(self, stack: FaultStack, run: Run) -> list[Json]:
-        """What the victim answers."""
+        """Run the victim; returns its answers."""
         if self.function == "CourierFunction":
             return [stack.call(self.function, event_of(self.queue, run.batch))]
         answers = []
@@ -49,7 +49,7 @@ class OutboxFlow(Flow):
         return answers
 
     def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
-        """Whoever was not told 200 posts again; then everything comes to rest."""
+        """Repeat requests that were not answered 200; then process everything."""
         queues, faults = Queues(stack, run.copies), []
         if self.function == "CourierFunction" and answers:
             queues.finish(self.queue, run.batch, answers[0])
@@ -86,7 +86,7 @@ def _posts(token: str) -> list[Json]:
 
 
 def _token(stack: FaultStack) -> str:
-    """As the owner of the mailbox gets one."""
+    """A token of the mailbox's owner."""
     url = f"{_HOST}/auth/{RECEIVER}"
     challenge = json.loads(stack.call("MailboxFunction", http("GET", url, int(CLOCK())))["body"])
     signature = b64encode(published_key().sign(challenge.encode())).decode()
@@ -97,7 +97,7 @@ def _token(stack: FaultStack) -> str:
 
 
 def _faults(stack: FaultStack) -> Iterator[str]:
-    """Each message stands there once, with its end; whoever got it got the same bytes each time."""
+    """The problems: each message is listed once with its final state; receivers get the same bytes each time."""
     rows = [row for row in stack.deployed.rows("OutboxTable") if row["sk"]["S"].startswith("out#")]
     ended = sorted((row["to"]["S"], row["st"]["S"]) for row in rows)
     if ended != sorted(_ENDS.items()):

@@ -1,4 +1,4 @@
-"""The owners of mailboxes: what they are shown, and what they acknowledge."""
+"""The owners of mailboxes in the fault tests, who read and acknowledge messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ RETAIN_SECONDS = 22 * 86_400
 
 @dataclass(frozen=True)
 class Owners:
-    """The owners of all mailboxes, at one client."""
+    """The owners of all mailboxes, with one set of clients."""
 
     register: Register
     reader: Reader
 
     @staticmethod
     def at_home(deployed: Deployed) -> "Owners":
-        """With clients of their own, as a process of theirs makes them: boto3's defaults."""
+        """Owners with new clients with boto3's defaults, as in a process of their own."""
         return Owners._of(deployed.parts(boto3.client))
 
     @staticmethod
     def watched(deployed: Deployed) -> "Owners":
-        """With the clients of the tests, which no fault befalls."""
+        """Owners with the clients of the tests, which get no faults."""
         return Owners._of(deployed.parts())
 
     @staticmethod
@@ -38,7 +38,7 @@ class Owners:
         return Owners(deployment.storage.register, deployment.storage.reader)
 
     def shown(self) -> list[tuple[Row, str]]:
-        """What they are shown, and which message each row is. Raises NotNowError; OurError for a row without bytes."""
+        """The messages that they can read, by row. Raises NotNowError; OurError for a row without bytes."""
         shown: list[tuple[Row, str]] = []
         for mailbox in (RECEIVER, BOB):
             rows = list(self.reader.list(mailbox, 1, now=int(CLOCK())))
@@ -48,7 +48,7 @@ class Owners:
         return shown
 
     def acknowledge_all(self) -> Iterator[str]:
-        """Acknowledge what they are shown: each message, once it is known to be gone. Raises NotNowError."""
+        """Acknowledge all messages; yields each when it is known to be gone. Raises NotNowError."""
         for row, who in self.shown():
             assert self.register.acknowledge(row.key, int(CLOCK()) + RETAIN_SECONDS) is not None, (
                 f"{row.key} was shown, and is not"

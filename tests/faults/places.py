@@ -1,4 +1,4 @@
-"""Where the code of the functions calls AWS: as it is written, and as a call comes through it."""
+"""The places where the code of the functions calls AWS: in the source, and on the stack of a call."""
 
 import ast
 import re
@@ -13,17 +13,17 @@ HERE = Path(__file__).parent.parent.parent
 LIBRARY = HERE / "layers" / "postroom" / "postroom"
 PACKAGES = (*(LIBRARY / package for package in ("outbound", "pipeline", "runtime", "storage")), HERE / "functions")
 OF_OTHERS = {"Manifests", "Outbound", "ProfileSource", "SenderKeys"}
-"""The ports behind which no AWS stands; every other is taken for one of AWS."""
+"""The protocols (ports) that are not implemented with AWS; all others count as AWS."""
 _CLASSES_OF_AWS = (*(LIBRARY / "storage").rglob("*.py"), LIBRARY / "runtime" / "adapters.py")
 _CLIENT = "boto3.client"
 _NO_CALLS = {"exceptions", "name", "to_delete", "to_put", "to_query", "to_update"}
-"""What clients and tables have that asks AWS nothing."""
+"""The attributes of clients and tables that call nothing."""
 _PORTS = (LIBRARY / "outbound" / "ports.py", LIBRARY / "pipeline" / "ports.py")
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a function (`name`: with its class) that a call comes through."""
+    """A line on the stack of a call. `name`: of the function, with its class."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, order=True)
 class Site:
-    """An expression that calls AWS, by a client of it (`text`) or by what holds one."""
+    """An expression (`text`) that calls AWS, by a client or by an object that has one."""
 
     path: str
     line: int
@@ -46,19 +46,19 @@ class Site:
         return f"{self.path}:{self.line} {self.name}: {self.text}"
 
     def is_at(self, place: Place) -> bool:
-        """Whether a call that came through `place` came through here. A paginator calls where it is iterated."""
+        """Whether a call with `place` on its stack comes from here. A paginator calls where it is iterated."""
         here = place.name == self.name if self.text.endswith(".get_paginator") else place.line == self.line
         return here and place.path == self.path
 
 
 def read_place(text: str) -> Place:
-    """A place as it was written down."""
+    """A place from its text."""
     path, line, name = re.split("[: ]", text, maxsplit=2)
     return Place(path, int(line), name)
 
 
 def places() -> list[Place]:
-    """What of our code is at work now, the innermost first."""
+    """The places of our code on the current stack, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
     found = []
     while frame is not None:
@@ -70,7 +70,7 @@ def places() -> list[Place]:
 
 
 def sites() -> Iterator[Site]:
-    """Every call of AWS in the code, and every call of what makes one, up to the handlers."""
+    """All AWS calls in the code, and all calls of functions that make one, up to the handlers."""
     of_aws = _types_of_aws()
     for package in PACKAGES:
         for path in sorted(package.rglob("*.py")):
@@ -83,7 +83,7 @@ def _called(path: Path) -> str:
 
 
 def _types_of_aws() -> set[str]:
-    """The clients of AWS; the classes that hold one, or such a class; the ports behind which these stand."""
+    """The types of AWS clients, the classes that have one or have such a class, and their ports."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in _CLASSES_OF_AWS]
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     found = {each.name for node in imports if re.fullmatch(r"mypy_boto3_\w+", node.module or "") for each in node.names}
@@ -98,7 +98,7 @@ def _types_of_aws() -> set[str]:
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[dict[str, str], ast.FunctionDef]]:
-    """Each function with the types of what it has at hand: `self._x`, its arguments, the module's clients."""
+    """Each function, with the types of the names in it: `self._x`, its arguments, the module's clients."""
     clients = {
         target.id: _CLIENT
         for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(f"{_CLIENT}(")
@@ -132,20 +132,20 @@ def _sites_in(path: str, types: dict[str, str], function: ast.FunctionDef, of_aw
 
 
 def _is_group(cls: ast.ClassDef) -> bool:
-    """Whether a class has fields and nothing else: what is called is called on these."""
+    """Whether a class has only fields, so that calls are made on these."""
     return all(isinstance(each, (ast.AnnAssign, ast.Expr)) for each in cls.body)
 
 
 @cache
 def _classes() -> dict[str, ast.ClassDef]:
-    """The classes of our code, whose names stand in one module each."""
+    """The classes of our code by name; each name is used in one module only."""
     paths = (path for package in PACKAGES for path in package.rglob("*.py"))
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     return {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 def _held(cls: ast.ClassDef) -> dict[str, str]:
-    """The types of `self.x`: fields of a dataclass, or what `__init__` has or makes; those of bases, too."""
+    """The types of `self.x`: fields of a dataclass, or what `__init__` assigns; including those of base classes."""
     bases = (_classes().get(ast.unparse(base)) for base in cls.bases)
     found = {name: held for base in bases if base for name, held in _held(base).items()}
     for member in cls.body:

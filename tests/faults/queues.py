@@ -1,4 +1,4 @@
-"""What SQS and Lambda do with queues: hand out batches, delete what is done, hand out again what is not."""
+"""The behaviour of SQS and Lambda: they deliver batches, delete what is processed, and deliver the rest again."""
 
 import json
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ _AT_ONCE = 10
 
 @dataclass
 class Queues:
-    """The queues of a stack. `copies`: every (queue, body) that was ever handed out."""
+    """The queues of a stack. `copies`: every (queue, body) that was ever delivered."""
 
     stack: FaultStack
     copies: list[tuple[str, str]] = field(default_factory=list)
 
     def receive(self, queue: str) -> list[Json]:
-        """All messages of a queue, held back from others until they are deleted or released."""
+        """Receive all messages of a queue; they are invisible until they are deleted or released."""
         taken: list[Json] = []
         while len(taken) % _AT_ONCE == 0:
             messages: Any = self._sqs.receive_message(
@@ -40,19 +40,19 @@ class Queues:
         return taken
 
     def release(self, queue: str, messages: list[Json]) -> None:
-        """Their visibility time-out passes."""
+        """End the visibility time-out of messages."""
         for entries in _entries(messages, VisibilityTimeout=0):
             self._sqs.change_message_visibility_batch(QueueUrl=self._url(queue), Entries=entries)
 
     def release_received(self) -> None:
-        """The visibility time-out of what functions received themselves passes."""
+        """End the visibility time-out of messages that functions received themselves."""
         for url, receipt in self.stack.tap.received():
-            # What was deleted since has none: that is said of the entry.
+            # Messages that have been deleted fail in their entry, which is ignored.
             entry = {"Id": "0", "ReceiptHandle": receipt, "VisibilityTimeout": 0}
             self._sqs.change_message_visibility_batch(QueueUrl=url, Entries=[entry])
 
     def finish(self, queue: str, messages: list[Json], answer: Json) -> None:
-        """Delete what a function is done with, release what it is not (a partial batch response)."""
+        """Delete processed messages, and release the others (a partial batch response)."""
         failed = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
         done = [message for message in messages if message["MessageId"] not in failed]
         for entries in _entries(done):
@@ -60,14 +60,14 @@ class Queues:
         self.release(queue, [message for message in messages if message["MessageId"] in failed])
 
     def move(self, queue: str, to: str) -> None:
-        """Move all messages of a queue: to the dead letters, or back again. They get new ids there."""
+        """Move all messages of a queue to the dead letters, or back. They get new ids."""
         messages = self.receive(queue)
         for message in messages:
             self._sqs.send_message(QueueUrl=self._url(to), MessageBody=message["Body"])
         self.finish(queue, messages, {"batchItemFailures": []})
 
     def work_off(self, batch: int = _AT_ONCE) -> bool:
-        """Hand out once what lies in each queue that a function works off; whether there was anything."""
+        """Deliver all messages of the functions' queues once; returns whether there were any."""
         busy, lying = False, self.stack.lying()
         for queue, function in WORKED_BY.items():
             if not any(message["IsVisible"] for message in lying[self._url(queue)]):
@@ -81,31 +81,31 @@ class Queues:
         return busy
 
     def hand_out_copies(self) -> None:
-        """What was handed out before comes again, once more, though it was deleted."""
+        """Deliver a copy of every message that was delivered before, although it was deleted."""
         for queue, function in WORKED_BY.items():
             bodies = list(dict.fromkeys(body for name, body in self.copies if name == queue))
             for body in bodies:
                 self.stack.call(function, event_of(queue, [_copy(body)]))
 
     def holds(self, queue: str) -> int:
-        """How many messages a queue holds, those that are held back included."""
+        """The number of messages in a queue, including invisible ones."""
         return len(self.stack.lying()[self._url(queue)])
 
     def held(self) -> Iterator[tuple[str, int]]:
-        """The queues of the template in which something is left, and how much."""
+        """The template's queues that are not empty, with their numbers of messages."""
         lying = self.stack.lying()
         for queue, url in self.stack.deployed.queues.items():
             if lying[url]:
                 yield queue, len(lying[url])
 
     def arrived(self) -> Iterator[Json]:
-        """What arrived at the operators' queues since somebody looked."""
+        """The messages that arrived at the operators' queues since the last call."""
         for queue in self.stack.outside:
             messages = self.receive(queue)
             self.finish(queue, messages, {"batchItemFailures": []})
             for message in messages:
                 said = json.loads(message["Body"])
-                yield said.get("detail", said)  # an event bus puts it into an event
+                yield said.get("detail", said)  # an event bus wraps it in an event
 
     def _url(self, queue: str) -> str:
         return {**self.stack.deployed.queues, **self.stack.outside}[queue]
@@ -116,7 +116,7 @@ class Queues:
 
 
 def _entries(messages: list[Json], **attributes: int) -> Iterator[list[Json]]:
-    """The entries of batch calls about messages."""
+    """The entries of a batch call for messages."""
     for start in range(0, len(messages), _AT_ONCE):
         part = messages[start : start + _AT_ONCE]
         yield [{"Id": str(n), "ReceiptHandle": each["ReceiptHandle"], **attributes} for n, each in enumerate(part)]
@@ -127,7 +127,7 @@ def _copy(body: str) -> Json:
 
 
 def event_of(queue: str, messages: list[Json]) -> Json:
-    """The event that Lambda makes of messages."""
+    """The Lambda event with messages."""
     return {
         "Records": [
             {

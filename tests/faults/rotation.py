@@ -1,4 +1,4 @@
-"""Which strikes a tier plays: each is played in one of four successive rotations."""
+"""The share of runs in a tier: each run takes place in one of four successive rotations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ TURNS = 4
 
 
 def quarter(every: Sequence[T], rotation: int) -> list[T]:
-    """Those whose turn it is: one at least, if there is any."""
+    """The items of this rotation; at least one, if there are any."""
     return list(every[rotation % TURNS :: TURNS] or every[rotation % len(every) :][:1] if every else ())
 
 
 @dataclass(frozen=True)
 class Share:
-    """What of each flow is played: in `quick` a quarter of the deaths; in `all` all deaths, and a quarter of the rest.
+    """The share of each flow: in `quick` a quarter of the deaths; in `all` all deaths, and a quarter of the other runs.
 
-    A flow that nobody dies in has its quarter of the rest in `quick`, too.
+    A flow without deaths has a quarter of its other runs in `quick`, too.
     """
 
     tier: Tier = Tier.PROOF

@@ -1,4 +1,4 @@
-"""The functions of the template over the embedded AWS: real handlers, each started cold when it is first needed."""
+"""The functions of the template on the embedded AWS: the real handlers, each with a cold start when first needed."""
 
 import base64
 import gc
@@ -38,39 +38,39 @@ from postroom.storage.secrets.signing_keys import SigningKeys
 
 Json = dict[str, Any]
 HELLO, ORDER, NEWS, NONSENSE = "Hello@Host", "Order@Host", "News@Host", "Nonsense@Nobody"
-"""Subjects: kept in the mailbox, handed on to a queue, to an event bus, unknown."""
+"""Subjects: filed in the mailbox, forwarded to a queue, forwarded to an event bus, unknown."""
 ASK, WHO = "Ask@Host", "Who@Host"
-"""Subjects that are answered at once: by a function of the operator's, by the handler `identity` of ours."""
+"""Synchronous subjects: of a function of the operator, and of our handler `identity`."""
 AT_LENGTH = "at length"
-"""Asked so, the operator's function gives a reply that is too long for a row."""
+"""With this body, the operator's function gives a reply that is too long for a row."""
 WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
-"""A sender without a domain, whose key the operator knows: that of all senders here."""
+"""A wallet, whose key the operator has stored; all senders here have the same key."""
 ORDERS, NEWS_ROOM = "orders", "news"
-"""Queues of operators: what is handed on to ORDER's queue, and to the event bus, arrives there."""
+"""The queues of operators that get the messages with the Subject ORDER, and those of the event bus."""
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "DeadLetterFunction", "MailboxFunction")
 _AT_ONCE = 25
 _OF_OPERATORS = "registry/"
-"""So begin the names of objects that operators put."""
+"""The prefix of objects that operators put."""
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
-"""However busy this machine is, a run goes the same way as the one before."""
+"""Long time-outs, so that a run does the same calls however busy this machine is."""
 _HANDLER = f"""
 import uuid
 
 def handler(event, context):
     return {{"execution": str(uuid.uuid4()), "more": "x" * ({MAX_INLINE_BYTES} if event == {AT_LENGTH!r} else 0)}}
 """
-"""Of an operator, for ASK: no two executions give the same reply."""
+"""The operator's function for ASK: each execution gives another reply."""
 
 
 @dataclass
 class FaultStack:
-    """One deployment, its operators' settings, and the DNS and hosts of other domains."""
+    """A deployment with operators' settings, and the DNS and hosts of other domains."""
 
     internet: FakeInternet
     deployed: Deployed
     tap: Tap
     log: Path
-    """What the functions log: the inbox's ledger is in it."""
+    """The log of the functions, which includes the inbox's ledger."""
     outside: dict[str, str] = field(default_factory=dict)
     """The URLs of the operators' queues."""
     _clients: ColdClients = field(default_factory=ColdClients)
@@ -93,13 +93,13 @@ class FaultStack:
         stack = FaultStack(internet, deployed, Tap(), log, made["outside"])
         stack.tap.watch(session)
         stack._load(session, endpoint)
-        # A fork copies every page that its garbage collection touches.
+        # After a fork, garbage collection would copy every page that it touches.
         gc.collect()
         gc.freeze()
         return stack
 
     def _load(self, session: botocore.session.Session, endpoint: str) -> None:
-        """Every client is made here, once, and not by each start that needs it."""
+        """Create all clients once, instead of at each start."""
         parameters = {
             "Resolvers": self.internet.resolvers,
             "TrustAnchors": self.internet.anchors,
@@ -112,25 +112,25 @@ class FaultStack:
         boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
-        # One call after the other: only then does a call have a number.
+        # Calls must be made one after the other, so that each has a number.
         setattr(system, "ThreadPoolExecutor", lambda _threads: SerialExecutor())  # noqa: B010 - a type checker minds
         self.settle_by({})
         for function in FUNCTIONS:
             self._started(function)
-        # They look through folders for that, the first time.
+        # The first look-up searches through folders.
         boto3.client("dynamodb").can_paginate("query")
         self.deployed.clients.s3.can_paginate("list_objects_v2")
 
     def settle_by(self, settings: Mapping[str, str]) -> None:
-        """From the next start on these variables are not as the template says."""
+        """Change environment variables from the next cold start on."""
         self._settings = {**_PATIENT, **settings}
         self.start_cold()
 
     def start_cold(self, **settings: str) -> None:
-        """Nothing is left in memory of what ran before: every instance of a function ends, every connection too.
+        """End all instances of functions and all connections, so that nothing is cached.
 
-        Settings' secrets, tables, tokens, DNS and manifests are read anew, and the clock is right again. `settings`:
-        those that are others until the next cold start.
+        Secrets, tables, tokens, DNS and manifests are read again, and the clock has no offset. `settings`: different
+        ones until the next cold start.
         """
         self._functions.settings = {**self._settings, **settings}
         CLOCK.be_right()
@@ -143,7 +143,7 @@ class FaultStack:
             client.close()
 
     def call(self, function: str, event: Json) -> Any:
-        """What a function's handler answers, here and now."""
+        """The answer of a function's handler, called in this process."""
         context = LambdaContext()
         context._aws_request_id = "request"
         return getattr(self._started(function), "handler")(event, context)  # noqa: B009 - no stub knows it
@@ -153,7 +153,7 @@ class FaultStack:
         return self._functions.start(function)
 
     def wipe(self) -> None:
-        """Empty whatever holds messages; what operators set stays."""
+        """Delete all messages; operators' settings stay."""
         os.truncate(self.log, 0)
         self.tap.received()
         clients = self.deployed.clients
@@ -167,14 +167,14 @@ class FaultStack:
                 clients.dynamodb.batch_write_item(RequestItems={self.deployed.tables[table]: deletions})
 
     def lying(self) -> dict[str, list[Json]]:
-        """What lies in each queue, by its URL, held back or not; nothing is received. The emulator tells."""
+        """The messages of each queue by its URL, visible or not, from the emulator; nothing is received."""
         endpoint = self.deployed.clients.sqs.meta.endpoint_url
         answer = self._http.request("GET", f"{endpoint}/_ministack/sqs/messages", fields={"account": ACCOUNT}).json()
         queues: dict[str, list[Json]] = answer["messages"].get(ACCOUNT, {}).get(MOTO_REGION, {})
         return queues
 
     def sweep(self) -> None:
-        """Empty the bucket, too, but for what operators put there."""
+        """Also delete the objects of the bucket, except those of operators."""
         clients, bucket = self.deployed.clients, self.deployed.bucket
         pages = clients.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
         names = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
@@ -183,20 +183,20 @@ class FaultStack:
                 clients.s3.delete_object(Bucket=bucket, Key=name)
 
     def purge(self) -> None:
-        """Empty the queues, too: after a run that left something there."""
+        """Also empty the queues, after a run that left messages there."""
         for url in (*self.deployed.queues.values(), *self.outside.values()):
             self.deployed.clients.sqs.purge_queue(QueueUrl=url)
 
 
 def _set_up(clients: Clients) -> dict[str, Any]:
-    """What the template says, and what operators set; the names of it all."""
+    """Deploy the template with operators' settings; returns the environment of the functions."""
     deployed = deploy(clients)
     operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
     owners_key = base64.b64encode(published_key().public.spki()).decode()
     mailboxes = deployed.storage.mailboxes
     mailboxes.set_keys(RECEIVER, [owners_key])
-    # More than any run holds: counted, and never full.
+    # A quota that no run reaches, so that usage is counted.
     mailboxes.set_quota(BOB, messages=1_000_000)
     operators.put_wallet(WALLET, published_key().public.spki())
     for rule in (
@@ -232,7 +232,7 @@ def _clients(endpoint: str) -> Clients:
 
 def _client(service: Any, endpoint: str) -> Any:
     session = boto3.Session(ACCOUNT, "local", region_name=MOTO_REGION)
-    # As the functions' own: a quarter of what botocore does for a call.
+    # As in the functions: it saves a quarter of botocore's work for a call.
     config = Config(
         s3={"addressing_style": "path"}, retries={"total_max_attempts": 1},
         parameter_validation=False, user_agent="tests",

@@ -1,4 +1,4 @@
-"""Which flows meet which faults. The flows of a suite have the same settings."""
+"""The suites of the fault tests: flows with the same settings, and their faults."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,10 +40,10 @@ from postroom.pipeline.worker import BEGIN_SECONDS
 
 Play = EachCall | EachOrder | EachDropped
 IMPATIENT = {"DNS_TRY_SECONDS": "1", "DNS_BUDGET_SECONDS": "1"}
-"""Of a victim that waits for DNS in vain."""
+"""The settings of a victim whose DNS look-ups time out."""
 SMALL_SHARE = {"FEEDBACK_PER_DOMAIN_AND_HOUR": "1"}
 SAME = Rival("overtaken by one of the same verdict")
-OWNED = Rival("overtaken, and its owner has it", owner=True)
+OWNED = Rival("overtaken, and the owner acknowledges", owner=True)
 KEYLESS = Rival("overtaken by one that finds no key", keys=False)
 ANOTHER_COURIER = Rival("overtaken by another courier")
 KEYED = Rival("overtaken by one that finds a key")
@@ -58,7 +58,7 @@ class Suite:
 
 
 def all_verdicts(count: int) -> list[Message]:
-    """A batch in which everything occurs, both protocols; of ten messages, or of as many as are asked for."""
+    """A batch with every kind of message of both protocols: ten messages, or as many as requested."""
     first = nlweb()
     made = [first, forged(), first, dm3(), nlweb(body=LARGE), nlweb(sender=DARK), nlweb(End.HANDED_ON, subject=ORDER),
             unknown_subject(), forged(STRICT), nlweb(sender=STRICT)]  # fmt: skip
@@ -74,12 +74,12 @@ def inbox(name: str, make: Callable[[], list[Message]]) -> Play:
 
 
 def worker(batch: int, *errors: Strike) -> Play:
-    """A batch of everything."""
+    """The worker with a batch of every kind of message."""
     return EachCall(_of_every_kind(batch), errors, [(overtaken, SAME)])
 
 
 def dying_worker(batch: int) -> Play:
-    """The same, and nothing but deaths: a large batch makes hundreds of calls."""
+    """The same with deaths only, because a large batch makes hundreds of calls."""
     return EachCall(_of_every_kind(batch))
 
 
@@ -89,27 +89,30 @@ def _of_every_kind(batch: int) -> Flow:
 
 INBOX = Flow("inbox: one message", "InboxFunction", lambda: [nlweb()])
 BOTH = Flow("inbox: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
-SEALED = Flow("inbox: dm3, and sealed to others", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
-ANSWERED = Flow("inbox: answered at once", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
+SEALED = Flow("inbox: dm3, and sealed for another service", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
+ANSWERED = Flow("inbox: synchronous request", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
 REFUSED = Flow("inbox: refused by its handler", "InboxFunction", lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
-ONE_OR_NONE = Flow("worker: one message, judged otherwise by another", "WorkerFunction", lambda: [nlweb(*EITHER)])
+ONE_OR_NONE = Flow(
+    "worker: one message, with another verdict by a second worker", "WorkerFunction", lambda: [nlweb(*EITHER)]
+)
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
 NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
-OFTEN = Flow("worker: two messages handed out too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
+OFTEN = Flow("worker: two messages delivered too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
 DM3 = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
 ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
-RETRIED = Flow("worker: a message, and again by its sender", "WorkerFunction", lambda: [nlweb()] * 2)
+RETRIED = Flow("worker: a message, and the same one resent", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
 TOLD = Flow("courier: one discard", "CourierFunction", lambda: [forged()], queue="CourierQueue")
 DISCARDS = Flow(
-    "courier: told, refused, busy", "CourierFunction", lambda: [forged(name) for name in (SENDER, STRICT, BUSY)],
+    "courier: Feedback accepted, refused, busy", "CourierFunction",
+    lambda: [forged(name) for name in (SENDER, STRICT, BUSY)],
     queue="CourierQueue",
 )  # fmt: skip
 SHARE = Flow(
-    "courier: more than its share", "CourierFunction", lambda: [forged(), forged(), unknown_subject()],
+    "courier: more Feedback than the limit", "CourierFunction", lambda: [forged(), forged(), unknown_subject()],
     queue="CourierQueue",
 )  # fmt: skip
 SUMMARY = Flow("courier: the hour's summary", "CourierFunction", SHARE.make, queue="CourierQueue", hours_later=2)
@@ -118,7 +121,7 @@ RIPENING = Flow(
 )
 REUSED = Flow("worker: two texts under one Correlation", "WorkerFunction", two_texts)
 ABOUT_KNOWN = Flow(
-    "courier: of Correlations that others have", "CourierFunction", lambda: [*two_texts(), *and_a_forged_copy()],
+    "courier: Correlations of other messages", "CourierFunction", lambda: [*two_texts(), *and_a_forged_copy()],
     queue="CourierQueue",
 )  # fmt: skip
 NEIGHBOURS = Flow("worker: neighbours", "WorkerFunction", lambda: [nlweb(), forged(), nlweb()])
@@ -130,21 +133,21 @@ LATE = Flow(
 OWNERS_TURN = Flow("owners: one mail, one message", OWNERS, lambda: [nlweb(), dm3()])
 SENDS = OutboxFlow("mailbox API: three messages sent", "MailboxFunction", list, queue="CourierQueue")
 SENT = OutboxFlow("courier: three messages sent", "CourierFunction", list, queue="CourierQueue")
-ANNOUNCED = NotificationFlow("worker: one message, and somebody wants to know", "WorkerFunction", lambda: [nlweb()])
-CALLED = NotificationFlow("courier: something waits", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
+ANNOUNCED = NotificationFlow("worker: one message, with notification targets", "WorkerFunction", lambda: [nlweb()])
+CALLED = NotificationFlow("courier: a notification", "CourierFunction", ANNOUNCED.make, queue="CourierQueue")
 NOTIFIED = replace(CALLED, name="courier: two targets, one of them busy", turns=1)
 WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy=200)
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
-MEANWHILE = replace(CALLED, name="courier: something more waits", turns=1, meanwhile=True)
+MEANWHILE = replace(CALLED, name="courier: a second notification", turns=1, meanwhile=True)
 AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
 DEAD = Flow(
     "dead-letter handler: two dead letters", "DeadLetterFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)]
 )
-SHUFFLED = Flow("queue: in every order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
+SHUFFLED = Flow("queue: any order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
 
 def in_trouble(trouble: Trouble, **settings: str) -> list[Play]:
-    """All DNS in trouble while the victim works: the worker, the courier, and an inbox that must answer at once."""
+    """All DNS fails during the run of the worker, the courier, or the inbox with a synchronous request."""
     looking_up = Flow("worker: two messages", "WorkerFunction", lambda: [nlweb(), dm3()])
     return [
         EachCall(replace(flow, name=f"{flow.name}, DNS {trouble}", dns=trouble, settings=settings))

@@ -1,4 +1,4 @@
-"""Where every call of AWS passes on its way out, whichever client makes it, tries of the SDK's own included."""
+"""The interception of all AWS calls, of all clients, including the retries of the SDK."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.faults.places import places
 
 @dataclass(frozen=True)
 class Call:
-    """The `number`-th call of a run, from 1; `attempt`: which try of the SDK, from 1."""
+    """The `number`-th call of a run, from 1. `attempt`: of the SDK, from 1."""
 
     number: int
     service: str
@@ -29,14 +29,14 @@ class Call:
 
 
 class Left(NamedTuple):
-    """What is left if a process ends now. `outside`: what it has written to its log, and sent to others than AWS."""
+    """The state if a process ends now. `outside`: its log, and what it has sent to anyone but AWS."""
 
     stored: str
     outside: str
 
 
 class CallRecord(NamedTuple):
-    """What is known of a call: which, the places of our code that it came through, what was left before and after."""
+    """The record of a call: the places of our code on its stack, and the state before and after."""
 
     call: str
     places: list[str]
@@ -47,48 +47,47 @@ class CallRecord(NamedTuple):
 Look = Callable[[], Left]
 Send = Callable[[], AWSResponse]
 Fault = Callable[[Call, Send], AWSResponse]
-"""What becomes of a call; `send` lets it take effect."""
+"""Decides the result of a call. `send`: lets it take effect."""
 
 
 class Tap:
-    """Taps the clients of a session that are made after `watch`. It connects nothing before it is used.
+    """Intercepts the calls of a session's clients that are created after `watch`. It connects when it is first used.
 
-    `calls`: how many were made since `begin`; `records`: of each, where somebody looks.
+    `calls`: the number of calls since `begin`. `records`: of the calls, if they are recorded.
     """
 
     def __init__(self) -> None:
         self._received = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as this is
-        # As botocore makes its own: else the kernel holds back the second packet of a request for 40 ms.
+        # As in botocore: otherwise the kernel delays the second packet of a request by 40 ms.
         self._http = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
         self.end()
 
     def watch(self, session: botocore.session.Session) -> None:
-        """Tap what this session makes from now on."""
+        """Intercept the calls of clients that this session creates from now on."""
         session.register("before-send", self._passes)
-        # Time passes at once: nobody waits for a delay or a long poll.
+        # No waiting: delays and long polls are skipped.
         session.register("provide-client-params.sqs", _without_waiting)
 
     def close(self) -> None:
-        """End its connections; it makes others when it needs them."""
+        """Close the connections; new ones are opened when they are needed."""
         self._http.close()
 
     def received(self) -> list[tuple[str, str]]:
-        """The queue and the receipt of every message that was handed out since somebody asked, to processes forked
-        from this one, too."""
+        """The queue and the receipt handle of each message received since the last call, also by forked processes."""
         self._received.seek(0)
         said = [json.loads(line) for line in self._received.read().splitlines()]
         self._received.truncate(0)
         return [(url, receipt) for url, receipt in said]
 
     def begin(self, fault: Fault, look: Look | None = None) -> None:
-        """From now on calls meet `fault`."""
+        """Let calls get `fault` from now on."""
         self._fault, self._look = fault, look
         self.calls = self._attempt = 0
         self.records: list[CallRecord] = []
         self._last = b""
 
     def end(self) -> None:
-        """From now on nothing befalls a call."""
+        """Let calls get no faults from now on."""
         self.begin(lambda _call, send: send())
 
     def _passes(self, request: AWSPreparedRequest, event_name: str, **_: object) -> AWSResponse:
