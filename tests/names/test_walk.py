@@ -576,6 +576,18 @@ def test_the_zone_above_cannot_say_what_is_missing_below_a_cut(judge, meddle, an
     assert isinstance(judge("sender.example", ask=meddle(replace, "sender.example")), Bogus)
 
 
+@pytest.mark.parametrize(("next_name", "expected"), [("zz.sender.example.", Absent), ("zz.example.", Bogus)])
+def test_an_nsec_record_whose_next_name_is_outside_its_zone_proves_nothing(judge, meddle, forge, next_name, expected):
+    """It would cover names of zones that its signer has no say about (RFC 4034 §4.1.1: the next name in the zone)."""
+    name = "pk9._domainkey.sender.example"
+    nsec = forge(f"sender.example. 300 NSEC {next_name} NS SOA RRSIG NSEC DNSKEY")
+
+    def replace(message):
+        message.authority = [it for it in message.authority if SOA in (it.rdtype, it.covers)] + nsec
+
+    assert isinstance(judge(name, ask=meddle(replace, name)), expected)
+
+
 def test_the_kind_of_absence_follows_from_the_proof_and_not_from_the_rcode(judge, meddle):
     def lie(message):
         message.set_rcode(dns.rcode.NXDOMAIN)

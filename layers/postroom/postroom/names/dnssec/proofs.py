@@ -244,6 +244,9 @@ class Prover:
                 continue
             try:
                 record = found.records[0]
+                # A next name outside the zone would cover names that others sign (RFC 4034 §4.1.1).
+                if isinstance(record, NsecRecord) and not record.next.is_subdomain(signer):
+                    continue
                 holds, _ = find_signature(found, signer, zone.keys, self._now, self._policy, self._budget)
             except Broken:
                 # Other denials may prove it.
