@@ -1,6 +1,8 @@
 """`postroom archive …`: mail comes home over HTTPS, is read, searched, carried elsewhere, and verified."""
 
+import errno
 import json
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -329,6 +331,34 @@ def test_an_export_is_imported_elsewhere_and_merged(filled: ArchiveCommands) -> 
         assert filled("import", "mail.json", "--name", BOB, home="other").exit_code == 0
     assert filled.said("list", home="other") == filled.said("list")
     assert oct((filled.folder / "mail.json").stat().st_mode & 0o777) == "0o600"
+
+
+def test_an_export_follows_no_planted_link(filled: ArchiveCommands) -> None:
+    """A folder may be shared: whoever can write there could lead the export into another file of the owner's."""
+    other = filled.folder / "other.txt"
+    other.write_text("mine")
+    (filled.folder / ".mail.json.unfinished").symlink_to(other)
+    assert filled("export", "mail.json").exit_code == 0
+    (filled.folder / "link.json").symlink_to(other)
+    assert filled("export", "link.json", "--force").exit_code == 0
+    assert other.read_text() == "mine"
+    assert not (filled.folder / "link.json").is_symlink()
+    assert filled("import", "link.json", "--name", BOB, home="other").exit_code == 0
+
+
+def test_an_export_that_fails_leaves_the_file_before_and_nothing_else(
+    filled: ArchiveCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert filled("export", "mail.json").exit_code == 0
+    before = {path.name for path in filled.folder.iterdir()}, (filled.folder / "mail.json").read_bytes()
+
+    def is_full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", is_full)
+        assert filled("export", "mail.json", "--force").exit_code == 3
+    assert before == ({path.name for path in filled.folder.iterdir()}, (filled.folder / "mail.json").read_bytes())
 
 
 @pytest.mark.parametrize("damage", ["short", "foreign", "none"])

@@ -132,6 +132,16 @@ def test_leftovers_of_a_crashed_write_do_no_harm(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", KEY]
 
 
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("mine")
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / ".unfinished").symlink_to(other)
+    FolderHome(folder).put(KEY, b"whole", etag=None)
+    assert other.read_text() == "mine"
+
+
 def test_an_unusable_folder_is_a_temporary_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     home = FolderHome(tmp_path / "file")

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,12 +110,47 @@ def print_list(
 
 def write_private(path: Path, data: bytes, *, force: bool) -> None:
     """Write a file that only its owner can read. Raises UsageFault if it exists, unless `force`d."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    if force:
+        replace_private(path, data)
+        return
     try:
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise UsageFault(f"{path} exists; use --force to overwrite it, or --out to write elsewhere") from None
     with os.fdopen(descriptor, "wb") as file:
-        # An overwritten file would keep the rights it had.
-        os.fchmod(descriptor, 0o600)
         file.write(data)
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner can read, in place of the one that is there: as a whole, or not at all.
+
+    No link is followed, neither at `path` nor at the name of the unfinished file, which nobody can guess: whoever else
+    may write into the folder cannot lead the data elsewhere. Raises UsageFault if `path` is a folder or a device.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageFault(f"{path} is not a file: name another")
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        unfinished = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    # Otherwise the new name may be lost if the machine fails.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -12,7 +12,7 @@ from postroom.cli.archive.homes import FORMS, open_home
 from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_archive
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, mailbox_name
-from postroom.cli.output import print_either, write_private
+from postroom.cli.output import print_either, replace_private
 from postroom.cli.owner import OptionalAt
 from postroom.cli.progress import progress
 
@@ -42,10 +42,7 @@ def export_file(
         progress("reading", lambda: len(archive.conversations())) as met,
     ):
         export_record(archive, written, lambda _: met(1))
-    # The new file replaces the old one as a whole, so that a full disk does not destroy the old one.
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    write_private(unfinished, written.getvalue(), force=True)
-    unfinished.replace(file)
+    replace_private(file, written.getvalue())
     size = written.tell()
     print_either(as_json, {"file": str(file), "bytes": size}, f"{file}: {size} bytes")
 

@@ -50,7 +50,9 @@ class FolderHome:
             if (there.etag if there else None) != etag:
                 raise ConflictError
             unfinished = self._folder / _UNFINISHED
-            with unfinished.open("wb") as file:
+            # Of a write that died, or a link that somebody planted: it must not be followed.
+            unfinished.unlink(missing_ok=True)
+            with unfinished.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
