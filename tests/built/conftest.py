@@ -1,4 +1,4 @@
-"""What `sam build` makes of this checkout, built once; and for the Python that runs here, where that is another."""
+"""Fixtures with the output of `sam build` for this checkout, also for the Python of this machine if it differs."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ RUNTIME = re.sub("^python", "", template()["Globals"]["Function"]["Runtime"])
 
 @pytest.fixture(scope="session")
 def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As an operator builds it, for the runtime of the template; by its own Python, where that is here."""
+    """The build of an operator, for the runtime of the template; with that Python, if this machine has it."""
     folder, home = tmp_path_factory.mktemp("built") / "build", tmp_path_factory.mktemp("home")
     sam("build", "--build-dir", str(folder), folder=ROOT, home=home, environment={"PYTHON": python})
     return folder
@@ -21,13 +21,13 @@ def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def python() -> str:
-    """The interpreter that stands for the runtime."""
+    """The Python interpreter that replaces the runtime."""
     return runtime_python(RUNTIME)
 
 
 @pytest.fixture(scope="session")
 def running_build(built: Path, python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The build whose wheels are of `python`'s version: the operator's, where this machine has the runtime's Python."""
+    """The build for `python`: the operator's, if this machine has the Python of the runtime."""
     version = version_of(python)
     if version == RUNTIME:
         yield built

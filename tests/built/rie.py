@@ -1,10 +1,10 @@
-"""A function of the build under AWS's Lambda Runtime Interface Emulator, against the embedded AWS: no Docker.
+"""A built function in AWS's Lambda Runtime Interface Emulator, without Docker, with the embedded AWS.
 
     with Runtime(python, build, deployment, "InboxFunction", client=ric) as inbox:
         answer = inbox.invoke(event)
 
-The emulator speaks Lambda's runtime API to awslambdaric, which is what AWS's own runtime is made of. The process sees
-the function, the layer and that client, in the order of Lambda, and nothing else of this machine but its Python.
+The emulator offers Lambda's runtime API to awslambdaric, the client in AWS's own runtime. The process has the function,
+the layer and that client on its path, in the order of Lambda, and nothing else of this machine except its Python.
 """
 
 import http.client
@@ -29,12 +29,12 @@ START_SECONDS = 600.0
 
 
 def search_path(build: Path, function: str) -> str:
-    """Where Lambda's Python looks first: the function, then the layer."""
+    """The first folders on the path of Lambda's Python: the function, then the layer."""
     return os.pathsep.join([str(build / function), str(build / LAYERS[ARCHITECTURE] / "python")])
 
 
 class Runtime:
-    """One function; a context manager. `client`: a folder that holds awslambdaric for `python`."""
+    """A running function; a context manager. `client`: a folder with awslambdaric for `python`."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Runtime:
             "AWS_LAMBDA_FUNCTION_TIMEOUT": str(said_of(function)["Timeout"]),
             "LAMBDA_TASK_ROOT": str(build / function),
             "PYTHONPATH": os.pathsep.join(path),
-            "PYTHONDONTWRITEBYTECODE": "1",  # the layer is read, and not written to
+            "PYTHONDONTWRITEBYTECODE": "1",  # the layer must not be changed
             "LANG": "C.UTF-8",
             "TZ": ":UTC",
         }
         addresses = ["--runtime-interface-emulator-address", f"{HOST}:{self._port}"]
         addresses += ["--runtime-api-address", f"{HOST}:{free_port()}"]
-        # -S -s -P: no packages of this environment, nor what lies in the working directory.
+        # -S -s -P: without the packages of this environment, and without the working directory.
         runtime = [python, "-S", "-s", "-P", "-m", "awslambdaric", handler or said_of(function)["Handler"]]
         self._command = [str(rie_binary()), "--log-level", "warn", *addresses, *runtime]
         self._running: subprocess.Popen[bytes] | None = None
@@ -91,7 +91,7 @@ class Runtime:
         self._file.close()
 
     def invoke(self, event: Json) -> Any:
-        """What the function answers. AssertionError, with what it wrote, where the emulator does not."""
+        """The response of the function. Raises AssertionError with its output if the emulator does not answer."""
         connection = self._connect()
         connection.request("POST", "/2015-03-31/functions/function/invocations", json.dumps(event).encode())
         response = connection.getresponse()
@@ -101,7 +101,7 @@ class Runtime:
         return answer
 
     def written(self) -> str:
-        """What the function wrote to its log."""
+        """The log of the function."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _connect(self) -> http.client.HTTPConnection:

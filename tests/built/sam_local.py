@@ -1,6 +1,6 @@
-"""`make sam-local`: the inbox in AWS's image, with sam local. It needs Docker, so `make test` leaves it out.
+"""The tests of `make sam-local`: the inbox in AWS's image, with sam local and Docker. `make test` does not run them.
 
-What asks the store is for `make rie`, and for the local stack: here the inbox has none.
+The inbox has no store here; requests that need one are tested by `make rie` and in the local stack.
 """
 
 import http.client
@@ -14,7 +14,7 @@ from tests.built.tools import ARCHITECTURE, ROOT, SAM, environment_of_sam, sam
 from postroom.local.ports import HOST, free_port
 
 START_SECONDS = 300.0
-"""The image is fetched first."""
+"""Long, because the image is downloaded first."""
 
 
 def test_an_event_is_answered_by_sam_local_invoke(built: Path, tmp_path: Path) -> None:

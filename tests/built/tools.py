@@ -1,6 +1,6 @@
-"""sam, and what it builds of this checkout.
+"""The commands of sam, and the interpreters for its builds.
 
-aws-sam-cli lives in an environment of its own: its pins clash with ours.
+aws-sam-cli is in an environment of its own, because its requirements conflict with ours.
 """
 
 import os
@@ -21,7 +21,7 @@ ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x
 
 
 def sam(*arguments: str, folder: Path, home: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run sam; what it said. AssertionError with that where it failed."""
+    """Run sam; returns its output. Raises AssertionError with the output if it fails."""
     assert SAM.exists(), f"there is no {SAM}: `make test` installs aws-sam-cli there"
     given = {**environment_of_sam(home), **(environment or {})}
     done = subprocess.run(
@@ -32,10 +32,10 @@ def sam(*arguments: str, folder: Path, home: Path, environment: Mapping[str, str
 
 
 def environment_of_sam(home: Path) -> dict[str, str]:
-    """The whole environment; `home`: where sam keeps its notes."""
+    """The whole environment of sam. `home`: the folder for its state."""
     return {
         **os.environ,
-        # The layer is made by any Python with pip; ours has one.
+        # The layer can be built by any Python with pip, such as ours.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "SAM_CLI_TELEMETRY": "0",
         "__SAM_CLI_APP_DIR": str(home),
@@ -51,7 +51,7 @@ def rie_binary() -> Path:
 
 
 def version_of(python: str) -> str:
-    """Such as 3.13; empty where there is none."""
+    """The version of an interpreter, such as 3.13; empty if there is none."""
     say = "import sys; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([python, "-I", "-c", say], capture_output=True, text=True, check=False)
@@ -62,7 +62,7 @@ def version_of(python: str) -> str:
 
 @cache
 def runtime_python(wanted: str) -> str:
-    """The interpreter that functions run under here: of the version that is wanted where there is one, else ours."""
+    """The interpreter for functions: of the requested version if this machine has it, otherwise ours."""
     named = shutil.which(f"python{wanted}") or ""
     beside = [str(path) for path in sorted(Path(sys.base_prefix).parent.glob(f"{wanted}*/bin/python{wanted}"))]
     return next((python for python in (named, *beside) if python and version_of(python) == wanted), sys.executable)

@@ -1,4 +1,4 @@
-"""`postroom` in this process, in a folder of its own, with nothing of the caller's environment."""
+"""Fixtures for tests of the command line: `postroom` in this process, in an empty folder and a clean environment."""
 
 import json
 import os
@@ -30,7 +30,7 @@ Postroom = Callable[..., Result]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """An embedded AWS without functions is cheap: who shares it is played before each commit, too."""
+    """Mark the tests with an embedded AWS. It has no functions and is cheap, so they are in the quick tier."""
     fixtures = item.fixturenames  # type: ignore[attr-defined]
     if "emulator" in fixtures:
         item.add_marker(pytest.mark.stack(tier="quick"))
@@ -54,21 +54,21 @@ def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
 
 
 def code_of(sentence: str) -> Exit:
-    """The exit code that belongs to the sentence of a wrong use: what is named is not there, or it is wrong."""
+    """The exit code for an error message: not found, or wrong usage."""
     absent = ("No such file", "there is no ", "has no owner here", "is not registered", "is not in the directory")
     return Exit.NOT_FOUND if any(words in sentence for words in absent) else Exit.USAGE
 
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks again does so at once."""
+    """Let retries happen without waiting."""
     monkeypatch.setitem(Mailbox.__init__.__kwdefaults__, "sleep", lambda _seconds: None)
     monkeypatch.setattr("postroom.cli.outbox._LOOK_SECONDS", 0.0)
 
 
 @dataclass(frozen=True)
 class FakeDns:
-    """Zones on a loopback resolver: a sender's; one without signatures; one whose signatures are broken."""
+    """Zones on a loopback resolver: of a sender; without signatures; with broken signatures."""
 
     key: PrivateKey
     key_file: Path
@@ -93,7 +93,7 @@ def fake_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDns]:
         names = (f"nlweb._domainkey.{domain}", f"pk1._domainkey.pw.{domain}")
         tree.put(domain, "".join(zone_line(name, record_text(key.public)) + "\n" for name in names), mode)
     (folder / "anchor").write_text(tree.anchor_text)
-    # Bound and not listening: it refuses everybody, and nobody else is given its port meanwhile.
+    # Bound but not listening: connections are refused, and nobody else can get the port.
     with DnsServer(tree) as server, socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         silent = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
@@ -102,7 +102,7 @@ def fake_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDns]:
 
 @pytest.fixture
 def envelope(postroom: Postroom, fake_dns: FakeDns) -> Callable[..., str]:
-    """A signed envelope as `postroom sign` prints it; further options go before the usual ones."""
+    """A signed envelope as `postroom sign` prints it. `options`: before the usual ones."""
 
     def make(*options: str, sender: str = "sender.example", body: str = '{"Say": "hi 🤝"}') -> str:
         result = postroom(
@@ -117,7 +117,7 @@ def envelope(postroom: Postroom, fake_dns: FakeDns) -> Callable[..., str]:
 
 @dataclass(frozen=True)
 class StorageStack:
-    """A deployment's tables, bucket and secret in the embedded AWS: options that name it, and clients."""
+    """The tables, bucket and secrets of a deployment in the embedded AWS: options that name it, and clients."""
 
     options: tuple[str, ...]
     aws: dict[str, str]
@@ -128,7 +128,7 @@ class StorageStack:
 
     @property
     def storage(self) -> StorageParts:
-        """What the deployment stores things in."""
+        """The deployment's tables, bucket and secrets as library objects."""
         return Deployment(read_outputs(self.outputs), self.clients).storage
 
 
@@ -140,7 +140,7 @@ def emulator() -> Iterator[Emulator]:
 
 @pytest.fixture(scope="session")
 def storage_stack(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> StorageStack:
-    """The template's store, without its functions: what operators and readers touch."""
+    """The store of the template, without functions."""
     return create_storage_stack(emulator, "700000000001", tmp_path_factory.mktemp("stack"))
 
 
@@ -166,7 +166,7 @@ def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> Stor
     cloudformation.get_waiter("stack_create_complete").wait(StackName="storage", WaiterConfig={"Delay": 1})
     [stack] = cloudformation.describe_stacks(StackName="storage")["Stacks"]
     found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    # The functions are not there; their logs are named by this.
+    # The functions do not exist, but the names of their logs are derived from this output.
     found["InboxFunction"] = "inbox"
     file = folder / "local.json"
     Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": DescribedDeployment(account, found)}).write(file)

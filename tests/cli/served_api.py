@@ -21,8 +21,8 @@ URL = f"https://{HOST}"
 
 @dataclass
 class ServedApi:
-    """`asked`: method and path of each request. `before`: what is done before it is answered; what it says stands for
-    the answer: a status of HTTP. `local`: the file of a local stack in which it is the only host."""
+    """An API that is running. `asked`: method and path of each request. `before`: is called before each response, and
+    may return an HTTP status to answer with. `local`: the file of a local stack with this as its only host."""
 
     api: ApiStack
     port: int
@@ -34,11 +34,11 @@ class ServedApi:
 
 @contextmanager
 def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
-    """The API, as long as the block lasts."""
+    """The API, which runs within the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else a body waits until its headers were acknowledged
+        disable_nagle_algorithm = True  # otherwise a body waits until its headers are acknowledged
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
@@ -64,7 +64,7 @@ def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """Say nothing."""
+            """Log nothing."""
 
     authority = Authority(folder / "ca")
     context: ssl.SSLContext = authority.server_context(HOST)

@@ -1,4 +1,4 @@
-"""The delivery service of tests/pipeline/delivery_service.py behind TLS on loopback."""
+"""The delivery service of tests/pipeline/delivery_service.py, with TLS on loopback."""
 
 import json
 import ssl
@@ -22,7 +22,7 @@ SECOND = "second.eth"
 
 @dataclass
 class Net:
-    """Hosts on loopback with the delivery service behind them; a host may answer otherwise."""
+    """Hosts on loopback for the delivery service; a host may have other answers."""
 
     service: DeliveryService
     port: int = 0
@@ -37,7 +37,7 @@ class Net:
         self.service.registry.put(name, SERVICE_KEY, data_uri(profile.as_json()))
 
     def publish_second(self) -> None:
-        """Bob names two delivery services: both are ours, at two hosts."""
+        """Let Bob's profile name two delivery services, which are the same one at two hosts."""
         self.publish(SECOND, SECOND_HOST)
         bob = self.service.users[BOB]
         profile = UserProfile(bob.encryption.public, bob.signing.public, (SERVICE, SECOND))
@@ -51,25 +51,25 @@ class Net:
         return answer.status, answer.body
 
     def filed(self) -> str:
-        """The one envelope that Bob finds in his mailbox."""
+        """The only envelope in Bob's mailbox."""
         stack = self.service.stack
         assert stack.work(stack.record(stack.deployed.bodies("ClaimsQueue")[-1])).failed == ()
         [filed] = stack.listed(BOB)
         return filed.line.envelope
 
     def opened(self) -> Opened:
-        """The same, opened."""
+        """The same message, opened."""
         profiles = Profiles(self.service.registry, self.service.stack.clock)
         return explain(self.filed().encode(), self.service.users[BOB], profiles)
 
 
 class Answering(Protocol):
-    """What is asked at `port`."""
+    """Answer a request at `port`."""
 
     port: int
 
     def answer(self, host: str, path: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body."""
+        """The status and body of a response."""
         ...
 
 
@@ -87,7 +87,7 @@ def served(net: Answering, context: ssl.SSLContext) -> Iterator[None]:
             self.wfile.write(answer)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)

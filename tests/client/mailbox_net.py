@@ -1,4 +1,4 @@
-"""The API of tests/http/api_stack.py as a host that httpx asks, and both clients of it under one set of names."""
+"""The API of tests/http/api_stack.py as an httpx transport, and both of its clients with the same interface."""
 
 import asyncio
 import inspect
@@ -18,7 +18,7 @@ URL = f"https://{HOST}"
 Open = Callable[..., Any]
 """Opens a mailbox; its parameters are those of `Host.open`."""
 Fault = Callable[[httpx.Request, Callable[[httpx.Request], httpx.Response]], httpx.Response]
-"""What befalls a request; it is given what would answer it."""
+"""A fault at a request: it gets the function that would answer."""
 
 
 def lost_before(request: httpx.Request, _answer: object) -> httpx.Response:
@@ -36,8 +36,8 @@ def busy(status: int, **headers: str) -> Fault:
 
 @dataclass
 class Host:
-    """`requests`: what reached it. `faults`: what befalls the next requests. `watch`: is shown what was answered.
-    `page_size`: so many messages are on a page."""
+    """A host. `requests`: those that it received. `faults`: of the next requests. `watch`: gets each response.
+    `page_size`: messages on a page."""
 
     api: ApiStack
     requests: list[httpx.Request] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Host:
         self.sleep(seconds)
 
     def paths(self) -> list[str]:
-        """The requests, in short."""
+        """The requests in a short form."""
         return [f"{request.method} {request.url.path.removeprefix(f'/mailboxes/{SHOP}')}" for request in self.requests]
 
     def open(self, name: str = SHOP, key: Any = SHOP_KEY, *, url: str = URL, **options: Any) -> Mailbox:
@@ -89,7 +89,7 @@ class Host:
 
 
 class Awaited:
-    """Something of asyncio, each of whose coroutines is awaited where it is named."""
+    """A synchronous wrapper of an asyncio object: each coroutine is awaited where it is called."""
 
     def __init__(self, it: Any, runner: asyncio.Runner) -> None:
         self._it = it

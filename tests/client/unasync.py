@@ -27,12 +27,12 @@ RULES = (
 
 
 def unasync(text: str) -> str:
-    """The synchronous form of a module. Raises ValueError where a rule has nothing to do."""
+    """The synchronous form of a module. Raises ValueError if a rule does not apply."""
     for pattern, instead in RULES:
         text, times = re.subn(pattern, instead, text)
         if not times:
             raise ValueError(f"nothing in {AIO.name} is {pattern!r}: take its rule away")
-    # Imports that nothing needs any more go, and what has become shorter may fit a line.
+    # Remove imports that are no longer used, and format lines that have become shorter.
     for command in (("check", "--fix-only", "--select=F401,I"), ("format",)):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", SYNC, "-"]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout

@@ -1,6 +1,6 @@
-"""Calls of the dm3 delivery service, good ones and those that nobody should send; and who sends them to whom.
+"""Valid and invalid calls of the dm3 delivery service, with their senders and receivers.
 
-MARK stands in every member that a sender controls, but for the id, which is to be echoed.
+MARK is in every member that a sender controls, except the id, which must be echoed.
 """
 
 import base64
@@ -25,17 +25,17 @@ from postroom.storage.directory.domains import Dm3Mailbox
 Json = dict[str, Any]
 
 SENDER, RECEIVER, OPEN, SERVICE = f"{MARK}.eth", "receiver.eth", "open.eth", "service.eth"
-"""OPEN: a mailbox that lets in senders whose profile cannot be found."""
+"""OPEN: a mailbox that accepts senders whose profile cannot be found."""
 NOBODY, BLOCKED, WEAK, ORPHAN = f"{MARK}-nobody.eth", f"{MARK}-blocked.eth", "weak.eth", "orphan.eth"
 FULL = "full.eth"
-"""A name without profile; a blocked sender; receivers with a key of small order, and without a profile."""
+"""A name without a profile; a blocked sender; receivers with a key of small order, and without a profile."""
 ELSEWHERE = {
     f"{MARK}-https.eth": f"https://{MARK}.example/profile?dm3Hash=00",
     f"{MARK}-ipfs.eth": f"ipfs://{MARK}",
     f"{MARK}-torn.eth": f'data:application/json,{{"{MARK}":',
     f"{MARK}-small.eth": "",
 }
-"""Names whose profile cannot be read, with what stands in the registry."""
+"""Names whose profile cannot be read, with their text in the registry."""
 ID = "7f3a"
 SMALL_ORDER = bytes(32)
 
@@ -89,7 +89,7 @@ def to_service(plaintext: bytes) -> str:
 def envelope(
     delivery: str = "", *, sender: str = SENDER, to: str = RECEIVER, signer: str = "", **metadata: Any
 ) -> Json:
-    """A good envelope: `delivery` the sealed value instead of that from `sender` and `to`; further metadata."""
+    """A valid envelope. `delivery`: a sealed value instead of that for `sender` and `to`. `metadata`: further members."""
     information = {"to": to, "from": sender, "deliveryInstruction": MARK, MARK: MARK}
     members = {
         "version": "1.0",
@@ -105,7 +105,7 @@ def envelope(
 
 
 def call(method: object = "dm3_submitMessage", **members: object) -> Json:
-    """A call that submits a good envelope, with members changed or (`...`) left out."""
+    """A call that submits a valid envelope, with members changed or (`...`) left out."""
     whole = {"jsonrpc": "2.0", "method": method, "params": [envelope()], "id": ID, MARK: MARK, **members}
     return {name: value for name, value in whole.items() if value is not ...}
 
@@ -123,14 +123,14 @@ def submit(param: object) -> Sent:
 
 
 def spliced(old: str, new: str) -> Sent:
-    """The text of a good call with a piece of it replaced."""
+    """The text of a valid call with a part replaced."""
     whole = json.dumps(call())
     assert old in whole
     return raw(whole.replace(old, new, 1).encode())
 
 
 def value_text(written: str) -> Sent:
-    """A good call with this text as the value of a member of the envelope that nobody knows."""
+    """A valid call with this text as the value of an unknown member of the envelope."""
     return spliced(f'"{MARK}": "{MARK}"', f'"{MARK}": {written}')
 
 
@@ -167,17 +167,17 @@ def information(value: object) -> Json:
 
 
 def good(**http: str) -> Sent:
-    """A good call in a request that may be none."""
+    """A valid call in an HTTP request that may be invalid."""
     return raw(json.dumps(call()).encode(), **http)
 
 
 def extension(name: object) -> Json:
-    """A call for somebody's profile extension."""
+    """A call for the profile extension of a name."""
     return call("dm3_getProfileExtension", params=[name])
 
 
 def no_names() -> Iterator[tuple[str, str]]:
-    """What ENSIP-15 does not normalise."""
+    """Names that ENSIP-15 refuses."""
     yield "a name of 10 kB", f"{MARK}." * 1000 + "eth"
     yield "a name of 256 bytes", "a" * 256
     yield "a name with a zero-width joiner", f"{MARK}\u200d.eth"
@@ -192,7 +192,7 @@ def no_names() -> Iterator[tuple[str, str]]:
 
 
 def metadata(**members: object) -> Json:
-    """A good envelope whose metadata were changed after they had been signed."""
+    """A valid envelope whose metadata were changed after signing."""
     whole = envelope()
     changed = {**whole["metadata"], **members}
     return {**whole, "metadata": {name: value for name, value in changed.items() if value is not ...}}

@@ -74,12 +74,12 @@ Values = tuple[tuple[str, object], ...]
 WRONG: Values = (
     ("null", None), ("a number", 7), ("an array", [MARK]), ("an object", {MARK: MARK}), ("empty", ""),
 )  # fmt: skip
-"""What a text must not be."""
+"""Values that are not a text."""
 MISSING: tuple[str, object] = ("missing", ...)
 
 
 def rows() -> Iterator[Row]:
-    """Every line of the table."""
+    """All rows of the table."""
     for what, make, reason in _http():
         yield Row("dm3: HTTP", what, make, reason, Then.NOTHING)
     for section, lines in (
@@ -227,7 +227,7 @@ def _no_envelope() -> Iterator[Line]:
 
 
 def _altered(old: str, new: str) -> str:
-    """The text of a good envelope with a piece of it replaced."""
+    """The text of a valid envelope with a part replaced."""
     text = json.dumps(envelope())
     assert old in text
     return text.replace(old, new, 1)

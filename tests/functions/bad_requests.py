@@ -1,6 +1,6 @@
-"""Requests that nobody should send, and what becomes of each: the table behind docs/reference/bad-input.md.
+"""Invalid requests and their results: the table of docs/reference/bad-input.md.
 
-MARK stands in every member that a sender controls: no refusal may repeat it.
+MARK is in every member that a sender controls, because no refusal may repeat it.
 """
 
 import base64
@@ -59,14 +59,14 @@ MARK = "zzmarkzz"
 SENDER, UNSIGNED, BOGUS = f"{MARK}.example", f"{MARK}-unsigned.example", f"{MARK}-bogus.example"
 RECEIVER, IDN_RECEIVER, SUBJECT = "receiver.example", "xn--empfnger-3za.example", f"{MARK}@Host"
 FULL = "Full@Full"
-"""A Subject of a mailbox that holds as much as it may."""
+"""The Subject of a full mailbox."""
 CORRELATION = "2aa2aa2a-3bb3-4cc4-8dd5-6ee6ee6ee6e6"
 MAX_BYTES = 1_048_576
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
 class Then(StrEnum):
-    """What becomes of a request that is answered."""
+    """The result of a request."""
 
     NOTHING = "nothing is stored"
     TOLD = "discarded; the sender's buffer gets Feedback"
@@ -87,7 +87,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `reason` None: nothing is wrong with it, though it looks like it. `code`: JSON-RPC's."""
+    """A row of the table. `reason`: None if the request is valid, although it looks invalid. `code`: of JSON-RPC."""
 
     section: str
     what: str
@@ -98,12 +98,12 @@ class Row:
 
     @property
     def status(self) -> int:
-        """The answer at the inbox. Every answer of JSON-RPC is 200."""
+        """The HTTP status of the response. Every JSON-RPC response is 200."""
         return self.reason.status if self.reason and self.then is Then.NOTHING and self.code is None else 200
 
     @property
     def is_dm3(self) -> bool:
-        """Whether it goes to the delivery service."""
+        """Whether it is for the delivery service."""
         return self.section.startswith("dm3")
 
 
@@ -183,7 +183,7 @@ def plain_zone(domain: str) -> str:
 
 
 def header(**members: object) -> Json:
-    """A good Header, with members changed; those that are `...` left out."""
+    """A valid Header, with members changed or (`...`) left out."""
     now_ms = int(time.time() * 1000)
     whole = {
         "From": SENDER, "To": RECEIVER, "Subject": SUBJECT, "Correlation": CORRELATION,
@@ -193,7 +193,7 @@ def header(**members: object) -> Json:
 
 
 def envelope(body: object = MARK, **members: object) -> Json:
-    """A good envelope, signed, with members of its Header changed."""
+    """A valid signed envelope, with members of its Header changed."""
     content: Json = {"Header": header(**members), "Body": body}
     return {HANDSHAKE: "nlweb.org/MSG:1.0", **seal(content, key()), MARK: MARK}
 
@@ -212,7 +212,7 @@ def post(value: object) -> Sent:
 
 
 def changed(**members: object) -> Sent:
-    """A good envelope with members beside the Header changed or (`...`) left out."""
+    """A valid envelope, with members other than the Header changed or (`...`) left out."""
     whole = {**envelope(), **members}
     return post({name: value for name, value in whole.items() if value is not ...})
 
@@ -228,34 +228,34 @@ def with_fresh(**members: object) -> Sent:
 
 
 def dated(away_ms: int) -> Sent:
-    """An envelope that was made so long from now."""
+    """An envelope with a Timestamp `away_ms` milliseconds from now."""
     return with_header(Timestamp=write_timestamp(int(time.time() * 1000) + away_ms))
 
 
 def sent_good(**http: Any) -> Sent:
-    """A good envelope in a request that is not."""
+    """A valid envelope in an invalid HTTP request."""
     return Sent(text(envelope()), **http)
 
 
 def compressed(coding: str) -> Sent:
-    """A compressed envelope, and what the request says of that."""
+    """A compressed envelope with a Content-Encoding."""
     return Sent(gzip.compress(text(envelope())), {"content-type": "application/json", "content-encoding": coding})
 
 
 def spliced(old: str, new: str) -> Sent:
-    """The text of a good envelope with a piece of it replaced."""
+    """The text of a valid envelope with a part replaced."""
     whole = text(envelope()).decode()
     assert old in whole
     return Sent(whole.replace(old, new, 1).encode())
 
 
 def body_text(raw: str) -> Sent:
-    """A good envelope with this text as its Body."""
+    """A valid envelope with this text as its Body."""
     return spliced(f'"Body": "{MARK}"', f'"Body": {raw}')
 
 
 def signed_by(make: Callable[[bytes], bytes], selector: str, **members: object) -> Sent:
-    """An envelope with a signature of another make."""
+    """An envelope with a signature made by `make`."""
     whole = fresh(DKIM=selector, **members)
     signature = make(signed_text_of(whole, whole["Header"]))
     return post({**whole, "Signature": base64.b64encode(signature).decode()})
@@ -282,7 +282,7 @@ def other_key(signed: bytes) -> bytes:
 
 
 def rows() -> Iterator[Row]:
-    """Every line of the table."""
+    """All rows of the table."""
     for section, lines in (
         ("HTTP", _http()),
         ("JSON", _json()),

@@ -1,4 +1,4 @@
-"""A deployment in moto, its domain receiver.example, and the world around it: signed zones, another post office."""
+"""Fixtures for tests of the functions: a deployment in moto with receiver.example, signed zones, a post office."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ from postroom.storage.secrets.signing_keys import SigningKeys
 
 @pytest.fixture(autouse=True)
 def sample_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock runs, from the moment the sample events were made."""
+    """A running clock that starts at the time of the sample events."""
     real, started = time.time, time.time()
     monkeypatch.setattr(time, "time", lambda: MADE_AT + 5 + real() - started)
 
@@ -55,7 +55,7 @@ def post_offices(authority: Authority) -> Iterator[FakePostOffices]:
 
 @cache
 def _signed_zones() -> ZoneTree:
-    """Signed once: it takes longer than most of what is asked of them."""
+    """The zones, signed once, because that takes longer than most tests."""
     tree = ZoneTree(clock=lambda: MADE_AT)
     record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(published_key().public))
     tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
@@ -65,7 +65,7 @@ def _signed_zones() -> ZoneTree:
 
 @pytest.fixture
 def zones() -> ZoneTree:
-    """A tree of its own for each test: what is put there makes all zones anew."""
+    """A zone tree for each test, because `put` signs all zones again."""
     tree = copy(_signed_zones())
     tree._put = dict(tree._put)
     return tree

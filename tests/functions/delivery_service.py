@@ -1,4 +1,4 @@
-"""What an operator has set up before the functions answer to dm3: keys, the registry of names, mailboxes."""
+"""The set-up of a dm3 delivery service for tests of the functions: keys, registry of names, mailboxes."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 def open_service(
     deployed: Deployed, keys: ServiceKeys, profiles: Mapping[str, str], mailboxes: Iterable[Dm3Mailbox]
 ) -> None:
-    """Set a delivery service up. `profiles`: the URI of each user's profile, by name."""
+    """Set up a delivery service. `profiles`: the URI of each user's profile, by name."""
     clients = deployed.clients
     DeliveryServiceKeys(clients.secrets, deployed.secrets["DeliveryServiceKeys"], time.time).put(keys)
     put_registry(deployed, json.dumps({name: {PROFILE_KEY: uri} for name, uri in profiles.items()}).encode())

@@ -1,4 +1,4 @@
-"""What a function wrote: log lines and metrics, read as CloudWatch reads them."""
+"""The log lines and metrics of a function, parsed as by CloudWatch."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ Json = dict[str, Any]
 
 
 def lines(output: str) -> list[Json]:
-    """Each line of the output as JSON; a line that is none is an error."""
+    """Each line of the output as JSON. Raises ValueError for any other line."""
     return [json.loads(line) for line in output.splitlines()]
 
 
 def log_lines(output: str) -> list[Json]:
-    """What was logged."""
+    """The log lines."""
     return [line for line in lines(output) if "_aws" not in line]
 
 

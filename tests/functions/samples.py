@@ -1,10 +1,10 @@
-"""The sample events of events/, made here: `python tests/functions/samples.py` writes them as they are in the repo.
+"""The generator of the sample events in events/: `python tests/functions/samples.py` writes them as committed.
 
-`python tests/functions/samples.py now` writes them with the time of now, so that a message in them is fresh for
-`sam local invoke`; with an epoch in seconds instead, with that time.
+`python tests/functions/samples.py now` writes them with the current time, so that their messages are accepted by `sam
+local invoke`; a number of epoch seconds instead of `now` writes them with that time.
 
-They are signed with keys that everybody can derive from SEED. They are published on purpose, for these files alone:
-never use them for anything else, and trust nothing that is signed with them.
+They are signed with keys that anyone can derive from SEED. These keys are only for these files: never use them for
+anything else, and trust nothing that is signed with them.
 """
 
 import base64
@@ -50,13 +50,13 @@ ACCOUNT = "123456789012"
 SENDER, RECEIVER, BUFFER = "sender.example", "receiver.example", "buffer.example"
 SELECTOR, SUBJECT = "pk1", "Hello@Host"
 ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
-"""Two users of dm3, and the name that the delivery service here is known by."""
+"""Two dm3 users, and the name of the delivery service."""
 ROUTES = (
     "ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default",
     "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
     "ANY /openapi.json",
 )  # fmt: skip
-"""Of the API, as the template has them."""
+"""The routes of the API, as in the template."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
 
 DM3_URL = "https://ds.example/dm3"
@@ -71,7 +71,7 @@ def published_key() -> PrivateKey:
 
 
 def user_keys(name: str) -> UserKeys:
-    """The published keys of ALICE, BOB or SERVICE, of dm3."""
+    """The published dm3 keys of ALICE, BOB or SERVICE."""
     signing = PrivateSigningKey.decode(f"secp256k1:{base64.b64encode(_derived(f'{name} signs')).decode()}")
     return UserKeys(signing, EncryptionKey.from_seed(_derived(f"{name} opens")))
 
@@ -94,7 +94,7 @@ def _derived(purpose: str) -> bytes:
 
 
 def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> dict[str, JsonValue]:
-    """A signed message of sender.example; `number` makes its Correlation."""
+    """A signed message of sender.example. `number`: determines its Correlation."""
     draft = Draft(
         sender=SENDER, receiver=RECEIVER, subject=subject, correlation=CORRELATION.format(number),
         timestamp_ms=at * 1000, body=body, selector=SELECTOR,
@@ -103,7 +103,7 @@ def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> d
 
 
 def dm3_submit(at: int, text: str) -> dict[str, JsonValue]:
-    """A call that submits a message of ALICE to BOB; sealed with a fixed key and nonce each, so that files stay."""
+    """A call that submits a message of ALICE to BOB, sealed with fixed keys and nonces, so that files do not change."""
 
     def seal_to(plaintext: bytes, recipient: bytes) -> str:
         purpose = plaintext.decode() + recipient.hex()
@@ -132,7 +132,7 @@ def text_of(value: JsonValue) -> str:
 
 
 def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Json:
-    """The event that API Gateway makes of a request."""
+    """The API Gateway event for a request."""
     parts = urlsplit(url)
     routes = [gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
@@ -147,7 +147,7 @@ def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str
 
 
 def sqs(queue: str, at: int, *bodies: str, received: int = 1, group: str = "") -> Json:
-    """The event that Lambda makes of messages in a queue; `group`: what they were sent with, if they were."""
+    """The Lambda event for messages in a queue. `group`: their message group, if any."""
     return {
         "Records": [
             {
@@ -176,7 +176,7 @@ HELLO = SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER)
 
 
 def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
-    """The claim that the inbox makes of a message, by `rules` beside that for the usual subject."""
+    """The claim that the inbox makes of a message. `rules`: in addition to that for the usual subject."""
     try:
         rule = find_rule(json.loads(message)["Header"]["Subject"], (HELLO, *rules))
     except ValueError:
@@ -187,12 +187,12 @@ def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
 
 
 def notice_row(at: int) -> RowKey:
-    """The register of the discard that courier-notice.json tells of."""
+    """The register of the discard in courier-notice.json."""
     return row_key(RECEIVER, 1, at * 1000, f"{9:032x}")
 
 
 def forged(number: int, at: int) -> dict[str, JsonValue]:
-    """A message with the signature of another."""
+    """A message with the signature of another one."""
     return {**envelope(number, at, {"Text": "Send money"}), "Signature": envelope(0, at, None)["Signature"]}
 
 
@@ -253,7 +253,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
 
 
 def written(event: Json) -> str:
-    """An event as it stands in its file."""
+    """The text of an event in its file."""
     return json.dumps(event, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,10 +1,10 @@
-"""The functions as the template runs them: real handlers, the template's environment and roles, moto behind them.
+"""The functions with the template's environment and roles: the real handlers on moto.
 
     with functions_stack(deployed, Resolvers="udp://127.0.0.1:5353") as running:
         answer = running.invoke("InboxFunction", event)
 
-A handler's module is imported anew for each stack, as a cold start does it. Every call of AWS that a handler
-makes is held against the statements of its role: moto lets everything pass, AWS does not.
+A handler's module is imported again for each stack, as in a cold start. Every AWS call of a handler is checked against
+the statements of its role, because moto allows everything.
 """
 
 import gc
@@ -41,13 +41,13 @@ Json = dict[str, Any]
 
 @cache
 def translated() -> Json:
-    """template.yaml as CloudFormation gets it, its routes resources of their own."""
+    """template.yaml as CloudFormation gets it, with routes as resources."""
     return translate(TEMPLATE, "artifacts", lambda _key, _code: None, {})
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of AWS: the action and the resource, as policies name them; of DynamoDB, the partition it is about."""
+    """An AWS call: action and resource as in policies, and for DynamoDB the partition key."""
 
     action: str
     resource: str
@@ -61,12 +61,12 @@ class FunctionsStack:
     deployed: Deployed
     parameters: dict[str, str]
     settings: dict[str, str] = field(default_factory=dict)
-    """Variables that take the place of the template's, from the next start on."""
+    """Environment variables that override the template's from the next start on."""
     calls: list[Call] = field(default_factory=list)
     _modules: dict[str, ModuleType] = field(default_factory=dict)
 
     def invoke(self, function: str, event: Json) -> Any:
-        """What the handler answers. AssertionError for a call of AWS that the function's role does not allow."""
+        """The response of the handler. Raises AssertionError for an AWS call that the role does not allow."""
         self.calls.clear()
         answer = self.handle(function, event)
         forbidden = [call for call in self.calls if not allows(self.statements(function), call)]
@@ -74,37 +74,37 @@ class FunctionsStack:
         return answer
 
     def handle(self, function: str, event: Json) -> Any:
-        """What the handler answers, whatever its role allows."""
+        """The response of the handler, whatever its role allows."""
         handler = getattr(self.start(function), self._said(function)["Handler"].partition(".")[2])
         context = LambdaContext()
         context._aws_request_id = REQUEST_ID
         return handler(event, context)
 
     def start(self, function: str) -> ModuleType:
-        """The handler's module, imported with the environment that the template gives it (once per stack)."""
+        """The module of the handler, imported once per stack with the template's environment."""
         if function not in self._modules:
             folder = sam_template()["Resources"][function]["Properties"]["CodeUri"]
             name = f"{folder.strip('/').replace('/', '.')}.{self._said(function)['Handler'].partition('.')[0]}"
             environment = self.environment(function)
             sys.modules.pop(name, None)
-            # A logger that is there already would go on writing to the output of the test before.
+            # A logger of an earlier test would write to the output of that test.
             logging.Logger.manager.loggerDict.pop(environment["POWERTOOLS_SERVICE_NAME"], None)
             with patch.dict(os.environ, environment):
                 self._modules[function] = importlib.import_module(name)
         return self._modules[function]
 
     def end(self) -> None:
-        """Every instance ends: the next call of each function is a cold start."""
+        """End all instances, so that the next call of each function is a cold start."""
         self._modules.clear()
         gc.unfreeze()  # what an instance froze at its start ends with its process
 
     def environment(self, function: str) -> dict[str, str]:
-        """The variables of a function, as the template works them out for this deployment."""
+        """The environment variables of a function, from the template, for this deployment."""
         variables = self._evaluator().value(self._said(function)["Environment"]["Variables"])
         return {name: str(value) for name, value in variables.items()} | self.settings
 
     def statements(self, function: str) -> list[Json]:
-        """What the function's role allows."""
+        """The statements of the function's role."""
         role = self._said(function)["Role"]["Fn::GetAtt"][0]
         policies = self._evaluator().value(translated()["Resources"][role]["Properties"]["Policies"])
         return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
@@ -130,7 +130,7 @@ def allows(statements: list[Json], call: Call) -> bool:
 
 
 def _leading_keys(statement: Json) -> list[str]:
-    """Which partitions a statement is about."""
+    """The partition keys to which a statement applies."""
     condition = statement.get("Condition", {}).get("ForAllValues:StringLike", {})
     return _listed(condition.get("dynamodb:LeadingKeys", "*"))
 
@@ -141,15 +141,15 @@ def _listed(value: Any) -> list[str]:
 
 @contextmanager
 def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[FunctionsStack]:
-    """The functions of a deployment with these template parameters; to be used where `deployed`'s moto is on."""
+    """The functions of a deployment with these template parameters, within the moto of `deployed`."""
     running, lock = FunctionsStack(deployed, parameters), RLock()
     original: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, operation: str, request: Json) -> object:
         running.calls.extend(calls_of(client.meta.service_model.service_name, operation, request))
         if operation == "ReceiveMessage":
-            request = request | {"WaitTimeSeconds": 0}  # what is not there does not come while everybody waits
-        with lock:  # moto is not thread safe, and the worker has threads
+            request = request | {"WaitTimeSeconds": 0}  # no message can arrive during a wait
+        with lock:  # moto is not thread-safe, and the worker has threads
             return original(client, operation, request)
 
     with (
@@ -160,7 +160,7 @@ def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[Functions
 
 
 def calls_of(service: str, operation: str, request: Json) -> Iterator[Call]:
-    """The calls as policies name them: to make a transaction is to make each of its writes."""
+    """The calls as in policies; a transaction is a call for each of its writes."""
     if operation != "TransactWriteItems":
         yield _call_of(service, operation, request)
         return
@@ -170,10 +170,10 @@ def calls_of(service: str, operation: str, request: Json) -> Iterator[Call]:
 
 
 def _call_of(service: str, operation: str, request: Json) -> Call:
-    """The call as policies name it. KeyError for a service that no test here knows: its ARN must be said below."""
+    """The call as in policies. Raises KeyError for an unknown service, whose ARN must be added below."""
     key = request.get("Key") or request.get("Item") or {}
     partition = key.get("pk", {}).get("S", "") if isinstance(key, dict) else ""
-    # Of a query, that is the value its condition is about.
+    # The partition key of a query is the value in its condition.
     partition = partition or request.get("ExpressionAttributeValues", {}).get(":pk", {}).get("S", "")
     return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request), partition)
 

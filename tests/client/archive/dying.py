@@ -1,6 +1,6 @@
-"""Processes that die while they store in a folder, one for each thing they do to it: before it, and after.
+"""Processes that die while they store an archive in a folder: one before and one after each operation on a file.
 
-python -m tests.client.archive.dying FOLDER leaves FOLDER/<n>, as the n-th has left it.
+`python -m tests.client.archive.dying FOLDER` creates FOLDER/<n>, with the state that the n-th process has left.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from postroom.protocols.dm3.stored import StoredEnvelope
 DIED = 77
 SIZE = len(stored_message("a").encode())
 BEFORE = [stored_message(text, at) for at, text in enumerate("bcdef", 20)]
-"""What is there: a full chunk, and one that is not."""
+"""The messages that are stored before: a full chunk, and one that is not full."""
 BROUGHT = [
     stored_message("a", 1),
     deletion(BEFORE[0], 60),
     *(stored_message(text, at) for at, text in enumerate("ghi", 30)),
 ]
-"""It moves the last chunk, has the full one written again, and begins another."""
+"""The messages to be stored: they move the last chunk, rewrite the full one, and begin another."""
 CAROL = "carol.eth"
 FROM_CAROL = [stored_message("from carol", sender=CAROL)]
 
@@ -50,7 +50,7 @@ def store_all(home: FolderHome) -> None:
 
 
 def die_at(death: int) -> None:
-    """Let this process die at its `death`-th chance: there are two for each thing that is done to a file."""
+    """Let this process die at point `death`: there are two for each operation on a file."""
     chances = count()
 
     def mortal(do: Callable[..., Any]) -> Callable[..., Any]:

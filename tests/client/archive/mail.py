@@ -1,4 +1,4 @@
-"""Bob's archive, and mail that went through a delivery service before it came into it."""
+"""Bob's archive, with mail that has passed a delivery service."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ def archive(home: Any = None, **settings: Any) -> Archive:
 def sealed(
     text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
 ) -> str:
-    """A message that went through a delivery service, as it waits for its receiver: JSON text."""
+    """A message that has passed a delivery service, as its receiver fetches it: JSON text."""
     metadata = MessageMetadata(to, sender, SENT_AT + at, kind, about or None)
     signing = USERS.get(sender, STRANGER).signing
     message = sign_message(text, metadata, signing)
@@ -56,7 +56,7 @@ def sealed(
 def delivered(
     text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
 ) -> StoredEnvelope:
-    """The same, opened and stored as by its receiver."""
+    """The same message, opened, in the form of an archive."""
     arrived = read_envelope(json.loads(sealed(text, at, sender, to, kind, about)))
     keys = [USERS[to].encryption]
     assert arrived.postmark
@@ -64,7 +64,7 @@ def delivered(
 
 
 def registry(*further: str) -> MemoryRegistry:
-    """Everybody's profile; `further`: names with Bob's."""
+    """The profiles of all users. `further`: names with Bob's profile."""
     made = MemoryRegistry()
     for name in (*USERS, *further):
         keys = USERS.get(name, USERS[BOB])
@@ -79,7 +79,7 @@ HELLO = delivered("hello")
 
 
 def filled(home: Any = None) -> Archive:
-    """Three messages of two partners, and what is left of a fourth."""
+    """Three messages of two partners, and a fourth one that was deleted."""
     mine = archive(home)
     deleted = delivered("deleted", 1)
     mine.store([HELLO, deleted, delivered("from carol", 1, "carol.eth")])

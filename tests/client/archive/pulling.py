@@ -1,4 +1,4 @@
-"""Bob's mailbox at a real API, his archive at home, and the failures that can happen in between."""
+"""Bob's mailbox with a real API, his archive, and injected failures between the two."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,12 +28,12 @@ _numbers = count(1)
 
 
 class DiedError(BaseException):
-    """The process is no more."""
+    """The process has died."""
 
 
 @dataclass
 class Points:
-    """What may happen before and after each thing that is done outside of a process. `at`: where it happens."""
+    """Failures before and after each request and each access to a home. `at`: the number of the point."""
 
     at: int = -1
     happens: Callable[[], object] = lambda: None
@@ -53,7 +53,7 @@ class Points:
 
 @dataclass
 class Watched:
-    """A home, each call of which has its points. `read`: the keys that were asked for."""
+    """A home with points of failure before and after each call. `read`: the requested keys."""
 
     home: Home
     points: Points
@@ -81,9 +81,9 @@ class Owner:
     name: str = field(default_factory=lambda: f"bob{next(_numbers)}.eth")
     home: Any = field(default_factory=MemoryHome)
     waiting: dict[str, str] = field(default_factory=dict)
-    """By id: the hash under which it is to be found in the archive."""
+    """The hash of each message in the archive, by its id."""
     checks: bool = True
-    """Whether it is looked at each acknowledgement that all of it is there."""
+    """Whether each acknowledgement is checked: all its messages must be in the archive."""
 
     def __post_init__(self) -> None:
         self.api.users.keys[self.name] = USERS[BOB].signing
@@ -91,7 +91,7 @@ class Owner:
         self.registry = registry(self.name)
 
     def file(self, envelope: str, *, kept: bool = True, conversation: str = "alice.eth") -> str:
-        """A message waits. `kept`: in its conversation; otherwise it is to be set aside."""
+        """Add a message to the mailbox. `kept`: it belongs in its conversation; otherwise it must be set aside."""
         receipt = {"protocol": "dm3"}
         [id_] = self.api.file(envelope, mailbox=self.name, conversation=conversation, receipt=receipt)
         self.waiting[id_] = (
@@ -123,7 +123,7 @@ class Owner:
             return pull(mailbox, self.archive(at), receiver)
 
     def check_acknowledged(self, request: httpx.Request, _: httpx.Response) -> None:
-        """What is acknowledged is in the archive by then."""
+        """Check that acknowledged messages are in the archive."""
         if self.checks and request.url.path.endswith("/acknowledgements"):
             there = self.hashes()
             assert {self.waiting[id_] for id_ in json.loads(request.content)["ids"]} <= set(there)
@@ -133,7 +133,7 @@ class Owner:
         return [entry.message_hash for partner in mine.conversations() for entry in mine.open(partner)]
 
     def texts(self, partner: str = "alice.eth") -> list[str]:
-        """What stands in a conversation: texts, and why what was set aside was."""
+        """The entries of a conversation: texts, and the reasons of messages that were set aside."""
         found = []
         for entry in self.archive().open(partner):
             match entry:
@@ -146,11 +146,11 @@ class Owner:
         return found
 
     def left(self) -> list[str]:
-        """The ids of what waits still."""
+        """The ids of messages that are not acknowledged."""
         return [id_of(filed.row.key) for filed in self.api.mail.listing.all_filed(self.name, self.api.clock() + 10)]
 
     def check_all_home(self) -> None:
-        """Everything is in the archive, once; nothing waits any more."""
+        """Check that everything is in the archive once, and that the mailbox is empty."""
         assert sorted(self.hashes()) == sorted(self.waiting.values())
         found = verify(self.archive(), KEYS)
         assert found.flaws == []
