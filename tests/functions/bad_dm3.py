@@ -89,7 +89,7 @@ def to_service(plaintext: bytes) -> str:
 def envelope(
     delivery: str = "", *, sender: str = SENDER, to: str = RECEIVER, signer: str = "", **metadata: Any
 ) -> Json:
-    """A valid envelope. `delivery`: a sealed value instead of that for `sender` and `to`. `metadata`: further members."""
+    """A valid envelope. `delivery`: the sealed value; empty: for `sender` and `to`. `metadata`: more members."""
     information = {"to": to, "from": sender, "deliveryInstruction": MARK, MARK: MARK}
     members = {
         "version": "1.0",

@@ -1,4 +1,4 @@
-"""One embedded AWS and one Spark for all of these tests: both take seconds to start."""
+"""Fixtures for the Glue jobs: one embedded AWS and one Spark for all tests, because both take seconds to start."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def stack(emulated: JobStack) -> Iterator[JobStack]:
 
 @pytest.fixture(scope="session")
 def environment() -> dict[str, str]:
-    """Of a job, and of this process while it is one."""
+    """The environment of a job, and of this process while it runs one."""
     return caller_environment(ACCOUNT)
 
 

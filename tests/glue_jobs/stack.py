@@ -1,4 +1,4 @@
-"""A deployment in the embedded AWS, filled with mail, as jobs find it; and what its owners see."""
+"""A deployment in the embedded AWS with generated mail for the jobs, and the mail that its owners see."""
 
 import json
 import time
@@ -23,21 +23,21 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class JobStack:
-    """A deployment of one account. `endpoint_url`: of the embedded AWS."""
+    """A deployment in one account. `endpoint_url`: of the embedded AWS."""
 
     deployed: Deployed
     endpoint_url: str
     account: str
 
     def fill(self, *, messages: int, seed: int, mailboxes: int = 20, days: int = 1, **more: float) -> Written:
-        """Mail of yesterday, or of so many days ago; what is to be shown is kept."""
+        """Write mail of yesterday, or of some days ago; records which rows must be shown."""
         ends_at_ms = now_ms() - days * DAY_MS - 3_600_000
         plan = Plan(messages=messages, seed=seed, mailboxes=mailboxes, ends_at_ms=ends_at_ms, **more)  # type: ignore[arg-type]
         aws, table = self.deployed.clients, self.deployed.tables["PostTable"]
         return write(plan, aws.s3, self.deployed.bucket, aws.dynamodb, table, keep_truth=True)
 
     def settings(self, **other: object) -> CompactSettings:
-        """A job's settings, here."""
+        """The settings of a job for this deployment."""
         said = {
             "job_name": "test", "bucket": self.deployed.bucket, "post_table": self.deployed.tables["PostTable"],
             "directory_table": self.deployed.tables["DirectoryTable"], "retain_seconds": RETAIN_SECONDS,
@@ -46,15 +46,15 @@ class JobStack:
         return CompactSettings(**{**said, **other})  # type: ignore[arg-type]
 
     def arguments(self, **other: object) -> list[str]:
-        """The same, as a job's arguments."""
+        """The same settings as arguments of a job."""
         return arguments_of(self.settings(**other))
 
     def mailboxes(self) -> list[str]:
-        """Those that have rows."""
+        """The mailboxes that have rows."""
         return sorted({item["pk"]["S"].rpartition("#")[0] for item in self.deployed.rows("PostTable")})
 
     def shown(self) -> dict[str, list[tuple[str, str]]]:
-        """What each owner is shown, in order: row and envelope."""
+        """The rows and envelopes that each owner sees, in order."""
         return {mailbox: list(self._shown(mailbox)) for mailbox in self.mailboxes()}
 
     def stored(self) -> object:
@@ -62,11 +62,11 @@ class JobStack:
         return {name: self.deployed.rows(name) for name in self.deployed.tables}, self.deployed.objects()
 
     def rows(self, mailbox: str) -> list[Row]:
-        """What an owner's list is made from."""
+        """The reader for an owner's list."""
         return list(self._reader().list(mailbox, 1, now=int(time.time())))
 
     def requests(self) -> int:
-        """How many requests to S3 it takes to read all mail, mailbox by mailbox."""
+        """The number of S3 requests for reading all mail, mailbox by mailbox."""
         return sum(len(runs_of(self.rows(mailbox))) for mailbox in self.mailboxes())
 
     def names(self, prefix: str) -> list[str]:
@@ -81,11 +81,11 @@ class JobStack:
         return {item["o"]["S"] for item in self.deployed.rows("PostTable") if "o" in item}
 
     def audit(self) -> Findings:
-        """What an audit finds; there are no identities (`seen`) of made-up mail."""
+        """The findings of an audit, without identities (`seen`), which generated mail does not have."""
         return audit(collect_evidence(self.deployed.audited_store, now=int(time.time()), retain_seconds=RETAIN_SECONDS))
 
     def empty(self) -> None:
-        """Take everything away, for the next test."""
+        """Delete everything, for the next test."""
         clients = self.deployed.clients
         names = self.names("")
         for start in range(0, len(names), 1000):
@@ -111,15 +111,15 @@ class JobStack:
 
 
 def arguments_of(settings: JobSettings) -> list[str]:
-    """Settings, as Glue gives them to a job."""
+    """Settings as Glue passes them to a job."""
     return [word for each in fields(settings) for word in (f"--{each.name.upper()}", str(getattr(settings, each.name)))]
 
 
 def now_ms() -> int:
-    """The clock."""
+    """The current time in epoch milliseconds."""
     return round(time.time() * 1000)
 
 
 def of(counts: Counts, group: str) -> dict[str, int]:
-    """The counts of a group, by what follows it."""
+    """The counts of a group, by the rest of their names."""
     return {name.partition(".")[2]: count for name, count in counts.items() if name.partition(".")[0] == group}

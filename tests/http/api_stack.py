@@ -1,4 +1,4 @@
-"""The mailbox API over the template's store: the real handlers, with a clock of their own; and owners who use it."""
+"""The mailbox API on the template's store, with the real handlers and a fake clock; and owners who use it."""
 
 import json
 from base64 import b64encode
@@ -87,7 +87,7 @@ class ApiStack:
         return str(UUID(int=next(self._numbers)))
 
     def new_segment(self) -> str:
-        """The name of one."""
+        """The name of a route."""
         return segment_name(int(self.clock.now * 1000), self.new_id())
 
     # --- mail that is there ------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class ApiStack:
         shards: int = 1,
         receipt: Mapping[str, object] = RECEIPT,
     ) -> list[str]:
-        """One segment with these messages, which came in `at` so many seconds after NOW; their ids."""
+        """File messages in one segment; returns their ids. `at`: when they were received, in seconds after NOW."""
         at_ms = int((NOW + at) * 1000)
         keys = [row_key(mailbox, shards, at_ms, self.new_id()) for _ in envelopes]
         lines = [Line(key, conversation, text, receipt) for key, text in zip(keys, envelopes, strict=True)]
@@ -108,13 +108,13 @@ class ApiStack:
         return [id_of(key) for key in keys]
 
     def put(self, name: str, lines: Sequence[Line], conversation: str) -> list[Row | None]:
-        """A segment, and the rows of its lines, as far as they are absent; what stands where they are not."""
+        """Write a segment, and the rows of its lines if they are absent; returns the rows that existed."""
         data, places = lay_out(lines, name)
         self.objects.put(name, data)
         return [self.register.file(line.row, place, conversation) for line, place in zip(lines, places, strict=True)]
 
     def expire(self, key: RowKey, at: float) -> None:
-        """Give a row the time at which it is over."""
+        """Set the TTL of a row."""
         self.deployed.clients.dynamodb.update_item(
             TableName=self.deployed.tables["PostTable"],
             Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
@@ -145,19 +145,19 @@ class ApiStack:
         return self.answer(HttpRequest(method, path, host, query or {}, given, data))
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """The API's response."""
+        """The response of the API."""
         return self.router.respond(request)
 
     def challenge(self, name: str = SHOP, host: str = HOST) -> str:
         return said(self.ask("GET", f"/auth/{name}", host=host))
 
     def sign_in(self, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> str:
-        """A token, the way an owner gets one."""
+        """A token from signing in as an owner."""
         challenge = self.challenge(name)
         return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
     def parts(self, clients: Clients | None = None, quota: StorageUsage = QUOTA, topics: str = TOPICS) -> Deployment:
-        """The objects of one process, with profiles in memory."""
+        """The deployment object of one process, with profiles in memory."""
         made = self.deployed.parts(
             clients,
             self.system,
@@ -198,7 +198,7 @@ class ApiStack:
 
 
 class Owner:
-    """Somebody who is signed in."""
+    """An owner who is signed in."""
 
     def __init__(self, api: ApiStack, name: str = SHOP, key: PrivateKey | PrivateSigningKey = SHOP_KEY) -> None:
         self.api = api
@@ -212,7 +212,7 @@ class Owner:
         return said(self.ask("GET", "/messages", query={name: str(value) for name, value in query.items()}))
 
     def all_pages(self, after: str = "", **query: object) -> list[Json]:
-        """The messages of a whole pass, or of what is left of it after a cursor."""
+        """The messages of a whole pass, or of the rest of it after a cursor."""
         found: list[Json] = []
         while True:
             page = self.page(after=after, **query)
@@ -230,14 +230,14 @@ def signed(challenge: str, key: PrivateKey | PrivateSigningKey) -> Json:
 
 
 def said(reply: HttpResponse) -> Json:
-    """What a good answer says."""
+    """The JSON of a successful response."""
     assert reply.status == 200, reply.body
     assert reply.content_type == "application/json"
     return json.loads(reply.body) if reply.body else None
 
 
 def reason(reply: HttpResponse) -> str:
-    """Why a refusal is one."""
+    """The reason of a refusal."""
     assert reply.content_type == "application/problem+json", reply.body
     problem = json.loads(reply.body)
     assert problem["status"] == reply.status

@@ -7,9 +7,9 @@ from postroom.storage.mail.object_schedule import DAY_MS, HOUR_MS
 
 
 def compact(api: ApiStack, nights: int = 0) -> None:
-    """All that waits moves into chunks, however young it is; whatever nobody needs is deleted.
+    """Move all unread messages to chunks, whatever their age, and delete unneeded objects.
 
-    `nights`: so much later. What is in chunks is looked at again after one.
+    `nights`: the number of days later. Chunks are read again after one day.
     """
     now = int(api.clock.now * 1000) + nights * (DAY_MS + HOUR_MS)
     Played(api.deployed, RETAIN, lag_ms=0, new_id=api.new_id).compact(now)

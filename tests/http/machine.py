@@ -1,7 +1,7 @@
-"""The rules: whatever happens to a mailbox, its owner sees each unacknowledged message exactly once, and no other.
+"""A state machine for a mailbox: its owner sees each unacknowledged message exactly once, and no other.
 
-Two devices, each in the middle of a pass of its own; messages that come in, late ones too, and again; the job of
-compaction, without Spark; expiry; keys of the deployment that change. A model says what must be seen.
+There are two devices, each in a pass of its own; messages that arrive, also late and again; compaction, without Spark;
+expiry; and changes of the deployment's keys. A model determines what must be seen.
 """
 
 import json
@@ -28,7 +28,7 @@ LIMITS = st.integers(1, 4)
 
 
 class Pass:
-    """A device's way through the mailbox: where it is, and what it was shown on it."""
+    """The pass of a device through the mailbox: its cursor, and the messages that it has seen."""
 
     def __init__(self, waited_at_start: set[str]) -> None:
         self.cursor = ""
@@ -37,7 +37,7 @@ class Pass:
 
 
 class MailboxMachine(RuleBasedStateMachine):
-    """`api`: a fresh one. `key_begins_after`: seconds until a new key of the deployment's signs tokens."""
+    """`api`: a new one. `key_begins_after`: seconds until a new key of the deployment signs tokens."""
 
     filed = Bundle("filed")
     key_begins_after = 0
@@ -57,7 +57,7 @@ class MailboxMachine(RuleBasedStateMachine):
     # --- what comes in -----------------------------------------------------------------------------------------------
     @rule(target=filed, many=st.integers(1, 4), late=st.sampled_from([0, 30, 1000]))
     def deliver(self, many: int, late: int) -> MultipleResults[str]:
-        """A batch, whose messages may have arrived at the inbox a while before they are filed."""
+        """File a batch, whose messages may have been received a while before."""
         self.api.clock.now += 1
         texts = [json.dumps({"n": number, "at": self.api.clock.now}) for number in range(many)]
         made = self.api.file(*texts, at=self.api.clock.now - NOW - late)
@@ -66,7 +66,7 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @rule(message=filed)
     def redeliver(self, message: str) -> None:
-        """Another worker finishes the same claim: its row is there, or was."""
+        """Let another worker file the same claim, which has or had a row."""
         key = row_of(message, SHOP)
         assert key is not None
         before = self.api.register.find(key)
@@ -77,7 +77,7 @@ class MailboxMachine(RuleBasedStateMachine):
     # --- what owners do ----------------------------------------------------------------------------------------------
     @rule(device=DEVICES, limit=LIMITS)
     def page(self, device: int, limit: int) -> None:
-        """The next page of a device's pass; at its end all that waited throughout was shown."""
+        """Read the next page of a device's pass; at its end, all messages that were there throughout must be seen."""
         going = self.passes[device] = self.passes[device] or Pass(set(self.waiting))
         page = self.owners[device].page(after=going.cursor, limit=limit)
         for message in page["messages"]:
@@ -100,7 +100,7 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @rule(device=DEVICES, messages=st.lists(filed, min_size=1, max_size=4))
     def acknowledge(self, device: int, messages: list[str]) -> None:
-        """Of what waits, or once more: it is the same."""
+        """Acknowledge unread messages, or acknowledged ones again, with the same result."""
         done = self.owners[device].acknowledge(*messages)
         assert done == {"acknowledged": list(dict.fromkeys(messages)), "unknown": [], "again": []}
         for message in messages:
@@ -118,12 +118,12 @@ class MailboxMachine(RuleBasedStateMachine):
     # --- what is done to the store -----------------------------------------------------------------------------------
     @rule(nights=st.integers(0, 2))
     def compact(self, nights: int) -> None:
-        """What waits moves into chunks, and what nobody needs is deleted."""
+        """Move unread messages to chunks, and delete unneeded objects."""
         compact(self.api, nights)
 
     @rule(message=consumes(filed))
     def expire(self, message: str) -> None:
-        """Its time is over, whether it was swept or not."""
+        """Let an unread message expire, by the TTL of its row."""
         key = row_of(message, SHOP)
         row = self.api.register.find(key) if key else None
         if key and row and row.live:
@@ -143,7 +143,7 @@ class MailboxMachine(RuleBasedStateMachine):
     def a_fresh_pass_shows_exactly_what_waits(self) -> None:
         if hasattr(self, "owners"):
             self.steps += 1
-            self.api.clock.now += 5  # no mailbox is asked too often
+            self.api.clock.now += 5  # the rate limit of a mailbox is never reached
             shown = [message["id"] for message in self.owners[0].all_pages(limit=1 + self.steps % 3)]
             assert sorted(shown) == sorted(self.waiting)
 

@@ -10,13 +10,13 @@ from tests.tiers import amount
 
 @pytest.fixture(scope="session")
 def ours() -> Clients:
-    """Clients of inboxes, workers, owners, and of runs that nothing befalls."""
+    """The clients of inboxes, workers and owners, and of runs without faults."""
     return new_clients()
 
 
 @pytest.fixture(scope="session")
 def victims() -> list[Clients]:
-    """Clients of those whose calls are stopped or counted; made once, because making them is slow."""
+    """The clients of runs whose calls are interrupted or counted; created once, because that is slow."""
     return [new_clients() for _ in range(3)]
 
 
@@ -25,6 +25,6 @@ Turn = Callable[[Sequence[Any]], Sequence[Any]]
 
 @pytest.fixture
 def turn(pytestconfig: pytest.Config) -> Turn:
-    """Selects a quarter of the plays, by the rotation, in the quick tier, and all of them in the others."""
+    """Selects a quarter of the runs in the quick tier, by the rotation, and all in the others."""
     parts = amount(quick=4, all=1, proof=1)
     return lambda plays: plays[pytestconfig.option.rotation % parts :: parts]

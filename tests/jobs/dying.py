@@ -1,7 +1,7 @@
-"""What a run leaves behind when it dies, at any of its calls.
+"""The states that a run of a job leaves if it dies at any of its calls.
 
-A dead run leaves what AWS holds at that moment, and nothing else. So one run is played to its end, and what AWS holds
-is kept before and after each call: a test goes on from each of these states once.
+A run that dies leaves the state of AWS at that moment, and nothing else. So one run is completed, and the state of AWS
+is recorded before and after each call; a test continues once from each of these states.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from tests.aws import Clients, gate_calls, held
 @dataclass(frozen=True)
 class Death:
     """A death after the call `after` (empty: before the first call), or later, but before the next call that changes
-    something. `state`: what AWS holds then, for `tests.aws.holding`."""
+    something. `state`: that of AWS then, for `tests.aws.holding`."""
 
     after: str
     state: bytes
@@ -25,20 +25,20 @@ class Death:
 
 @dataclass(frozen=True)
 class Deaths:
-    """The calls of a run, and those of its deaths that leave different states."""
+    """The calls of a run, and its deaths that leave different states."""
 
     calls: list[str]
     different: list[Death]
 
 
 def deaths_of(clients: Clients, run: Callable[[], object]) -> Deaths:
-    """Play a run, which uses these clients, to its end. Each state that it leads to is one death."""
+    """Complete a run, which uses these clients. Each state in between is one death."""
     found, lock = Deaths([], [Death("", _now())]), RLock()
 
     @contextmanager
     def gate(operation: str) -> Iterator[None]:
         with lock:
-            # Nothing changes between two calls, so a death before a call is a death after the call before it.
+            # Nothing changes between two calls, so a death before a call equals one after the previous call.
             assert _now() == found.different[-1].state
             try:
                 yield

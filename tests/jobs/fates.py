@@ -1,4 +1,4 @@
-"""What befalls one call of AWS of a run of compaction."""
+"""Faults at one AWS call of a compaction run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,21 +9,21 @@ from tests.aws import Clients, gate_calls
 from tests.pipeline.stage import Died
 
 WRITES = frozenset({"PutObject", "UpdateItem", "DeleteObjects"})
-"""The calls of a run that change something."""
+"""The operations of a run that change something."""
 
 
 class Fate(StrEnum):
     KILLED_BEFORE = "killed before"
     KILLED_AFTER = "killed after"
-    """It took effect, and nobody heard of it."""
+    """The call takes effect, but its answer is lost."""
     ANSWER_LOST = "answer lost"
-    """The same, and the run goes on."""
+    """The same, but the run continues."""
 
 
 class Fated:
-    """A run whose `number`-th call, from 1, meets its fate. `calls`: the operations so far.
+    """A run with a fault at its `number`-th call, from 1. `calls`: the operations so far.
 
-    `only_writes`: those alone are counted, as if there were no others.
+    `only_writes`: counts only writes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Mail in a deployment's store, as inboxes and workers leave it there; and what its owners must see of it."""
+"""Mail in the store of a deployment as inboxes and workers write it, and the mail that its owners must see."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def a_store(clients: Clients) -> Iterator["Mail"]:
 
 @dataclass(frozen=True)
 class Stored:
-    """A copy of a store with mail in it, which may be opened any number of times. `state`: see `tests.aws.holding`."""
+    """A copy of a store with mail, which can be opened any number of times. `state`: see `tests.aws.holding`."""
 
     state: bytes
     deployed: Deployed
@@ -51,7 +51,7 @@ class Stored:
 
     @contextmanager
     def opened(self, clients: Clients, state: bytes = b"") -> Iterator["Mail"]:
-        """The store as it was; with `state`, as a run has changed it since."""
+        """The store as it was. `state`: as a run has changed it since."""
         with holding(state or self.state):
             mail = Mail(replace(self.deployed, clients=clients))
             mail.waits, mail._ids = dict(self.waits), self.ids
@@ -59,7 +59,7 @@ class Stored:
 
 
 class Mail:
-    """Times are epoch milliseconds. `waits`: the envelope of each message that its owner must see."""
+    """A store with mail. `waits`: the envelope of each message that its owner must see. Times in epoch milliseconds."""
 
     def __init__(self, deployed: Deployed) -> None:
         self.deployed = deployed
@@ -80,7 +80,7 @@ class Mail:
 
     # --- what inboxes and workers do ----------------------------------------------------------------------------------
     def message(self, at: int, sender: str = "a.com", mailbox: str = SHOP, size: int = 0) -> Line:
-        """The line of a message that came in then, and has its home."""
+        """The line of a message that was received at this time, with its home."""
         draft = Draft(sender, mailbox, "Notify@Shop", str(UUID(hex=self.new_id())), at, "x" * size)
         envelope = sign(draft, _KEY)
         line = Line(row_key(mailbox, 1, at, self.new_id()), sender, json.dumps(envelope), _RECEIPT)
@@ -90,7 +90,7 @@ class Mail:
         return line
 
     def segment(self, at: int, *lines: Line | bytes) -> list[Place]:
-        """An object of these lines, or of what else stands in it; no row knows of it yet."""
+        """Write an object with these lines or other data, without rows."""
         return self.put(segment_name(at, self.new_id()), *lines)
 
     def put(self, name: str, *lines: Line | bytes) -> list[Place]:
@@ -99,14 +99,14 @@ class Mail:
         return places
 
     def chunk(self, at: int, *lines: Line, src: str) -> str:
-        """A chunk of an earlier run, in which the rows of these lines are; its name."""
+        """Write a chunk of an earlier run, to which the rows of these lines point; returns its name."""
         name = chunk_name(at, self.new_id())
         for line, place in zip(lines, self.put(name, *(self.copied(line, src) for line in lines)), strict=True):
             self.file(line, place)
         return name
 
     def copied(self, line: Line, src: str) -> bytes:
-        """A line as it stands in a chunk."""
+        """A line in the form of chunks."""
         return orjson.dumps(orjson.loads(line.encode()) | {"src": src})
 
     def file(self, line: Line, place: Place) -> None:
@@ -115,7 +115,7 @@ class Mail:
             self.waits[line.row] = line.envelope
 
     def deliver(self, at: int, *lines: Line) -> str:
-        """A whole batch; the name of its segment."""
+        """File a whole batch; returns the name of its segment."""
         places = self.segment(at, *lines)
         for line, place in zip(lines, places, strict=True):
             self.file(line, place)
@@ -130,19 +130,19 @@ class Mail:
         self.waits.pop(row, None)
 
     def expire(self, row: RowKey) -> None:
-        """Its time is over."""
+        """Let a message expire."""
         self.register.expire(row, OVER, row.received_at_ms // 1000 + RETAIN)
         self.waits.pop(row, None)
 
     def sweep(self, row: RowKey) -> None:
-        """What DynamoDB does to a tombstone when its time is over."""
+        """Delete a tombstone, as DynamoDB does after its TTL."""
         self.deployed.clients.dynamodb.delete_item(
             TableName=self.deployed.tables["PostTable"], Key={"pk": {"S": row.pk}, "sk": {"S": row.sk}}
         )
 
     # --- what there is -----------------------------------------------------------------------------------------------
     def shown(self, mailbox: str, now: int) -> Shown:
-        """What a pass of the owner shows, in its order."""
+        """The messages of a pass of the owner, in order."""
         rows = list(self.reader.list(mailbox, 1, now=now // 1000))
         return [(filed.row.key, filed.line.envelope) for filed in self.reader.fetch_all(rows)]
 
@@ -150,12 +150,12 @@ class Mail:
         return sorted((row, envelope) for row, envelope in self.waits.items() if row.mailbox == mailbox)
 
     def check(self, now: int) -> None:
-        """Each owner sees the unacknowledged messages, each with its bytes, by the time they came in; and no other."""
+        """Check that each owner sees the unacknowledged messages, with their bytes, in order, and no others."""
         for mailbox in {row.mailbox for row in self.waits} | {SHOP}:
             assert self.shown(mailbox, now) == self.must_show(mailbox), "each owner sees what waits, and no more"
 
     def problems(self, now: int) -> tuple[Finding, ...]:
-        """What an audit finds wrong."""
+        """The problems that an audit finds."""
         return audit(collect_evidence(self.deployed.audited_store, now=now // 1000, retain_seconds=RETAIN)).problems
 
     def stored(self) -> tuple[object, object]:
@@ -169,11 +169,11 @@ class Mail:
         return {name: size for name, size in found.items() if name.startswith((SEGMENTS, CHUNKS))}
 
     def needed(self) -> set[str]:
-        """Those that live rows point to."""
+        """The objects that live rows point to."""
         return {place.object for place in self._places()}
 
     def past(self, now: int) -> set[str]:
-        """Those of which all lines are past."""
+        """The objects whose lines are all past."""
         return {name for name in self.sizes() if all(stand in PAST for stand in self._stands(name, now))}
 
     def _stands(self, name: str, now: int) -> Iterator[LineState]:
@@ -183,7 +183,7 @@ class Mail:
             yield line_state_of(read.copy, self.register.find(read.copy.row), now=now // 1000, retain_seconds=RETAIN)
 
     def live_bytes(self) -> int:
-        """What the lines of live rows take, with their newlines."""
+        """The bytes of the lines of live rows, with their newlines."""
         return sum(place.length + 1 for place in self._places())
 
     def _places(self) -> list[Place]:

@@ -1,4 +1,4 @@
-"""A run of a job without Spark: its stages one after the other, as the files in glue_jobs plug them."""
+"""Runs of the jobs without Spark: their stages one after the other, in the order of the files in glue_jobs."""
 
 from collections import defaultdict
 from collections.abc import Callable, Set
@@ -31,9 +31,9 @@ from postroom.storage.mail.expiry import FLOOR_DAYS, ORPHAN_DAYS, Periods
 from postroom.storage.mail.object_schedule import DAY_MS, LastRun, is_chunk_due, settled_by
 
 UNHINDERED = 1e9
-"""Units a second: whoever plays does not wait."""
+"""Units per second, so many that a run never waits."""
 FOR_EVER = Periods(0, FLOOR_DAYS)
-"""Messages are kept without end."""
+"""Messages never expire."""
 
 
 def _numbers() -> Callable[[], str]:
@@ -43,7 +43,7 @@ def _numbers() -> Callable[[], str]:
 
 @dataclass
 class Played:
-    """The jobs on one deployment, run after run. `before`, `expired_at`: of the last that came to its end."""
+    """The jobs on one deployment, run after run. `before`, `expired_at`: of the last run that was completed."""
 
     deployed: Deployed
     retain_seconds: int
@@ -55,7 +55,7 @@ class Played:
     expired_at: int = 0
 
     def compact(self, now: int, clients: Clients | None = None, *, dry_run: bool = False) -> Counts:
-        """A whole run, which begins at `now` (epoch milliseconds); what was counted."""
+        """A whole run of compaction, which begins at `now` (epoch milliseconds); returns its counts."""
         tally = Tally()
         bucket = self.bucket(tally, clients)
         shares = [
@@ -88,7 +88,7 @@ class Played:
         return tally.take()
 
     def expire(self, now: int, clients: Clients | None = None) -> Counts:
-        """A whole run of expiry, as glue_jobs/expire_messages.py plugs it; of messages, and of old objects."""
+        """A whole run of expiry, for messages and old objects, in the order of glue_jobs/expire_messages.py."""
         tally = Tally()
         expirer = self.expirer(tally, now, clients)
         for _ in expirer.expire(self.candidates(clients).names(0, 1)):
@@ -148,7 +148,7 @@ def collect_orphans(
     since: int = 0,
     dry_run: bool = False,
 ) -> None:
-    """As glue_jobs/expire_messages.py does it: all that is old enough is looked at, and nothing is moved."""
+    """Delete old objects as glue_jobs/expire_messages.py does: old lines are looked up, and no lines are moved."""
     quarantine = Quarantine(bucket, tally, dry_run=True)
     survey = Survey(bucket, registers, quarantine, terms, tally, pool, may_rewrite=False)
     hours = [hour for prefix in (SEGMENTS, CHUNKS) for hour in old_hours(bucket, prefix, ORPHAN_DAYS, terms.now)]
@@ -165,4 +165,4 @@ def _unhindered(what: str, tally: Tally) -> PacedRequests:
 
 
 def no_sleep(_seconds: float) -> None:
-    """Before a request is made again."""
+    """The pauses before retries."""

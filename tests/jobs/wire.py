@@ -1,4 +1,4 @@
-"""What AWS says, changed on its way: a test says what becomes of each call."""
+"""Changed answers of AWS: a test determines the result of each call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,11 @@ from botocore.exceptions import ClientError
 Json = dict[str, Any]
 Send = Callable[[Json], Json]
 Answer = Callable[[str, Json, Send], Json]
-"""Of an operation and its request; `Send` lets a request through to AWS."""
+"""Returns the answer to an operation and its request; `Send` passes a request to AWS."""
 
 
 def between(client: Any, answer: Answer) -> None:
-    """From now on `answer` is what this client hears."""
+    """Let `answer` answer the calls of this client from now on."""
     original = type(client)._make_api_call
     client._make_api_call = lambda operation, request: answer(
         operation, request, lambda changed: original(client, operation, changed)
@@ -25,6 +25,6 @@ def refused(operation: str, code: str, status: int = 400) -> ClientError:
 
 
 def throttled(operation: str) -> ClientError:
-    """In the words of its service."""
+    """An error as its service returns it."""
     s3 = operation.endswith(("Object", "Objects", "V2"))
     return refused(operation, "SlowDown", 503) if s3 else refused(operation, "ThrottlingException")

@@ -1,4 +1,4 @@
-"""One stack with two deployments of the fixture for all tests of this folder that only look."""
+"""Fixtures for the local stack: one stack with two deployments of the test app, for all tests that change nothing."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ from postroom.local.stack import LocalDeployment, LocalStack
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Who shares the stack is played where it is."""
+    """Run the tests that share the stack in one process."""
     if "stack" in item.fixturenames:  # type: ignore[attr-defined]
         item.add_marker(pytest.mark.stack)
         item.add_marker(pytest.mark.xdist_group("local"))
@@ -41,14 +41,14 @@ def two(stack: LocalStack) -> LocalDeployment:
 
 @pytest.fixture(scope="session")
 def fresh_account(stack: LocalStack) -> Callable[[], Clients]:
-    """An account of the running emulator in which nothing is yet."""
+    """An empty account of the running emulator."""
     numbers = itertools.count(900_000_000_001)
     return lambda: stack.emulator.clients(str(next(numbers)))
 
 
 @pytest.fixture(scope="session")
 def ask() -> Callable[[Clients, str, str], object]:
-    """Call the fixture's inbox function directly: what it gives, or its error."""
+    """Call the test app's inbox function directly; returns its result, or its error."""
 
     def call(clients: Clients, function: str, what: str) -> object:
         payload = json.dumps({"pathParameters": {"what": what}})

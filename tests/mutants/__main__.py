@@ -1,7 +1,7 @@
-"""python -m tests.mutants: what the tests find of faults that were put into a copy of the library by hand.
+"""The command line of the mutants (`python -m tests.mutants`): which bugs in copies of the library the tests find.
 
-Each mutant is played by the tests of its module first, then by the rest of the tier, until one fails. The exit code is
-1 where one is not found, or a test fails without it, too.
+For each mutant, the tests of its module run first, then the rest of the tier, until one fails. The exit code is 1 if a
+mutant is not found, or if a test also fails without it.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from tests.tiers import Tier
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the mutants that are named, or all."""
+    """Run the tests for the named mutants, or all."""
     known = {mutant.name: mutant for mutant in mutants()}
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="NAME", help="default: all")
     parser.add_argument("--tier", type=Tier, choices=list(Tier), default=Tier.QUICK, help="default: quick")
-    parser.add_argument("--jobs", type=int, default=1, help="so many mutants side by side; default: 1")
+    parser.add_argument("--jobs", type=int, default=1, help="the number of mutants at the same time; default: 1")
     parser.add_argument(
         "--left", action="store_true", help="only those that no run of this tier, or of a smaller one, has found"
     )

@@ -1,4 +1,4 @@
-"""The mutants: patches beside this file, each with what it breaks, who is hurt by that, and tests to run first."""
+"""The list of mutants: patches in this folder, with what each breaks, who is affected, and the tests to run first."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ _PATCHED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`name`: that of its patch. `tests`: paths of its module's tests, from the root of the checkout."""
+    """A mutant. `name`: of its patch. `tests`: the paths of its module's tests, from the root of the checkout."""
 
     name: str
     area: str
@@ -32,7 +32,7 @@ class Mutant:
 
     @property
     def hurt(self) -> str:
-        """Who is hurt by that, and how."""
+        """Who is affected, and how."""
         return self._said[1].removeprefix("Hurt: ")
 
     @property
@@ -46,6 +46,6 @@ class Mutant:
 
 
 def mutants() -> list[Mutant]:
-    """All that stand in the table, in its order."""
+    """All mutants of the table, in its order."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return [Mutant(name, row["area"], tuple(row["tests"])) for name, row in table.items()]

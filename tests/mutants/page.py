@@ -1,4 +1,4 @@
-"""docs/evidence/mutants.md: the table of mutants, and which tests found them."""
+"""The page docs/evidence/mutants.md: the table of mutants, and the tests that found them."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _HEAD = (
 
 
 def table(mutants: Sequence[Mutant], results: Results) -> str:
-    """In Markdown: how many were found, then a table for each area."""
+    """The results in Markdown: how many mutants were found, and a table for each area."""
     counts = []
     for run in _RUNS:
         its = [result for mutant in mutants if (result := found(results.get(mutant.name, {}), run))]
@@ -28,7 +28,7 @@ def table(mutants: Sequence[Mutant], results: Results) -> str:
 
 
 def written(mutants: Sequence[Mutant], results: Results) -> str:
-    """The page as it should be."""
+    """The page with the current results."""
     before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     return before + MARK + "\n" + table(mutants, results)
 
@@ -57,5 +57,5 @@ def _link(mutant: Mutant) -> str:
 
 
 def _test(nodeid: str) -> str:
-    """A test without its parameters, which may be long and hold anything."""
+    """A test without its parameters, which may be long and have any characters."""
     return f"`{nodeid.partition('[')[0]}`" if nodeid else ""

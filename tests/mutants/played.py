@@ -1,4 +1,4 @@
-"""Playing a mutant: its patch is applied to a copy of the checkout, and the tests are run there until one fails."""
+"""The test of a mutant: its patch is applied to a copy of the checkout, and tests run there until one fails."""
 
 import os
 import re
@@ -21,14 +21,14 @@ _PASSED, _TESTS_FAILED, _INTERRUPTED, _NOTHING_TO_RUN = 0, 1, 2, 5
 
 
 class Result(NamedTuple):
-    """`by`: the test that found it; empty: none did. `seconds`: of processor time, until then."""
+    """The result of a mutant. `by`: the test that found it; empty: none. `seconds`: of processor time until then."""
 
     by: str
     seconds: float
 
 
 class UndecidedError(Exception):
-    """Whether the tests find a mutant cannot be said; the text says why."""
+    """It cannot be determined whether the tests find a mutant; the text has the reason."""
 
 
 class Copy:
@@ -68,15 +68,15 @@ class Copy:
         subprocess.run(["git", "apply", *options, mutant.patch], cwd=self.root, check=True)
         if before == [(self.root / path).read_bytes() for path in mutant.patched]:
             raise RuntimeError(f"{mutant.name} changed nothing")
-        # What was compiled is told apart by the second of its source and its size.
+        # Python compiles a module again only if its size, or the second of its modification, differs.
         for path in mutant.patched:
             for compiled in (self.root / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
                 compiled.unlink()
-        # What failed with one mutant is not what the next is tried with first.
+        # Hypothesis would try the failing examples of one mutant first with the next one.
         shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
 
     def _check_import(self, mutant: Mutant) -> None:
-        """The environment has the library installed, from the checkout itself."""
+        """Check that the modules are imported from the copy, although the environment has the library installed."""
         for path in mutant.patched:
             module = ".".join(Path(path).relative_to(LIBRARY).with_suffix("").parts)
             code = f"import importlib; print(importlib.import_module({module!r}).__file__)"
@@ -113,7 +113,7 @@ class Copy:
 
 @contextmanager
 def copy_of(checkout: Path) -> Iterator[Copy]:
-    """A copy of a checkout for the time of the context."""
+    """A copy of a checkout within the context."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=checkout, capture_output=True, text=True, check=True)
     with TemporaryDirectory(prefix="mutants-") as temporary:
         root = Path(temporary).resolve()

@@ -1,4 +1,4 @@
-"""What was found when, committed: by mutant and by run, which is `before` or the name of a tier."""
+"""The committed results, by mutant and by run, which is `before` or the name of a tier."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from tests.tiers import Tier
 
 RESULTS = Path(__file__).with_name("results.json")
 BEFORE = "before"
-"""The run of the tests as they were before there were tiers, all of them."""
+"""The run with all tests before there were tiers."""
 RUNS = (BEFORE, *Tier)
 
 Results = Mapping[str, Mapping[str, Result]]
@@ -26,7 +26,7 @@ def read() -> Results:
 
 
 def note(name: str, run: str, result: Result) -> None:
-    """Write a result down; each at once, so that a run that is ended loses none."""
+    """Store a result immediately, so that a run that is interrupted loses none."""
     with _lock:
         results = {known: dict(its) for known, its in read().items()}
         results.setdefault(name, {})[run] = result
@@ -37,7 +37,7 @@ def note(name: str, run: str, result: Result) -> None:
 
 
 def found(its: Mapping[str, Result], run: str) -> Result | None:
-    """The result of a run, or of a smaller tier that found it: each tier plays what the one before it plays."""
+    """The result of a run, or of a smaller tier that found the mutant, because each tier includes the smaller ones."""
     tiers = list(Tier)
     smaller = tiers[: tiers.index(Tier(run)) + 1] if run != BEFORE else [run]
     return next((its[each] for each in smaller if each in its and its[each].by), its.get(run))

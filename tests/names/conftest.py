@@ -1,4 +1,4 @@
-"""A real signed tree behind a real server, and ways to meddle with what it says."""
+"""Fixtures with a real signed zone tree and DNS server, and functions that change its answers."""
 
 import socketserver
 import struct
@@ -50,7 +50,7 @@ def resolvers(server: DnsServer) -> Iterator[Resolvers]:
 
 @pytest.fixture
 def asking(server: DnsServer, resolvers: Resolvers) -> Iterator[Callable[[], Ask]]:
-    """Of look-ups that wait for an answer, but not long where the server has fallen silent."""
+    """The options of look-ups that wait for an answer, but not long for a silent server."""
     with Resolvers(server.address, try_seconds=0.2) as hasty:
         yield lambda: (hasty if server._paused else resolvers).asking()
 
@@ -65,7 +65,7 @@ AnswerTo = Callable[[Question], dns.message.Message]
 
 @pytest.fixture
 def answer_to(ask: Ask) -> AnswerTo:
-    """What is answered to a question."""
+    """The answer to a question."""
     return lambda question: message_of(ask(question))
 
 
@@ -79,7 +79,7 @@ Judge = Callable[..., Verdict]
 
 @pytest.fixture
 def judge(ask: Ask, anchors: TrustAnchors) -> Judge:
-    """The verdict on the TXT records at a name; `ask` and `now` may be others."""
+    """The verdict on the TXT records at a name. `ask`, `now`: instead of the usual ones."""
 
     def judge(name: str = KEY, *, ask: Ask = ask, now: float | None = None) -> Verdict:
         return validate(dns.name.from_text(name), TXT, anchors, ask, time.time() if now is None else now)
@@ -92,7 +92,7 @@ Change = Callable[[dns.message.Message], object]
 
 @pytest.fixture
 def meddle(ask: Ask) -> Callable[..., Ask]:
-    """An `Ask` whose answers to one question (or to all) are changed on the way."""
+    """An `Ask` whose answers to one question (or to all) are changed."""
 
     def meddle(change: Change, name: str | None = None, rdtype: RdataType = TXT) -> Ask:
         wanted = name and Question(dns.name.from_text(name), rdtype)
@@ -110,7 +110,7 @@ def meddle(ask: Ask) -> Callable[..., Ask]:
 
 @pytest.fixture
 def forge(tree: ZoneTree) -> Callable[..., list[dns.rrset.RRset]]:
-    """An RRset (in text) and its signature by the key of `zone`, saying `signer`."""
+    """An RRset (in text) and its signature by the key of `zone`, which claims to be of `signer`."""
 
     def forge(
         text: str, *, zone: str = "sender.example", signer: str | None = None, key_of: str | None = None, **times: int
@@ -132,7 +132,7 @@ def forge(tree: ZoneTree) -> Callable[..., list[dns.rrset.RRset]]:
 
 
 def strip(message: dns.message.Message) -> None:
-    """What a resolver that knows nothing of DNSSEC leaves of an answer."""
+    """An answer as from a resolver without DNSSEC."""
     message.answer = [rrset for rrset in message.answer if rrset.rdtype != RRSIG]
     message.authority = [rrset for rrset in message.authority if rrset.rdtype != RRSIG]
 
@@ -147,7 +147,7 @@ Handler = Callable[[bytes], bytes | None]
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[str, Handler], str]]:
-    """A server on loopback, "udp" or "tcp", that answers a query's bytes with any bytes; its setting."""
+    """A server on loopback, "udp" or "tcp", that answers a query with any bytes; yields its setting."""
     with ExitStack() as stack:
 
         def serve(scheme: str, handler: Handler) -> str:

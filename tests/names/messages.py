@@ -1,4 +1,4 @@
-"""From the answers that look-ups are given to messages that tests can change, and back."""
+"""The conversion of look-ups' answers to DNS messages that tests can change, and back."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ def answer_of(message: dns.message.Message) -> Answer:
 
 
 def one_by_one(sets: Iterable[dns.rrset.RRset]) -> list[dns.rrset.RRset]:
-    """In this order: of a set dnspython would send the records in a random one."""
+    """The records in a fixed order; dnspython would write those of a set in a random one."""
     return [_alone(rrset, record) for rrset in sets for record in rrset]
 
 

@@ -1,4 +1,4 @@
-"""Resolvers that wait for an answer which will come, however busy the machine is."""
+"""Resolvers with long time-outs, for answers that always arrive, however busy the machine is."""
 
 from typing import Any, Final
 

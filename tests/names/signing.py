@@ -1,4 +1,4 @@
-"""Zones signed by hand, with whatever keys, digests and signatures, and all that they answer, as bytes."""
+"""Zones with any keys, digests and signatures, valid or not, and their answers as bytes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from postroom.names.dns.wire import MAX_ANSWER_BYTES
 from postroom.names.dnssec import TrustAnchors
 
 NOW: Final = 1_797_000_000
-"""Every signature holds an hour before and after."""
+"""Every signature is valid for an hour before and after."""
 TTL: Final = 60
 ROOT: Final = dns.name.root
 ABOVE: Final = dns.name.from_text("example")
@@ -36,19 +36,19 @@ _GENERATE: Final[Mapping[Algorithm, Callable[[], dns.dnssec.PrivateKey]]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """A zone's key, both halves."""
+    """A key pair of a zone."""
 
     private: dns.dnssec.PrivateKey
     record: DnskeyRecord
 
     @classmethod
     def generate(cls, algorithm: Algorithm) -> "Key":
-        """A new key, of a zone that has no other."""
+        """A new key, for a zone without another."""
         private = _GENERATE[algorithm]()
         return cls(private, dns.dnssec.make_dnskey(private.public_key(), algorithm, Flag.ZONE | Flag.SEP))
 
     def of_the_same_tag(self, count: int) -> list[DnskeyRecord]:
-        """Other keys with this one's tag. It is a sum, and most flags mean nothing: they make up the difference."""
+        """Other keys with the same tag. A tag is a sum, so unused flags can make up the difference."""
         found: list[DnskeyRecord] = []
         while len(found) < count:
             other = Key.generate(Algorithm(self.record.algorithm)).record
@@ -77,7 +77,7 @@ class Zones:
         digests: Sequence[DsRecord] = (),
         sign: "Callable[[Zones, dns.rrset.RRset, dns.name.Name], dns.rrset.RRset] | None" = None,
     ) -> None:
-        """Sign a zone. Without `keys` it has its own, without `digests` that of its own; `sign`: not just once."""
+        """Sign a zone. `keys`, `digests`: instead of its own. `sign`: instead of one signature for each set."""
         sign = sign or Zones.sign
         own = self.key(name).record
         if name != ROOT:
@@ -88,7 +88,7 @@ class Zones:
         self.put(Question(name, DNSKEY), [published, sign(self, published, name)])
 
     def key(self, name: dns.name.Name) -> Key:
-        """The key of a zone, made on first use."""
+        """The key of a zone, created on first use."""
         if name not in self._keys:
             self._keys[name] = Key.generate(self._algorithm)
         return self._keys[name]
@@ -98,7 +98,7 @@ class Zones:
         return dns.dnssec.make_ds(name, key, "SHA256")
 
     def sign(self, records: dns.rrset.RRset, zone: dns.name.Name) -> dns.rrset.RRset:
-        """One signature, which holds."""
+        """One valid signature."""
         return dns.rrset.from_rdata(records.name, TTL, self.signature(records, zone))
 
     def signature(self, records: dns.rrset.RRset, zone: dns.name.Name) -> RrsigRecord:
@@ -110,7 +110,7 @@ class Zones:
     def put(
         self, question: Question, answer: Sequence[dns.rrset.RRset], authority: Sequence[dns.rrset.RRset] = ()
     ) -> None:
-        """Answer a question so."""
+        """Set the answer to a question."""
         message = dns.message.make_response(dns.message.make_query(*question))
         message.answer, message.authority = one_by_one(answer), one_by_one(authority)
         wire = message.to_wire(max_size=65_535)
@@ -118,20 +118,20 @@ class Zones:
         self._wires[question] = wire
 
     def put_signed(self, records: dns.rrset.RRset, zone: dns.name.Name) -> None:
-        """Answer with a set and one signature, which holds."""
+        """Set the answer to a question: a set with one valid signature."""
         self.put(Question(records.name, records.rdtype), [records, self.sign(records, zone)])
 
     def wire(self, question: Question) -> bytes:
-        """The answer; an empty one to what nobody has thought of."""
+        """The answer to a question; empty if none was set."""
         if question not in self._wires:
             self.put(question, [])
         return self._wires[question]
 
     def ask(self, question: Question) -> Answer:
-        """The answer, read."""
+        """The parsed answer to a question."""
         return Answer.read(self.wire(question))
 
 
 def set_of(name: dns.name.Name, *records: dns.rdata.Rdata) -> dns.rrset.RRset:
-    """The set of these records."""
+    """An RRset of these records."""
     return dns.rrset.from_rdata(name, TTL, *records)

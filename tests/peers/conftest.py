@@ -1,4 +1,4 @@
-"""A network on loopback: a signed zone tree, its resolver, and an HTTPS server that keeps what is posted to it."""
+"""Fixtures with a network on loopback: a signed zone tree, its resolver, and an HTTPS server that stores requests."""
 
 import json
 import ssl
@@ -26,7 +26,7 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 RECEIVER = "receiver.example"
-# Not loopback: only the guest's own DNS and connections lead to the server.
+# Not a loopback address, so that only the guest's own DNS and connections reach the server.
 HOSTS = "nlweb A 192.0.2.25\npw A 192.0.2.25\n"
 
 
@@ -38,7 +38,7 @@ class Posted(NamedTuple):
 
 
 class RecordingInbox(ThreadingHTTPServer):
-    """Keeps what is posted, and answers each with `answer`."""
+    """Stores requests, and answers each with `answer`."""
 
     daemon_threads = True
 
@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
-        """Nothing on the terminal."""
+        """Log nothing."""
 
 
 class FakeNetwork:
@@ -83,7 +83,7 @@ class FakeNetwork:
         self.tree.put(domain, HOSTS + "\n".join(records) + "\n", mode)
 
     def run(self, script: str, stdin: object = "") -> Any:
-        """What a guest prints, as JSON; its stdin is a text, or JSON of a value."""
+        """The JSON output of a guest. Its standard input is a text, or the JSON of a value."""
         ran = self.attempt(script, stdin)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)
@@ -92,7 +92,7 @@ class FakeNetwork:
         return run_guest(script, **self.where, stdin=stdin if isinstance(stdin, str) else json.dumps(stdin))
 
     def check_at_inbox(self, data: bytes) -> NlwebEnvelope:
-        """What our inbox says of a request. Raises TheirError."""
+        """The result of our inbox's checks of a request. Raises TheirError."""
         return check_before_lookup(
             data,
             is_ours=lambda domain: domain == RECEIVER,
@@ -102,7 +102,7 @@ class FakeNetwork:
         )
 
     def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> NlwebEnvelope:
-        """Inbox and worker: with a wallet's pre-shared key, or one looked up and proven. Raises TheirError."""
+        """The verification by inbox and worker, with a pre-shared key or one that is looked up. Raises TheirError."""
         envelope = self.check_at_inbox(data)
         if wallet_key:
             check_signature(envelope, wallet_key)

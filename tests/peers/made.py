@@ -1,4 +1,4 @@
-"""Other people's software, installed or built by its own package manager: once for each state of its sources."""
+"""Installation of other software by its package manager, once for each state of its sources."""
 
 import fcntl
 import hashlib
@@ -14,12 +14,12 @@ BUILD = Path(__file__).parents[2] / "build"
 
 
 class UnavailableError(Exception):
-    """It cannot be had here: a tool is missing, or the package manager's own words."""
+    """The software is not available here: a tool is missing, or the package manager failed (with its output)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to make it: the `files` of `home` that it is made of, the `tools` it needs, a command, and its seconds."""
+    """A build: the source `files` in `home`, the required `tools`, the command, and its maximum seconds."""
 
     name: str
     home: Path
@@ -30,9 +30,9 @@ class Recipe:
 
 
 def made(recipe: Recipe) -> Path:
-    """The folder under build/ where the command has succeeded beside a copy of the files.
+    """The folder below build/ with a copy of the files, in which the command has succeeded.
 
-    Raises UnavailableError, also if the command takes longer than it may.
+    Raises UnavailableError, also if the command takes too long.
     """
     missing = [tool for tool in recipe.tools if shutil.which(tool) is None]
     if missing:
@@ -60,7 +60,7 @@ def _state_of(recipe: Recipe) -> str:
 
 @contextmanager
 def _alone(build: Path) -> Iterator[None]:
-    """Only one process at a time: those of pytest-xdist come together."""
+    """A lock, because several processes of pytest-xdist may build at the same time."""
     with (build / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

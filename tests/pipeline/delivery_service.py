@@ -1,4 +1,4 @@
-"""The delivery service ds.eth over the stack: alice.eth writes, bob.eth has a mailbox; profiles are in memory."""
+"""The delivery service ds.eth on the pipeline's stack, with profiles in memory: alice.eth sends, bob.eth receives."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +34,7 @@ UNVERIFIED_SECONDS = 3600
 
 @dataclass
 class DeliveryService:
-    """One delivery service in a stack, and the users who know it."""
+    """A delivery service in a stack, and its users."""
 
     stack: PipelineStack
     keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
@@ -54,7 +54,7 @@ class DeliveryService:
         self.registry.put(name, PROFILE_KEY, data_uri(profile.as_json()))
 
     def open(self, name: str, **settings: Any) -> None:
-        """A mailbox with other settings, seen at once."""
+        """Change the settings of a mailbox, with immediate effect."""
         self.stack.operators.put_dm3_mailbox(replace(Dm3Mailbox(name), **settings))
         self.stack.clock.now += 31
 
@@ -72,9 +72,9 @@ class DeliveryService:
         as_sender: str = "",
         sealed_message: str | None = None,
     ) -> Dm3Envelope:
-        """What a client would submit. `signer`: whose key signs the metadata. `as_sender`: what it claims to be.
+        """An envelope as from a client. `signer`: whose key signs the metadata. `as_sender`: the claimed sender.
 
-        `sealed_message`: taken from another envelope.
+        `sealed_message`: from another envelope.
         """
         keys = self.keys.get()
         return write_envelope(

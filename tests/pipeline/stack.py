@@ -73,7 +73,7 @@ NOTIFY, ASK, ORDER, UNKNOWN = "Notify@Shop", "Ask@Shop", "Order@Shop", "Nonsense
 
 @dataclass
 class PipelineStack:
-    """One deployment and everything around it."""
+    """A deployment with fakes of everything outside of it."""
 
     deployed: Deployed
     clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
@@ -110,7 +110,7 @@ class PipelineStack:
             self.operators.put_subject(SHOP, rule)
 
     def parts(self, clients: Clients | None = None) -> Deployment:
-        """The objects of one process, with the outside in memory."""
+        """The deployment object of one process, with the fakes."""
         made = self.deployed.parts(clients, self.system, feedback_per_domain_and_hour=self.feedback_an_hour)
         made.storage.directory = self.directory
         made.storage.webhook_keys = self.webhook_keys
@@ -144,7 +144,7 @@ class PipelineStack:
         dialect: Dialect = NLWEB,
         selector: str | None = None,
     ) -> bytes:
-        """A signed envelope of now."""
+        """A signed envelope with the current time."""
         draft = Draft(
             sender, receiver, subject, correlation or self.new_uuid(), int(self.clock.now * 1000), body,
             selector=selector, dialect=dialect,
@@ -187,7 +187,7 @@ class PipelineStack:
         return self.worker().work(records)
 
     def settle(self, record: Record) -> Outcome:
-        """Work off one claim that must leave the queue."""
+        """Process one claim, which must be deleted from the queue."""
         report = self.work(record)
         assert report.failed == ()
         [outcome] = report.outcomes
@@ -207,7 +207,7 @@ class PipelineStack:
         return self.parts(clients).outbound.notifications
 
     def target(self, to: str, mailbox: str = SHOP, *, verified: bool = True) -> NotificationTarget:
-        """A target of a mailbox, as it stands then."""
+        """A notification target of a mailbox."""
         target = self.targets.add(
             mailbox, TargetKind.WEBHOOK, to, random_id=self.new_id(), now_ms=int(self.clock.now * 1000)
         )
@@ -222,18 +222,18 @@ class PipelineStack:
         return found
 
     def take_notifications(self) -> list[MailWaiting | Notification]:
-        """What of notifications lies in the courier's queue; it is empty afterwards."""
+        """The notifications in the courier's queue, which is emptied."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         self.deployed.empty("CourierQueue")
         return [each for each in carried if isinstance(each, MailWaiting | Notification)]
 
     def outgoing(self) -> list[Outgoing]:
-        """What the courier was asked to send, so far."""
+        """The messages that the courier was asked to send so far."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, Outgoing)]
 
     def discard_notifications(self) -> list[DiscardNotification | DiscardSummaryDue]:
-        """What the courier was asked to tell, so far."""
+        """The discard notifications that the courier was sent so far."""
         carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
         return [each for each in carried if isinstance(each, DiscardNotification | DiscardSummaryDue)]
 
@@ -245,7 +245,7 @@ class PipelineStack:
         return self.seen.find(key, now=int(self.clock.now))
 
     def listed(self, mailbox: str = SHOP, conversation: str = "") -> list[Filed]:
-        """What the owner of a mailbox is shown in one pass."""
+        """The messages of one pass of a mailbox's owner."""
         now, conversations = int(self.clock.now), frozenset(conversation.split())
         rows = self.reader.list(mailbox, self.directory.shards(mailbox), now=now, conversations=conversations)
         filed = [self.reader.fetch(row) for row in rows]

@@ -1,7 +1,7 @@
-"""A stage on which several actors make their AWS calls one at a time, in an order that a test chooses.
+"""A scheduler for several actors, which make their AWS calls one at a time, in an order that a test chooses.
 
-One step of an actor is one AWS call, as in the model of the protocol. Before each call an actor waits for its turn;
-it may also die there, or right after the call took effect and before it hears of it.
+One step of an actor is one AWS call, as in the model of the protocol. Before each call an actor waits for its turn. It
+may also die there, or after the effect of the call, before it gets the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,15 +11,15 @@ from threading import Semaphore, Thread
 from tests.aws import Gate
 
 Choose = Callable[[int], int]
-"""Which of so many options."""
+"""Chooses one of a number of options."""
 
 
 class Died(BaseException):
-    """A function was ended; nothing may catch this."""
+    """Ends an actor; no code may catch it."""
 
 
 class Actor:
-    """A thread that moves only when it is told to."""
+    """A thread that makes one step at a time."""
 
     def __init__(self, name: str, run: Callable[[], object]) -> None:
         self.name, self._run = name, run
@@ -40,7 +40,7 @@ class Actor:
         self._stopped.acquire()
 
     def step(self, order: str) -> None:
-        """Make the call that waits (`go`, `die before` or `die after` it), and run up to the next."""
+        """Make the pending call (`go`, `die before` or `die after` it), and run up to the next."""
         self._order = order
         self._may_go.release()
         self._stopped.acquire()
@@ -74,12 +74,12 @@ class Stage:
         self.story: list[str] = []
 
     def enter(self, name: str, run: Callable[[], object]) -> Actor:
-        """Put an actor on the stage; its clients' calls must pass its `gate`."""
+        """Add an actor; the calls of its clients must pass its `gate`."""
         self.actors.append(Actor(name, run))
         return self.actors[-1]
 
     def play(self, after_each_step: Callable[[], object]) -> None:
-        """Play to the end. Raises what an actor raised, unless it died."""
+        """Run all actors to the end. Raises what an actor raised, unless it died."""
         for actor in self.actors:
             actor.start()
         while waiting := [actor for actor in self.actors if not actor.ended]:
@@ -97,7 +97,7 @@ class Stage:
 
 
 def gate_of(find: Callable[[], Actor | None]) -> Gate:
-    """The gate of whichever actor plays now; open while none does."""
+    """The gate of the current actor; open if there is none."""
 
     def gate(operation: str) -> AbstractContextManager[object]:
         actor = find()
@@ -112,7 +112,7 @@ def _open() -> Iterator[None]:
 
 
 def all_schedules(play: Callable[[Choose], object], first: int | None = None) -> int:
-    """Call `play` once for each schedule there is, or for each that begins with this choice; how many there were."""
+    """Call `play` once for each schedule, or for each that begins with this choice; returns their number."""
     fixed = 0 if first is None else 1
     prefix: list[int] = [] if first is None else [first]
     played = 0

@@ -1,4 +1,4 @@
-"""Users whose keys both sides hold: made by the reference's client out of a wallet, and the same in our form."""
+"""Users with keys in both forms: created by the reference's client from a wallet, and converted to ours."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ WALLETS = json.loads((HERE.parents[1] / "vectors" / "dm3.json").read_bytes())["v
 
 @dataclass(frozen=True)
 class Person:
-    """`keys`: as the reference has them. `signed_profile`: {profile, signature}, as it publishes it."""
+    """A user. `keys`: in the reference's form. `signed_profile`: {profile, signature}, as published by it."""
 
     name: str
     wallet: str
@@ -31,7 +31,7 @@ class Person:
 
     @property
     def signing_key(self) -> str:
-        """The public one."""
+        """The public encryption key."""
         return str(self.keys["signingKeyPair"]["publicKey"])
 
     @property
@@ -40,7 +40,7 @@ class Person:
 
 
 def person(reference: Reference, who: str, delivery_service: str) -> Person:
-    """`who`: alice or bob. Their client makes the keys and the profile."""
+    """A user whose keys and profile are created by the reference's client. `who`: alice or bob."""
     known = WALLETS[who]
     made = reference.call("wallet.createProfile", known["walletPrivateKey"], [delivery_service])
     return Person(
@@ -54,7 +54,7 @@ def person(reference: Reference, who: str, delivery_service: str) -> Person:
 
 
 def private_signing_key(keys: dict[str, Any]) -> PrivateSigningKey:
-    """Ours of theirs, which is the seed and the public key."""
+    """Our key from the reference's, which is the seed and the public key."""
     return PrivateSigningKey.from_seed(base64.b64decode(keys["signingKeyPair"]["privateKey"])[:32])
 
 

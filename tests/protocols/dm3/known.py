@@ -1,4 +1,4 @@
-"""The known answers of dm3: what two builds of the reference made with fixed keys, and the keys."""
+"""Test vectors of dm3: the output of two builds of the reference with fixed keys, and the keys."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ def nonce_of(sealed: str) -> bytes:
 
 
 def changed(value: object) -> Any:
-    """Another value, of the same type where there is another of it."""
+    """Another value, of the same type if possible."""
     match value:
         case dict():
             return {**value, "added": 1}
@@ -51,6 +51,6 @@ def changed(value: object) -> Any:
 
 
 def refused(caught: pytest.ExceptionInfo[TheirError], reason: Reason) -> str:
-    """The detail of a refusal, which must be for this reason."""
+    """The detail of a refusal, which must have this reason."""
     assert caught.value.reason is reason
     return caught.value.detail

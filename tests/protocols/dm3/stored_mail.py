@@ -1,4 +1,4 @@
-"""Stored messages between alice.eth and bob.eth, made with few words."""
+"""Stored messages between alice.eth and bob.eth, created in short form."""
 
 import hashlib
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def stored_message(
     unverified: bool = False,
     extra: dict[str, Any] | None = None,
 ) -> StoredEnvelope:
-    """A message of `at` milliseconds after `AT`; the same words are the same message."""
+    """A message `at` milliseconds after `AT`; equal arguments give equal messages."""
     metadata = MessageMetadata(to, sender, AT + at, kind, about)
     message = sign_message(text, metadata, KEYS.get(sender, KEYS[ALICE]), extra=extra)
     envelope = Dm3Envelope(f"sealed {message.signature}", EnvelopeMetadata("1.0", None, "sealed", "AAAA"))
@@ -50,5 +50,5 @@ def edit(of: Entry | str, text: str, at: int = 500, *, sender: str = ALICE, **fu
 
 
 def texts_of(entries: Iterable[Entry]) -> list[str]:
-    """The texts of these entries; of tombstones why they are there."""
+    """The texts of entries; the reasons of tombstones."""
     return [f"† {entry.cause}" if isinstance(entry, Tombstone) else entry.message.message or "" for entry in entries]
