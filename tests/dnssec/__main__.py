@@ -1,6 +1,6 @@
-"""python -m tests.dnssec: what unbound, delv and our own validator say of every case, side by side.
+"""The command line of the DNSSEC cases (`python -m tests.dnssec`): verdicts of unbound, delv and our own validator.
 
-The exit code is 1 where one of them does not say what the table of cases says.
+The exit code is 1 if a verdict differs from the expected one.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from tests.dnssec.table import CASES, RECIPES, SECTIONS
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge all cases; print the tables, and what is not as it should be."""
+    """Run all cases; print the tables, and the unexpected verdicts."""
     parser = argparse.ArgumentParser(prog="python -m tests.dnssec")
     parser.add_argument("--write", action="store_true", help=f"write the tables to {PAGE.name}")
     given = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Every algorithm that a validator may be asked to check (RFC 8624 §3.1)."""
+"""Cases for all algorithms of signatures (RFC 8624 §3.1)."""
 
 from dns.dnssectypes import Algorithm
 from dns.rdatatype import MX, TXT, RdataType
@@ -28,7 +28,7 @@ _MAKERS = ((Maker.BIND, NSEC), (Maker.KNOT, NSEC3), (Maker.KNOTD, OPT_OUT))
 RECIPES = [
     Recipe(
         f"{algorithm.name.lower()}-{maker.lower()}.example.", SMALL, maker,
-        # The two names of RSASHA1 are there to tell which denial a zone may have (RFC 5155 §2).
+        # The two numbers of RSASHA1 determine which denial a zone may have (RFC 5155 §2).
         NSEC if algorithm is Algorithm.RSASHA1 else NSEC3 if algorithm is Algorithm.RSASHA1NSEC3SHA1 else denial,
         keys=(Key("only", algorithm, sep=True, ds=True),),
     )

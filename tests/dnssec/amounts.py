@@ -1,4 +1,4 @@
-"""Zones with much of something: links in a chain of aliases, records in a set. What we take of it is bounded."""
+"""Cases at our limits: long chains of aliases, and sets with many records."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Zones that validators are told of beforehand: the nearest trust anchor counts, and none above it."""
+"""Cases with trust anchors of their own: the nearest trust anchor counts, and none above it."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tests.dnssec.recipe import Maker, Recipe
 
 
 class Anchored(NamedTuple):
-    """A zone with an anchor of its own below that of the root, and what its records are worth."""
+    """A zone with a trust anchor of its own below that of the root, and the expected verdict."""
 
     label: str
     recipe: Recipe

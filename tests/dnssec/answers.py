@@ -1,4 +1,4 @@
-"""Every kind of answer, from zones that prove absence in every way, as BIND and Knot sign and serve them."""
+"""Cases for all kinds of answers and all kinds of denial, from zones signed and served by BIND and Knot."""
 
 from dataclasses import replace
 from typing import NamedTuple

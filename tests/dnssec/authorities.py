@@ -1,4 +1,4 @@
-"""named and knotd: who serves the zones."""
+"""The authoritative servers of the zones: named and knotd."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Signatures by BIND's dnssec-signzone."""
+"""Zone signing by BIND's dnssec-signzone."""
 
 import os
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ def sign(recipe: Recipe, text: str, keyring: Keyring, now: datetime) -> str:
     if all(key.sep for key in recipe.keys if key.signs):
         options += ["-z"]
     stems = [keyring.pair(recipe.origin, key).stem for key in recipe.keys if key.signs]
-    # -P: it would look whether the zone is good now, which not every zone is meant to be.
+    # -P: without checks after signing, because some zones are broken on purpose.
     run("dnssec-signzone", "-q", "-P", *options, unsigned, *stems, cwd=keyring.folder)
     return signed.read_text()
 

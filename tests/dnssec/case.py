@@ -1,4 +1,4 @@
-"""A question about a zone of the ground, and what is to be said of it. Data."""
+"""Cases as data: a question about a zone, and the expected verdicts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from dns.rdatatype import RdataType
 
 
 class Status(StrEnum):
-    """What a validator says of an answer (RFC 4033 §5)."""
+    """The verdict of a validator on an answer (RFC 4033 §5)."""
 
     SECURE = "secure"
     INSECURE = "insecure"
@@ -27,7 +27,7 @@ class Gives(StrEnum):
 
 
 class Peer(StrEnum):
-    """Whose verdict it is: another's, or our own."""
+    """The validator: another one, or ours."""
 
     UNBOUND = "unbound"
     DELV = "delv"
@@ -44,7 +44,7 @@ class Said(NamedTuple):
 
 
 class Differs(NamedTuple):
-    """A peer does not say what is expected, for a reason."""
+    """A known difference of a validator, with its reason."""
 
     status: Status
     why: str
@@ -52,7 +52,7 @@ class Differs(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked, and what is expected."""
+    """A question and the expected verdict."""
 
     zone: str
     """The origin of the zone whose making is tested."""

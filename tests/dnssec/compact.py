@@ -1,4 +1,4 @@
-"""A zone whose answers are signed when they are asked for, with compact denials (RFC 9824): by Knot's onlinesign."""
+"""Cases for a zone that Knot signs online, with compact denials (RFC 9824)."""
 
 from dns.rdatatype import CNAME, DS, MX, TXT, RdataType
 from tests.dnssec.answers import SMALL

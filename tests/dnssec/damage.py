@@ -1,4 +1,4 @@
-"""Zones that something has befallen: some of what they say must not be believed, and the rest must."""
+"""Cases for damaged zones: some of their answers are bogus, and the others must still be secure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True)
 class Damage:
-    """What is wrong with a zone, how it is made so, and what is asked."""
+    """A kind of damage: its name, how it is done, and the questions."""
 
     label: str
     recipe: Recipe

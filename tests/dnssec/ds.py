@@ -1,4 +1,4 @@
-"""The DS records of a zone, right ones and others: each function makes what goes into a recipe."""
+"""Functions for recipes that make the DS records of a zone, correct ones and others."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The proving ground: all zones on real servers, two resolvers before them, and everybody's verdict on a case."""
+"""The set-up for the DNSSEC cases: all zones on real servers, two resolvers, and the verdicts of all validators."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from tests.dnssec.verdicts import anchors_for_delv, delivered, delv_says, ours_s
 from postroom.names.dnssec import TrustAnchors
 
 _AT_ONCE = 4
-"""Cases judged at a time: delv is a process for each question, and now and then waits for long."""
+"""The number of cases at the same time: delv is a process for each question, and sometimes waits for long."""
 
 
 class Verdicts(NamedTuple):

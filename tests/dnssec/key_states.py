@@ -1,4 +1,4 @@
-"""Zones in the middle of a roll-over, and what their DS may name (RFC 6781 §4, RFC 6840 §5.11)."""
+"""Cases for zones during a key rollover, and for their DS records (RFC 6781 §4, RFC 6840 §5.11)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The keys of zones: made by BIND's dnssec-keygen and dnssec-revoke, kept in a folder for all of its tools."""
+"""The keys of zones, created by BIND's dnssec-keygen and dnssec-revoke, in a folder for all of BIND's tools."""
 
 import base64
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Keys and signatures by Knot's tools: kzonesign signs a zone's file; knotd signs by itself, with keys of keymgr's."""
+"""Zone signing by Knot: kzonesign signs the file of a zone; knotd signs online, with keys of keymgr."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

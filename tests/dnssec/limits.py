@@ -1,4 +1,4 @@
-"""NSEC3 with more iterations than a validator wants to count (RFC 9276 §3.2)."""
+"""Cases for NSEC3 with more iterations than validators accept (RFC 9276 §3.2)."""
 
 from dns.rdatatype import DS, TXT
 from tests.dnssec.answers import SMALL

@@ -1,4 +1,4 @@
-"""docs/evidence/dnssec.md: the table of cases, like ones in one row."""
+"""The page docs/evidence/dnssec.md: the table of cases, with equal ones in one row."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

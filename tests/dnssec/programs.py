@@ -1,4 +1,4 @@
-"""The programs of other people that the ground is made with; Debian's packages of them."""
+"""The DNS programs that the cases need, and their Debian packages."""
 
 import os
 import re
@@ -20,12 +20,12 @@ NEEDED = (
     "unbound",
 )
 
-# Where Debian puts servers; the search path of a user who is not root leaves it out.
+# Debian's folder for servers, which is not on the path of users other than root.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
 _RUN_SECONDS = 600
 ENVIRONMENT = dict(os.environ)
-"""Of every process. Who gives none has the child read this process's own, which pytest changes at each test: what a
-thread starts at that moment fails (EFAULT)."""
+"""The environment of every process. Without it, a child would get a copy of ours, which pytest changes at each test; a
+thread that starts a process at that moment would fail (EFAULT)."""
 
 
 class MissingError(Exception):

@@ -1,4 +1,4 @@
-"""What a zone of the ground is made of, as data. A tree is a list of recipes; delegations follow from their origins."""
+"""The recipe of a zone, as data. A tree is a list of recipes; delegations follow from their origins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from tests.dnssec.keys import KSK, ZSK, Key, Keyring
 
 
 class Maker(StrEnum):
-    """Whose tools sign a zone, and whose server serves it."""
+    """The software that signs and serves a zone."""
 
     BIND = "BIND"
     KNOT = "Knot"

@@ -1,4 +1,4 @@
-"""unbound: a resolver that knows where each zone is served, with or without its validator."""
+"""A resolver (unbound) that knows the server of each zone, with or without validation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

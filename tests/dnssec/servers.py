@@ -1,4 +1,4 @@
-"""Other people's servers on loopback ports, each ended by its own handle, or with us should we be killed."""
+"""DNS servers on loopback ports, which are stopped by their own handles, or end when this process is killed."""
 
 import shutil
 import subprocess

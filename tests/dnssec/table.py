@@ -1,4 +1,4 @@
-"""The whole proving ground: every zone and every case."""
+"""The list of all zones and all cases."""
 
 from tests.dnssec import algorithms, amounts, anchors, answers, compact, damage, key_states, limits
 from tests.dnssec.ds import ds_of_each

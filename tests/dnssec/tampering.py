@@ -1,4 +1,4 @@
-"""What may befall a zone after it was signed: each function makes a change to be put into a recipe."""
+"""Functions for recipes that change a zone after it was signed."""
 
 import time
 from collections.abc import Callable, Sequence

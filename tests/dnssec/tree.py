@@ -1,4 +1,4 @@
-"""Zones made of recipes: signed by other people's tools, changed afterwards, and linked by delegations."""
+"""Zone trees from recipes: signed by other software, changed afterwards, and connected by delegations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

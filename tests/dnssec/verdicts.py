@@ -1,4 +1,4 @@
-"""What unbound, delv and our own validator say of one question."""
+"""The verdicts of unbound, delv and our own validator on a question."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Search for inputs that break parsers: `make fuzz`, or `python -m tests.fuzz [NAME …] --minutes N [--keep]`.
+"""The command line of the fuzzer: `make fuzz`, or `python -m tests.fuzz [NAME …] --minutes N [--keep]`.
 
 `--keep` puts a small part of what was found to lead somewhere into the repository; `--write` writes
 docs/evidence/fuzz.md by what all searches in build/fuzz came to, and searches no more if no minutes are given.

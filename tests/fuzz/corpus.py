@@ -1,4 +1,4 @@
-"""The inputs that are kept in the repository: each of them goes a way through our code that no smaller one goes.
+"""The inputs in the repository: each of them takes a path through our code that no smaller one takes.
 
 `python -m tests.fuzz.corpus NAME DIRECTORY…` replays inputs in a process of its own and says what they reach, for
 `tests.fuzz.__main__`, which keeps some of them.

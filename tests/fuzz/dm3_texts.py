@@ -1,4 +1,4 @@
-"""dm3's objects: names, profiles and their URIs, envelopes, messages, postmarks, what is told of a receiver."""
+"""Fuzzing of dm3's objects: names, profiles and their URIs, envelopes, messages, postmarks, profile extensions."""
 
 import base64
 import json

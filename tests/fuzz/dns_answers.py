@@ -1,4 +1,4 @@
-"""What resolvers answer: whole messages in any bytes, and honest answers that somebody changed on their way."""
+"""Fuzzing of the answers of resolvers: messages of any bytes, and honest answers that were changed."""
 
 import json
 from base64 import b32hexencode

@@ -1,4 +1,4 @@
-"""All entries, by name: one for every parser that meets what somebody else wrote."""
+"""All fuzzing entries, by name: one for each parser of input from others."""
 
 from typing import Final
 

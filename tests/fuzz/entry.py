@@ -1,4 +1,4 @@
-"""What is fuzzed: an entry takes any bytes, and raises only where a property is broken.
+"""The form of a fuzzing entry: it accepts any bytes, and raises only if a property is broken.
 
 An entry hands its bytes to a parser, and what the parser gives to a second reader, or to the writer and back. What it
 holds is its docstring's first line; docs/evidence/fuzz.md repeats it.

@@ -1,4 +1,4 @@
-"""Both inboxes and the inbox function, with the judges behind them: what an inbox accepts, the worker can file."""
+"""Fuzzing of both inboxes and the inbox function, with the judges: the worker can file what an inbox accepts."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What we wrote ourselves and read again, or an operator wrote: queues, segments, settings."""
+"""Fuzzing of our own formats, and those of operators: queue messages, segments, settings."""
 
 import json
 from dataclasses import replace

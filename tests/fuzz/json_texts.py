@@ -1,4 +1,4 @@
-"""JSON as strangers write it, and the texts of it that are hashed and signed."""
+"""Fuzzing of JSON from others, and of the canonical texts that are hashed and signed."""
 
 import json
 from typing import Any

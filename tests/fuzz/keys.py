@@ -1,4 +1,4 @@
-"""Keys as strangers publish them, and what they sign."""
+"""Fuzzing of published keys and of signatures."""
 
 from base64 import b64encode
 

@@ -1,4 +1,4 @@
-"""Another input from one that is known: a change somewhere in its JSON, or in its bytes.
+"""The mutation of an input: a change somewhere in its JSON, or in its bytes.
 
 libFuzzer changes bytes, after which most JSON is none any more; and the inbox's parser, written in C and Rust, gives
 it no hint of what is missing. So JSON is also changed as a value.

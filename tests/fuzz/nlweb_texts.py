@@ -1,4 +1,4 @@
-"""NLWeb's envelopes, and the small texts in them."""
+"""Fuzzing of NLWeb envelopes, and of the small texts in them."""
 
 import re
 from calendar import timegm

@@ -1,4 +1,4 @@
-"""What other hosts answer us: manifests, graphs, post offices, delivery services; and the URLs that lead to them."""
+"""Fuzzing of other hosts' responses (manifests, graphs, post offices, delivery services), and of their URLs."""
 
 import json
 from ipaddress import ip_address

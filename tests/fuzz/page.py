@@ -1,4 +1,4 @@
-"""docs/evidence/fuzz.md: what is fuzzed, what holds, what a search came to, and what was mended."""
+"""The page docs/evidence/fuzz.md: entries, properties, results of a search, and bugs that were fixed."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

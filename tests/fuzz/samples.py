@@ -1,4 +1,4 @@
-"""Good messages to begin with, by the published keys of the sample events: the same bytes in every run."""
+"""Valid messages for seeds, signed with the published keys of the sample events: the same bytes in every run."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Sealed values of dm3, and the base64 in them."""
+"""Fuzzing of dm3's sealed values, and of the base64 in them."""
 
 import binascii
 import json

@@ -1,4 +1,4 @@
-"""One entry's search: libFuzzer in a process of its own, and what it said."""
+"""The search for one entry: libFuzzer in a process of its own, and its result."""
 
 import re
 import subprocess

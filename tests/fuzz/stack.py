@@ -1,4 +1,4 @@
-"""A stack in memory: the real inboxes and judges, with nothing outside; every key record is KEY's."""
+"""A stack in memory for fuzzing: the real inboxes and judges, without I/O; every key record is that of KEY."""
 
 from tests.fakes.executor import SerialExecutor
 from tests.fakes.outbound import FakeQueue

@@ -1,4 +1,4 @@
-"""The process that libFuzzer runs in: `python -m tests.fuzz.target NAME [libFuzzer's flags and directories]`.
+"""The process of libFuzzer: `python -m tests.fuzz.target NAME [libFuzzer's flags and directories]`.
 
 Our modules and the parsers in Python that they call tell libFuzzer where an input leads. Half of all changes are
 made by `tests.fuzz.mutate`, where an entry takes JSON; of the others one in a hundred, and the rest by libFuzzer.

@@ -1,4 +1,4 @@
-"""Breadth-first search over every state that a model can reach, until a rule is broken."""
+"""A breadth-first search of all states that a model can reach, until a rule is broken."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass

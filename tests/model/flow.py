@@ -1,9 +1,8 @@
-"""Explicit-state model of the flow: inbox, queue, workers, dead-letter handler, courier, owner.
+"""The explicit-state model of the flow: inbox, queue, workers, dead-letter handler, courier, owner.
 
 One step of an actor is one AWS call (item operations of DynamoDB and object operations of S3 are atomic, nothing else
-is), or one Feedback sent. An actor may be overtaken by any other between two of its steps for as long as the schedule
-likes, or die there. SQS may deliver a message again at any time, also to two workers at once, also after it was
-deleted. All schedules are explored.
+is), or one Feedback sent. Between two of its steps, an actor may be overtaken by any others, or die. SQS may deliver a
+message again at any time, also to two workers at the same time, also after it was deleted. All schedules are explored.
 
 `Rules()` is the protocol: each default is what docs/design/store-protocol.md says; a variant changes one. Messages
 are numbered by the time at which the inbox mints their claims. Taken as given: of a message whose every claim is past
