@@ -371,7 +371,7 @@ def test_a_damaged_or_foreign_export_is_reported_and_changes_nothing(filled: Arc
         file.write_bytes(b"PK")
     key = "other.json" if damage == "foreign" else "bob.json"
     result = filled("import", "mail.json", "--name", BOB, home="new", key=key)
-    assert (result.exit_code, "no export record" in result.output) == (1, True)
+    assert (result.exit_code, "not an export record" in result.output) == (1, True)
     assert not (filled.folder / "new").exists()
 
 

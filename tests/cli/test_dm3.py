@@ -398,7 +398,7 @@ def test_a_deployment_without_a_registry_says_so(operate: Operate) -> None:
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        ("[", "names.yaml: the registry document is no plain YAML"),
+        ("[", "names.yaml: the registry document is not plain YAML"),
         ('{"bob.eth": {"network.dm3.profil": "data:"}}', "has another member than"),
         (
             '{"bob.eth": {"network.dm3.profile": "data:application/json,{}"}}',

@@ -421,8 +421,8 @@ def test_an_inbox_with_a_wrong_response(visit: Visit, web: FakeWeb, status: int,
 @pytest.mark.parametrize(
     ("answer", "code", "printed", "found"),
     [
-        ((200, b"About: {"), 1, "bad", "the manifest is no plain YAML"),
-        ((200, b"<!DOCTYPE html>"), 1, "bad", "the manifest is no mapping, and so has no Feedback"),
+        ((200, b"About: {"), 1, "bad", "the manifest is not plain YAML"),
+        ((200, b"<!DOCTYPE html>"), 1, "bad", "the manifest is not a mapping, so it has no Feedback"),
         ((200, b"About: {Feedback: 127.0.0.1}"), 1, "bad", "the manifest's Feedback is not a host name"),
         ((404, b""), 1, "bad", "nlweb.shop.example answered 404 to GET /manifest"),
         ((200, b"About: {Name: shop.example}"), 0, "warning", "it names no Feedback buffer"),

@@ -123,5 +123,5 @@ def test_an_expression_is_put_into_no_text() -> None:
 
 def test_a_nested_template_that_is_not_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "night.yaml").write_text("just: text\n")
-    with pytest.raises(SettingsError, match=r"night\.yaml is no SAM template"):
+    with pytest.raises(SettingsError, match=r"night\.yaml is not a SAM template"):
         inline({"Resources": {"Night": stack("night.yaml")}}, tmp_path)

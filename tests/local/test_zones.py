@@ -155,7 +155,7 @@ def test_an_unreadable_line_is_named_by_its_number(text, said):
     [
         ("sender.example.zone", b"x TXT one\nx NONSENSE\n", "the zone sender.example. cannot be read: line 2: unknown"),
         ("sender.example.zone", b"x TXT \xff", "not UTF-8, at byte 6"),
-        ("sender..example.zone", b"", "'sender..example' is no name of a zone"),
+        ("sender..example.zone", b"", "'sender..example' is not the name of a zone"),
         (f"{LONGEST}.zone", b"", f"the zone {LONGEST}. cannot be served: A DNS name is > 255 octets long"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_name_that_is_both_kinds_of_anchor_stops_the_start(names):
 
 @pytest.mark.parametrize("names", ["a..b", "ü.example", "a" * 64])
 def test_a_negative_anchor_with_an_invalid_name_stops_the_start(names):
-    with pytest.raises(SettingsError, match="is no DNS name"):
+    with pytest.raises(SettingsError, match="is not a DNS name"):
         TrustAnchors.parse(negative=names)
 
 

@@ -78,23 +78,23 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         ("About: {Feedback: bücher.example}".encode(), "not a host name"),
         ("About: {Feedback: \u212a.example}".encode(), "not a host name"),  # Kelvin lower-cases to k
         (b"About: {Feedback: " + b"a" * 64 + b".example}", "not a host name"),
-        (b"About: {", "no plain YAML"),
-        (b"About: 'open", "no plain YAML"),
-        (b"\xff\xff\xff", "no plain YAML"),
-        (b"About: {Feedback: a.example}\n\x00", "no plain YAML"),
-        (b"--- 1\n--- 2\n", "no plain YAML"),
-        (b"{[a]: b}", "no plain YAML"),
-        (b"x: &x a.example\nAbout: {Feedback: *x}", "no plain YAML"),
-        (b"About: &a {x: *a}", "no plain YAML"),
-        (b"d: &d {Feedback: a.example}\nAbout: {<<: *d}", "no plain YAML"),
-        (BOMB + b"About: {Feedback: a.example}", "no plain YAML"),
-        (b"[" * 16_000, "no plain YAML"),
-        (nested(MAX_DEPTH + 1), "no plain YAML"),
-        (b"- " * 8_000, "no plain YAML"),
-        (b"? " * 8_000, "no plain YAML"),
+        (b"About: {", "not plain YAML"),
+        (b"About: 'open", "not plain YAML"),
+        (b"\xff\xff\xff", "not plain YAML"),
+        (b"About: {Feedback: a.example}\n\x00", "not plain YAML"),
+        (b"--- 1\n--- 2\n", "not plain YAML"),
+        (b"{[a]: b}", "not plain YAML"),
+        (b"x: &x a.example\nAbout: {Feedback: *x}", "not plain YAML"),
+        (b"About: &a {x: *a}", "not plain YAML"),
+        (b"d: &d {Feedback: a.example}\nAbout: {<<: *d}", "not plain YAML"),
+        (BOMB + b"About: {Feedback: a.example}", "not plain YAML"),
+        (b"[" * 16_000, "not plain YAML"),
+        (nested(MAX_DEPTH + 1), "not plain YAML"),
+        (b"- " * 8_000, "not plain YAML"),
+        (b"? " * 8_000, "not plain YAML"),
         (b"About: {Feedback: a.example}\n#" + b"x" * MAX_MANIFEST_BYTES, "more than 16384 bytes"),
-        (rb'About: {Feedback: "\UFFFFFFFF"}', "no plain YAML"),
-        (rb'About: {Feedback: "\U00110000"}', "no plain YAML"),
+        (rb'About: {Feedback: "\UFFFFFFFF"}', "not plain YAML"),
+        (rb'About: {Feedback: "\U00110000"}', "not plain YAML"),
     ],
 )
 def test_a_manifest_without_feedback_has_a_cause(manifest: bytes, why: str) -> None:
@@ -106,7 +106,7 @@ def test_a_manifest_without_feedback_has_a_cause(manifest: bytes, why: str) -> N
 def test_yaml_aliases_are_refused() -> None:
     named, repeated = b"x: &x a.example\nAbout: {Feedback: a.example}", b"x: &x a.example\nAbout: {Feedback: *x}"
     assert feedback_of(named).domain == "a.example"
-    assert feedback_of(repeated) == FeedbackAddress(None, "the manifest is no plain YAML")
+    assert feedback_of(repeated) == FeedbackAddress(None, "the manifest is not plain YAML")
 
 
 def test_the_length_of_a_manifest_is_limited() -> None:

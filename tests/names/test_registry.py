@@ -63,7 +63,7 @@ def test_yaml_numbers_and_dates_are_read_as_text() -> None:
 
 def test_a_group_may_be_empty_but_not_its_document() -> None:
     assert parse_registry(b"{}") == {}
-    with pytest.raises(SettingsError, match="no mapping of names"):
+    with pytest.raises(SettingsError, match="not a mapping of names"):
         parse_registry(b"")
 
 
@@ -73,8 +73,8 @@ ENTRY = b"{network.dm3.profile: secret}"
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        (b"secret", "is no mapping of names"),
-        (b"[secret.eth]", "is no mapping of names"),
+        (b"secret", "is not a mapping of names"),
+        (b"[secret.eth]", "is not a mapping of names"),
         (b"a.eth: %b\nsec..ret: %b" % (ENTRY, ENTRY), "entry 2: ENSIP-15"),
         (b"a.eth: %b\n'': %b" % (ENTRY, ENTRY), "entry 2: a name is empty"),
         (b"a.eth: %b\nA.eth: %b" % (ENTRY, ENTRY), "entry 2 before, too"),
@@ -93,7 +93,7 @@ ENTRY = b"{network.dm3.profile: secret}"
         (b"a.eth: {network.dm3.profile: [secret]}", "no text as network.dm3.profile at entry 1"),
         (b"a.eth: {network.dm3.deliveryService: ''}", "no text as network.dm3.deliveryService at entry 1"),
         (b'{"a.eth":{"network.dm3.profile":null}}', "no text as network.dm3.profile at entry 1"),
-        (b'"\\U00110000": %b' % ENTRY, "no plain YAML"),
+        (b'"\\U00110000": %b' % ENTRY, "not plain YAML"),
         (b"secret \xff", "YAML"),
         (b"? [secret]\n: %b" % ENTRY, "line 1, column 3"),
         (b"[" * 5000, "nested deeper"),

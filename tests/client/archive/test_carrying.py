@@ -64,7 +64,7 @@ def test_an_empty_archive_can_be_exported() -> None:
 )
 def test_an_invalid_export_is_refused_before_anything_is_stored(record: bytes) -> None:
     target = archive(home := MemoryHome())
-    with pytest.raises(RecordError, match="no export record"):
+    with pytest.raises(RecordError, match="not an export record"):
         import_record(record, target)
     assert home.containers() == {}
 

@@ -93,7 +93,7 @@ def test_a_key_is_0x_and_64_hex_digits(home: Home, key: str) -> None:
         lambda: home.delete(key),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="no key of a container"):
+        with pytest.raises(ValueError, match="not the key of a container"):
             call()
 
 

@@ -82,7 +82,7 @@ def put(mine: Archive, key: str, text: bytes) -> None:
 def test_a_message_in_the_wrong_conversation_is_a_flaw() -> None:
     mine = archive()
     mine.merge("carol.eth", [HELLO])
-    assert [flaw.what for flaw in verify(mine, KEYS).flaws] == ["is no message of the conversation with carol.eth"]
+    assert [flaw.what for flaw in verify(mine, KEYS).flaws] == ["is not a message of the conversation with carol.eth"]
 
 
 def test_a_chunk_with_a_wrong_key_order_or_duplicates_is_a_flaw() -> None:
@@ -174,7 +174,7 @@ def test_messages_set_aside_are_counted_separately() -> None:
     mine.merge("c.com", [received(id="third")])
     assert [flaw.what for flaw in verify(mine, KEYS).flaws] == [
         "was set aside, and is in the conversation with b.com",
-        "is no message of the conversation with c.com",
+        "is not a message of the conversation with c.com",
     ]
 
 

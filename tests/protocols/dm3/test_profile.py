@@ -157,9 +157,9 @@ def test_unencoded_json_is_not_percent_decoded() -> None:
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("", "it is no URI"),
-        ("alice.eth", "it is no URI"),
-        ('{"publicSigningKey":""}', "it is no URI"),
+        ("", "it is not a URI"),
+        ("alice.eth", "it is not a URI"),
+        ('{"publicSigningKey":""}', "it is not a URI"),
         ("ftp://host/profile.json", "scheme is none of"),
         ("http://host/profile.json", "scheme is none of"),
         ("data:application/json", "no comma"),
@@ -266,8 +266,8 @@ def test_names_of_delivery_services_are_normalized_in_order() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "text", 1, {"profile": None}, {"profile": [BARE]}])
 def test_a_profile_is_an_object(value: object) -> None:
-    assert "no JSON object" in refused(read_user_profile, value)
-    assert "no JSON object" in refused(read_service_profile, value)
+    assert "not a JSON object" in refused(read_user_profile, value)
+    assert "not a JSON object" in refused(read_service_profile, value)
 
 
 KEY_OF_31 = base64.b64encode(bytes(31)).decode()
@@ -289,8 +289,8 @@ KEY_OF_31 = base64.b64encode(bytes(31)).decode()
         ("publicSigningKey", None, "missing or not a string"),
         ("publicSigningKey", KEY_OF_31, "has 31 bytes"),
         ("publicSigningKey", BARE["publicSigningKey"].rstrip("="), "not standard base64"),
-        ("publicSigningKey", base64.b64encode(bytes(32)).decode(), "no point"),
-        ("publicSigningKey", base64.b64encode(b"\x02" + b"\xff" * 32).decode(), "no point"),
+        ("publicSigningKey", base64.b64encode(bytes(32)).decode(), "not a point"),
+        ("publicSigningKey", base64.b64encode(b"\x02" + b"\xff" * 32).decode(), "not a point"),
     ],
 )
 def test_keys_are_read_strictly(read: Callable[[Any], object], member: str, value: object, why: str) -> None:

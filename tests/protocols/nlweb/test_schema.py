@@ -77,7 +77,7 @@ def test_a_refusal_says_what_is_supported_and_never_repeats_the_code() -> None:
     with pytest.raises(TheirError) as caught:
         choose_dialect("<script>", None)
     assert caught.value.detail == (
-        "🤝 is no schema code of a message; supported are nlweb.org/MSG and pollyweb.org/MSG of major version 1"
+        "🤝 is not the schema code of a message; supported are nlweb.org/MSG and pollyweb.org/MSG of major version 1"
     )
 
 

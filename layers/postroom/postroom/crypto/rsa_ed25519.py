@@ -118,7 +118,7 @@ class PrivateKey:
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError) as error:  # TypeError: encrypted
-            raise OurError("the private key is no unencrypted PEM (PKCS#8 or PKCS#1)") from error
+            raise OurError("the private key must be an unencrypted PEM file (PKCS#8 or PKCS#1)") from error
         if isinstance(key, Ed25519PrivateKey):
             return cls._of(SigningKey(key.private_bytes_raw()))
         if not isinstance(key, RSAPrivateKey):
@@ -189,7 +189,7 @@ def ed25519_from_raw(raw: bytes) -> PublicKey:
     if len(raw) != 32:
         raise TheirError(KEY_RECORD_INVALID, f"an Ed25519 key has 32 bytes, this one {len(raw)}")
     if not crypto_core_ed25519_is_valid_point(raw):
-        raise TheirError(KEY_UNUSABLE, "the Ed25519 key is no point of the prime-order group")
+        raise TheirError(KEY_UNUSABLE, "the Ed25519 key is not a point of the prime-order group")
     return _public("ed25519", 256, ED25519_SPKI + raw, VerifyKey(raw))
 
 
@@ -238,4 +238,4 @@ def _element(der: bytes, tag: int) -> tuple[bytes, bytes]:
 
 
 def _malformed() -> NoReturn:
-    raise TheirError(KEY_RECORD_INVALID, "the key is no SubjectPublicKeyInfo or RSAPublicKey in DER")
+    raise TheirError(KEY_RECORD_INVALID, "the key must be a SubjectPublicKeyInfo or an RSAPublicKey in DER")

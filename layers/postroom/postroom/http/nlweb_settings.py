@@ -98,8 +98,7 @@ class NlwebSettings:
             pass
         raise TheirError(
             SETTING_INVALID,
-            f"subjects: {text[:80]!r} is no mailbox of {domain}: the domain itself, or a name below it whose mailbox "
-            "is open here",
+            f"subjects: {text[:80]!r} must be {domain} itself, or a name below it whose mailbox is open here",
         )
 
     def _is_below(self, domain: str, name: str) -> bool:

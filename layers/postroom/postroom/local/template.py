@@ -30,7 +30,7 @@ def read(path: Path) -> Template:
     """Return the SAM template as it is written; raises SettingsError if it is not a template."""
     document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
     if not isinstance(document, dict) or "Resources" not in document:
-        raise SettingsError(f"{path} is no SAM template: it has no Resources")
+        raise SettingsError(f"{path} is not a SAM template: it has no Resources")
     return cast("Template", document)
 
 

@@ -212,7 +212,7 @@ def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, ZoneSource]:
             origin = dns.name.from_text(path.stem)
             text = path.read_text(encoding="utf-8")
         except dns.exception.DNSException as error:
-            raise SettingsError(f"{path}: {path.stem!r} is no name of a zone: {error}") from error
+            raise SettingsError(f"{path}: {path.stem!r} is not the name of a zone: {error}") from error
         except UnicodeDecodeError as error:
             raise SettingsError(f"{path}: not UTF-8, at byte {error.start}") from error
         if origin in sources:

@@ -50,9 +50,9 @@ def feedback_of(manifest: bytes) -> FeedbackAddress:
     try:
         root = yaml.load(manifest, Strings)  # noqa: S506 - makes strings, lists and dicts only
     except FAULTS:
-        return FeedbackAddress(None, "the manifest is no plain YAML")
+        return FeedbackAddress(None, "the manifest is not plain YAML")
     if not isinstance(root, dict):
-        return FeedbackAddress(None, "the manifest is no mapping, and so has no Feedback", said=True)
+        return FeedbackAddress(None, "the manifest is not a mapping, so it has no Feedback", said=True)
     for section in ("About", "Identity"):
         members = root.get(section)
         if isinstance(members, dict) and "Feedback" in members:

@@ -63,7 +63,7 @@ def parse_registry(data: bytes) -> dict[str, dict[str, str]]:
         raise _broken(f"has {len(data)} bytes; at most {MAX_DOCUMENT_BYTES} are read")
     root = _read(data)
     if not isinstance(root, dict):
-        raise _broken("is no mapping of names")
+        raise _broken("is not a mapping of names")
     texts: dict[str, dict[str, str]] = {}
     for place, (written, entry) in enumerate(root.items(), start=1):
         try:
@@ -154,9 +154,9 @@ def _read(data: bytes) -> object:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "its end"
         form = f"no aliases, each name once, at most {MAX_DEPTH} levels deep"
-        raise _broken(f"is no plain YAML ({form}), at {place}") from None
+        raise _broken(f"is not plain YAML ({form}), at {place}") from None
     except FAULTS:
-        raise _broken("is no plain YAML in UTF-8") from None
+        raise _broken("is not plain YAML in UTF-8") from None
 
 
 def _entry(entry: object, place: int) -> dict[str, str]:

@@ -166,7 +166,7 @@ def transacting() -> Iterator[None]:
 def transient_as_not_now(reason: Reason = STORE_UNAVAILABLE, *, of_others: bool = False) -> Iterator[None]:
     """Turn a temporary fault of AWS into NotNowError(`reason`); other errors are not changed.
 
-    `of_others`: the resource is not ours; if it is missing or denied, that is no fault of our own.
+    `of_others`: the resource is not ours; if it is missing or denied, that is not our own fault.
     """
     try:
         yield

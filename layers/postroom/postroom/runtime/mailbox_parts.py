@@ -84,7 +84,7 @@ class MailboxParts(DeploymentParts):
 
     @cached_property
     def users(self) -> "Users":
-        """Profiles. Most domains have none, and are no delivery service: that is no fault."""
+        """Profiles. Most domains have none, because they are not delivery services: that is not an error."""
         return self._names.profiles_if_any
 
     @cached_property

@@ -45,5 +45,5 @@ class Home(Protocol):
 def check_key(key: str) -> str:
     """The key, which can be a file's name. Raises ValueError."""
     if not is_hex(key, 32):
-        raise ValueError(f"{key[:80]!r} is no key of a container: 0x and the lower-case hex of a SHA-256")
+        raise ValueError(f"{key[:80]!r} is not the key of a container, which is 0x and the lower-case hex of a SHA-256")
     return key

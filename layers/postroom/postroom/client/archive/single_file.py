@@ -25,7 +25,7 @@ class RecordError(PostroomError):
     """The file is not an export record; the sentence says why."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the file is no export record: {why}")
+        super().__init__(f"the file is not an export record: {why}")
 
 
 def export_record(archive: Archive, out: BinaryIO, met: Callable[[str], object] = lambda _: None) -> None:
@@ -70,7 +70,7 @@ def read_record(record: bytes) -> MemoryHome:
     match value:
         case {"containers": dict(sections)}:
             return MemoryHome({_key_of(key): _sealed_in(key, text) for key, text in sections.items()})
-    raise RecordError("it is no object with the member containers, an object itself")
+    raise RecordError("it must be an object with the member containers, which is an object, too")
 
 
 def _key_of(section: str) -> str:
@@ -84,4 +84,4 @@ def _sealed_in(key: str, text: JsonValue) -> bytes:
     try:
         return decode_base64(text if isinstance(text, str) else "?")
     except ValueError:
-        raise RecordError(f"the section {key} is no standard base64 on one line") from None
+        raise RecordError(f"the section {key} is not standard base64 on one line") from None

@@ -140,7 +140,7 @@ def _is_provable(entry: StoredEnvelope, keys: KnownSigningKeys) -> bool:
 
 def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: KnownSigningKeys) -> Iterator[str]:
     if not _belongs(entry, owner, partner):
-        yield f"is no message of the conversation with {partner}"
+        yield f"is not a message of the conversation with {partner}"
     claimed = entry.metadata.extra.get("messageHash")
     if claimed is not None and not plain_message_hash_fits(claimed, entry.message.as_json()):
         yield "is another message than metadata.messageHash says"
@@ -156,7 +156,7 @@ def _flaws_of_message(entry: StoredEnvelope, owner: str, partner: str, keys: Kno
 
 def _look_at_received(entry: Received, partner: str, keys: KnownSigningKeys) -> tuple[bool, list[str]]:
     """Whether there was a key to verify its signature with, and its flaws."""
-    flaws = [] if entry.author == partner else [f"is no message of the conversation with {partner}"]
+    flaws = [] if entry.author == partner else [f"is not a message of the conversation with {partner}"]
     key = None
     try:
         envelope = read_nlweb(entry.envelope)

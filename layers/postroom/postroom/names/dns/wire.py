@@ -57,7 +57,7 @@ def make_query(question: Question) -> Query:
 
 
 def read_answer(query: Query, wire: bytes) -> Answer | None:
-    """The answer to `query` in `wire`, whatever its rcode; None if these bytes are no answer to it."""
+    """The answer to `query` in `wire`, whatever its rcode; None if these bytes do not answer it."""
     try:
         answer = Answer.read(wire)
     except Malformed:

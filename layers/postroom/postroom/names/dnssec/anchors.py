@@ -75,4 +75,4 @@ def _name(text: str) -> dns.name.Name:
     try:
         return dns.name.from_text(text.encode("ascii"))
     except (dns.exception.DNSException, UnicodeError):
-        raise SettingsError(f"the negative trust anchor {text[:80]!r} is no DNS name, in ASCII") from None
+        raise SettingsError(f"the negative trust anchor {text[:80]!r} is not a DNS name in ASCII") from None

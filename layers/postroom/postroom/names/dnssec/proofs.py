@@ -390,7 +390,7 @@ class Prover:
         found = reply.answer.find(name, DS)
         if found is None:
             self._end_at_cut(name, (yield from self.deny(reply, name, DS)))
-            raise Broken(f"{name} is no zone of its own, though a signature is said to be made by it")
+            raise Broken(f"{name} is not a zone of its own, but a signature names it as its signer")
         proof = yield from self.prove(found)
         return proof.chain, tuple(it for it in found.records if isinstance(it, DsRecord)), proof.until, proof
 

@@ -174,7 +174,7 @@ def _read_identifier(value: JsonValue) -> ChunkIdentifier:
     members = members_of(value, "a chunk", _INVALID)
     number, timestamp_ms = take(members, "id", _INVALID), take(members, "timestamp", _INVALID)
     if type(number) is not int or not 0 <= number <= MAX_EXACT_INTEGER:
-        raise TheirError(_INVALID, "the id of a chunk is no number from 0 on")
+        raise TheirError(_INVALID, "the id of a chunk must be an integer, 0 or greater")
     check_timestamp(timestamp_ms, "the timestamp of a chunk", _INVALID)
     return ChunkIdentifier(number, timestamp_ms)
 

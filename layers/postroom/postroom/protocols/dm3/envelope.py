@@ -116,7 +116,7 @@ class Dm3Envelope:
         """Check the form."""
         check_text(self.message, "message", _INVALID)
         if not isinstance(self.metadata, EnvelopeMetadata):
-            raise TheirError(_INVALID, "metadata are no EnvelopeMetadata")
+            raise TheirError(_INVALID, "metadata must be an EnvelopeMetadata")
         check_optional_text(self.postmark, "postmark", _INVALID)
 
     def as_json(self) -> dict[str, JsonValue]:

@@ -57,14 +57,14 @@ class PublicSigningKey:
         """The key of these bytes, as in `parse`. Raises TheirError(PROFILE_INVALID)."""
         if len(raw) == 32:
             if not crypto_core_ed25519_is_valid_point(raw):
-                raise _unusable("is no point of Ed25519's prime-order group")
+                raise _unusable("is not a point of Ed25519's prime-order group")
             return cls("ed25519", fingerprint(ED25519_SPKI + raw), raw, VerifyKey(raw))
         # A first byte of 6 or 7 is the hybrid form, which is not used.
         if (len(raw) == 33 and raw[0] in (2, 3)) or (len(raw) == 65 and raw[0] == 4):
             try:
                 key = coincurve.PublicKey(raw)
             except ValueError:
-                raise _unusable("is no point of secp256k1") from None
+                raise _unusable("is not a point of secp256k1") from None
             return cls("secp256k1", fingerprint(SECP256K1_SPKI + key.format(compressed=False)), raw, key)
         raise _unusable(f"has {len(raw)} bytes; it is 33 or 65 of secp256k1 (SEC 1 §2.3.3) or 32 of Ed25519")
 
@@ -180,7 +180,7 @@ def read_user_keys(value: JsonValue) -> UserKeys:
     try:
         key = EncryptionKey.decode(encryption)
     except ValueError:
-        raise ValueError("encryption is no base64 of a private key of 32 bytes") from None
+        raise ValueError("encryption must be the base64 of a private key of 32 bytes") from None
     return UserKeys(PrivateSigningKey.decode(signing), key)
 
 

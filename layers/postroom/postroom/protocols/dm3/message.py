@@ -149,14 +149,14 @@ class Dm3Message:
     def __post_init__(self) -> None:
         """Check the form."""
         if not isinstance(self.metadata, MessageMetadata):
-            raise TheirError(_INVALID, "metadata are no MessageMetadata")
+            raise TheirError(_INVALID, "metadata must be a MessageMetadata")
         if self.message is not None or self.metadata.type not in NEEDS_NO_TEXT:
             check_text(self.message, "message", _INVALID, empty=True)
         check_text(self.signature, "signature", _INVALID)
         if self.attachments is not None and not (
             isinstance(self.attachments, tuple) and all(isinstance(one, Attachment) for one in self.attachments)
         ):
-            raise TheirError(_INVALID, "attachments are no tuple of Attachment")
+            raise TheirError(_INVALID, "attachments must be a tuple of Attachment")
         size = len(self.encode())
         if size > MAX_MESSAGE_BYTES:
             raise TheirError(_INVALID, f"the message takes {size} bytes; it must be less than 20 MB")

@@ -48,7 +48,7 @@ class Postmark:
         if self.delivery is None and not self.is_reference:
             raise TheirError(_INVALID, "deliveryInformation is missing")
         if self.delivery is not None and not isinstance(self.delivery, DeliveryInformation):
-            raise TheirError(_INVALID, "deliveryInformation is no DeliveryInformation")
+            raise TheirError(_INVALID, "deliveryInformation must be a DeliveryInformation")
 
     @property
     def timestamp_member(self) -> str:

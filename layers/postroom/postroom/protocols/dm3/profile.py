@@ -125,7 +125,7 @@ def profile_of_uri(uri: str) -> JsonValue:
         raise _invalid(f"the URI has more than {MAX_URI_BYTES} characters")
     found = _SCHEME.fullmatch(uri)
     if found is None:
-        raise _invalid("it is no URI; expected data:application/json,…")
+        raise _invalid("it is not a URI; expected data:application/json,…")
     scheme = found[1].lower()
     if scheme in ("https", "ipfs"):
         raise TheirError(PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here")
@@ -194,7 +194,7 @@ def _members(value: JsonValue) -> dict[str, JsonValue]:
     if isinstance(value, dict) and _SIGNING_KEY not in value and PROFILE_WRAPPER in value:
         value = value[PROFILE_WRAPPER]
     if not isinstance(value, dict):
-        raise _invalid("it is no JSON object")
+        raise _invalid("it is not a JSON object")
     return dict(value)
 
 

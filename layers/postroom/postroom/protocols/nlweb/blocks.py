@@ -27,7 +27,7 @@ def read_block(text: str) -> str:
         return read_receiver(text)
     except TheirError:
         raise TheirError(
-            WRONG_SHAPE, f"{text[:80]!r} is no domain, no *. with a domain, and no UUID of a wallet"
+            WRONG_SHAPE, f"{text[:80]!r} must be a domain, *. with a domain, or the UUID of a wallet"
         ) from None
 
 

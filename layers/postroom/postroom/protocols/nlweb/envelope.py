@@ -167,7 +167,7 @@ def hash_of(signed_text: bytes) -> str:
 
 def check_hash(claimed: str, digest: bytes) -> None:
     """Check that the member Hash is the digest of the signed text. Raises TheirError(HASH_MISMATCH)."""
-    # This is no secret: everybody who has the text can compute its Hash.
+    # This is not a secret: everybody who has the text can compute its Hash.
     if claimed != digest.hex():
         raise TheirError(HASH_MISMATCH)
 

@@ -70,7 +70,7 @@ def read_code(code: str, member: str) -> tuple[Dialect, int, int]:
         return usual
     match = _CODE.fullmatch(code)
     if match is None:
-        raise TheirError(UNSUPPORTED_VERSION, f"{member} is no schema code of a message; {_SUPPORTED}")
+        raise TheirError(UNSUPPORTED_VERSION, f"{member} is not the schema code of a message; {_SUPPORTED}")
     authority, major, minor = match[1], int(match[2] or 1), int(match[3] or 0)
     dialect = _BY_AUTHORITY.get(authority)
     if dialect is None or major != 1:

@@ -249,7 +249,7 @@ class Mailboxes:
 
 
 def _closed_at(row: Item) -> int | None:
-    """The closing time: a mailbox with the attribute is closed, whatever the value; a value that is no time is 0."""
+    """The closing time: a mailbox with the attribute is closed, whatever the value; a value that is not a time is 0."""
     try:
         at = CLOSED.find(row)
     except MalformedRowError:

@@ -72,14 +72,14 @@ def _unreadable(number: int, error: Exception) -> OurError:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    value.encode()  # JSON can escape what is no character
+        raise TypeError(f"{value!r} is not a string")
+    value.encode()  # JSON can escape a lone surrogate, which is not a character
     return value
 
 
 def _whole(value: object) -> int:
     if type(value) is not int or value < 0:
-        raise TypeError(f"{value!r} is no time")
+        raise TypeError(f"{value!r} is not a time in milliseconds")
     return value
 
 
