@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import typer
@@ -14,6 +15,7 @@ from dns.exception import FormError
 from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
+from postroom.cli import main
 from postroom.cli.app import app
 from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, UsageFault
 from postroom.cli.inputs import AsJson
@@ -61,7 +63,7 @@ def failing(error: BaseException) -> typer.Typer:
     made = typer.Typer(cls=Commands)
 
     @made.command()
-    def fail() -> None:
+    def fail(as_json: AsJson = False) -> None:
         raise error
 
     @made.callback()
@@ -227,6 +229,27 @@ def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code:
     assert set(said) == {"code", "exit", "message", "hint", "reason"}
     assert (ended, said["exit"], said["code"], said["reason"]) == (exit_, exit_, code, reason)
     assert said["message"]
+
+
+class Interrupted(ModuleType):
+    """A module during whose import Ctrl-C is pressed."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("words", [("fail",), ("fail", "--json")])
+def test_an_interrupt_while_the_command_line_loads_is_printed_as_one_of_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, "postroom.cli.app", Interrupted("postroom.cli.app"))
+    monkeypatch.setattr(sys, "argv", ["postroom", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    running = CliRunner().invoke(failing(KeyboardInterrupt()), list(words))
+    assert (ended.value.code, capsys.readouterr().err) == (running.exit_code, running.stderr)
 
 
 def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:

@@ -14,7 +14,9 @@ from typer.testing import Result
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import Exit
+from postroom.cli.library import is_packed
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.jobs.library import LIBRARIES, library
 from postroom.local.clients import REGION
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Directory, Domain
@@ -397,6 +399,16 @@ def test_a_stopped_local_stack_is_one_sentence(postroom: Postroom, storage_stack
     )
 
 
+def test_the_library_of_the_jobs_is_uploaded(operate: Operate, storage_stack: StorageStack) -> None:
+    result = operate("jobs", "publish", "--json")
+    assert result.exit_code == 0, result.output
+    data = storage_stack.storage.objects.get(LIBRARIES + library())
+    url = f"s3://{storage_stack.outputs['Bucket']}/{LIBRARIES}{library()}"
+    assert json.loads(result.stdout) == {"library": url, "bytes": len(data)}
+    assert is_packed(data)
+    assert operate("jobs", "publish").stdout == f"{url}: {len(data):,} bytes\n"
+
+
 def test_no_deployment_is_one_sentence(postroom: Postroom) -> None:
     result = postroom("domain", "list")
     assert result.exit_code == 2
@@ -410,6 +422,7 @@ def test_no_deployment_is_one_sentence(postroom: Postroom) -> None:
         (("mailbox", "show", "shop.example"), "DirectoryTable"),
         (("mailbox", "notify", "list", "shop.example"), "DirectoryTable"),
         (("jobs", "last", "compact"), "Bucket"),
+        (("jobs", "publish"), "Bucket"),
         (("audit",), "RetainSeconds"),
         (("audit", "--since", "1"), "RetainSeconds"),
     ],

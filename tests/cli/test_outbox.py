@@ -102,6 +102,13 @@ def test_the_command_waits_for_the_result_and_returns_it_as_exit_code(
     assert "  reason: Why\n  detail: Because\\x1b.\n" in result.stdout
 
 
+def test_a_body_that_is_not_json_is_a_usage_error(postroom: Postroom, outbox_stack: OutboxStack) -> None:
+    result = postroom("send", "-", "--json", *outbox_stack.options, input="{")
+    said = json.loads(result.stderr)["error"]
+    assert (result.exit_code, said["code"], said["reason"]) == (2, "usage", "NotJson")
+    assert outbox_stack.queued == []
+
+
 def test_only_the_owner_can_send(postroom: Postroom, outbox_stack: OutboxStack) -> None:
     result = postroom("send", "-", *outbox_stack.options, "--key", "other.pem", input="1")
     assert (result.exit_code, result.stdout, outbox_stack.queued) == (1, "", [])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import FakeDns, Postroom, code_of
 
+from postroom.cli.exits import Exit
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.verify import check_signature
 
@@ -64,15 +65,25 @@ def test_a_file_is_read_like_standard_input(postroom: Postroom, fake_dns: FakeDn
 @pytest.mark.parametrize(
     ("body", "reason"), [("", "NotJson"), ('{"a":1,"a":2}', "NotIJson"), ("9007199254740993", "NotIJson")]
 )
-def test_a_body_that_is_not_i_json_is_a_bad_message(
+def test_a_body_that_is_not_i_json_is_a_usage_error(
     postroom: Postroom, fake_dns: FakeDns, body: str, reason: str
 ) -> None:
     result = postroom(
         "sign", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", "receiver.example",
         "--subject", "Hello@Host", input=body,
     )  # fmt: skip
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"postroom: {reason}: ")
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr.startswith(f"postroom: standard input is not a Body: {reason}: ")
+
+
+def test_a_file_that_is_not_a_body_is_named(postroom: Postroom, fake_dns: FakeDns, tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_text("")
+    result = postroom(
+        "sign", "body.json", "--key", str(fake_dns.key_file), "--from", "sender.example", "--to", "receiver.example",
+        "--subject", "Hello@Host",
+    )  # fmt: skip
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr.startswith("postroom: body.json is not a Body: NotJson: ")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +97,7 @@ def test_a_body_that_is_not_i_json_is_a_bad_message(
         (("--dialect", "pollyweb"), "Header.Selector is missing; see --subject and --selector"),
         (("--correlation", "1"), "--correlation is '1': Header.Correlation is not a UUID"),
         (("--timestamp", "yesterday"), "--timestamp is 'yesterday': Header.Timestamp is not an RFC 3339 time"),
-        (("--key", "junk"), "junk: the private key is no unencrypted PEM"),
+        (("--key", "junk"), "junk: the private key must be an unencrypted PEM file"),
         (("--key", "missing"), "missing: No such file or directory"),
     ],
 )

@@ -1,6 +1,7 @@
 """Whatever fits the OpenAPI document is answered as it says; what does not is refused as it says."""
 
 import base64
+import json
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,7 @@ from tests.functions.test_mailbox import ENVELOPE, HOST, file, keep, opened, sig
 from tests.tiers import examples
 
 from postroom.api.http import Authentication
+from postroom.api.openapi import document
 from postroom.api.operations import OPERATIONS
 from postroom.storage.directory.notification_targets import TargetKind
 from postroom.storage.layout import row_key
@@ -109,6 +111,14 @@ def test_an_operation_is_as_the_document_says(running: FunctionsStack, operation
         )
 
     is_answered()
+
+
+def test_a_response_names_each_reason_once() -> None:
+    for path, operations in json.loads(document())["paths"].items():
+        for method, operation in operations.items():
+            for status, response in operation["responses"].items():
+                reasons = response["description"].partition(": ")[2].rstrip(".").split(", ")
+                assert len(reasons) == len(set(reasons)), f"{method} {path}, {status}: {response['description']}"
 
 
 def test_no_refusal_stands_in_the_place_of_a_response() -> None:

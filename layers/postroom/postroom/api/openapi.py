@@ -121,7 +121,7 @@ def _responses(operation: Operation) -> Json:
         by_status.setdefault(reason.status, []).append(reason)
     for status, reasons in sorted(by_status.items()):
         responses[str(status)] = {
-            "description": f"{HTTPStatus(status).phrase}: {', '.join(map(str, reasons))}.",
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(dict.fromkeys(map(str, reasons)))}.",
             "content": {"application/problem+json": {"schema": _ref(Problem)}},
         }
     return responses

@@ -1,5 +1,6 @@
 """`postroom …`: the command line."""
 
+import json
 import sys
 
 
@@ -10,5 +11,9 @@ def main() -> None:
 
         app(prog_name="postroom")
     except KeyboardInterrupt:
-        print("postroom: interrupted", file=sys.stderr)
+        line = "postroom: interrupted"
+        if "--json" in sys.argv:  # not by postroom.cli.exits, which may be what was still loading
+            error = {"code": "interrupted", "exit": 130, "message": "interrupted", "hint": None, "reason": None}
+            line = json.dumps({"error": error})
+        print(line, file=sys.stderr)
         sys.exit(130)

@@ -119,7 +119,7 @@ class Commands(TyperGroup):
         # Checked here, because it also applies to a command line that cannot be parsed.
         token = _in_json.set("--json" in words[: words.index("--") if "--" in words else None])
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by the parent process: nobody reads it, which is no error
+            if getattr(sys, name) is None:  # closed by the parent process: nobody reads it, which is not an error
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")

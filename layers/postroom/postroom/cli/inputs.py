@@ -12,6 +12,8 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.core.errors import OurError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
@@ -39,6 +41,17 @@ def read_input(name: str) -> bytes:
     """The bytes of a file; `-`: of standard input. Raises OSError or UsageFault."""
     with open_input(name) as file:
         return file.read()
+
+
+def parse_body(data: bytes, name: str) -> JsonValue:
+    """The Body of a message, from the JSON that was read from `name`. Raises UsageFault with the reason."""
+    from postroom.core.ijson import parse
+
+    try:
+        return parse(data, max_bytes=DeploymentSettings().nlweb_max_body_bytes)
+    except TheirError as error:
+        source = "standard input" if name == "-" else name
+        raise UsageFault(f"{source} is not a Body: {error}", reason=str(error.reason)) from None
 
 
 def domain_name(text: str) -> str:

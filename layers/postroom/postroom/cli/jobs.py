@@ -73,7 +73,7 @@ def expire(
 
 
 @app.command()
-def publish(deployment: DeploymentOptions) -> None:
+def publish(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Upload the library for the Glue jobs, after each deploy."""
     from postroom.cli.library import packed
     from postroom.jobs.library import LIBRARIES, library
@@ -82,7 +82,8 @@ def publish(deployment: DeploymentOptions) -> None:
     name = LIBRARIES + library()
     data = packed()
     opened.storage.objects.replace(name, data, "application/zip")
-    print(f"s3://{opened.output('Bucket')}/{name}: {len(data):,} bytes")
+    url = f"s3://{opened.output('Bucket')}/{name}"
+    print_either(as_json, {"library": url, "bytes": len(data)}, f"{url}: {len(data):,} bytes")
 
 
 @app.command()

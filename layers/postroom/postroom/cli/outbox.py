@@ -15,7 +15,6 @@ from postroom.cli.options import OptionGroup
 from postroom.cli.output import print_json, safe
 from postroom.cli.owner import Way, load_owners_key, open_mailbox
 from postroom.core.ijson import JsonValue
-from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.api.schemas import SentMessage
@@ -61,7 +60,7 @@ class OutboxOptions(OptionGroup):
     wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for the result.", min=0)] = 0
 
 
-def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json: bool) -> Exit:
+def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, as_json: bool) -> Exit:
     """Send it, and print the result, or its state so far. Raises UsageFault, RefusalFault, UnavailableFault."""
     from msgspec import to_builtins
 
@@ -71,7 +70,7 @@ def send_via(url: str, message: OutboxOptions, body: bytes, way: Way, *, as_json
     try:
         with open_mailbox(url, name, key, way) as mailbox:
             sent = mailbox.send(
-                to, subject, _read_body(body), token=token, correlation=message.correlation or "",
+                to, subject, body, token=token, correlation=message.correlation or "",
                 dialect=message.dialect,
             )  # fmt: skip
             became = _wait(mailbox, sent.correlation, message.wait)
@@ -114,12 +113,6 @@ def _exit_of(state: "State", *, waited: bool) -> Exit:
         case State.QUEUED if not waited:
             return Exit.GOOD
     return Exit.UNAVAILABLE
-
-
-def _read_body(data: bytes) -> JsonValue:
-    from postroom.core.ijson import parse
-
-    return parse(data, max_bytes=DeploymentSettings().nlweb_max_body_bytes)
 
 
 def _needed(option: str, value: T | None) -> T:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import typer
 
 from postroom.cli.exits import Exit, UsageFault
-from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.inputs import AsJson, parse_body, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.outbox import OutboxOptions, send_via
 from postroom.cli.output import print_json, safe
@@ -44,7 +44,7 @@ def send(
         way = find_way(
             outbox.via, connections.stack(), connections.ca_file, resolvers=connections.resolver, port=connections.port
         )
-        raise typer.Exit(send_via(outbox.via, outbox, data, way, as_json=as_json))
+        raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, as_json=as_json))
     url = to_url or _inbox_of(data)
     network = connections.network(elsewhere=to_url is not None, port=_port_of(url))
     with open_resolvers(network) as resolvers:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import dialect_called, domain_name, load_private_key, read_input
+from postroom.cli.inputs import dialect_called, domain_name, load_private_key, parse_body, read_input
 from postroom.cli.output import print_json
-from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.protocols.nlweb.sign import Draft
@@ -32,7 +31,6 @@ def sign(
     no_body: Annotated[bool, typer.Option("--no-body", help="Leave the Body out; nothing is read.")] = False,
 ) -> None:
     """Sign a message, and print its envelope as JSON."""
-    from postroom.core.ijson import parse
     from postroom.protocols.nlweb.names import read_correlation, read_sender
     from postroom.protocols.nlweb.sign import Draft
     from postroom.protocols.nlweb.sign import sign as sign_draft
@@ -44,7 +42,7 @@ def sign(
         subject=subject,
         correlation=_given("--correlation", correlation, read_correlation) if correlation else str(uuid.uuid4()),
         timestamp_ms=_given("--timestamp", timestamp, read_timestamp) if timestamp else int(time.time() * 1000),
-        body=None if no_body else parse(read_input(file), max_bytes=DeploymentSettings().nlweb_max_body_bytes),
+        body=None if no_body else parse_body(read_input(file), file),
         has_body=not no_body,
         selector=selector,
         dialect=dialect_called(dialect),
