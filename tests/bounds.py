@@ -189,7 +189,7 @@ def sections() -> dict[str, list[Bound]]:
         "Going out over HTTPS": list(_https()),
         "Queues and the worker": list(_worker()),
         "Dead letters": list(_dead_letters()),
-        "Telling of discards": list(_courier()),
+        "Feedback about discards": list(_courier()),
         "The mailbox API": list(_counter()),
         "Sending for owners": list(_outbox()),
         "Notifications": list(_notifications()),
@@ -321,7 +321,7 @@ def _dm3() -> Iterator[Bound]:
         "pipeline/test_dm3_inbox.py::test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable",
     )  # fmt: skip
     yield Bound(
-        "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; told to senders",
+        "an envelope", _n(AT.dm3_size_limit_bytes, "bytes"), "read, queued and filed whole; published to senders",
         "`TooLarge`", "dm3 §2.2.4: 20 MB; Lambda: 6 MB",
         "pipeline/test_dm3_inbox.py::test_the_size_is_that_of_the_envelope_as_received",
     )  # fmt: skip
@@ -705,7 +705,7 @@ def _courier() -> Iterator[Bound]:
         "outbound/test_feedback_sender.py::test_a_buffers_limit_holds_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
-        "trying to tell of a discard", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
+        "retries of one Feedback, in all", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
         "Postfix bounce_queue_lifetime: 5 d",
         "outbound/test_feedback_sender.py::test_feedback_is_given_up_after_24_hours_for_good",
     )  # fmt: skip
@@ -715,8 +715,8 @@ def _courier() -> Iterator[Bound]:
         "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
-        "notices in a batch", _n(_source("Notices")["BatchSize"]), "told one after the other", "the next batch",
-        "Lambda: 10 unless said",
+        "queue messages in a batch", _n(_source("QueueMessages")["BatchSize"]), "processed one after the other",
+        "the next batch", "Lambda: 10 unless said",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
@@ -730,8 +730,8 @@ def _courier() -> Iterator[Bound]:
         "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
-        "couriers at once", _n(_source("Notices")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
-        "notices wait in the queue", "Postfix default_destination_concurrency_limit: 20",
+        "couriers at once", _n(_source("QueueMessages")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
+        "messages wait in the queue", "Postfix default_destination_concurrency_limit: 20",
         "test_template.py::test_workers_at_once_are_limited",
     )  # fmt: skip
 
@@ -827,8 +827,8 @@ def _notifications() -> Iterator[Bound]:
         "outbound/test_notification_sender.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
     )  # fmt: skip
     yield Bound(
-        "turns in which a mailbox's targets are told", f"one in {_n(AT.notify_interval_seconds, 's')}",
-        "many messages come in at once", "told at the end of the interval", "none",
+        "notifications of a mailbox's targets", f"one in {_n(AT.notify_interval_seconds, 's')}",
+        "many messages come in at once", "notified at the end of the interval", "none",
         "outbound/test_notification_sender.py::test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
@@ -836,8 +836,8 @@ def _notifications() -> Iterator[Bound]:
         "outbound/test_notification_sender.py::test_one_notification_of_a_target_that_is_down_is_retried",
     )  # fmt: skip
     yield Bound(
-        "trying to tell a target", _n(AT.notify_pause_seconds, "s"), "hosts stay away", "paused; its owner resumes it",
-        "Standard Webhooks: disable what fails for days",
+        "retries of a notification, in all", _n(AT.notify_pause_seconds, "s"), "hosts stay away",
+        "paused; its owner resumes it", "Standard Webhooks: disable what fails for days",
         "outbound/test_notification_sender.py::test_a_target_is_paused_after_days_of_failure_and_notified_no_more",
     )  # fmt: skip
     yield Bound(

@@ -199,7 +199,7 @@ COSTLIEST = [
 
 
 def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory() -> None:
-    assert len(COSTLIEST) == function("CourierFunction")["Events"]["Notices"]["Properties"]["BatchSize"]
+    assert len(COSTLIEST) == function("CourierFunction")["Events"]["QueueMessages"]["Properties"]["BatchSize"]
     web = Web()
     domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
     with traced() as memory:

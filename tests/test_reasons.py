@@ -47,7 +47,7 @@ DECLARATIONS = sorted(set(LIBRARY.rglob("reasons.py")) - {INDEX})
 DOCUMENT = ROOT / "docs" / "reference" / "reasons.md"
 HEADINGS = {
     Kind.REFUSAL: "Refusals: rejected in the HTTP response; nothing is stored, no Feedback follows",
-    Kind.DISCARD: "Discards: final; the sender's buffer is told once, or a synchronous request is answered so",
+    Kind.DISCARD: "Discards: final; the sender's buffer gets one Feedback, or a synchronous request this answer",
     Kind.RETRY: "Retries: could not be found out or done now; the message waits, or the caller comes back",
 }
 NAMES = {
@@ -70,13 +70,13 @@ def page() -> str:
         "status is that of an HTTP response; a discard has one for synchronous requests.",
         "",
         "Each package declares its reasons in a module `reasons.py`; `postroom.reasons` is the index. Operators find",
-        "all reasons in logs and metrics. Who else is told one:",
+        "all reasons in logs and metrics. Who else sees one:",
         "",
         "- NLWeb senders: in the HTTP response or in a Feedback.",
         "- dm3 callers: in the error object of JSON-RPC, whose `code` stands in the third column, or by HTTP alone.",
         "- owners: by the mailbox API, in the outbox, or beside a message that it lists.",
         "- client users: by the client, about what only it can read.",
-        "- operators: nobody outside is told.",
+        "- operators: nobody else.",
     ]
     for kind, heading in HEADINGS.items():
         lines += ["", f"## {heading}", "", f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
@@ -181,7 +181,7 @@ def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
     assert misses == []
 
 
-# --- who is told -----------------------------------------------------------------------------------------------------
+# --- who sees it -----------------------------------------------------------------------------------------------------
 
 
 def test_every_reason_has_an_audience() -> None:

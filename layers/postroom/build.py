@@ -1,4 +1,4 @@
-"""Makes the layer's contents: the library's rooms that functions need, and the wheels that those need.
+"""Makes the layer's contents: the library's packages that functions need, and the wheels that those need.
 
     python3 build.py FOLDER ARCHITECTURE RUNTIME      (as the Makefile beside it calls it, for `sam build`)
 
@@ -21,7 +21,7 @@ MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}
 PLATFORMS = ("manylinux_2_34", "manylinux_2_28", "manylinux2014")
 """Amazon Linux 2023, on which the runtimes are built, has glibc 2.34."""
 
-ROOMS_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local", "runtime/jobs")
+PACKAGES_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local", "runtime/jobs")
 """Packages for the command line, owners' programs, Glue and the local stack; no function imports them."""
 
 SERVICES = ("dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs")
@@ -53,8 +53,8 @@ def main(folder: Path, architecture: str, runtime: str) -> None:
     here, target = Path(__file__).parent, folder / "python"
     _install(here / "requirements.txt", target, architecture, runtime)
     shutil.copytree(here / "postroom", target / "postroom")
-    for room in ROOMS_ELSEWHERE:
-        shutil.rmtree(target / "postroom" / room)
+    for package in PACKAGES_ELSEWHERE:
+        shutil.rmtree(target / "postroom" / package)
     _thin(target)
     _compile(target, runtime)
     for path in folder.rglob("*"):

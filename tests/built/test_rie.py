@@ -29,8 +29,8 @@ from tests.functions.samples import (
     SELECTOR,
     SENDER,
     SUBJECT,
+    discarded_row,
     events,
-    notice_row,
     profile_uri,
     published_key,
     service_keys,
@@ -254,11 +254,11 @@ def feedback(stack: BuiltStack) -> list[Json]:
 
 def test_the_buffer_is_told_of_a_discard_once(stack: BuiltStack) -> None:
     register = stack.deployed.storage.register
-    register.discard(notice_row(stack.at), SIGNATURE_INVALID, stack.at + 86_400)
-    assert stack.invoke("courier-notice.json") == WORKED_OFF
+    register.discard(discarded_row(stack.at), SIGNATURE_INVALID, stack.at + 86_400)
+    assert stack.invoke("courier-feedback.json") == WORKED_OFF
     [told] = feedback(stack)
     assert (told["Correlation"], told["Code"]) == (CORRELATION.format(9), "SignatureInvalid")
-    assert stack.invoke("courier-notice.json") == WORKED_OFF
+    assert stack.invoke("courier-feedback.json") == WORKED_OFF
     assert feedback(stack) == []
 
 

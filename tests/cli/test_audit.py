@@ -118,7 +118,7 @@ def test_a_note_is_shown_and_is_not_a_problem(store: Store, audited: Callable[..
     assert "rows that are not in the ledger: 1, 1 of them from its time" in shown.stdout
     assert f"row {stranger.pk} {stranger.sk}" in shown.stdout
     said = described(audited("--ledger", "-", "--json", input=lines))
-    assert (said["clean"], said["untold"], said["problems"]["NotInLedger"]) == (True, 1, 1)
+    assert (said["clean"], said["not_in_ledger"], said["problems"]["NotInLedger"]) == (True, 1, 1)
 
 
 def test_accepted_messages_are_read_from_the_inbox_log(store: Store, audited: Callable[..., Result]) -> None:

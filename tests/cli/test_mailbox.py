@@ -147,7 +147,9 @@ def test_the_retention_time_is_at_least_30_days(operate: Operate, directory: Dir
 def test_a_dm3_message_is_kept_as_long_as_its_sender_was_promised(operate: Operate) -> None:
     operate("open", "ttl.eth", "--dm3")
     printed = operate("set", "ttl.eth", "--ttl-days", "40").stdout
-    assert printed.endswith("    messages never expire, as dm3 senders are told (Dm3MessageTtlDays), and not only 40\n")
+    assert printed.endswith(
+        "    messages never expire, as the delivery service promises dm3 senders (Dm3MessageTtlDays), not only 40\n"
+    )
 
 
 def test_a_hold_on_an_unknown_mailbox_is_set_with_a_warning(operate: Operate, directory: Directory) -> None:

@@ -71,7 +71,7 @@ def feedback_without_a_note() -> None:
 
 def tells_of_what_was_accepted() -> None:
     """The courier does not check whether the message is live, so a stranger's discarded copy is reported."""
-    _replace(FeedbackSender, "_lives_elsewhere", lambda _self, _notice: False)
+    _replace(FeedbackSender, "_lives_elsewhere", lambda _self, _discard: False)
 
 
 def withholds_and_does_not_count() -> None:

@@ -186,8 +186,8 @@ def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
     return Claim(claim_id, at * 1000, RECEIVER, row, "203.0.113.7", message, NlwebDetails(rule))
 
 
-def notice_row(at: int) -> RowKey:
-    """The register of the discard in courier-notice.json."""
+def discarded_row(at: int) -> RowKey:
+    """The register of the discard in courier-feedback.json."""
     return row_key(RECEIVER, 1, at * 1000, f"{9:032x}")
 
 
@@ -203,8 +203,8 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
     base64_event = http("POST", inbox, at, hello, {"content-type": "application/json; charset=utf-8"})
     base64_event |= {"body": base64.b64encode(hello).decode(), "isBase64Encoded": True}
     identity = text_of(envelope(2, at, {"Domain": RECEIVER}, "Identity@Graph")).encode()
-    notice = DiscardNotification(
-        notice_row(at), SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
+    feedback = DiscardNotification(
+        discarded_row(at), SIGNATURE_INVALID, RECEIVER, SENDER, CORRELATION.format(9),
         "0" * 64, NLWEB, at * 1000,
     )  # fmt: skip
     submit = text_of(dm3_submit(at, "Good morning, Bob ☀")).encode()
@@ -246,7 +246,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
             "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-DeadLetterFunctionRound"],
             "detail": "{}",
         },
-        "courier-notice.json": sqs("CourierQueue", at, notice.encode()),
+        "courier-feedback.json": sqs("CourierQueue", at, feedback.encode()),
         "courier-summary.json": sqs("CourierQueue", at, summary.encode()),
         "courier-waiting.json": sqs("CourierQueue", at, MailWaiting(RECEIVER).encode()),
     }  # fmt: skip

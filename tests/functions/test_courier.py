@@ -1,32 +1,32 @@
-"""functions/courier: notices in, Feedback out, and what SQS is to hand out again."""
+"""functions/courier: queue messages about discards in, Feedback out, and what SQS is to deliver again."""
 
 import json
 
 import pytest
 from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
-from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, events, notice_row, sqs
+from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, discarded_row, events, sqs
 from tests.functions.stack import FunctionsStack
 
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 
 
-def notice() -> str:
-    body: str = events()["courier-notice.json"]["Records"][0]["body"]
+def feedback() -> str:
+    body: str = events()["courier-feedback.json"]["Records"][0]["body"]
     return body
 
 
 @pytest.fixture(autouse=True)
 def discarded(running: FunctionsStack) -> None:
     register = running.deployed.storage.register
-    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
+    register.discard(discarded_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
 
 
 @pytest.mark.parametrize("junk", ["", "no JSON", "[]", "7", "{}", '{"form": 2}', '{"form": 1, "dialect": "x"}'])
 def test_only_a_message_that_is_no_queue_message_of_ours_is_redelivered(
     running: FunctionsStack, post_offices: FakePostOffices, junk: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    event = sqs("CourierQueue", MADE_AT, junk, notice())
+    event = sqs("CourierQueue", MADE_AT, junk, feedback())
     failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
     assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
     assert len(post_offices.posted) == 1
@@ -41,7 +41,7 @@ def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
     store.clients.secrets.put_secret_value(
         SecretId=store.secrets["SigningKeys"], SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
     )
-    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
+    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
     assert post_offices.posted == []
     [waiting] = store.bodies("CourierQueue")
     assert json.loads(waiting)["tries"] == 1
@@ -51,7 +51,7 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
     running: FunctionsStack, post_offices: FakePostOffices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     post_offices.status = 503
-    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice())) == {"batchItemFailures": []}
+    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
     assert metrics(capsys.readouterr().out) == {"FeedbackWaiting": [1.0]}
     [waiting] = running.deployed.bodies("CourierQueue")
     assert json.loads(waiting)["tries"] == 1
@@ -64,7 +64,7 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
 def test_the_log_names_each_feedback_its_receiver_and_its_reason(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, notice()))
+    running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, feedback()))
     output = capsys.readouterr().out
     [line] = log_lines(output)
     assert line["message"] == "delivered"

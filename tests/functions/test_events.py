@@ -18,8 +18,8 @@ from tests.functions.samples import (
     RECEIVER,
     SENDER,
     claim,
+    discarded_row,
     events,
-    notice_row,
     profile_uri,
     published_key,
     service_keys,
@@ -190,8 +190,8 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Funct
     register = running.deployed.storage.register
     found = [register.find(row) for row in (good, forged)]
     assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, SIGNATURE_INVALID)]
-    [notice] = running.deployed.bodies("CourierQueue")
-    assert (json.loads(notice)["sk"], json.loads(notice)["reason"]) == (forged.sk, "SignatureInvalid")
+    [feedback] = running.deployed.bodies("CourierQueue")
+    assert (json.loads(feedback)["sk"], json.loads(feedback)["reason"]) == (forged.sk, "SignatureInvalid")
     assert len(running.deployed.rows("SeenTable")) == 1  # a forgery takes nobody's Correlation
     assert running.deployed.bodies("RetryQueue") == []
 
@@ -231,18 +231,18 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     assert f"{6:032x}" in row["sk"]["S"]
     [envelope] = store.bodies("DeadLetterQueue")
     assert f"{7:032x}" in envelope
-    [notice] = store.bodies("CourierQueue")
-    assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
+    [feedback] = store.bodies("CourierQueue")
+    assert json.loads(feedback)["reason"] == str(UNDELIVERABLE)
 
 
-@covers("courier-notice.json")
+@covers("courier-feedback.json")
 def test_the_buffer_is_told_of_a_discard_once(
     running: FunctionsStack, post_offices: FakePostOffices, key: PrivateKey
 ) -> None:
     store = running.deployed
     register = store.storage.register
-    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
-    assert running.invoke("CourierFunction", sample("courier-notice.json")) == {"batchItemFailures": []}
+    register.discard(discarded_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
+    assert running.invoke("CourierFunction", sample("courier-feedback.json")) == {"batchItemFailures": []}
     [posted] = post_offices.posted
     envelope = read_envelope(json.loads(posted))
     check_signature(envelope, key.public)
@@ -256,7 +256,7 @@ def test_the_buffer_is_told_of_a_discard_once(
     }
     [row] = store.rows("PostTable")
     assert (row["told"]["M"]["c"]["S"], row["sent"]["S"]) == (envelope.correlation, "delivered")
-    running.invoke("CourierFunction", sample("courier-notice.json"))
+    running.invoke("CourierFunction", sample("courier-feedback.json"))
     assert post_offices.posted == [posted]
 
 

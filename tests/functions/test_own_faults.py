@@ -27,10 +27,10 @@ from tests.functions.samples import (
     RECEIVER,
     SENDER,
     SUBJECT,
+    discarded_row,
     envelope,
     events,
     http,
-    notice_row,
     profile_uri,
     published_key,
     service_keys,
@@ -153,10 +153,10 @@ def _dead_letter(running: FunctionsStack) -> Json:
     return {}
 
 
-def _notice(running: FunctionsStack) -> Json:
+def _feedback(running: FunctionsStack) -> Json:
     register = running.deployed.storage.register
-    register.discard(notice_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
-    return events()["courier-notice.json"]
+    register.discard(discarded_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
+    return events()["courier-feedback.json"]
 
 
 def _waiting(_running: FunctionsStack) -> Json:
@@ -193,7 +193,7 @@ LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_c
 DM3_CLAIM = Work("WorkerFunction", "a dm3 message", _dm3_claim, _batch)
 FORWARD = Work("WorkerFunction", "a message to forward to an operator's queue", _to_queue, _batch)
 DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _dead_letters)
-NOTICE = Work("CourierFunction", "Feedback", _notice, _batch)
+FEEDBACK = Work("CourierFunction", "Feedback", _feedback, _batch)
 TELL = Work("CourierFunction", "a notification", _waiting, _batch)
 CHALLENGE = Work("MailboxFunction", "a sign-in", lambda _: events()["mailbox-challenge.json"], _problem)
 PAGE = Work("MailboxFunction", "a list of messages", _asking("GET", f"/mailboxes/{RECEIVER}/messages"), _problem)
@@ -363,7 +363,7 @@ SENTENCES = {
 
 def _of_secrets() -> Iterator[Row]:
     uses = {
-        "SigningKeys": (NOTICE, Then.WAITS), "DeliveryServiceKeys": (DM3, Then.RPC_LATER),
+        "SigningKeys": (FEEDBACK, Then.WAITS), "DeliveryServiceKeys": (DM3, Then.RPC_LATER),
         "TokenKeys": (CHALLENGE, Then.NO_KEY), "WebhookKeys": (TARGETS, Then.NO_KEY),
     }  # fmt: skip
     read = "secretsmanager:GetSecretValue"
@@ -396,9 +396,9 @@ ROWS = [
     Row(TABLE, CLAIM, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
     Row(TABLE, FORGED, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
     Row(TABLE, DEAD, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
-    Row(TABLE, NOTICE, no_table("SeenTable"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
-    Row(TABLE, NOTICE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.AGAIN),
-    Row(TABLE, NOTICE, no_table("LimitsTable"), "table LimitsTable", "dynamodb:UpdateItem", Then.AGAIN),
+    Row(TABLE, FEEDBACK, no_table("SeenTable"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(TABLE, FEEDBACK, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(TABLE, FEEDBACK, no_table("LimitsTable"), "table LimitsTable", "dynamodb:UpdateItem", Then.AGAIN),
     Row(TABLE, TELL, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:UpdateItem", Then.AGAIN),
     Row(TABLE, PAGE, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
     Row(TABLE, PAGE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.CLOSED),
@@ -419,7 +419,7 @@ ROWS = [
     *_of_secrets(),
     Row("The content of DeliveryServiceKeys is malformed", DM3_CLAIM, bad_secret("DeliveryServiceKeys", "{}"),
         _SECRET + "DeliveryServiceKeys", "", Then.WAITS),
-    Row(NO_KEY, NOTICE, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
+    Row(NO_KEY, FEEDBACK, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
     Row(DENIED, INBOX, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
     Row(DENIED, DM3, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
     Row(DENIED, DM3, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys", "secretsmanager:GetSecretValue",
@@ -431,8 +431,8 @@ ROWS = [
     Row(DENIED, DM3_CLAIM, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(DENIED, DEAD, denied("dynamodb"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
-    Row(DENIED, NOTICE, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
-    Row(DENIED, NOTICE, denied("secretsmanager"), _SECRET + "SigningKeys", "secretsmanager:GetSecretValue",
+    Row(DENIED, FEEDBACK, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
+    Row(DENIED, FEEDBACK, denied("secretsmanager"), _SECRET + "SigningKeys", "secretsmanager:GetSecretValue",
         Then.WAITS),
     Row(DENIED, CHALLENGE, denied("secretsmanager"), _SECRET + "TokenKeys", "secretsmanager:GetSecretValue",
         Then.NO_KEY),
@@ -464,7 +464,7 @@ ROWS = [
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(QUOTA, DEAD, throttled("dynamodb", "ThrottlingException"), "table PostTable", "dynamodb:PutItem",
         Then.STAYS),
-    Row(QUOTA, NOTICE, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
+    Row(QUOTA, FEEDBACK, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
         "dynamodb:GetItem", Then.WAITS),
     Row(QUOTA, PAGE, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
         "dynamodb:Query", Then.STORE),

@@ -13,7 +13,7 @@ from tests.functions.delivery_service import open_service
 from tests.functions.samples import ALICE, BOB, MADE_AT, RECEIVER, events, profile_uri, service_keys, user_keys
 from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import ask, said, sign_in
-from tests.functions.test_own_faults import CHALLENGE, DM3, DM3_CLAIM, NOTICE, TARGETS, Work
+from tests.functions.test_own_faults import CHALLENGE, DM3, DM3_CLAIM, FEEDBACK, TARGETS, Work
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.tokens import TOKEN_SECONDS
@@ -56,7 +56,7 @@ def reads(running: FunctionsStack, work: Work, event: Json) -> list[str]:
     [
         (DM3, ["DeliveryServiceKeys"], ["DeliveryServiceKeys"]),
         (DM3_CLAIM, ["DeliveryServiceKeys"], ["DeliveryServiceKeys"]),
-        (NOTICE, ["SigningKeys"], []),  # nothing is left to tell
+        (FEEDBACK, ["SigningKeys"], []),  # there is no Feedback to send then
         (CHALLENGE, ["TokenKeys"], ["TokenKeys"]),
         (TARGETS, ["TokenKeys", "WebhookKeys"], ["TokenKeys"]),  # it is there already
     ],
@@ -106,7 +106,7 @@ def test_feedback_is_signed_with_a_domains_new_key_and_selector(
 ) -> None:
     """Who still holds what the old key signed finds that key under the old selector, in the zone."""
     store, new = ready.deployed, PrivateKey.generate("ed25519")
-    event = NOTICE.ready(ready)
+    event = FEEDBACK.ready(ready)
     post_offices.status = 503
     ready.invoke("CourierFunction", event)
     SigningKeys(store.clients.secrets, store.secrets["SigningKeys"], clock).put(RECEIVER, "pk2", new)
@@ -117,7 +117,7 @@ def test_feedback_is_signed_with_a_domains_new_key_and_selector(
     assert selectors == ["pk1", "pk2"]
 
 
-@pytest.mark.parametrize("work", [DM3, NOTICE, CHALLENGE, TARGETS], ids=lambda it: it.what)
+@pytest.mark.parametrize("work", [DM3, FEEDBACK, CHALLENGE, TARGETS], ids=lambda it: it.what)
 def test_keys_are_logged_at_no_log_level(ready: FunctionsStack, work: Work, caplog: pytest.LogCaptureFixture) -> None:
     """An operator may set the level of a function's log to DEBUG, of all libraries."""
     event = work.ready(ready)

@@ -282,7 +282,7 @@ def _nobody(question: Question) -> Answer:
 
 @fuzzed("names.dnssec.evidence", seeds=(b"", b"a\0b", b"\xff" * 800, b"\\" * 800, b"a." * 90), max_bytes=8192)
 def evidence(data: bytes) -> None:
-    """Evidence takes no more room in a receipt than it may, however many names of whatever labels are in it."""
+    """Evidence in a receipt is no longer than its limit, however many names it has, with any labels."""
     names = [dns.name.Name([*_labels(data[start : start + 200]), b""]) for start in range(0, len(data), 200)]
     window = SignatureWindow(13, len(data), 0, 2**31)
     chain = tuple(Link(str(name), 2, "ab" * 48, window) for name in names[::2])

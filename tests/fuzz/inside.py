@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from tests.fakes.storage import FakeObjects
-from tests.functions.samples import MADE_AT, claim, notice_row
+from tests.functions.samples import MADE_AT, claim, discarded_row
 from tests.fuzz.entry import LONG, Entry, fields_of, fuzzed, json_of, text_of
 from tests.fuzz.samples import ENVELOPES, EVENTS, compact
 
@@ -69,7 +69,7 @@ def stored_lines(data: bytes) -> None:
     """Every line of a segment is read from its place as it was written, whatever the message and its receipt hold."""
     value, text = json_of(data), text_of(data)
     receipt = text if isinstance(value, TheirError) else value
-    lines = [Line(notice_row(MADE_AT), text, text, {"r": receipt}), Line(notice_row(MADE_AT), "", "", {})]
+    lines = [Line(discarded_row(MADE_AT), text, text, {"r": receipt}), Line(discarded_row(MADE_AT), "", "", {})]
     segment, places = lay_out(lines, "seg")
     pieces = [segment[place.offset : place.offset + place.length] for place in places]
     assert b"\n".join([*pieces, b""]) == segment

@@ -251,7 +251,7 @@ def subjects(data: bytes) -> None:
     is_json=True,
 )  # fmt: skip
 def feedback_bodies(data: bytes) -> None:
-    """Who is told of, or a refusal; so for an Identity request; what is read is written and read again."""
+    """Feedback, or a refusal; the same for Identity requests; what was read is the same if written and read again."""
     body = json_of(data)
     if isinstance(body, TheirError):
         return

@@ -33,7 +33,7 @@ MANIFESTS = (
 
 @fuzzed("names.manifest", "names.documents", seeds=MANIFESTS, max_bytes=MAX_MANIFEST_BYTES + 16)
 def manifest_yaml(data: bytes) -> None:
-    """Who is to be told, or nobody and why, whatever it holds; never an error; our own manifest names whom it names."""
+    """A Feedback address, or none and why, of any bytes; never an error; of our own manifest, what it was made with."""
     found = feedback_of(data)
     assert found.why
     if found.domain is not None:

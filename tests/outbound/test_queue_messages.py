@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.functions.samples import MADE_AT, RECEIVER, SENDER, notice_row
+from tests.functions.samples import MADE_AT, RECEIVER, SENDER, discarded_row
 
 from postroom.core.reasons import TOO_LATE
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
@@ -16,7 +16,7 @@ from postroom.protocols.nlweb.sign import Draft
 from postroom.storage.layout import RowKey
 
 NOTICE = DiscardNotification(
-    notice_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, tries=2
+    discarded_row(MADE_AT), TOO_LATE, RECEIVER, SENDER, "c", "0" * 64, POLLYWEB, MADE_AT * 1000, tries=2
 )
 SUMMARY = DiscardSummaryDue(RECEIVER, SENDER, 498_681, NLWEB, tries=1)
 

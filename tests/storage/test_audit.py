@@ -647,7 +647,7 @@ def test_feedback_about_a_kept_message_is_found(audited: AuditedStack, why: str,
     assert audited.audit().clean
     audited.change(key, **told)
     findings = audited.audit()
-    assert (found(findings), where(findings)) == ({AuditProblem.TOLD_THOUGH_KEPT: 1}, {named(key)})
+    assert (found(findings), where(findings)) == ({AuditProblem.FILED_WITH_FEEDBACK: 1}, {named(key)})
 
 
 @pytest.mark.parametrize(

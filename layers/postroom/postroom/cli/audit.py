@@ -109,8 +109,8 @@ def _described(findings: "Findings") -> JsonValue:
         "discarded": dict(findings.discarded),
         "synchronous": {"answered": findings.answered, "unanswered": findings.unanswered},
         "feedback": {"settled": findings.feedback_settled, "begun": findings.feedback_begun},
-        "queued": {"claims": evidence.claims_waiting, "notices": evidence.courier_waiting},
-        "untold": findings.not_in_ledger,
+        "queued": {"claims": evidence.claims_waiting, "courier_messages": evidence.courier_waiting},
+        "not_in_ledger": findings.not_in_ledger,
         "orphans": {"objects": evidence.orphans, "bytes": evidence.orphan_bytes},
         "problems": {str(problem): findings.count(problem) for problem in AuditProblem},
         "findings": [
@@ -147,8 +147,9 @@ def _print(findings: "Findings") -> None:
         print(f"discarded, {safe(reason)}: {count}")
     print(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
     settled, begun = findings.feedback_settled, findings.feedback_begun
-    print(f"Feedback: {settled} settled, {begun} begun; {evidence.courier_waiting} notifications queued")
+    print(f"Feedback: {settled} settled, {begun} begun")
     print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
+    print(f"queued for the courier: {evidence.courier_waiting}")
     print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:
         noted = findings.count(AuditProblem.NOT_IN_LEDGER)

@@ -283,7 +283,7 @@ def _kept(opened: OpenDeployment, name: str) -> str:
     days = days_kept(mailbox.ttl_days, opened.deployment.settings.dm3_message_ttl_days if is_dm3 else None)
     stay = f"messages stay {days} days" if days else "messages never expire"
     if is_dm3 and mailbox.ttl_days and mailbox.ttl_days != days:
-        return f"{stay}, as dm3 senders are told (Dm3MessageTtlDays), and not only {mailbox.ttl_days}"
+        return f"{stay}, as the delivery service promises dm3 senders (Dm3MessageTtlDays), not only {mailbox.ttl_days}"
     return stay
 
 

@@ -12,13 +12,13 @@ class Kind(StrEnum):
     REFUSAL = "refusal"
     """Rejected in the HTTP response; nothing is stored; no Feedback follows."""
     DISCARD = "discard"
-    """Decided by the worker, final; the sender's buffer is told once."""
+    """Decided by the worker, final; the sender's buffer gets one Feedback."""
     RETRY = "retry"
     """It could not be found out or done now; the message waits, or the client is asked to try again."""
 
 
 class Audience(Flag):
-    """Who is told a reason. Operators find every reason in logs and metrics."""
+    """Who sees a reason. Operators find every reason in logs and metrics."""
 
     NLWEB = auto()
     """Senders of NLWeb messages, in the HTTP response or in a Feedback."""
@@ -31,7 +31,7 @@ class Audience(Flag):
     CLIENTS = auto()
     """Users of the client, about things that only the client can read: dm3 messages are encrypted to their receiver."""
     OPERATORS = auto()
-    """Operators only: nobody outside is told."""
+    """Operators only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

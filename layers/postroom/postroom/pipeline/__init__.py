@@ -1,7 +1,7 @@
 """From the inbox to the mailbox: what happens to a message. Look-ups and AWS calls come in through ports.
 
 nlweb_inbox.py, dm3_inbox.py    bytes in, an answer out; the claim is queued before the answer is given
-intake.py, claims.py, quota.py  accepted messages: Claim, its form in the queue, and whether its mailbox has room
+intake.py, claims.py, quota.py  accepted messages: Claim, its form in the queue, and the quota of its mailbox
 synchronous.py                  requests that are answered at once
 worker.py                       a batch of claims: judged, then filed or discarded
 judges/, verdicts.py            Claim → Verdict, one judge for each protocol

@@ -1,4 +1,4 @@
-"""The inbox's check that a mailbox with a quota has room for one more message."""
+"""The inbox's check that one more message does not exceed the quota of its mailbox."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

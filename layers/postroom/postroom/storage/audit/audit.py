@@ -1,7 +1,7 @@
 """The audit: stored messages, compared with what the inbox accepted. Evidence in, findings out.
 
-    evidence = gather(Premises(…), now=…, retain_seconds=…)     # storage/audit/collection.py: reads only
-    findings = audit(evidence, read_ledger(lines))              # audit(evidence): without the inbox's ledger
+    evidence = collect_evidence(AuditedStore(…), now=…, retain_seconds=…)   # storage/audit/collection.py: reads only
+    findings = audit(evidence, read_ledger(lines))                          # audit(evidence): without the ledger
     assert findings.clean, findings.problems
 
 Each accepted claim has exactly one end, which its row shows. If it has no row, either its message is in the row of

@@ -27,7 +27,7 @@ def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
         if kept and key not in homes and evidence.is_remembered(key.received_at_ms):
             yield Finding(AuditProblem.NOT_HOME, where, f"it is {end}")
         if kept and (standing.begun or standing.sent):
-            yield Finding(AuditProblem.TOLD_THOUGH_KEPT, where, f"it is {end}")
+            yield Finding(AuditProblem.FILED_WITH_FEEDBACK, where, f"it is {end}")
 
 
 def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:

@@ -73,9 +73,9 @@ class AuditProblem(Enum):
         "A message is gone, and its row has no known reason.",
         "A newer release or someone else wrote it; audit with the deployed release.",
     )
-    TOLD_THOUGH_KEPT = (
-        "ToldThoughKept",
-        "A row that is not discarded records that Feedback was sent.",
+    FILED_WITH_FEEDBACK = (
+        "FiledWithFeedback",
+        "Feedback was sent about a message that was filed, or its sending had begun.",
         "It is a bug: report it.",
     )
     REPLY_MISSING = (
