@@ -186,15 +186,15 @@ def sections() -> dict[str, list[Bound]]:
         "The dm3 inbox": list(_dm3()),
         "Keys": list(_keys()),
         "DNS and DNSSEC": list(_dns()),
-        "Going out over HTTPS": list(_https()),
+        "Outbound HTTPS": list(_https()),
         "Queues and the worker": list(_worker()),
         "Dead letters": list(_dead_letters()),
         "Feedback about discards": list(_courier()),
         "The mailbox API": list(_counter()),
-        "Sending for owners": list(_outbox()),
+        "The outbox": list(_outbox()),
         "Notifications": list(_notifications()),
-        "Storage for owners": list(_storage()),
-        "What is remembered": list(_caches()),
+        "Archive storage": list(_storage()),
+        "Caches": list(_caches()),
     }
 
 
@@ -205,18 +205,19 @@ def _inbox() -> Iterator[Bound]:
         "test_template.py::test_the_api_accepts_no_more_than_the_worker_can_process",
     )  # fmt: skip
     yield Bound(
-        "requests at once", _n(_parameter("ThrottlingBurst")), "the same", "429 by API Gateway",
+        "concurrent requests", _n(_parameter("ThrottlingBurst")), "the same", "429 by API Gateway",
         "API Gateway: 5,000 for an account",
         "test_template.py::test_the_api_accepts_no_more_than_the_worker_can_process",
     )  # fmt: skip
     yield Bound(
-        "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "read, queued and filed whole", "`TooLarge`",
+        "an NLWeb message", _n(AT.nlweb_max_body_bytes, "bytes"), "it is read, queued and filed as a whole",
+        "`TooLarge`",
         "nginx client_max_body_size: 1 MB; SQS: 1 MiB",
         "functions/test_inbox.py::test_a_message_may_be_as_long_as_the_setting_says_and_no_longer",
     )  # fmt: skip
     yield Bound(
         "an NLWeb message to be forwarded", _n(nlweb_inbox.MAX_FORWARDED_BYTES, "bytes of ASCII JSON"),
-        "an event bus takes no more", "`TooLarge`", "EventBridge: 256 kB an entry",
+        "the maximum of an event bus", "`TooLarge`", "EventBridge: 256 kB an entry",
         "pipeline/test_nlweb_inbox.py::test_what_could_never_be_forwarded_is_refused_by_the_inbox",
     )  # fmt: skip
     yield Bound(
@@ -240,17 +241,18 @@ def _inbox() -> Iterator[Bound]:
         "runtime/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
     yield Bound(
-        "waiting for a synchronous handler", _n(function_clients.HANDLER_READ_SECONDS, "s"), "its sender waits as long",
+        "waiting for a synchronous handler", _n(function_clients.HANDLER_READ_SECONDS, "s"),
+        "its sender waits for the response",
         "`HandlerFailed`; it is called once", "Lambda: 900 s; API Gateway: 30 s",
         "runtime/test_adapters.py::test_a_handler_that_did_not_answer_in_time_is_not_executed_again",
     )  # fmt: skip
     yield Bound(
         "a reply remembered in its row", _n(replies.MAX_INLINE_BYTES, "bytes"),
-        "a write is paid by the kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
+        "writes are billed per kilobyte", "it goes to S3", "DynamoDB: 400 kB an item",
         "storage/test_replies.py::test_a_short_reply_is_in_its_row_and_a_longer_one_in_the_bucket",
     )  # fmt: skip
     yield Bound(
-        "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "the rows against replays grow with it",
+        "a Timestamp's age", _n(AT.nlweb_max_age_seconds, "s"), "the rows that detect replays are kept as long",
         "`TimestampTooOld`", "Kerberos: 5 min; ours lets senders queue for a day",
         "protocols/nlweb/test_timestamp.py::test_both_ends_of_the_window_are_inside_and_a_millisecond_beyond_is_outside",
     )  # fmt: skip
@@ -289,7 +291,7 @@ def _members() -> Iterator[Bound]:
         "protocols/nlweb/test_envelope.py::test_the_length_of_a_subject_is_limited",
     )  # fmt: skip
     yield Bound(
-        "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before anybody is known", "`WrongShape`",
+        "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before the sender is verified", "`WrongShape`",
         "RSA of 8192 bits",
         "protocols/nlweb/test_envelope.py::test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits",
     )  # fmt: skip
@@ -297,7 +299,7 @@ def _members() -> Iterator[Bound]:
 
 def _dm3() -> Iterator[Bound]:
     yield Bound(
-        "a body", _n(dm3_inbox.MAX_BODY_BYTES, "bytes"), "Lambda takes no more", "`TooLarge`", "Lambda: 6 MB",
+        "a body", _n(dm3_inbox.MAX_BODY_BYTES, "bytes"), "the maximum of Lambda", "`TooLarge`", "Lambda: 6 MB",
         "pipeline/test_dm3_inbox.py::test_a_body_may_be_as_long_as_lambda_takes_and_no_longer",
     )  # fmt: skip
     yield Bound(
@@ -326,8 +328,8 @@ def _dm3() -> Iterator[Bound]:
         "pipeline/test_dm3_inbox.py::test_the_size_is_that_of_the_envelope_as_received",
     )  # fmt: skip
     yield Bound(
-        "an envelope but for its message", _n(dm3_inbox.MAX_BESIDE_BYTES, "bytes"),
-        "hashed and checked before anybody is known", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
+        "an envelope without its message", _n(dm3_inbox.MAX_BESIDE_BYTES, "bytes"),
+        "hashed and checked before the sender is verified", "`EnvelopeInvalid`", "Postfix header_size_limit: 102,400",
         "pipeline/test_dm3_inbox.py::test_an_envelope_may_hold_little_beside_the_message",
     )  # fmt: skip
     yield Bound(
@@ -350,7 +352,7 @@ def _dm3() -> Iterator[Bound]:
         "net/test_timebox.py::test_a_look_up_that_takes_too_long_is_a_temporary_error",
     )  # fmt: skip
     yield Bound(
-        "look-ups at once", _n(pipeline_parts.LOOK_UPS), "a thread each", "`ProfileLookupFailed`",
+        "concurrent look-ups", _n(pipeline_parts.LOOK_UPS), "each has a thread", "`ProfileLookupFailed`",
         "Python's ThreadPoolExecutor: processors + 4",
         "net/test_timebox.py::test_the_number_of_parallel_look_ups_is_limited",
     )  # fmt: skip
@@ -405,17 +407,18 @@ def _keys() -> Iterator[Bound]:
 
 def _dns() -> Iterator[Bound]:
     yield Bound(
-        "looking a key up", _n(AT.dns_budget_seconds, "s"), "a claim holds a thread", "`KeyLookupFailed`",
+        "a look-up of a key", _n(AT.dns_budget_seconds, "s"), "a claim holds a thread", "`KeyLookupFailed`",
         "BIND resolver-query-timeout: 10 s",
         "names/test_resolvers.py::test_all_questions_of_one_look_up_share_one_budget",
     )  # fmt: skip
     yield Bound(
-        "a try at one resolver", _n(AT.dns_try_seconds, "s"), "time is left for the next", "the next is asked",
+        "an attempt at one resolver", _n(AT.dns_try_seconds, "s"), "there must be time for the next resolver",
+        "the next resolver is asked",
         "resolv.conf: 5 s", "names/test_resolvers.py::test_a_slow_resolver_is_left_after_the_time_of_a_try",
     )  # fmt: skip
     yield Bound(
         "look-ups for a message", "one, and a fresh one where a key in memory fails",
-        "forged mail must not make us hammer DNS", "`SignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
+        "forged mail must not cause many DNS queries", "`SignatureInvalid`", "RFC 7208 §4.6.4: 10 for SPF",
         "pipeline/test_worker.py::test_a_message_costs_one_look_up_and_a_forged_one_a_fresh_one_more",
     )  # fmt: skip
     yield Bound(
@@ -424,16 +427,16 @@ def _dns() -> Iterator[Bound]:
         "names/test_keys.py::test_a_recently_fetched_key_is_fresh",
     )  # fmt: skip
     yield Bound(
-        "questions for a look-up", _n(budget.MAX_QUESTIONS), "zones may be nested at will", "`DnssecTooCostly`",
+        "questions for a look-up", _n(budget.MAX_QUESTIONS), "zones may be nested without limit", "`DnssecTooCostly`",
         "BIND max-recursion-queries: 50", "names/test_walk.py::test_the_number_of_questions_is_limited",
     )  # fmt: skip
     yield Bound(
-        "steps of a look-up", _n(budget.MAX_STEPS), "no way of going round in circles is free",
+        "steps of a look-up", _n(budget.MAX_STEPS), "loops must end",
         "`DnssecTooCostly`", "unbound MAX_TARGET_COUNT: 64",
         "names/test_walk.py::test_the_number_of_steps_is_limited",
     )  # fmt: skip
     yield Bound(
-        "aliases to a key", _n(MAX_ALIASES), "each needs a walk",
+        "aliases to a key", _n(MAX_ALIASES), "each needs a look-up of its own",
         "`DnssecTooCostly`", "unbound max-query-restarts: 11",
         "names/test_keys.py::test_the_number_of_aliases_to_a_key_is_limited",
     )  # fmt: skip
@@ -521,7 +524,7 @@ def _dns() -> Iterator[Bound]:
 
 def _https() -> Iterator[Bound]:
     yield Bound(
-        "an exchange", _n(AT.outbound_total_seconds, "s"), "answers may drip", "`OutboundFailed`",
+        "an exchange", _n(AT.outbound_total_seconds, "s"), "a host may send its answer slowly", "`OutboundFailed`",
         "RFC 8461 §3.3: a minute",
         "net/test_https.py::test_a_slow_response_is_accepted_if_it_ends_before_the_deadline",
     )  # fmt: skip
@@ -536,7 +539,8 @@ def _https() -> Iterator[Bound]:
         "net/test_https.py::test_the_number_of_tried_addresses_is_limited",
     )  # fmt: skip
     yield Bound(
-        "redirects", "none followed", "they lead elsewhere", "an answer like any other", "RFC 8461 §3.3: none",
+        "redirects", "none followed", "they lead to other hosts", "treated as an ordinary answer",
+        "RFC 8461 §3.3: none",
         "net/test_https.py::test_redirects_are_not_followed",
     )  # fmt: skip
     yield Bound(
@@ -577,22 +581,23 @@ def _https() -> Iterator[Bound]:
 def _worker() -> Iterator[Bound]:
     claims, suspects = _source("Claims"), _source("Suspects")
     yield Bound(
-        "a queue message", _n(queue.MAX_BODY_BYTES, "bytes"), "SQS takes no more", "it goes to S3", "SQS: 1 MiB",
+        "a queue message", _n(queue.MAX_BODY_BYTES, "bytes"), "the maximum of SQS", "it goes to S3", "SQS: 1 MiB",
         "pipeline/test_claims.py::test_a_claim_too_long_for_a_queue_message_goes_to_s3",
     )  # fmt: skip
     yield Bound(
         "claims in a batch; of suspects", f"{claims['BatchSize']}; {suspects['BatchSize']}",
-        "worked off in one run", "the next batch", "Lambda: 10,000",
+        "processed in one run", "the next batch", "Lambda: 10,000",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "envelopes in memory at once, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
-        "pointers are not counted in Lambda's 6 MB", "a segment more", "AWS CLI multipart_threshold: 8 MB",
+        "envelopes in memory at the same time, and in a segment", _n(worker.SLICE_BYTES, "bytes, and one more"),
+        "pointers are not counted in Lambda's 6 MB", "one more segment", "AWS CLI multipart_threshold: 8 MB",
         "pipeline/test_worker.py::"
         "test_a_batch_of_large_messages_is_processed_in_parts_of_limited_bytes",
     )  # fmt: skip
     yield Bound(
-        "claims judged at once", _n(side_by_side.THREADS), "a thread and a connection each", "they wait their turn",
+        "claims verified at the same time", _n(side_by_side.THREADS), "each has a thread and a connection",
+        "they wait their turn",
         "botocore max_pool_connections: 10",
         "core/test_side_by_side.py::test_the_number_of_parallel_items_is_limited",
     )  # fmt: skip
@@ -621,27 +626,29 @@ def _worker() -> Iterator[Bound]:
         "runtime/test_adapters.py::test_a_call_of_aws_is_attempted_a_limited_number_of_times",
     )  # fmt: skip
     yield Bound(
-        "workers at once", _n(claims["ScalingConfig"]["MaximumConcurrency"]), "resolvers, tables, the account's quota",
+        "concurrent workers", _n(claims["ScalingConfig"]["MaximumConcurrency"]),
+        "resolvers, tables, the account's quota",
         "claims wait in the queue", "Postfix default_process_limit: 100",
         "test_template.py::test_workers_at_once_are_limited",
     )  # fmt: skip
     yield Bound(
-        "hand-outs of a claim beside others", _n(worker.SUSPECT_AFTER), "poison must not drag its neighbours along",
-        "it waits by itself", "AWS on Lambda and SQS: maxReceiveCount of 5 at least",
+        "deliveries of a claim together with others", _n(worker.SUSPECT_AFTER),
+        "a claim that makes the worker fail must not affect others",
+        "it is moved to the suspects queue", "AWS on Lambda and SQS: maxReceiveCount of 5 at least",
         "pipeline/test_worker.py::test_a_claim_received_three_times_is_set_apart_as_it_is",
     )  # fmt: skip
     yield Bound(
-        "deliveries of a claim by itself", _n(_receives("SuspectsQueue")), "it costs a run each",
+        "deliveries of a claim by itself", _n(_receives("SuspectsQueue")), "each costs a Lambda run",
         "a dead letter; `Undeliverable` near the horizon", "the same",
         "storage/test_queue.py::test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter",
     )  # fmt: skip
     yield Bound(
-        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"), "the maximum of SQS; 5, 15, 45 … before",
+        "delay between two attempts", _n(queue.LONGEST_DELAY_SECONDS, "s"), "the maximum of SQS; 5, 15, 45 … before",
         "tried again", "SQS: 900 s; Postfix maximal_backoff_time: 4,000 s",
         "pipeline/test_worker.py::test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay",
     )  # fmt: skip
     yield Bound(
-        "waiting for a verdict", _n(AT.horizon_seconds, "s"), "the rows to remember grow with it", "`TooLate`",
+        "waiting for a verdict", _n(AT.horizon_seconds, "s"), "rows are kept as long", "`TooLate`",
         "Postfix maximal_queue_lifetime: 5 d; RFC 5321 §4.5.4.1: 4 to 5 d at least",
         "pipeline/test_worker.py::test_older_than_the_horizon_is_too_late_and_not_a_millisecond_before",
     )  # fmt: skip
@@ -651,12 +658,13 @@ def _worker() -> Iterator[Bound]:
         "pipeline/test_worker.py::test_an_identity_and_a_tombstone_are_remembered_for_the_retention_period",
     )  # fmt: skip
     yield Bound(
-        "one read of filed messages", _n(object_store.READ_BYTES, "bytes, or one line"), "kept whole", "a request more",
+        "one read of filed messages", _n(object_store.READ_BYTES, "bytes, or one line"), "kept whole",
+        "one more request",
         "AWS CLI multipart_chunksize: 8 MB",
         "storage/test_segments.py::test_one_request_reads_a_limited_number_of_bytes",
     )  # fmt: skip
     yield Bound(
-        "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "Secrets Manager takes no more",
+        "the secret of our keys", _n(secret.MAX_SECRET_BYTES, "bytes"), "the maximum of Secrets Manager",
         "the key is not stored", "Secrets Manager: 65,536",
         "storage/test_secrets.py::test_a_secret_that_would_exceed_its_limit_is_unchanged",
     )  # fmt: skip
@@ -681,7 +689,7 @@ def _dead_letters() -> Iterator[Bound]:
         "test_memory.py::test_the_largest_dead_letters_use_half_of_their_handlers_memory",
     )  # fmt: skip
     yield Bound(
-        "dead letters in memory at once", _n(dead_letters.DEAD_LETTERS_AT_ONCE), "each may be of any size",
+        "dead letters in memory at the same time", _n(dead_letters.DEAD_LETTERS_AT_ONCE), "each may be of any size",
         "the next ten", "SQS: 10 in a receive",
         "functions/test_dead_letters.py::test_a_round_receives_ten_dead_letters_at_once_until_none_is_left",
     )  # fmt: skip
@@ -696,7 +704,8 @@ def _dead_letters() -> Iterator[Bound]:
 def _courier() -> Iterator[Bound]:
     yield Bound(
         "Feedback to one domain in an hour", _n(AT.feedback_per_domain_and_hour),
-        "forged mail must not make us a flood", "one summary of the hour", "RFC 3834 §2: responders limit themselves",
+        "forged mail must not make us send many messages", "one summary of the hour",
+        "RFC 3834 §2: responders limit themselves",
         "outbound/test_feedback_sender.py::test_a_domain_over_its_hourly_limit_gets_one_summary_after_the_hour",
     )  # fmt: skip
     yield Bound(
@@ -705,18 +714,19 @@ def _courier() -> Iterator[Bound]:
         "outbound/test_feedback_sender.py::test_a_buffers_limit_holds_however_many_domains_name_it",
     )  # fmt: skip
     yield Bound(
-        "retries of one Feedback, in all", _n(AT.feedback_give_up_seconds, "s"), "hosts stay away", "given up",
+        "retries of one Feedback, in all", _n(AT.feedback_give_up_seconds, "s"), "hosts may be unavailable for long",
+        "given up",
         "Postfix bounce_queue_lifetime: 5 d",
         "outbound/test_feedback_sender.py::test_feedback_is_given_up_after_24_hours_for_good",
     )  # fmt: skip
     yield Bound(
-        "delay between two tries", _n(queue.LONGEST_DELAY_SECONDS, "s"),
+        "delay between two attempts", _n(queue.LONGEST_DELAY_SECONDS, "s"),
         f"{feedback_sender.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
         "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
         "queue messages in a batch", _n(_source("QueueMessages")["BatchSize"]), "processed one after the other",
-        "the next batch", "Lambda: 10 unless said",
+        "the next batch", "Lambda: 10 by default",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
@@ -730,7 +740,8 @@ def _courier() -> Iterator[Bound]:
         "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
-        "couriers at once", _n(_source("QueueMessages")["ScalingConfig"]["MaximumConcurrency"]), "hosts of others",
+        "concurrent couriers", _n(_source("QueueMessages")["ScalingConfig"]["MaximumConcurrency"]),
+        "hosts of other people must not be overloaded",
         "messages wait in the queue", "Postfix default_destination_concurrency_limit: 20",
         "test_template.py::test_workers_at_once_are_limited",
     )  # fmt: skip
@@ -775,7 +786,8 @@ def _outbox() -> Iterator[Bound]:
         "test_the_largest_message_can_be_queued_and_a_larger_one_is_refused_with_the_limit",
     )  # fmt: skip
     yield Bound(
-        "trying to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers take a Timestamp for 24 h", "given up",
+        "attempts to deliver it", _n(AT.outbox_give_up_seconds, "s"), "receivers accept a Timestamp for 24 h",
+        "given up",
         "Postfix maximal_queue_lifetime: 5 d",
         "outbound/test_outbox_sender.py::test_a_message_is_given_up_after_23_hours_with_the_last_failure",
     )  # fmt: skip
@@ -785,14 +797,14 @@ def _outbox() -> Iterator[Bound]:
         "http/test_outbox.py::test_a_token_expires_and_its_message_soon_after",
     )  # fmt: skip
     yield Bound(
-        "the answer that is kept with it", _n(outbox_sender.MAX_REPLY_BYTES, "bytes"), "a row is paid by its length",
-        "not kept; delivered all the same", "our own replies: 4,096 bytes in a row",
+        "the answer that is kept with it", _n(outbox_sender.MAX_REPLY_BYTES, "bytes"), "rows are billed by their size",
+        "not stored; the message is still delivered", "our own replies: 4,096 bytes in a row",
         "outbound/test_outbox_sender.py::"
         "test_a_message_counts_as_delivered_even_if_the_response_is_no_json_or_too_large_to_keep",
     )  # fmt: skip
     yield Bound(
         "a receiver's code; its sentence", f"{_n(feedback.MAX_CODE)}; {_n(feedback.MAX_SENTENCE, 'characters')}",
-        "text of a stranger, stored and shown", "cut off; unprintable characters are removed",
+        "it is a stranger's text, stored and shown", "cut off; unprintable characters are removed",
         "RFC 3464 §2: a reply of SMTP, 512 bytes",
         "outbound/test_outbox_sender.py::"
         "test_a_refusal_is_final_and_shown_in_the_receivers_words_without_control_characters",
@@ -801,49 +813,51 @@ def _outbox() -> Iterator[Bound]:
 
 def _notifications() -> Iterator[Bound]:
     yield Bound(
-        "targets of a mailbox", _n(notification_targets.MAX_TARGETS), "each is a post for each turn",
+        "targets of a mailbox", _n(notification_targets.MAX_TARGETS), "each costs a request for each notification",
         "`TooManyTargets`",
         "GitHub: 20 webhooks of a repository",
         "storage/test_notification_targets.py::test_a_mailbox_has_a_limited_number_of_targets_however_many_are_added_at_once",
     )  # fmt: skip
     yield Bound(
-        "a target's address", _n(schemas.MAX_TARGET, "characters"), "kept in a row, and connected to", "`NotARequest`",
+        "a target's address", _n(schemas.MAX_TARGET, "characters"), "it is stored in a row, and connected to",
+        "`NotARequest`",
         "sitemaps.org: 2,048", "http/test_notification_targets.py::test_an_invalid_target_is_refused",
     )  # fmt: skip
     yield Bound(
         "codes for the targets of a mailbox", _n(CODES_A_DAY, "a day"),
-        "each is a post to a host that need not want it", "`TooManyRequests`",
+        "each is a request to a host that may not want it", "`TooManyRequests`",
         "RFC 3834 §2: responders limit themselves",
         "http/test_notification_targets.py::test_the_number_of_codes_sent_for_a_mailbox_a_day_is_limited",
     )  # fmt: skip
     yield Bound(
-        "tries of a code", _n(MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
+        "attempts to confirm a code", _n(MAX_TRIES), "it has 40 bits", "`CodeWrong`", "RFC 4226 §7.3: throttling",
         "http/test_notification_targets.py::"
         "test_after_too_many_wrong_codes_a_new_code_must_be_sent",
     )  # fmt: skip
     yield Bound(
-        "trying to send a code", _n(pausing.CODE_SECONDS, "s"), "its owner waits for it", "the owner asks for another",
+        "attempts to send a code", _n(pausing.CODE_SECONDS, "s"), "its owner waits for it",
+        "the owner requests another one",
         "none",
         "outbound/test_notification_sender.py::test_a_code_is_retried_for_an_hour_and_the_owner_sees_the_failure",
     )  # fmt: skip
     yield Bound(
         "notifications of a mailbox's targets", f"one in {_n(AT.notify_interval_seconds, 's')}",
-        "many messages come in at once", "notified at the end of the interval", "none",
+        "many messages may arrive at the same time", "notified at the end of the interval", "none",
         "outbound/test_notification_sender.py::test_the_first_of_a_burst_is_notified_at_once_and_the_last_at_the_end_of_the_interval",
     )  # fmt: skip
     yield Bound(
-        "retries of a target at once", "one", "all say the same", "covered by it", "none",
+        "concurrent retries of a target", "one", "they all have the same content", "covered by it", "none",
         "outbound/test_notification_sender.py::test_one_notification_of_a_target_that_is_down_is_retried",
     )  # fmt: skip
     yield Bound(
-        "retries of a notification, in all", _n(AT.notify_pause_seconds, "s"), "hosts stay away",
+        "retries of a notification, in all", _n(AT.notify_pause_seconds, "s"), "hosts may be unavailable for long",
         "paused; its owner resumes it", "Standard Webhooks: disable what fails for days",
         "outbound/test_notification_sender.py::test_a_target_is_paused_after_days_of_failure_and_notified_no_more",
     )  # fmt: skip
     yield Bound(
         "a secret from before a rotation", _n(webhook_keys.OVERLAP_SECONDS, "s"),
-        "receivers take up the new one by then",
-        "it signs no more", "Standard Webhooks: sign with both",
+        "receivers use the new one by then",
+        "it is no longer used", "Standard Webhooks: sign with both",
         "storage/test_notification_targets.py::test_after_a_rotation_both_secrets_sign_for_a_day",
     )  # fmt: skip
 
@@ -861,12 +875,12 @@ def _caches() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "a key", f"{_n(AT.key_cache_min_seconds)} to {_n(AT.key_cache_max_seconds, 's')}",
-        "its TTL within these", "looked up anew", "unbound cache-max-ttl: 86,400 s",
+        "its TTL within these", "looked up again", "unbound cache-max-ttl: 86,400 s",
         "names/test_keys.py::test_the_ttl_is_limited",
     )  # fmt: skip
     yield Bound(
         "that there is no key", _n(TIMES.max_negative_seconds, "s"), "it is often about to be repaired",
-        "looked up anew", "RFC 2308 §5: 1 to 3 h at most",
+        "looked up again", "RFC 2308 §5: 1 to 3 h at most",
         "names/test_keys.py::test_a_refusal_is_cached_for_a_minute_at_most",
     )  # fmt: skip
     yield Bound(

@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 DOCUMENT = TESTS.parent / "docs" / "reference" / "bounds.md"
 SECTIONS = sections()
 ROWS = [(section, row) for section, rows in SECTIONS.items() for row in rows]
-HEAD = ("What", "At most", "Because", "Beyond", "Precedent", "Test")
+HEAD = ("What", "Limit", "Why", "Beyond it", "Precedent", "Test")
 CODES = {reason.code for reason in REASONS}
 
 
