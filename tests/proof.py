@@ -86,7 +86,9 @@ def chosen(every: Sequence[Part], rotation: int, minutes: float | None) -> list[
 def main() -> int:
     """Run the parts, and print the remaining time before each."""
     parser = argparse.ArgumentParser(prog="python -m tests.proof", description=__doc__)
-    parser.add_argument("--minutes", type=float, help="run only parts that are expected to take so many minutes")
+    parser.add_argument(
+        "--minutes", type=float, help="run only parts that are expected to fit into this number of minutes"
+    )
     parser.add_argument("--rotation", type=int, default=todays_rotation(), help="default: today's number")
     parser.add_argument("--list", action="store_true", help="list the parts, and run none")
     parser.add_argument("--write", action="store_true", help=f"write the seconds of each part to {SECONDS.name}")

@@ -96,7 +96,7 @@ class FakeDomain:
         return "--resolver", self.dns.address, "--trust-anchor", str(anchor), "--ca-file", str(authority)
 
     def certificate(self, *names: str, begins: float = -DAY, ends: float = 90 * DAY) -> ssl.SSLContext:
-        """A server's TLS, with a certificate that begins and ends so many seconds from now."""
+        """A server's TLS. The validity of its certificate begins and ends this number of seconds from now."""
         now = datetime.now(UTC)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         issued = self.authority.issue_cert(

@@ -59,7 +59,7 @@ class Flow:
     received: int = 1
     """How often the batch was delivered, including to the victim."""
     hours_later: int | None = None
-    """The victim gets what a first run of its function left in the queue, so many hours later: an hourly summary."""
+    """If not None: the victim processes what a first run left in the queue, after this number of hours (a summary)."""
     seconds_a_call: float = 0
     """The seconds of each call of the victim, by its clock."""
 

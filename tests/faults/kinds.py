@@ -23,7 +23,7 @@ def at(number: int, strike: Strike) -> Fault:
 
 
 def taking(seconds: float, fault: Fault) -> Fault:
-    """Every call takes so many seconds, and gets `fault`."""
+    """Every call takes `seconds` seconds, and gets `fault`."""
 
     def slowly(call: Call, send: Send) -> AWSResponse:
         CLOCK.sleep(seconds)

@@ -74,7 +74,7 @@ def command(entry: Entry, directory: Path, seconds: int) -> Sequence[str]:
 
 
 def search(entry: Entry, directory: Path, seconds: int) -> Outcome:
-    """Search for at most so many seconds; a finding ends the search. The log is left in `directory`."""
+    """Search for at most `seconds` seconds; a finding ends the search. The log is written to `directory`."""
     for name in ("corpus", "seeds", "findings"):
         (directory / name).mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(entry.seeds):

@@ -20,7 +20,7 @@ HOUR = "seg/2026/11/21/09/"
 
 
 class ListedBucket:
-    """`page`: of a listing, so many names at most."""
+    """`page`: the maximum number of names on a page of a listing."""
 
     def __init__(self, deployed: Deployed, clients: Clients, page: int = 1000) -> None:
         self.deployed, self.tally = deployed, Tally()

@@ -48,7 +48,7 @@ class ExpiryStack:
         return ExpiryStack(self.deployed, clients)
 
     def file(self, mailbox: str, *days_ago: float, shards: int = 1) -> list[RowKey]:
-        """Messages that were received so many days before now; counted."""
+        """File messages that were received this number of days before now, and count them."""
         keys = []
         for days in days_ago:
             self._filed += 1

@@ -46,7 +46,7 @@ def test_feedback_is_read(manifest: bytes, domain: str) -> None:
 
 
 def nested(levels: int) -> bytes:
-    """A manifest that is nested so many levels deep, itself counted."""
+    """A manifest with this number of nested levels, including its own."""
     return b"x: " + b"[" * (levels - 1) + b"]" * (levels - 1) + b"\nAbout: {Feedback: a.example}"
 
 

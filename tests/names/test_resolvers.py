@@ -30,7 +30,7 @@ def texts(answer):
 
 
 def txt(length):
-    """A TXT record that takes so many bytes: strings of 255, each after its length."""
+    """A TXT record of this number of bytes: strings of 255 bytes, each after its length."""
     return " ".join(f'"{"x" * (min(256, length - start) - 1)}"' for start in range(0, length, 256))
 
 

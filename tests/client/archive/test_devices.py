@@ -33,7 +33,7 @@ class OpenHome(Home, Protocol):
 
 
 def filing(messages: int, *, keep_history: bool = True) -> ArchiveFiling:
-    """Bob's way of filing, with so many messages to a chunk."""
+    """Bob's archive, with this number of messages in a chunk."""
     return ArchiveFiling(
         root_key(b"bob's signature"), STORAGE_KEY, lambda: next(_NONCES), messages * SIZE + 100, keep_history
     )

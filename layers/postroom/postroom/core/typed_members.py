@@ -47,7 +47,7 @@ class Members:
         raise self._wrong(name, "true or false")
 
     def texts(self, name: str, count: int) -> list[str]:
-        """A list of so many strings."""
+        """A list of strings, with a length within these limits."""
         value = self._members.get(name)
         if isinstance(value, list) and [*map(type, value)] == [str] * count:
             return value

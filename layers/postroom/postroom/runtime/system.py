@@ -22,7 +22,7 @@ def new_uuid() -> str:
 
 
 def new_threads(most: int) -> Executor:
-    """A pool that runs so many calls at once."""
+    """A pool that runs this number of calls at the same time."""
     return ThreadPoolExecutor(most)
 
 

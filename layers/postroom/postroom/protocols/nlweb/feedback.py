@@ -92,5 +92,5 @@ def read_refusal(value: JsonValue) -> tuple[str, str]:
 
 
 def line_of(value: JsonValue, most: int) -> str:
-    """A stranger's text in printable form, of at most so many characters; otherwise empty."""
+    """A stranger's text in printable form, cut to the maximum length; otherwise empty."""
     return "".join(filter(str.isprintable, value))[:most] if isinstance(value, str) else ""

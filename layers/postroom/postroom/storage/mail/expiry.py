@@ -78,7 +78,7 @@ def ends_of(mailbox: MailboxRecord, *, is_dm3: bool, periods: Periods, now: int)
 
 
 def is_hour_over(hour: int, days: int, now: int) -> bool:
-    """Whether everything written in the hour that begins then is older than so many days."""
+    """Whether everything written in the hour that begins at `hour` is older than `days` days."""
     return hour + HOUR_MS + days * DAY_MS <= now
 
 
