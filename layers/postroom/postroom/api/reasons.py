@@ -59,7 +59,7 @@ PART_UNKNOWN = refusal("PartUnknown", 409, OWNERS, 'dm3 §3.2; decision "Contain
 CONTAINER_TOO_LARGE = refusal("ContainerTooLarge", 413, OWNERS, 'dm3 §3.2; decision "Containers"',
     "This is larger than a request or a container may be.")
 STORAGE_FULL = refusal("StorageFull", 507, OWNERS, "RFC 4918 §11.5; dm3 §3.2",
-    "This would exceed the quota of the mailbox's storage; GET /storage/{name} shows how much is used.")
+    "This would exceed the limit of the mailbox's storage; GET /storage/{name} shows how much is used.")
 TOO_MANY_REQUESTS = retry("TooManyRequests", 429, OWNERS, "RFC 6585 §4",
     "There were too many requests for this mailbox; try again in a moment.")
 COUNTER_CLOSED = retry("CounterClosed", 503, OWNERS, 'decision "Signing in"',
