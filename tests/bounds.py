@@ -465,7 +465,7 @@ def _dns() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "keys tried of one tag", _n(signatures.MAX_KEYS_PER_TAG), "the same", "`DnssecTooCostly`",
-        "RFC 4034 App. B: tags are no identifiers",
+        "RFC 4034 App. B: tags are not unique identifiers",
         "names/test_signatures.py::test_the_number_of_tried_keys_with_the_same_tag_is_limited",
     )  # fmt: skip
     yield Bound(

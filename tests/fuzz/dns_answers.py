@@ -268,7 +268,7 @@ def addresses_of_hosts(data: bytes) -> None:
     "names.keys", seeds=(b"pk1._domainkey.sender.example", b"a..b", b"\\000.a", b"a" * 64, b"x." * 127 + b"y", b".")
 )
 def key_names(data: bytes) -> None:
-    """A name of any text is looked up, or is no DNS name and has no key; and addresses() says that of hosts."""
+    """A name of any text is looked up, or is not a DNS name and has no key; and addresses() says that of hosts."""
     [name] = fields_of(data, 1)
     directory = KeyDirectory(lambda: _nobody, ANCHORS, list, clock=lambda: NOW)
     found = outcome_of(lambda: directory.find(name), KEY_LOOKUP_FAILED, KEY_NOT_FOUND)

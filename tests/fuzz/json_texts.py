@@ -95,7 +95,7 @@ LONG = (
 
 @fuzzed("core.ijson", seeds=SEEDS + LONG, is_json=True, max_bytes=MAX_BYTES + 10)
 def ijson(data: bytes) -> None:
-    """What is taken is taken by Python's own parser, and means the same; what is no JSON is none to it either."""
+    """What is accepted, Python's own parser accepts with the same meaning; what is not JSON, it refuses, too."""
     found = outcome_of(lambda: (parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH),), *REFUSALS)
     if isinstance(found, TheirError) and found.reason is TOO_LARGE:
         assert len(data) > MAX_BYTES

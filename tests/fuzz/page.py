@@ -46,10 +46,10 @@ _MENDED: Final = """\
 
 - **A manifest of 16 kB took four seconds.** For each token PyYAML looks at every bracket that is open. Brackets and
   braces may now stand 16 deep in each other (`manifest_yaml`).
-- **One claim with a member of another type took its whole batch along**: an id that is a list is no key of a dict. A
-  claim is now none of ours unless its members have their types (`queued_claims`).
-- **Other errors were raised than was said**: for queue messages that are no objects or nest very deeply, and for keys
-  of a delivery service that are no text. A secret without any encryption key was taken (`queued_claims`,
+- **One claim with a member of another type took its whole batch along**: an id that is a list cannot be a key of a dict.
+  A claim is now not one of ours unless its members have their types (`queued_claims`).
+- **Other errors were raised than was said**: for queue messages that are not objects or nest very deeply, and for keys
+  of a delivery service that are not text. A secret without any encryption key was taken (`queued_claims`,
   `queue_messages`, `stored_keys`).
 - **131 kB of YAML took longer than ten seconds** under the instruments; without them 1.3 s, in proportion to its
   length. Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
