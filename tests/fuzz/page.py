@@ -46,7 +46,7 @@ _MENDED: Final = """\
 
 - **A manifest of 16 kB took four seconds.** For each token PyYAML looks at every bracket that is open. Brackets and
   braces may now stand 16 deep in each other (`manifest_yaml`).
-- **One claim with a member of another type took its whole batch along**: an id that is a list cannot be a key of a dict.
+- **One claim with a member of another type took its whole batch along**: a list as id cannot be a key of a dict.
   A claim is now not one of ours unless its members have their types (`queued_claims`).
 - **Other errors were raised than was said**: for queue messages that are not objects or nest very deeply, and for keys
   of a delivery service that are not text. A secret without any encryption key was taken (`queued_claims`,
