@@ -191,6 +191,26 @@ def test_a_function_is_a_thin_skin(path: Path) -> None:
             assert first in sys.stdlib_module_names or first in {"aws_lambda_powertools", "boto3"}, name
 
 
+def printing(tree: ast.AST) -> Iterator[int]:
+    """The lines that print something: `print`, or a write to standard output or error as text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in ("print", "typer.echo", "typer.secho", "sys.stdout.write", "sys.stderr.write"):
+                yield node.lineno
+
+
+def test_one_module_of_the_command_line_prints() -> None:
+    """It escapes what could control the terminal; tables and styles of `cli/output.py` are made of such texts."""
+    prints = {path.name for path in (PACKAGE / "cli").rglob("*.py") if any(printing(ast.parse(path.read_text())))}
+    assert prints == {"terminal.py"}
+
+
+@pytest.mark.parametrize("code", ["print(x)", "def f():\n    typer.echo(x)", "sys.stderr.write(x)"])
+def test_a_print_is_noticed(code: str) -> None:
+    assert list(printing(ast.parse(code)))
+
+
 # --- one table codec -----------------------------------------------------------------------------------------------
 
 CODEC = PACKAGE / "storage" / "aws" / "attributes.py"

@@ -13,6 +13,7 @@ from tests.http.api_stack import ApiStack
 
 from postroom.cli.descriptor import Descriptor
 from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse
 from postroom.local.authority import Authority
 
 HOST = "nlweb.shop.com"
@@ -22,7 +23,8 @@ URL = f"https://{HOST}"
 @dataclass
 class ServedApi:
     """An API that is running. `asked`: method and path of each request. `before`: is called before each response, and
-    may return an HTTP status to answer with. `local`: the file of a local stack with this as its only host."""
+    may return an HTTP status to answer with. `change`: the change of each response. `local`: the file of a local stack
+    with this as its only host."""
 
     api: ApiStack
     port: int
@@ -30,6 +32,7 @@ class ServedApi:
     local: Path
     asked: list[str] = field(default_factory=list)
     before: Callable[[str], int | None] = lambda _asked: None
+    change: Callable[[HttpResponse], HttpResponse] = lambda response: response
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
                 self._send(status, {}, b"")
                 return
             query = dict(parse_qsl(url.query))
-            reply = api.router.respond(HttpRequest(self.command, url.path, HOST, query, headers, body))
+            reply = served.change(api.router.respond(HttpRequest(self.command, url.path, HOST, query, headers, body)))
             self._send(reply.status, reply.headers, reply.body)
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class names them

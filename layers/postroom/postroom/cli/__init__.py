@@ -3,6 +3,8 @@
 import json
 import sys
 
+from postroom.cli.terminal import print_error
+
 
 def main() -> None:
     """The entry point. Ctrl-C ends it while it loads as it ends a command."""
@@ -15,5 +17,5 @@ def main() -> None:
         if "--json" in sys.argv:  # not by postroom.cli.exits, which may be what was still loading
             error = {"code": "interrupted", "exit": 130, "message": "interrupted", "hint": None, "reason": None}
             line = json.dumps({"error": error})
-        print(line, file=sys.stderr)
+        print_error(line)
         sys.exit(130)

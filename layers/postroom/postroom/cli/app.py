@@ -15,6 +15,7 @@ from postroom.cli.options import CommandTyper
 from postroom.cli.read import read
 from postroom.cli.send import send
 from postroom.cli.sign import sign
+from postroom.cli.terminal import print_line
 from postroom.cli.up import up
 from postroom.cli.verify import verify
 
@@ -67,7 +68,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"postroom {version('postroom')}")
+        print_line(f"postroom {version('postroom')}")
         raise typer.Exit
 
 

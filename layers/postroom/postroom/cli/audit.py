@@ -11,7 +11,8 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, open_input
 from postroom.cli.open_deployment import OpenDeployment
-from postroom.cli.output import note, print_json, print_table, safe
+from postroom.cli.output import note, print_json, print_table
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -142,22 +143,22 @@ def _print(findings: "Findings") -> None:
             for end in AuditOutcome
         ],
     )
-    print()
+    print_line()
     for reason, count in sorted(findings.discarded.items()):
-        print(f"discarded, {safe(reason)}: {count}")
-    print(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
+        print_line(f"discarded, {reason}: {count}")
+    print_line(f"synchronous requests: {findings.answered} answered, {findings.unanswered} without a remembered reply")
     settled, begun = findings.feedback_settled, findings.feedback_begun
-    print(f"Feedback: {settled} settled, {begun} begun")
-    print(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
-    print(f"queued for the courier: {evidence.courier_waiting}")
-    print(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
+    print_line(f"Feedback: {settled} settled, {begun} begun")
+    print_line(f"queued for the worker: at most {evidence.claims_waiting}, by SQS's approximate count")
+    print_line(f"queued for the courier: {evidence.courier_waiting}")
+    print_line(f"objects that no row points to: {evidence.orphans} ({evidence.orphan_bytes} bytes)")
     if accepted is not None:
         noted = findings.count(AuditProblem.NOT_IN_LEDGER)
-        print(f"rows that are not in the ledger: {findings.not_in_ledger}, {noted} of them from its time")
-    print()
+        print_line(f"rows that are not in the ledger: {findings.not_in_ledger}, {noted} of them from its time")
+    print_line()
     _print_problems(findings)
     if accepted is None:
-        print("not compared with the inbox's log: use --since HOURS to read it, or --ledger FILE for a copy")
+        print_line("not compared with the inbox's log: use --since HOURS to read it, or --ledger FILE for a copy")
 
 
 def _print_problems(findings: "Findings") -> None:
@@ -170,10 +171,11 @@ def _print_problems(findings: "Findings") -> None:
     for problem in AuditProblem:
         those = [finding for finding in findings.problems if finding.problem is problem]
         if those:
-            print(f"\n{problem}: {problem.remedy}")
+            print_line()
+            print_line(f"{problem}: {problem.remedy}")
         for each in those[:_SHOWN]:
-            print(f"  {safe(each.where)}{': ' if each.detail else ''}{safe(each.detail)}")
+            print_line(f"  {each.where}{': ' if each.detail else ''}{each.detail}")
         if len(those) > _SHOWN:
-            print(f"  and {len(those) - _SHOWN} more; --json shows all")
-    print()
-    print("nothing is wrong" if findings.clean else f"{findings.wrong} problems")
+            print_line(f"  and {len(those) - _SHOWN} more; --json shows all")
+    print_line()
+    print_line("nothing is wrong" if findings.clean else f"{findings.wrong} problems")

@@ -8,6 +8,7 @@ import typer
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, print_table
+from postroom.cli.terminal import print_line
 from postroom.cost import counted
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _print_json(mail: "MailLoad", prices: "Prices", region: str, items: "list[It
 
 
 def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]") -> None:
-    print(
+    print_line(
         f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
         f"US dollars, prices of {prices.noted}"
     )

@@ -12,6 +12,7 @@ from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_
 from postroom.cli.network import ConnectionOptions, LookupOptions, Network, anchors_of, build_https, open_resolvers
 from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.doctor import ExaminerNetwork
@@ -57,7 +58,7 @@ def doctor(
     if as_json:
         print_json({"domain": domain, "status": str(status), "checks": [check.as_json() for check in checks]})
     else:
-        print(f"{domain}: {status}")
+        print_line(f"{domain}: {status}")
     raise typer.Exit(exit_of(status))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
+from postroom.cli.terminal import print_error
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
 
 
@@ -93,13 +94,13 @@ class Ending:
     def print(self) -> None:
         """Print one line on standard error: a sentence for people, or with --json an object."""
         if not in_json():
-            print(f"postroom: {self.message}{f'; {self.hint}' if self.hint else ''}", file=sys.stderr)
+            print_error(f"postroom: {self.message}{f'; {self.hint}' if self.hint else ''}")
             return
         error = {
             "code": self.exit.name.lower(), "exit": int(self.exit), "message": self.message,
             "hint": self.hint or None, "reason": self.reason or None,
         }  # fmt: skip
-        print(json.dumps({"error": error}), file=sys.stderr)
+        print_error(json.dumps({"error": error}))
 
 
 _in_json: Final[ContextVar[bool]] = ContextVar("in_json", default=False)
@@ -180,7 +181,7 @@ def _ended_by_usage(error: typer.TyperException) -> Exception:
 
 def _interrupted() -> typer.Exit:
     if sys.stderr.isatty():
-        print(file=sys.stderr)  # the terminal shows ^C
+        print_error()  # the terminal shows ^C
     Ending(Exit.INTERRUPTED, "interrupted").print()
     return typer.Exit(Exit.INTERRUPTED)
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Final
 
 from postroom.cli.exits import Exit
-from postroom.cli.output import console, is_terminal, safe, styled
+from postroom.cli.output import console, is_terminal, styled
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.core.explanation import Explanation
@@ -22,8 +23,8 @@ def print_explanation(explanation: "Explanation") -> None:
         _print_blocks(explanation)
     else:
         for check in explanation.checks:
-            print(safe(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
-                       f"{check.section}"))  # fmt: skip
+            print_line(f"{'ok   ' if check.ok else 'FAIL '} {check.name}: {check.saw}; expected {check.expected}; "
+                       f"{check.section}")  # fmt: skip
     reason = explanation.reason
     if reason is None:
         console().print(styled("accepted", "bold green"))

@@ -9,7 +9,8 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json, print_table, safe
+from postroom.cli.output import print_either, print_json, print_table
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 from postroom.local.checkout import job_path
 
@@ -110,13 +111,13 @@ def _print(report: dict[str, JsonValue], *, as_json: bool) -> None:
         print_json(report)
         return
     seconds, lag = report["seconds"], report["lag_hours"]
-    print(f"{report['job']}{', dry run' if report['dry_run'] else ''}: began {report['began']}, took {seconds} s")
+    print_line(f"{report['job']}{', dry run' if report['dry_run'] else ''}: began {report['began']}, took {seconds} s")
     if lag:
-        print(f"the oldest segment to process was {lag} hours old")
+        print_line(f"the oldest segment to process was {lag} hours old")
     went = report.get("shown", [])
     if isinstance(went, list):
         for line in went:
-            print(f"{'to delete' if report['dry_run'] else 'deleted'}: {safe(str(line))}")
+            print_line(f"{'to delete' if report['dry_run'] else 'deleted'}: {line!s}")
     rows = []
     for group in SHOWN:
         counts = report.get(group)

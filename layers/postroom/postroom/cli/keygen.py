@@ -9,6 +9,7 @@ import typer
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
 from postroom.cli.output import print_json, write_private
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.protocols.nlweb.schema import Dialect
@@ -76,11 +77,11 @@ def keygen(
             }
         )
         return
-    print(f"private key   {file} ({public.algorithm}, {public.bits} bits, {public.fingerprint})")
-    print(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
-    print(f"              {text}")
-    print("zone file     the same, split as DNS requires; the zone must be signed (DNSSEC):")
-    print(line)
+    print_line(f"private key   {file} ({public.algorithm}, {public.bits} bits, {public.fingerprint})")
+    print_line(f"TXT record at {name}{'' if domain else ' (below your domain)'}")
+    print_line(f"              {text}")
+    print_line("zone file     the same, split as DNS requires; the zone must be signed (DNSSEC):")
+    print_line(line)
 
 
 def _record_name(dialect: "Dialect", domain: str | None, selector: str | None) -> str:

@@ -10,8 +10,9 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, anchors_of, open_resolvers
 from postroom.cli.options import CommandTyper, repeatable
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.proof import broken_lines, proof_lines
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ def lookup(
         print_json(shown.as_json())
     else:
         for line in shown.lines(explain=explain):
-            print(safe(line))
+            print_line(line)
     raise typer.Exit(shown.exit)
 
 

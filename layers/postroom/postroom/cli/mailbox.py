@@ -17,6 +17,7 @@ from postroom.cli.options import CommandTyper, OptionGroup, repeatable
 from postroom.cli.output import note, print_either, print_json, print_list
 from postroom.cli.preferences import settings
 from postroom.cli.register import register
+from postroom.cli.terminal import print_line
 from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
@@ -151,7 +152,7 @@ def change(
         opened.storage.mailboxes.set_ttl(name, ttl_days)
     _print_one(opened, name, as_json=as_json)
     if ttl_days is not None and not as_json:
-        print(f"    {_kept(opened, name)}")
+        print_line(f"    {_kept(opened, name)}")
 
 
 @app.command("list")
@@ -175,11 +176,13 @@ def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = Fal
     if as_json:
         print_json({**described, "waiting": waiting, "bytes": size})
         return
-    print(f"{name}: {described['protocol']}, {_state(described)}")
-    print(f"    the owner signs in by {_login_text(described)}")
-    print(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
-    print(f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}")
-    print(f"    {_kept(opened, name)}")
+    print_line(f"{name}: {described['protocol']}, {_state(described)}")
+    print_line(f"    the owner signs in by {_login_text(described)}")
+    print_line(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
+    print_line(
+        f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}"
+    )
+    print_line(f"    {_kept(opened, name)}")
 
 
 @app.command("close")

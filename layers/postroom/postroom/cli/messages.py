@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from postroom.cli.output import safe
 from postroom.cli.proof import proof_lines
+from postroom.cli.terminal import print_line
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -86,10 +86,10 @@ def print_message(described: Mapping[str, JsonValue]) -> None:
     """The message for people; all of it if `is_shown_whole`."""
     lines = {"from": described["from"], "to": described["to"]}
     lines |= _lines_of_dm3(described) if "message_hash" in described else _lines_of_nlweb(described)
-    print(described["id"])
+    print_line(str(described["id"]))
     for name, value in lines.items():
         if value is not None:
-            print(f"  {name:<12} {safe(str(value))}")
+            print_line(f"  {name:<12} {value!s}")
 
 
 def is_shown_whole(described: Mapping[str, JsonValue]) -> bool:
@@ -188,11 +188,11 @@ def print_proof(receipt: Mapping[str, object]) -> None:
 
     evidence = receipt.get("evidence")
     if not isinstance(evidence, Mapping):
-        print("    DNS was not used")
+        print_line("    DNS was not used")
         return
     try:
         lines = list(proof_lines(Evidence.from_json(evidence)))
     except ValueError as error:
         lines = [f"its receipt contains {error}; --json shows it"]
     for line in lines:
-        print(f"    {safe(line)}")
+        print_line(f"    {line}")

@@ -17,6 +17,7 @@ from postroom.cli.inputs import AsJson, MailboxName
 from postroom.cli.options import CommandTyper, OptionGroup
 from postroom.cli.output import print_either, print_json, print_list
 from postroom.cli.owner import OptionalOwnerOptions
+from postroom.cli.terminal import print_line
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -112,9 +113,9 @@ class TargetsOptions(OptionGroup):
         if self.as_json:
             print_json(_described(target))
             return
-        print(f"{target.id}: {target.kind} {target.to}, {became}")
+        print_line(f"{target.id}: {target.kind} {target.to}, {became}")
         if target.secret:
-            print(f"    its secret, which is not shown again: {target.secret}")
+            print_line(f"    its secret, which is not shown again: {target.secret}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,9 @@ import typer
 from postroom.cli.exits import Exit, UnavailableFault, UsageFault
 from postroom.cli.inputs import domain_name
 from postroom.cli.options import OptionGroup
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.owner import Way, load_owners_key, open_mailbox
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -82,9 +83,9 @@ def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, as_
     if as_json:
         print_json(shown)
     else:
-        print(shown.pop("state"))
+        print_line(str(shown.pop("state")))
         for member, value in shown.items():
-            print(safe(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"))
+            print_line(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return _exit_of((became or sent).state, waited=message.wait > 0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postroom.cli.exits import UsageFault, in_json
+from postroom.cli.terminal import print_error, print_line, safe
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -45,12 +46,12 @@ def print_either(as_json: bool, value: JsonValue, line: str) -> None:
     if as_json:
         print_json(value)
     else:
-        print(line)
+        print_line(line)
 
 
 def note(text: str) -> None:
     """Print one line on standard error, beside the result; with --json an object, as for errors."""
-    print(json.dumps({"note": text}) if in_json() else f"postroom: {text}", file=sys.stderr)
+    print_error(json.dumps({"note": text}) if in_json() else f"postroom: {text}")
 
 
 def console() -> "Console":
@@ -64,11 +65,6 @@ def console() -> "Console":
         emoji=False,
         soft_wrap=False,
     )
-
-
-def safe(text: str) -> str:
-    """`text` with escapes for everything that could control a terminal, or reverse its lines."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def styled(text: str, style: str = "") -> "Text":
@@ -95,7 +91,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence["str | Text"]]) 
     with shown.capture() as captured:
         shown.print(table)
     for line in captured.get().splitlines():
-        print(line.rstrip())
+        print_line(line.rstrip())
 
 
 def print_list(

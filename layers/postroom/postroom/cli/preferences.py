@@ -7,8 +7,9 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.owner import OwnerOptions
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def settings(
     members = _members(found)
     operators = members.pop("operators_subjects", None)
     for line in _lines("", members):
-        print(safe(line))
+        print_line(line)
     for line in _lines("operators_subjects", operators) if operators else ():
         # --set does not accept it.
-        print(safe(f"# {line}"))
+        print_line(f"# {line}")
 
 
 def read_changes(texts: list[str]) -> dict[str, Any]:

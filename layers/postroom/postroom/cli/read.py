@@ -12,9 +12,10 @@ from postroom.cli.inputs import AsJson, wallet_uuid
 from postroom.cli.messages import MailView, describe, print_message, print_proof
 from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.options import repeatable
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.owner import OptionalOwnerOptions
 from postroom.cli.read_as_owner import LIMIT, Wanted, read_as_owner
+from postroom.cli.terminal import print_line
 from postroom.core.settings import RETAIN_CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def _print_all(filed: "list[Filed]", mailbox: str, cursor: str | None, limit: in
         if explain:
             print_proof(each.line.receipt)
     if not filed:
-        print(f"there are no messages in {safe(mailbox)}{' after ' + safe(cursor) if cursor else ''}")
+        print_line(f"there are no messages in {mailbox}{' after ' + cursor if cursor else ''}")
     elif len(filed) == limit:
-        print(f"there may be more: --cursor {id_of(filed[-1].row.key)}")
+        print_line(f"there may be more: --cursor {id_of(filed[-1].row.key)}")
 
 
 def _row(text: str, mailbox: str, option: str) -> "RowKey":
@@ -147,7 +148,7 @@ def _acknowledge(opened: OpenDeployment, mailbox: str, ids: list[str], *, as_jso
         print_json({"acknowledged": list(ids)})
     else:
         for each in ids:
-            print(f"acknowledged {each}")
+            print_line(f"acknowledged {each}")
 
 
 def _mail(filed: "Filed") -> MailView:

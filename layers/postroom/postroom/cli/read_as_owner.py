@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.messages import MailView, describe, is_shown_whole, print_message, print_proof
-from postroom.cli.output import note, print_json_line, safe
+from postroom.cli.output import note, print_json_line
 from postroom.cli.owner import ATTEMPTS, OwnerOptions, load_owners_key
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,9 +72,9 @@ def _pick_up(mailbox: "Mailbox", name: str, wanted: Wanted) -> None:
         limit = wanted.limit or LIMIT
         shown = _show_all(mailbox, name, wanted, limit)
         if not shown and not wanted.as_json:
-            print(f"there are no messages in {safe(name)}")
+            print_line(f"there are no messages in {name}")
         elif shown == limit and not wanted.as_json:
-            print("there may be more: --limit shows more at once, --ack-shown acknowledges what was shown")
+            print_line("there may be more: --limit shows more at once, --ack-shown acknowledges what was shown")
 
 
 def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: bool) -> None:
@@ -83,9 +84,9 @@ def _acknowledge(mailbox: "Mailbox", name: str, ids: Sequence[str], *, as_json: 
         print_json_line({"acknowledged": list(done.acknowledged)})
     else:
         for each in done.acknowledged:
-            print(f"acknowledged {each}")
+            print_line(f"acknowledged {each}")
     if done.unknown:
-        raise NotFoundFault(f"there is no message {', '.join(map(safe, done.unknown))} in {name}")
+        raise NotFoundFault(f"there is no message {', '.join(done.unknown)} in {name}")
 
 
 def _find(mailbox: "Mailbox", wanted: Wanted) -> "MailboxMessage":
@@ -137,7 +138,7 @@ def _acknowledge_shown(mailbox: "Mailbox", shown: list[str], wanted: Wanted) -> 
     if wanted.acknowledge and shown:
         mailbox.acknowledge(shown)
         if not (wanted.as_json or wanted.raw):
-            print(f"acknowledged {len(shown)}", flush=True)
+            print_line(f"acknowledged {len(shown)}", flush=True)
     shown.clear()
 
 
@@ -160,6 +161,6 @@ def _show(message: "MailboxMessage", name: str, wanted: Wanted) -> bool:
         print_proof(mail.receipt)
     whole = is_shown_whole(described)
     if wanted.acknowledge and not whole:
-        print("  not acknowledged: this is not the whole message; --json and --raw write it")
+        print_line("  not acknowledged: this is not the whole message; --json and --raw write it")
     sys.stdout.flush()
     return whole

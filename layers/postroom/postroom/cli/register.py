@@ -1,7 +1,7 @@
 """`postroom mailbox register`: open the mailbox of a dm3 name over HTTPS, by its profile's key."""
 
 from postroom.cli.inputs import AsJson, MailboxName
-from postroom.cli.output import print_either, safe
+from postroom.cli.output import print_either
 from postroom.cli.owner import OwnerOptions
 
 
@@ -12,4 +12,4 @@ def register(name: MailboxName, owner: OwnerOptions, as_json: AsJson = False) ->
     """
     with owner.open(name) as mailbox:
         mailbox.open()
-    print_either(as_json, {"name": name, "open": True}, f"{safe(name)}: open")
+    print_either(as_json, {"name": name, "open": True}, f"{name}: open")

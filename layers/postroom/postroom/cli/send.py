@@ -9,8 +9,9 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, parse_body, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.outbox import OutboxOptions, send_via
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.owner import find_way
+from postroom.cli.terminal import print_line
 from postroom.core.settings import DeploymentSettings
 
 
@@ -61,12 +62,12 @@ def send(
 
 
 def _print(url: str, status: int, fate: str, reply: object) -> None:
-    print(f"{fate}: {status} from {safe(url)}")
+    print_line(f"{fate}: {status} from {url}")
     if isinstance(reply, dict):
         for name, value in reply.items():
-            print(f"  {safe(str(name))}: {safe(value if isinstance(value, str) else str(value))}")
+            print_line(f"  {name!s}: {value if isinstance(value, str) else str(value)}")
     elif reply is not None:
-        print(f"  {safe(str(reply))}")
+        print_line(f"  {reply!s}")
 
 
 def _inbox_of(envelope: bytes) -> str:

@@ -15,6 +15,7 @@ import typer
 
 from postroom.cli.descriptor import DEFAULT_PATH, FILE_NAME, DescribedDeployment, Descriptor
 from postroom.cli.exits import UsageFault
+from postroom.cli.terminal import print_line, print_text
 
 if TYPE_CHECKING:
     from postroom.demo.stack import DemoStack
@@ -71,7 +72,7 @@ def up(
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
     with alone_in(folder, keeps_keys=state is not None):
-        print("the template is being deployed, in an AWS that runs on this machine …", flush=True)
+        print_line("the template is being deployed, in an AWS that runs on this machine …", flush=True)
         with LocalStack(
             template,
             state_dir=state.resolve() if state else None,
@@ -87,7 +88,8 @@ def up(
             with suppress(KeyboardInterrupt):
                 _print(descriptor, demo_stack, file)
                 _keep(stack)
-    print("\nended")
+    print_line()
+    print_line("ended")
 
 
 @contextmanager
@@ -175,7 +177,7 @@ def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
         f"curl --cacert {shlex.quote(descriptor.ca_file)} --resolve {host}:{descriptor.port}:127.0.0.1 "
         f"https://{host}:{descriptor.port}"
     )
-    print(
+    print_text(
         f"""up:
   post offices  https://127.0.0.1:{descriptor.port}, by host name; certificates by {descriptor.ca_file}
   DNS           {descriptor.resolvers} (UDP and TCP), with its own trust anchor
@@ -194,6 +196,5 @@ try, in another terminal:
   {curl}/manifest
   {curl}/inbox -H 'Content-Type: application/json' --data-binary @hello.json
 
-Ctrl-C ends it.""",
-        flush=True,
+Ctrl-C ends it."""
     )

@@ -10,6 +10,7 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, choose_network, open_resolvers
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_json
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.core.ijson import JsonValue
@@ -42,5 +43,5 @@ def status(deployment: DeploymentOptions, lookups: LookupOptions, as_json: AsJso
         ]
         print_json({"stack": opened.name, "status": str(came_to), "checks": listed})
     else:
-        print(f"{opened.name}: {came_to}")
+        print_line(f"{opened.name}: {came_to}")
     raise typer.Exit(exit_of(came_to))

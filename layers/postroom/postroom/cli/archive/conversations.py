@@ -8,8 +8,9 @@ from postroom.cli.archive.entry_text import lines_of
 from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.exits import NotFoundFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_json, print_table, safe
+from postroom.cli.output import print_json, print_table
 from postroom.cli.progress import progress
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None
     )
     for it in found:
         if it["partner"] == SET_ASIDE:
-            print(f"{it['messages']} messages are set aside; `postroom archive show {SET_ASIDE}` shows them")
+            print_line(f"{it['messages']} messages are set aside; `postroom archive show {SET_ASIDE}` shows them")
 
 
 def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:
@@ -59,10 +60,10 @@ def show(
     with options.open() as archive:
         entries = archive.open(partner)
     if not entries:
-        raise NotFoundFault(f"there is no conversation with {safe(partner)}", hint="`postroom archive list` shows all")
+        raise NotFoundFault(f"there is no conversation with {partner}", hint="`postroom archive list` shows all")
     if as_json:
         print_json({"partner": partner, "messages": [entry.as_json() for entry in entries]})
         return
     for entry in entries:
         for line in lines_of(entry):
-            print(line)
+            print_line(line)

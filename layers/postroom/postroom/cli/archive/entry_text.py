@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from postroom.cli.output import safe
-
 if TYPE_CHECKING:
     from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope
 
@@ -24,9 +22,9 @@ def lines_of(entry: "Entry") -> Iterator[str]:
             head, body = _received(entry)
         case _:
             head, body = [entry.author, f"removed by its author: {entry.cause}"], ""
-    yield safe("  ".join((shown_time(entry.timestamp_ms), *head)))
+    yield "  ".join((shown_time(entry.timestamp_ms), *head))
     for line in body.split("\n") if body else ():
-        yield f"    {safe(line)}"
+        yield f"    {line}"
 
 
 def shortened(text: str) -> str:

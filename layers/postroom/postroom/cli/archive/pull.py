@@ -10,9 +10,10 @@ from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson, MailboxName
 from postroom.cli.options import repeatable
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.owner import At, load_owners_key
 from postroom.cli.progress import progress
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.client.archive.pull import Pulled
@@ -63,15 +64,15 @@ def _print(pulled: "Pulled", *, as_json: bool) -> None:
             "left": dict(pulled.left), "unopened": pulled.unopened, "damaged": dict(pulled.damaged),
         })  # fmt: skip
         return
-    print(f"{pulled.kept} messages were stored")
+    print_line(f"{pulled.kept} messages were stored")
     for reason, count in pulled.set_aside.items():
-        print(f"  {count} of them set aside: {safe(reason)}")
+        print_line(f"  {count} of them set aside: {reason}")
     for reason, count in pulled.left.items():
-        print(f"{count} stay in the mailbox until their sender can be verified: {safe(reason)}")
+        print_line(f"{count} stay in the mailbox until their sender can be verified: {reason}")
     if pulled.unopened:
-        print(
+        print_line(
             f"{pulled.unopened} messages stay in the mailbox: they are encrypted to another key than the profile's; "
             "add the file of the former keys with --old-key"
         )
     for partner, what in pulled.damaged.items():
-        print(safe(f"the messages of {partner} stay in the mailbox: {what}"))
+        print_line(f"the messages of {partner} stay in the mailbox: {what}")

@@ -13,8 +13,9 @@ from postroom.cli.archive.entry_text import shortened
 from postroom.cli.archive.inputs import ArchiveOptions
 from postroom.cli.exits import UnavailableFault, UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_either, print_json, safe
+from postroom.cli.output import print_either, print_json
 from postroom.cli.progress import progress
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive
@@ -96,8 +97,8 @@ def _print(hits: "list[Hit]", *, as_json: bool) -> None:
         ])  # fmt: skip
         return
     for hit in hits:
-        print(safe(f"{shown_time(hit.at_ms)}  {hit.author}"))
+        print_line(f"{shown_time(hit.at_ms)}  {hit.author}")
         for line in shortened(hit.text).split("\n"):
-            print(f"    {safe(line)}")
+            print_line(f"    {line}")
     if not hits:
-        print("nothing was found")
+        print_line("nothing was found")

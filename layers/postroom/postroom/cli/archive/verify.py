@@ -15,8 +15,9 @@ from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
 from postroom.cli.open_deployment import open_deployment
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
 from postroom.cli.progress import progress
+from postroom.cli.terminal import print_line
 from postroom.core.errors import NotNowError, TheirError
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def _print(found: "Verified", *, as_json: bool) -> None:
         return
     for flaw in found.flaws:
         where = f"the message {flaw.message_hash} in " if flaw.message_hash else ""
-        print(safe(f"{where}the container {flaw.key} {flaw.what}"))
-    print(
+        print_line(f"{where}the container {flaw.key} {flaw.what}")
+    print_line(
         f"{found.messages} messages, {found.unproven} of them by senders without a known key; "
         f"{found.tombstones} removed, {found.set_aside} set aside; {len(found.flaws)} flaws"
     )

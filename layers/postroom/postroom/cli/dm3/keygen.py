@@ -13,6 +13,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.output import print_json, write_private
+from postroom.cli.terminal import print_line
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
@@ -186,10 +187,10 @@ def _print(
             "profile": profile, "uri": data_uri(profile),
         })  # fmt: skip
         return
-    print(where)
-    print(f"signing key   {key.algorithm}, {key.fingerprint}")
-    print("profile")
+    print_line(where)
+    print_line(f"signing key   {key.algorithm}, {key.fingerprint}")
+    print_line("profile")
     for name, value in profile.items():
-        print(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
-    print(f"to publish    as the text {record} of your name:")
-    print(data_uri(profile))
+        print_line(f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    print_line(f"to publish    as the text {record} of your name:")
+    print_line(data_uri(profile))

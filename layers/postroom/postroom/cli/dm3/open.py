@@ -8,7 +8,8 @@ import typer
 from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, profiles_of
 from postroom.cli.explanation import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
+from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.protocols.dm3.explain import Opened
@@ -77,13 +78,13 @@ def _print_message(message: "Dm3Message", digest: str) -> None:
     }
     for name, value in lines.items():
         if value is not None:
-            print(f"{name:<11} {safe(value)}")
+            print_line(f"{name:<11} {value}")
     for attachment in message.attachments or ():
-        print(f"attachment  {safe(_shown(attachment))}")
-    print()
+        print_line(f"attachment  {_shown(attachment)}")
+    print_line()
     for line in (message.message or "").split("\n"):
-        print(f"  {safe(line)}")
-    print()
+        print_line(f"  {line}")
+    print_line()
 
 
 def _shown(attachment: "Attachment") -> str:

@@ -18,7 +18,8 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import repeatable
-from postroom.cli.output import print_json, safe
+from postroom.cli.output import print_json
+from postroom.cli.terminal import print_line
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
@@ -119,9 +120,7 @@ def _answer(
     envelope = read_envelope(parse(data, max_bytes=len(data)))
     original = open_message(envelope, [keys.encryption])
     if normalize(original.metadata.sender) != to:
-        raise UsageFault(
-            f"{reply_to} is from {safe(original.metadata.sender)}, not from {to}: a reply goes to the sender"
-        )
+        raise UsageFault(f"{reply_to} is from {original.metadata.sender}, not from {to}: a reply goes to the sender")
     return reply(original, hash_of(envelope), text, type=type_, attachments=attachments)
 
 
@@ -152,9 +151,9 @@ def _print(sent: "Dm3Sent", *, as_json: bool) -> None:
     for each in sent.attempts:
         said = ", ".join(str(part) for part in (each.code, each.reason) if part)
         why = ": ".join(part for part in (said, each.detail) if part)
-        print(safe(f"{each.fate}: {each.service}{f' at {each.url}' if each.url else ''}{f': {why}' if why else ''}"))
+        print_line(f"{each.fate}: {each.service}{f' at {each.url}' if each.url else ''}{f': {why}' if why else ''}")
     if sent.fate is SendOutcome.TAKEN:
-        print(f"message hash {sent.message_hash}")
+        print_line(f"message hash {sent.message_hash}")
 
 
 def _describe(attempt: "Attempt") -> dict[str, JsonValue]:

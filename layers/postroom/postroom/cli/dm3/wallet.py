@@ -6,7 +6,8 @@ import typer
 
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_either
+from postroom.cli.output import print_json
+from postroom.cli.terminal import print_text
 
 DEFAULT_NONCE = "0xa1b38837dd52e70a250ac2bf3e19f1599833e9d30662bf69a1c12e5747ed9f65"
 """SHA-256 of "dm3_default_nonce": the reference's clients use it, so that their keys are derived again."""
@@ -30,4 +31,7 @@ def wallet_message(
         text = text_for(address, nonce)
     except ValueError as error:
         raise UsageFault(f"{address!r}: {error}") from None
-    print_either(as_json, {"message": text}, text)
+    if as_json:
+        print_json({"message": text})
+    else:
+        print_text(text)
