@@ -2,14 +2,16 @@
 
 import json
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.http.api_stack import BOB, BOB_KEY, DAY, HOST, SHOP, SHOP_KEY, ApiStack, Owner, reason, said, signed
 
-from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+from postroom.http import sign_in
+from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.storage.directory.domains import Dm3Mailbox
 
 STATUS = f"/mailboxes/{SHOP}/status"
@@ -73,6 +75,28 @@ def test_a_challenge_does_not_reveal_whether_a_mailbox_exists(api: ApiStack) -> 
         assert set(claims(said(asked))) == {"sub", "aud", "iat", "exp", "purpose", "jti"}
     assert all(answer == answers[0] for answer in answers)
     assert api.deployed.rows("LimitsTable") == []
+
+
+def test_every_name_takes_the_same_steps_to_refuse_a_signature(api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are read and signatures verified as often for a name without a mailbox: otherwise it could be measured."""
+    api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
+    api.mailboxes.close("closed.com", 1)
+    api.users.keys["nobody.eth"] = BOB_KEY
+    steps: list[str] = []
+
+    def noted(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        return lambda *arguments: steps.append(name) or call(*arguments)
+
+    monkeypatch.setattr(sign_in, "read_owner_key", noted("read", sign_in.read_owner_key))
+    for key_class in (PublicKey, PublicSigningKey):
+        monkeypatch.setattr(key_class, "verify", noted("verify", key_class.verify))
+    taken = {}
+    for name in (SHOP, BOB, "closed.com", "nobody.com", "nobody.eth"):
+        challenge = api.challenge(name)
+        steps.clear()
+        assert refused(api, name, challenge, PrivateKey.generate("ed25519")) == "NotTheOwner"
+        taken[name] = sorted(steps)
+    assert set(map(tuple, taken.values())) == {("read", "verify", "verify")}, taken
 
 
 def test_a_challenge_is_valid_once(api: ApiStack) -> None:

@@ -1,7 +1,7 @@
 """Signing in as the owner of a mailbox: challenge, signature, token (decision "Signing in").
 
-No answer tells whether a name has a mailbox: a challenge needs no look-up, and a signature is always checked against
-some key.
+No answer tells whether a name has a mailbox: a challenge needs no look-up, and for a name without one, as many keys are
+read and compared as for most others.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ import pybase64
 from postroom.api.challenges import Purpose
 from postroom.api.reasons import ANOTHERS_MAILBOX, CHALLENGE_INVALID, NOT_THE_OWNER, TOKEN_INVALID
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.spki import ED25519_SPKI
 from postroom.http.owner_keys import OwnerKey, read_owner_key
 from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
 from postroom.protocols.dm3.keys import PublicSigningKey
@@ -23,9 +24,13 @@ from postroom.storage.limits.challenges import AnsweredChallenges
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
 """In base64; an RSA signature of 8192 bits has 1,368 characters."""
-NOBODYS: Final = PublicSigningKey.from_bytes(
-    bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")  # RFC 8032 §7.1
-)
+_NOBODYS_BYTES: Final = bytes.fromhex(
+    "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+)  # RFC 8032 §7.1
+NOBODYS: Final = PublicSigningKey.from_bytes(_NOBODYS_BYTES)
+"""Stands for the key of a profile where there is none."""
+_NOBODYS_TEXT: Final = pybase64.b64encode(ED25519_SPKI + _NOBODYS_BYTES).decode()
+"""Stands for the key that an operator set where there is none."""
 
 
 class OwnerDirectory(Protocol):
@@ -101,13 +106,18 @@ class SignIn:
         up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
         """
         mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
-        # For every name, because it takes time that could be measured.
+        # For every name the same steps, because they take time that could be measured: a look-up of the profile, and
+        # at least one key of each kind that is read and compared.
         of_profile = self._profile_key(name)
-        keys = [] if mailbox.closed else list(map(read_owner_key, mailbox.keys))
-        if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
-            keys.append(of_profile)
-        found = [key for key in keys or (NOBODYS,) if fits(key)]
-        if keys and found:
+        set_keys = () if mailbox.closed else mailbox.keys
+        keys: list[tuple[OwnerKey, bool]] = [(read_owner_key(text), True) for text in set_keys]
+        keys = keys or [(read_owner_key(_NOBODYS_TEXT), False)]
+        if isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service:
+            keys.append((NOBODYS, False))
+        else:
+            keys.append((of_profile, True))
+        found = [key for key, is_owners in keys if fits(key) and is_owners]
+        if found:
             return found[0]
         if isinstance(of_profile, NotNowError):
             raise of_profile
