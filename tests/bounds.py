@@ -28,7 +28,7 @@ from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.net import https
-from postroom.outbound import feedback_buffers, feedback_sender, outbox_sender, pausing
+from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
@@ -721,7 +721,7 @@ def _courier() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "delay between two attempts", _n(queue.LONGEST_DELAY_SECONDS, "s"),
-        f"{feedback_sender.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
+        f"{backoff.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
         "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(

@@ -18,7 +18,7 @@ from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
 from postroom.runtime.own_faults import reporting_own_faults
-from postroom.storage.mail.ledger import QUEUED
+from postroom.storage.mail.inbox_log import QUEUED
 
 logger = json_logger()
 metrics = Metrics()

@@ -18,7 +18,7 @@ from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import RowKey, row_key, seen_key_nlweb, segment_name
-from postroom.storage.mail.ledger import LedgerEntry, text_of
+from postroom.storage.mail.inbox_log import LedgerEntry, text_of
 from postroom.storage.mail.segments import Line, lay_out
 
 pytestmark = pytest.mark.xdist_group("cli-storage")

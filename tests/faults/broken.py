@@ -109,13 +109,13 @@ def feedback_of_now() -> None:
 def done_whatever_happened() -> None:
     """Claims are deleted from the queue although their retry could not be sent."""
 
-    really = Worker._wait
+    really = Worker._retry
 
-    def wait(self: Worker, message: Any, outcome: Any) -> bool:
+    def retry(self: Worker, message: Any, outcome: Any) -> bool:
         really(self, message, outcome)
         return True
 
-    _replace(Worker, "_wait", wait)
+    _replace(Worker, "_retry", retry)
 
 
 def answered_though_not_queued() -> None:

@@ -16,7 +16,7 @@ from postroom.pipeline.claims import unpack
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.mail.head import is_head
-from postroom.storage.mail.ledger import LedgerEntry, read_ledger
+from postroom.storage.mail.inbox_log import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, FORWARDED, Row, read_row
 
 

@@ -31,7 +31,7 @@ SPARED = {
     "storage/limits/quotas.py Usages.correct: self._table.update": "of a count that the next look mends",
     "storage/audit/collection.py": "the audit, which writes nothing",
     "storage/aws/table.py DynamoTable.scan: self._dynamodb.get_paginator": "operators' commands, and the audit",
-    "storage/mail/ledger.py logged_lines: logs.get_paginator": "the audit",
+    "storage/mail/inbox_log.py logged_lines: logs.get_paginator": "the audit",
     "storage/mail/reader.py Reader.fetch: self._objects.get_range": "for rows that are moved meanwhile: see tests/jobs",
     "storage/mail/reader.py Reader.fetch: self._register.find": "for rows that are moved meanwhile: see tests/jobs",
     "storage/secrets/signing_keys.py SigningKeys.first: self._secret.entries": "to ask a graph, from memory",

@@ -21,7 +21,7 @@ from postroom.core.settings import DeploymentSettings
 from postroom.pipeline.nlweb_inbox import NlwebInbox
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.storage.layout import seen_key_nlweb
-from postroom.storage.mail.ledger import read_ledger
+from postroom.storage.mail.inbox_log import read_ledger
 
 
 def post_event() -> Json:

@@ -19,8 +19,8 @@ from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.quota import QuotaCheck
+from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
-from postroom.pipeline.times import RetentionPeriods
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
 from postroom.protocols.dm3.profile import ServiceProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys

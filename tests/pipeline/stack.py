@@ -35,7 +35,7 @@ from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 from postroom.pipeline.outcomes import Outcome
-from postroom.pipeline.times import RetentionPeriods
+from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Judge
 from postroom.pipeline.worker import BatchReport, Record, Worker
 from postroom.protocols.nlweb.schema import NLWEB, Dialect

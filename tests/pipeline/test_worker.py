@@ -36,7 +36,7 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.verdicts import Judge, Verdict
-from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, delay_of
+from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER, retry_delay
 from postroom.protocols.nlweb.reasons import (
     CORRELATION_REUSED,
     FEEDBACK_NOT_KEPT,
@@ -359,7 +359,7 @@ def test_a_retry_leaves_the_queue_for_the_retry_queue_with_a_growing_delay(stack
     for tries in range(8):
         outcome = stack.settle(record)
         assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, KEY_LOOKUP_FAILED)
-        assert stack.deployed.delays("RetryQueue")[-1] == delay_of(tries)
+        assert stack.deployed.delays("RetryQueue")[-1] == retry_delay(tries)
         record = stack.record(stack.deployed.bodies("RetryQueue")[-1])
     assert stack.deployed.delays("RetryQueue") == [5, 15, 45, 135, 405, 900, 900, 900]
     assert stack.deployed.rows("PostTable") == []

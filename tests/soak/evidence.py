@@ -16,7 +16,7 @@ from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Findings
 from postroom.storage.mail.head import is_head
-from postroom.storage.mail.ledger import read_ledger
+from postroom.storage.mail.inbox_log import read_ledger
 from postroom.storage.mail.reader import Filed, runs_of
 from postroom.storage.mail.register import read_row
 

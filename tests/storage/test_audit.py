@@ -26,7 +26,7 @@ from postroom.storage.audit.findings import AuditOutcome, Findings
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
-from postroom.storage.mail.ledger import LedgerEntry, read_ledger
+from postroom.storage.mail.inbox_log import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, decode_line, lay_out
 

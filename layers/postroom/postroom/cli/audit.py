@@ -74,7 +74,7 @@ def audit(
 def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None, *, read_bytes: bool) -> "Findings":
     from postroom.storage.audit.audit import audit as judge
     from postroom.storage.audit.collection import collect_evidence
-    from postroom.storage.mail.ledger import read_ledger
+    from postroom.storage.mail.inbox_log import read_ledger
 
     now, retain_seconds = time.time(), int(opened.output("RetainSeconds"))
     # Up to now, not further: the queues are read after this moment, and contain every claim that waits.
@@ -93,7 +93,7 @@ def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None,
 
 def _inbox_log(opened: OpenDeployment, *, since: float, until: float) -> Iterator[str]:
     """The inbox's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
-    from postroom.storage.mail.ledger import logged_lines
+    from postroom.storage.mail.inbox_log import logged_lines
 
     group = f"/aws/lambda/{opened.output('InboxFunction')}"
     return logged_lines(opened.clients("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.outbound.backoff import backoff
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.ports import Clock, Manifests, SendQueue
@@ -21,7 +22,6 @@ from postroom.storage.mail.feedback_log import FeedbackLog
 from postroom.storage.mail.register import Register
 from postroom.storage.mail.seen import Seen
 
-FIRST_DELAY_SECONDS: Final = 10
 DOMAINS_OF_A_BUFFER: Final = 10
 """A buffer may serve many domains, and receives at most as much Feedback as this many domains.
 
@@ -197,12 +197,6 @@ class FeedbackSender:
         else:
             self.storage.limits.sent(notification.sender, notification.hour, outcome)
         return outcome
-
-
-def backoff(tries: int, jitter: float) -> int:
-    """Seconds until the next attempt; 0 ≤ `jitter` < 1."""
-    longest = min(FIRST_DELAY_SECONDS * 2 ** min(tries, 10), LONGEST_DELAY_SECONDS)
-    return int(longest * (0.5 + 0.5 * jitter))
 
 
 def _begun_ms(notification: DiscardNotification | DiscardSummaryDue) -> int:

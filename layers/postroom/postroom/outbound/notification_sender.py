@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.outbound.feedback_sender import backoff
+from postroom.outbound.backoff import backoff
 from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.pausing import has_failed_too_long
 from postroom.outbound.ports import Clock, NewId, SendQueue

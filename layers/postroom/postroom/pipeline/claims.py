@@ -13,7 +13,7 @@ from postroom.pipeline.claim_details import Details, Protocol, read_details
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.layout import RowKey, claim_name
-from postroom.storage.mail.ledger import LedgerEntry, text_of
+from postroom.storage.mail.inbox_log import LedgerEntry, text_of
 
 _FORM: Final = 1
 """The version of the form below. A queue may contain claims of the previous release."""

@@ -17,7 +17,7 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt, failed, listed_in
 from postroom.pipeline.ports import Forwarding
-from postroom.pipeline.times import RetentionPeriods
+from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, Discarded
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.storage.aws.object_store import ObjectStore, Place

@@ -133,7 +133,7 @@ class Worker:
         for item in part:
             outcome = settled[item.claim.id]
             outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
-            if not self._wait(item, outcome):
+            if not self._retry(item, outcome):
                 failed.append(item.record.message_id)
 
     def _settle(self, part: Sequence[_ReceivedClaim]) -> dict[str, Outcome]:
@@ -168,15 +168,15 @@ class Worker:
 
         return attempt(outcome.claim, triggered, outcome.correlation)
 
-    def _wait(self, item: _ReceivedClaim, outcome: Outcome) -> bool:
-        """Send a retry to the retry queue.
+    def _retry(self, item: _ReceivedClaim, outcome: Outcome) -> bool:
+        """Send the claim to the retry queue if it is to be retried.
 
-        False: that failed, too, or the fault is ours, and SQS delivers the claim again.
+        False: that failed, or the fault is ours, so that SQS must deliver the claim again.
         """
         if outcome.fate is not ClaimOutcome.RETRIED:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
-            delay = delay_of(item.queued.tries)
+            delay = retry_delay(item.queued.tries)
             self.retry.send(item.queued.again().body(), delay, group=item.record.group)
         except Exception as error:
             # Whatever the error is, it must not fail the other claims, which are done.
@@ -190,6 +190,6 @@ def _memory_of(item: _ReceivedClaim) -> int:
     return sys.getsizeof(item.claim.envelope)
 
 
-def delay_of(tries: int) -> int:
+def retry_delay(tries: int) -> int:
     """Seconds to wait before the next attempt: 5, 15, 45 … at most the longest delay of SQS."""
     return int(min(_FIRST_DELAY_SECONDS * 3 ** min(tries, 10), LONGEST_DELAY_SECONDS))

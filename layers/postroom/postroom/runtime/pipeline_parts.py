@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
     from postroom.pipeline.ports import Forwarding, Handlers
     from postroom.pipeline.quota import QuotaCheck
+    from postroom.pipeline.retention_periods import RetentionPeriods
     from postroom.pipeline.synchronous import Sync
-    from postroom.pipeline.times import RetentionPeriods
     from postroom.pipeline.verdicts import Judge
     from postroom.pipeline.worker import Worker
     from postroom.protocols.dm3.extension import Properties
@@ -44,7 +44,7 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def times(self) -> "RetentionPeriods":
         """How long things are waited for and remembered."""
-        from postroom.pipeline.times import RetentionPeriods
+        from postroom.pipeline.retention_periods import RetentionPeriods
 
         settings = self._settings
         return RetentionPeriods(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)

@@ -13,7 +13,7 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import ProfileSource, ServiceKeySource
-from postroom.pipeline.times import RetentionPeriods
+from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, MessageIdentity, Retry, Verdict, given_up
 from postroom.protocols.dm3.envelope import (
     DeliveryInformation,

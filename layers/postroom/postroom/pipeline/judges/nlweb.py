@@ -12,7 +12,7 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import DeploymentRules, SenderKey, SenderKeys
-from postroom.pipeline.times import RetentionPeriods
+from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
 from postroom.protocols.nlweb.blocks import is_blocked
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope

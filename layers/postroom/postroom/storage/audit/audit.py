@@ -28,7 +28,7 @@ from postroom.storage.audit.findings import AuditOutcome, Finding, Findings, end
 from postroom.storage.audit.fingerprints import is_other_message
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import UNVERIFIED, RowKey, twin_of
-from postroom.storage.mail.ledger import LedgerEntry
+from postroom.storage.mail.inbox_log import LedgerEntry
 from postroom.storage.mail.register import DISCARDED
 
 RUN_MS: Final = 29_000

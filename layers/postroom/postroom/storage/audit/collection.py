@@ -22,7 +22,7 @@ from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.feedback_log import FEEDBACK, SENT
 from postroom.storage.mail.head import is_head
-from postroom.storage.mail.ledger import text_of
+from postroom.storage.mail.inbox_log import text_of
 from postroom.storage.mail.register import read_row
 from postroom.storage.mail.seen import HASH, REPLY_AT, is_answered, read_home
 

@@ -15,7 +15,7 @@ from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.storage.audit.evidence import Fingerprint
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.layout import conversation_alias, seen_key_dm3, seen_key_nlweb, twin_of
-from postroom.storage.mail.ledger import text_of
+from postroom.storage.mail.inbox_log import text_of
 from postroom.storage.mail.register import Row
 from postroom.storage.mail.segments import Line, decode_line
 
@@ -33,7 +33,7 @@ def fingerprint_of(row: Row, data: bytes) -> Fingerprint:
 
 
 def is_other_message(held: Fingerprint | None, seen_key: str, text: str) -> bool:
-    """Whether the bytes are another message than the one known by `seen_key` and `text` (storage/mail/ledger.py).
+    """Whether the bytes are another message than the one known by `seen_key` and `text` (storage/mail/inbox_log.py).
 
     One worker may have verified the sender of a dm3 message, and another not.
     """

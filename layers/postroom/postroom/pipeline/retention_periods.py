@@ -1,4 +1,4 @@
-"""The periods for which a deployment waits for things and remembers them (store protocol, Times)."""
+"""How long a deployment retries claims (the horizon), and remembers messages (store protocol, Times)."""
 
 from dataclasses import dataclass
 
