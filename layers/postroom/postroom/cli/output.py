@@ -123,6 +123,8 @@ def replace_private(path: Path, data: bytes) -> None:
     No link is followed, neither at `path` nor at the name of the unfinished file, which nobody can guess: whoever else
     may write into the folder cannot lead the data elsewhere. Raises UsageFault if `path` is a folder or a device.
     """
+    from postroom.client.files import sync_folder
+
     if path.exists() and not path.is_file():
         raise UsageFault(f"{path} is not a file: name another")
     try:
@@ -137,16 +139,7 @@ def replace_private(path: Path, data: bytes) -> None:
         except BaseException:
             unfinished.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         error.filename = str(path)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    # Otherwise the new name may be lost if the machine fails.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from postroom.client.archive.home import MAX_CONTAINER_BYTES, ConflictError, HomeObject, check_key
+from postroom.client.files import sync_folder
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import ContainerError
@@ -57,25 +58,17 @@ class FolderHome:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(self._path(key))
-            self._sync()
+            sync_folder(self._folder)
         return _etag(data)
 
     def delete(self, key: str) -> None:
         """Delete the container under a key, if there is one. Raises NotNowError(STORE_UNAVAILABLE)."""
         with self._passing(), self._locked():
             self._path(key).unlink(missing_ok=True)
-            self._sync()
+            sync_folder(self._folder)
 
     def _path(self, key: str) -> Path:
         return self._folder / check_key(key)
-
-    def _sync(self) -> None:
-        """Sync the folder, so that a rename or deletion survives a crash of the machine."""
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
