@@ -74,7 +74,7 @@ class SignIn:
         """
         issued = self.tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
         raw = decoded(signature)
-        key = self._find(name, lambda key: key.verify(raw, challenge.encode()))
+        key = self._find(name, lambda key: key.verify(raw, challenge.encode()), evenly=True)
         if key is None:
             raise TheirError(NOT_THE_OWNER)
         # Read before the challenge is checked: a sign-out that happens meanwhile applies.
@@ -99,23 +99,27 @@ class SignIn:
             raise TheirError(TOKEN_INVALID)
         return token
 
-    def _find(self, name: str, fits: Callable[[OwnerKey], bool]) -> OwnerKey | None:
+    def _find(self, name: str, fits: Callable[[OwnerKey], bool], *, evenly: bool = False) -> OwnerKey | None:
         """The mailbox's key that fits; None: none fits, or there is no such mailbox, or it is closed.
+
+        `evenly`: another key is read and compared in place of one that the mailbox does not have, because a caller who
+        has shown no token could measure the difference.
 
         Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
         up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
         """
         mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
-        # For every name the same steps, because they take time that could be measured: a look-up of the profile, and
-        # at least one key of each kind that is read and compared.
+        # For every name, because it takes time that could be measured.
         of_profile = self._profile_key(name)
-        set_keys = () if mailbox.closed else mailbox.keys
-        keys: list[tuple[OwnerKey, bool]] = [(read_owner_key(text), True) for text in set_keys]
-        keys = keys or [(read_owner_key(_NOBODYS_TEXT), False)]
-        if isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service:
-            keys.append((NOBODYS, False))
-        else:
+        keys: list[tuple[OwnerKey, bool]] = []
+        if not mailbox.closed:
+            keys += [(read_owner_key(text), True) for text in mailbox.keys]
+        if evenly and not keys:
+            keys.append((read_owner_key(_NOBODYS_TEXT), False))
+        if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
             keys.append((of_profile, True))
+        elif evenly:
+            keys.append((NOBODYS, False))
         found = [key for key, is_owners in keys if fits(key) and is_owners]
         if found:
             return found[0]
