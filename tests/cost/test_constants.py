@@ -12,8 +12,8 @@ from tests.test_operating import metrics_of
 
 from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification
-from postroom.outbound.feedback_sender import Delivery
 from postroom.pipeline import worker
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from tests.aws import TEMPLATE, resources
 
 from postroom.jobs.report import JobReport
-from postroom.outbound.feedback_sender import Delivery
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.notification_sender import NotificationOutcome
 from postroom.pipeline.outcomes import ClaimOutcome
 

@@ -26,8 +26,9 @@ from tests.tiers import amount
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import parse
 from postroom.core.reasons import OUTBOUND_FAILED, UNDELIVERABLE
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.feedback_sender import DOMAINS_OF_A_BUFFER, Delivery, FeedbackSender
+from postroom.outbound.feedback_sender import DOMAINS_OF_A_BUFFER, FeedbackSender
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.reasons import CORRELATION_REUSED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.schema import POLLYWEB

@@ -25,7 +25,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.outbound.feedback_sender import Delivery
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.outbox_sender import MAX_REPLY_BYTES
 from postroom.outbound.queue_messages import read_queue_message

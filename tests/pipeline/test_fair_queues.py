@@ -7,8 +7,8 @@ from tests.pipeline.delivery_service import ALICE, DeliveryService
 from tests.pipeline.stack import HORIZON, OTHER_KEY, SENDER, SENDER_KEY_NAME, UNKNOWN, PipelineStack
 
 from postroom.core.errors import NotNowError
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.feedback_sender import Delivery
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.worker import SUSPECT_AFTER, Record

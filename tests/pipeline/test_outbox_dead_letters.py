@@ -7,7 +7,7 @@ from tests.pipeline.stack import GIVE_UP, PipelineStack
 
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
-from postroom.outbound.feedback_sender import Delivery
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler

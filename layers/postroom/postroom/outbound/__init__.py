@@ -7,6 +7,6 @@ feedback_sender.py, outbox_sender.py, notification_sender.py    what is done wit
 feedback_buffers.py             where Feedback to a domain is sent
 backoff.py, pausing.py          when a failure is retried, and when a failing target is paused
 webhooks.py                     signed webhooks
-envelope_sender.py              signing and posting of an envelope
+envelope_sender.py, delivery.py signing and posting of an envelope, and the result
 ports.py                        what the courier needs from outside
 """

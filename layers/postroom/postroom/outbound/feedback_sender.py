@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.outbound.backoff import backoff
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.ports import Clock, Manifests, SendQueue
@@ -31,19 +31,6 @@ make us send Feedback to another host without limit.
 _GRACE_SECONDS: Final = 120
 """The wait after an hour's end, before it is summarised: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
-
-
-class Delivery(StrEnum):
-    """The result of one attempt at Feedback."""
-
-    DELIVERED = "delivered"
-    REFUSED = "refused"
-    NOBODY = "nobody to tell"
-    SILENT = "nothing to tell"
-    SUMMARY = "summary"
-    WITHHELD = "withheld"
-    WAITING = "waiting"
-    GIVEN_UP = "given up"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from postroom.api.states import State
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.outbound.backoff import backoff
+from postroom.outbound.delivery import Delivery
 from postroom.outbound.envelope_sender import EnvelopeSender
-from postroom.outbound.feedback_sender import Delivery
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.protocols.nlweb.feedback import read_refusal
