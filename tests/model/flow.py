@@ -8,7 +8,8 @@ message again at any time, also to two workers at the same time, also after it w
 are numbered by the time at which the inbox mints their claims. Taken as given: of a message whose every claim is past
 its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
 out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one
-queue here (a copy may come at any time); forwarding, and requests that are answered at once; dm3, which takes the same
+queue here (a copy may come at any time); the times in the waiting queue, in which a claim is for as long as its
+sender's zone is silent; forwarding, and requests that are answered at once; dm3, which takes the same
 steps. The model knows nothing of the code: that the code takes these steps, tests/pipeline/test_interleavings.py and
 tests/faults show.
 """
@@ -41,6 +42,7 @@ class Rules:
     shards: Literal["read anew", "remembered"] = "read anew"
     acked: Literal["tombstone", "row deleted"] = "tombstone"
     memory: Literal["outlives all copies", "short"] = "outlives all copies"
+    moved: Literal["sent, then deleted", "deleted, then sent"] = "sent, then deleted"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Scope:
-    """A case. `deliveries`: of each claim by SQS; `notices`: of each notice. `flips`: two judgements may differ."""
+    """A case. `deliveries`: of each claim by SQS; `notices`: of each notice. `flips`: two judgements may differ.
+
+    `silent`: the sender's zone may be silent when a claim is first judged. (A second time would take the same steps.)
+    """
 
     name: str
     messages: tuple[Message, ...]
@@ -68,6 +73,7 @@ class Scope:
     ages: bool = False
     acks: bool = True
     passes: int = 0
+    silent: bool = False
 
 
 class Row(NamedTuple):
@@ -86,6 +92,10 @@ class Worker(NamedTuple):
     bad: tuple[tuple[int, str], ...] = ()
     i: int = 0
     segment: int = 0
+    again: bool = False
+    """The batch is one claim that was sent on from the waiting queue."""
+    late: tuple[int, ...] = ()
+    """Claims of the batch whose sender's zone is silent."""
     forces: bool = False
     """This one judges the message bad, whatever it is: no key is published yet, or the dead-letter handler gives up."""
 
@@ -109,6 +119,8 @@ class State(NamedTuple):
     inboxes: tuple[str, ...]
     stored: frozenset[int]
     queue: tuple[tuple[int, bool], ...]
+    waiting: tuple[tuple[int, bool], ...]
+    woken: tuple[tuple[int, bool], ...]
     seen: tuple[tuple[int, int] | None, ...]
     rows: tuple[Row | None, ...]
     segments: tuple[frozenset[int], ...]
@@ -146,6 +158,10 @@ def crowd(actors: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(sorted(actors, key=repr))
 
 
+def _with(s: State, worker: Worker) -> State:
+    return s._replace(workers=crowd((*s.workers, worker)))
+
+
 class Flow:
     """The protocol under `rules`, in one case."""
 
@@ -157,13 +173,17 @@ class Flow:
         nothing, many = (0, False), len(self.messages)
         keys = max(message.key for message in self.messages) + 1
         start = State(
-            inboxes=("new",) * many, stored=frozenset(), queue=(nothing,) * many, seen=(None,) * keys,
-            rows=(None,) * many, segments=(), notices=(nothing,) * many, passes=self.scope.passes,
+            inboxes=("new",) * many, stored=frozenset(), queue=(nothing,) * many, waiting=(nothing,) * many,
+            woken=(nothing,) * many, seen=(None,) * keys, rows=(None,) * many, segments=(), notices=(nothing,) * many,
+            passes=self.scope.passes,
         )  # fmt: skip
         return explore(start, self.check, self.following)
 
     def is_accepted(self, row: Row | None) -> bool:
         return row is not None and (row.segment is not None or row.why == ACKED)
+
+    def _queued(self, s: State, *claims: int) -> list[tuple[int, bool]]:
+        return [queue[claim] for queue in (s.queue, s.waiting, s.woken) for claim in claims or self.claims]
 
     def who(self, claim: int) -> tuple[int, int]:
         return self.messages[claim].key, self.messages[claim].text
@@ -184,15 +204,15 @@ class Flow:
                 raise BrokenError("DANGLING: a listed message has no bytes")
         for claim in self.claims:
             self._check_claim(s, claim)
-        if not (s.workers or s.couriers or any(left or there for left, there in (*s.queue, *s.notices))):
+        if not (s.workers or s.couriers or any(left or there for left, there in (*self._queued(s), *s.notices))):
             self._check_told(s)
 
     def _check_claim(self, s: State, claim: int) -> None:
-        queued, row = s.queue[claim], s.rows[claim]
-        if self.messages[claim].large and any(queued) and claim not in s.stored:
+        queued, row = self._queued(s, claim), s.rows[claim]
+        if self.messages[claim].large and any(left or there for left, there in queued) and claim not in s.stored:
             raise BrokenError("WITHOUT BYTES: a claim is queued whose object is not there")
         owed = s.inboxes[claim] == "answered" and claim not in s.forgotten
-        if owed and not queued[1] and not self._is_settled(s, claim):
+        if owed and not any(there for _, there in queued) and not self._is_settled(s, claim):
             raise BrokenError(
                 "LOST: answered 200, out of the queue, neither accepted nor discarded and the courier asked"
             )
@@ -228,6 +248,7 @@ class Flow:
         for claim in self.claims:
             yield from self._inbox(s, claim)
         yield from self._queues(s)
+        yield from self._waiting(s)
         for i, worker in enumerate(s.workers):
             rest = without(s.workers, i)
             yield f"worker dies at {worker.phase}", s._replace(workers=rest)
@@ -294,13 +315,24 @@ class Flow:
                 without = s._replace(rows=rows, seen=at(s.seen, key, None), forgotten=s.forgotten | same)
                 yield f"memory of {key} expires", without
 
+    def _waiting(self, s: State) -> Steps:
+        for claim in self.claims if len(s.workers) < self.scope.workers else ():
+            if s.waiting[claim][0]:
+                left, there = s.waiting[claim]
+                taken = s._replace(waiting=at(s.waiting, claim, (left - 1, there)))
+                yield f"SQS delivers {claim}, which waits", _with(taken, Worker("wake", (claim,)))
+            if s.woken[claim][0]:
+                left, there = s.woken[claim]
+                taken = s._replace(woken=at(s.woken, claim, (left - 1, there)))
+                yield f"SQS delivers {claim} again", _with(taken, Worker("judge", (claim,), again=True))
+
     def _may_be_forgotten(self, s: State, same: frozenset[int]) -> bool:
         """Can no copy of any claim under one Correlation come any more?"""
         if self.rules.memory == "short":
             return any(row and row.why for claim, row in enumerate(s.rows) if claim in same)
         busy = {claim for worker in s.workers for claim in (*worker.batch, *worker.homes)}
         told = {courier.row for courier in s.couriers}
-        waiting = {claim for claim in same if any(s.queue[claim]) or any(s.notices[claim])}
+        waiting = {claim for claim in same if any(map(any, (*self._queued(s, claim), s.notices[claim])))}
         return same <= s.old and not same & (busy | told | waiting)
 
     # ---- the worker: each phase yields what is done, the state after it, and the worker that goes on ------------
@@ -308,6 +340,8 @@ class Flow:
         """Step 1 and 2: no call where it is bad, else the conditional put of `seen`."""
         claim = w.batch[w.i]
         message, homes, bad, after = self.messages[claim], w.homes, w.bad, s
+        if self.scope.silent and not w.again and claim not in s.old:
+            yield f"no key for {claim} yet", s, (self._judged(w._replace(late=(*w.late, claim))),)
         look = False
         if w.forces or not message.good or claim in s.old:
             bad += ((claim, LATE if claim in s.old else BAD),)
@@ -358,7 +392,31 @@ class Flow:
 
     def _filed(self, w: Worker) -> Worker:
         begin = "delete" if self.rules.done == "before telling" and w.bad else "discard"
-        return w._replace(phase=begin if w.bad else "delete", i=0)
+        return w._replace(phase=begin, i=0) if w.bad else self._settled(w)
+
+    def _settled(self, w: Worker) -> Worker:
+        first = "wait" if w.late and self.rules.moved == "sent, then deleted" else "delete"
+        return w._replace(phase=first, i=0)
+
+    def _wait(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 7 for a claim whose sender's zone is silent."""
+        claim, late = w.late[0], w.late[1:]
+        after = s._replace(waiting=at(s.waiting, claim, (self.scope.deliveries, True)))
+        if late:
+            on: tuple[Worker, ...] = (w._replace(late=late),)
+        else:
+            on = (w._replace(phase="delete", late=()),) if self.rules.moved == "sent, then deleted" else ()
+        yield f"{claim} waits", after, on
+
+    def _wake(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """The zone answers, or the horizon has passed: the claim is judged again."""
+        [claim] = w.batch
+        after = s._replace(woken=at(s.woken, claim, (self.scope.deliveries, True)))
+        yield f"send {claim} to be judged again", after, (w._replace(phase="woken"),)
+
+    def _woken(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        [claim] = w.batch
+        yield f"{claim} waits no longer", s._replace(waiting=at(s.waiting, claim, (s.waiting[claim][0], False))), ()
 
     def _discard(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """Step 5; what another worker discarded is only told."""
@@ -381,13 +439,16 @@ class Flow:
     def _told(self, w: Worker) -> tuple[Worker, ...]:
         if w.i + 1 < len(w.bad):
             return (w._replace(phase="discard", i=w.i + 1),)
-        return () if self.rules.done == "before telling" else (w._replace(phase="delete", i=0),)
+        return () if self.rules.done == "before telling" else (self._settled(w),)
 
     def _delete(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """Step 7."""
-        queue = tuple((q[0], False) if claim in w.batch else q for claim, q in enumerate(s.queue))
+        before = s.woken if w.again else s.queue
+        queue = tuple((q[0], False) if claim in w.batch else q for claim, q in enumerate(before))
+        after = s._replace(woken=queue) if w.again else s._replace(queue=queue)
         on = (w._replace(phase="discard", i=0),) if self.rules.done == "before telling" and w.bad else ()
-        yield f"delete {w.batch}", s._replace(queue=queue), on
+        on += (w._replace(phase="wait", i=0),) if self.rules.moved == "deleted, then sent" and w.late else ()
+        yield f"delete {w.batch}", after, on
 
     # ---- the courier: each phase answers what the state is after it, and the courier that goes on -------------
     def _courier(self, s: State, c: Courier) -> tuple[str, State, tuple[Courier, ...]]:

@@ -13,6 +13,7 @@ DISCARD = Scope("a forgery, its notice handed out twice to two couriers", (FORGE
 FLIPS = Scope("judgements that differ", (GOOD,), deliveries=3, flips=True)
 SHARDS = Scope("a second shard while an owner reads", (GOOD, Message(1, shard=1)), 1, workers=1, passes=1)
 AGED = Scope("a retry, and the horizon passes", (GOOD, GOOD), deliveries=1, ages=True)
+SILENT = Scope("a silent zone", (GOOD,), deliveries=1, silent=True)
 
 CASES = (
     TWICE,
@@ -29,6 +30,11 @@ CASES = (
     AGED,
     Scope("a forgery, and the horizon passes", (FORGED,), notices=2, ages=True),
     SHARDS,
+    SILENT,
+    Scope("a silent zone, the claim handed out twice to one worker", (GOOD,), workers=1, silent=True),
+    Scope("a silent zone, and the sender's retry", (GOOD, GOOD), deliveries=1, workers=1, silent=True),
+    Scope("a silent zone, and the horizon passes", (GOOD,), deliveries=1, silent=True, ages=True, acks=False),
+    Scope("a forgery in a silent zone", (FORGED,), deliveries=1, silent=True),
 )
 
 
@@ -57,6 +63,7 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
         (Rules(shards="remembered"), SHARDS, "SKIPPED"),
         (Rules(acked="row deleted"), TWICE, "RESURRECTED"),
         (Rules(memory="short"), AGED, "RESURRECTED"),
+        (Rules(moved="deleted, then sent"), SILENT, "LOST"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
