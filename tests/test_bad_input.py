@@ -247,7 +247,7 @@ def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row)
         return
     assert set(register) == {"pk", "sk", "st", "why", "ttl"}
     assert register["why"]["S"] == f"discarded:{row.reason}"
-    notices = new.pop("CourierQueue", [])
+    notices = new.pop("FeedbackQueue", [])
     assert [json.loads(notice)["reason"] for notice in notices] == [str(row.reason)] * (row.then is Then.TOLD)
     assert new == {}
 

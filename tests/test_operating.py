@@ -68,6 +68,7 @@ def test_a_given_address_is_subscribed(address: str, subscribed: list[Json] | No
 ALARMED = (
     ("5xx of the HTTP API", "AWS/ApiGateway", "5xx", "Api"),
     ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
+    ("the age of the oldest Feedback", "AWS/SQS", "ApproximateAgeOfOldestMessage", "FeedbackQueue.QueueName"),
     ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
     ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 DAY = 86_400
 
 FUNCTIONS = ("InboxFunction", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction")
-WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue")
+WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue", "FeedbackQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
@@ -127,6 +127,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("sqs:SendMessage", "sqs RetryQueue"),
         ("sqs:SendMessage", "sqs SuspectsQueue"),
         ("sqs:SendMessage", "sqs CourierQueue"),
+        ("sqs:SendMessage", "sqs FeedbackQueue"),
         ("dynamodb:Query", "dynamodb table/DirectoryTable"),
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
@@ -141,14 +142,15 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     "DeadLetterFunction": {
         *((action, "logs /aws/lambda/postroom-DeadLetterFunction-*:*") for action in LOGS),
         *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in DEAD_LETTER_QUEUES),
-        ("sqs:SendMessage", "sqs CourierQueue"),
+        ("sqs:SendMessage", "sqs FeedbackQueue"),
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         ("s3:GetObject", "s3 Bucket/claim/*"),
     },
     "CourierFunction": {
         *((action, "logs /aws/lambda/postroom-CourierFunction-*:*") for action in LOGS),
-        *((action, "sqs CourierQueue") for action in (*CONSUME, "sqs:SendMessage")),
+        *((action, f"sqs {queue}")
+          for action in (*CONSUME, "sqs:SendMessage") for queue in ("CourierQueue", "FeedbackQueue")),
         ("dynamodb:GetItem", "dynamodb table/SeenTable"),
         *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
           for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable", "OutboxTable")),
@@ -364,7 +366,7 @@ def test_there_are_no_other_queues() -> None:
 @pytest.mark.parametrize("queue", WORK_QUEUES)
 def test_what_cannot_be_processed_becomes_a_dead_letter_but_planned_retries_do_not(queue: str) -> None:
     policy = resources("AWS::SQS::Queue")[queue]["RedrivePolicy"]
-    dead_letters = "CourierDeadLetterQueue" if queue == "CourierQueue" else "DeadLetterQueue"
+    dead_letters = "CourierDeadLetterQueue" if queue in ("CourierQueue", "FeedbackQueue") else "DeadLetterQueue"
     assert policy["deadLetterTargetArn"] == {"Fn::GetAtt": f"{dead_letters}.Arn"}
     # After SUSPECT_AFTER receives, the worker moves a claim to the suspects queue: SQS must not have moved it before.
     # And Lambda may return messages that no invocation has received: AWS recommends at least 5.
@@ -409,6 +411,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "RetryQueue"),
         ("WorkerFunction", "SuspectsQueue"),
         ("CourierFunction", "CourierQueue"),
+        ("CourierFunction", "FeedbackQueue"),
     }
 
 
@@ -431,7 +434,7 @@ def test_a_failed_message_is_delivered_again_without_the_rest_of_its_batch(
 
 def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
     sizes = {queue: source["BatchSize"] for _, queue, source in sources()}
-    assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5}
+    assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5, "FeedbackQueue": 5}
     window = template()["Parameters"]["BatchingWindowSeconds"]
     for _, queue, source in sources():
         # Lambda collects more than 10 messages only with a batching window.
@@ -442,11 +445,11 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
 
 def test_workers_at_once_are_limited() -> None:
     at_once = {queue: source["ScalingConfig"]["MaximumConcurrency"] for _, queue, source in sources()}
-    assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10}
+    assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10, "FeedbackQueue": 5}
     # Nine tenths of what an account may run at once are left to the inbox and to everything else in the account.
     assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
     # A courier has one connection: no host gets more connections than Postfix would make.
-    assert at_once["CourierQueue"] <= 20
+    assert at_once["CourierQueue"] + at_once["FeedbackQueue"] <= 20
 
 
 def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time() -> None:

@@ -229,7 +229,7 @@ def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(stack
     assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in stack.deployed.filed(RECEIVER)) == sorted(
         json.dumps(body) for body in ({"Text": "Good morning ☀"}, [1, 2], "once more")
     )
-    [notice] = received(stack, "CourierQueue")
+    [notice] = received(stack, "FeedbackQueue")
     assert json.loads(notice)["reason"] == "SignatureInvalid"
 
 
@@ -240,7 +240,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(stack: Bui
         sqs.send_message(QueueUrl=url, MessageBody=body.replace(f"{1:032x}", f"{number:032x}"))
     answer = stack.invoke("dead-letters-round.json")
     assert answer == {"seen": 2, "decided": 1, "unreadable": 0, "given_up": 0}
-    [notice] = received(stack, "CourierQueue")
+    [notice] = received(stack, "FeedbackQueue")
     assert json.loads(notice)["reason"] == str(UNDELIVERABLE)
 
 

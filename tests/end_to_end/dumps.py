@@ -11,6 +11,7 @@ QUEUES = (
     "SuspectsQueueUrl",
     "DeadLetterQueueUrl",
     "CourierQueueUrl",
+    "FeedbackQueueUrl",
     "CourierDeadLetterQueueUrl",
 )
 

@@ -67,8 +67,8 @@ READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
 OWN = {
     "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
     "WorkerFunction": [send("Retry"), DIRECTORY, put_object("seg/x"), FILE, get_secret("DeliveryServiceKeys")],
-    "DeadLetterFunction": [send("Courier"), FILE],
-    "CourierFunction": [send("Courier"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
+    "DeadLetterFunction": [send("Feedback"), FILE],
+    "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
     "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
     "ExpireJob": [Call("dynamodb", "query", query("Directory", "x")), put_object("jobs/reports/expire.json")],
@@ -86,11 +86,24 @@ NOT_OWN = {
         Call("dynamodb", "put_item", put("Directory", "domain#evil.example", sort="-")),
         Call("s3", "delete_object", {"Bucket": "@Bucket", "Key": "seg/x"}),
     ],
-    "DeadLetterFunction": [DIRECTORY, READ_MAIL, send("Claims"), put_object("seg/x"), get_secret("SigningKeys")],
+    "DeadLetterFunction": [
+        DIRECTORY,
+        READ_MAIL,
+        send("Claims"),
+        send("Courier"),
+        put_object("seg/x"),
+        get_secret("SigningKeys"),
+    ],
     # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
     # The mailbox API lists and acknowledges: it files nothing, and signs for no domain.
-    "MailboxFunction": [FILE, get_secret("SigningKeys"), get_secret("DeliveryServiceKeys"), put_object("seg/x")],
+    "MailboxFunction": [
+        FILE,
+        send("Feedback"),
+        get_secret("SigningKeys"),
+        get_secret("DeliveryServiceKeys"),
+        put_object("seg/x"),
+    ],
     "CompactJob": [
         FILE,
         READ_MAIL,

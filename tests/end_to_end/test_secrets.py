@@ -161,7 +161,7 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     # Mended, all is done.
     for name, value in good.items():
         recorded.write(name, value)
-    until("the courier is at no notice", lambda: recorded.in_hand("CourierQueueUrl") == 0 or None)
+    until("the courier is at no notice", lambda: recorded.in_hand("FeedbackQueueUrl") == 0 or None)
     for function in ("MailboxFunction", "InboxFunction", "CourierFunction"):
         recorded.begin_anew(function)
     receiver = WebhookReceiver()

@@ -159,7 +159,7 @@ class Flow:
         """Whether something is left to be done later, or the sender was asked to resend."""
         if self.function == "InboxFunction":
             return any(answer["statusCode"] == 503 for answer in answers)
-        return queues.holds("CourierQueue" if self.function == "CourierFunction" else "RetryQueue") > 0
+        return queues.holds(self.queue if self.function == "CourierFunction" else "RetryQueue") > 0
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """The answers to senders whose messages were accepted, without replies that could not be stored."""

@@ -13,6 +13,7 @@ WORKED_BY = {
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
+    "FeedbackQueue": "CourierFunction",
 }
 _HELD_SECONDS = 600
 _AT_ONCE = 10

@@ -246,8 +246,8 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
             "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-DeadLetterFunctionRound"],
             "detail": "{}",
         },
-        "courier-feedback.json": sqs("CourierQueue", at, feedback.encode()),
-        "courier-summary.json": sqs("CourierQueue", at, summary.encode()),
+        "courier-feedback.json": sqs("FeedbackQueue", at, feedback.encode()),
+        "courier-summary.json": sqs("FeedbackQueue", at, summary.encode()),
         "courier-waiting.json": sqs("CourierQueue", at, MailWaiting(RECEIVER).encode()),
     }  # fmt: skip
 

@@ -107,7 +107,7 @@ def test_a_dead_letter_that_was_decided_and_not_deleted_stays_and_is_reported(
     assert metrics(capsys.readouterr().out) == {"DeadLetters": [0.0], "Undeliverable": [2.0], "QuotaExhausted": [1.0]}
     assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{UNDELIVERABLE}"] * 2
     assert len(store.bodies("DeadLetterQueue")) == 2
-    assert {json.loads(feedback)["reason"] for feedback in store.bodies("CourierQueue")} == {str(UNDELIVERABLE)}
+    assert {json.loads(feedback)["reason"] for feedback in store.bodies("FeedbackQueue")} == {str(UNDELIVERABLE)}
 
 
 def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_that_the_role_allows(

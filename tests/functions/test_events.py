@@ -190,7 +190,7 @@ def test_of_two_claims_the_good_is_filed_and_the_forged_discarded(running: Funct
     register = running.deployed.storage.register
     found = [register.find(row) for row in (good, forged)]
     assert [row and (row.live, row.discarded) for row in found] == [(True, None), (False, SIGNATURE_INVALID)]
-    [feedback] = running.deployed.bodies("CourierQueue")
+    [feedback] = running.deployed.bodies("FeedbackQueue")
     assert (json.loads(feedback)["sk"], json.loads(feedback)["reason"]) == (forged.sk, "SignatureInvalid")
     assert len(running.deployed.rows("SeenTable")) == 1  # a forgery takes nobody's Correlation
     assert running.deployed.bodies("RetryQueue") == []
@@ -231,7 +231,7 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     assert f"{6:032x}" in row["sk"]["S"]
     [envelope] = store.bodies("DeadLetterQueue")
     assert f"{7:032x}" in envelope
-    [feedback] = store.bodies("CourierQueue")
+    [feedback] = store.bodies("FeedbackQueue")
     assert json.loads(feedback)["reason"] == str(UNDELIVERABLE)
 
 

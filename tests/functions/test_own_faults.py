@@ -93,7 +93,7 @@ def _rpc(_running: FunctionsStack, answer: Json) -> Then:
 def _batch(running: FunctionsStack, answer: Json) -> Then:
     if answer["batchItemFailures"]:
         return Then.AGAIN
-    assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "CourierQueue")) == 1
+    assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "FeedbackQueue")) == 1
     return Then.WAITS
 
 
@@ -410,7 +410,7 @@ ROWS = [
     Row(BUCKET, PAGE, no_bucket, "bucket bucket", "s3:GetObject", Then.CLOSED),
     Row(QUEUE, INBOX, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
-    Row(QUEUE, FORGED, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
+    Row(QUEUE, FORGED, no_queue("FeedbackQueue"), "queue FeedbackQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE, FORWARD, lambda _: None, "queue orders", "sqs:GetQueueUrl", Then.WAITS),
     Row(QUEUE, DEAD, no_queue("DeadLetterQueue"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE, SEND, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
@@ -441,7 +441,7 @@ ROWS = [
         Then.NO_HANDLER),
     Row(QUEUE_DENIED, INBOX, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE_DENIED, DM3, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
-    Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.AGAIN),
+    Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue FeedbackQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE_DENIED, SEND, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
     Row(QUOTA, INBOX, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",

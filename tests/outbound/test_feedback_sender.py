@@ -167,7 +167,7 @@ def test_the_delay_grows_up_to_the_longest_of_sqs(stack: PipelineStack) -> None:
         stack.feedback_sender().deliver(notice)
         notice = waiting(stack)
     # Jitter stands still at one half: three quarters of 10 · 2ⁿ.
-    assert stack.deployed.delays("CourierQueue")[1:] == [7, 15, 30, 60, 120, 240, 480, 675, 675, 675]
+    assert stack.deployed.delays("FeedbackQueue")[1:] == [7, 15, 30, 60, 120, 240, 480, 675, 675, 675]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 421, 422])
@@ -269,7 +269,7 @@ def test_a_summary_waits_in_the_queue_no_longer_than_to_the_end_of_its_hour(stac
     stack.feedback_sender().deliver(due)
     stack.clock.now = NOW // 3600 * 3600 + 3600 + 60
     stack.feedback_sender().deliver(due)
-    assert stack.deployed.delays("CourierQueue")[1:] == [900, 900, 61]
+    assert stack.deployed.delays("FeedbackQueue")[1:] == [900, 900, 61]
 
 
 def test_a_summary_repeats_itself_until_it_arrives(stack: PipelineStack) -> None:

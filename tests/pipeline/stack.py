@@ -234,7 +234,7 @@ class PipelineStack:
 
     def discard_notifications(self) -> list[DiscardNotification | DiscardSummaryDue]:
         """The discard notifications that the courier was sent so far."""
-        carried = [read_queue_message(body) for body in self.deployed.bodies("CourierQueue")]
+        carried = [read_queue_message(body) for body in self.deployed.bodies("FeedbackQueue")]
         return [each for each in carried if isinstance(each, DiscardNotification | DiscardSummaryDue)]
 
     # ---- owners ----------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_feedback_requests_are_grouped_by_the_sender_that_they_are_about(stack: 
     letter = DeadLetter("handle", stack.queued(stack.envelope()).body)
     stack.clock.now += HORIZON
     stack.dead_letter_handler().keep([letter])
-    assert stack.deployed.groups("CourierQueue") == list(map(feedback_group, (SENDER, "other.com", SENDER)))
+    assert stack.deployed.groups("FeedbackQueue") == list(map(feedback_group, (SENDER, "other.com", SENDER)))
     assert feedback_group(SENDER) != feedback_group("other.com")
 
 
@@ -71,7 +71,7 @@ def test_a_message_that_the_courier_puts_back_stays_in_its_group(
     stack.feedback_sender().deliver(stack.discard_notifications()[0])
     assert isinstance(waiting := stack.discard_notifications()[1], form)
     assert stack.feedback_sender().deliver(waiting) is then
-    assert stack.deployed.groups("CourierQueue") == [feedback_group(SENDER)] * sent
+    assert stack.deployed.groups("FeedbackQueue") == [feedback_group(SENDER)] * sent
 
 
 @pytest.mark.parametrize("body", ["", "no claim"])

@@ -136,7 +136,7 @@ class Play:
         for claim in self.claims.values():
             key = {"pk": {"S": claim.row.pk}, "sk": {"S": claim.row.sk}}
             deployed.clients.dynamodb.delete_item(TableName=deployed.tables["PostTable"], Key=key)
-        for queue in ("ClaimsQueue", "CourierQueue"):
+        for queue in ("ClaimsQueue", "CourierQueue", "FeedbackQueue"):
             deployed.empty(queue)
 
 

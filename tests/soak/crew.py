@@ -140,7 +140,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
     """The processes, which run until the end of the block."""
     urls = stack.deployment.outputs
     claims = [f"{urls['ClaimsQueueUrl']}={BATCH}", f"{urls['RetryQueueUrl']}={BATCH}", f"{urls['SuspectsQueueUrl']}=1"]
-    notices = [f"{urls['CourierQueueUrl']}={_COURIER_BATCH}"]
+    notices = [f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl")]
 
     def hands(function: str, output: str, count: int, sources: list[str]) -> tuple[Hand, ...]:
         environment = {**stack.environment(output), "PYTHONUNBUFFERED": "1"}

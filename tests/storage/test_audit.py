@@ -151,7 +151,7 @@ def test_every_message_answered_200_has_one_outcome(audited: AuditedStack) -> No
     audited.filed(key=OTHER_KEY)
     for notice in stack.discard_notifications():
         stack.feedback_sender().deliver(notice)
-    audited.deployed.empty("CourierQueue")
+    audited.deployed.empty("FeedbackQueue")
     twice = stack.envelope()
     for body in (twice, twice):
         audited.settle(audited.post(body))

@@ -19,7 +19,7 @@ def test_a_message_is_its_own_group_unless_one_is_given(deployed: Deployed) -> N
     assert deployed.groups("ClaimsQueue") == ["", "somebody"]
 
 
-@pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue"])
+@pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue", "FeedbackQueue"])
 def test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter(
     deployed: Deployed, name: str
 ) -> None:

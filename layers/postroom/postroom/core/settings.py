@@ -50,6 +50,7 @@ class DeploymentSettings:
     suspects_queue_url: str = ""
     dead_letter_queue_url: str = ""
     courier_queue_url: str = ""
+    feedback_queue_url: str = ""
     courier_dead_letter_queue_url: str = ""
     signing_keys_secret: str = ""
     dm3_keys_secret: str = ""

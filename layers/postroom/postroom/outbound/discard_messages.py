@@ -1,4 +1,4 @@
-"""Discards that need Feedback, and summaries of withheld Feedback: their form in the courier's queue."""
+"""Discards that need Feedback, and summaries of withheld Feedback: their form in the queue of Feedback."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -51,7 +51,7 @@ class DiscardNotification(CourierMessage):
 
     @property
     def group(self) -> str:
-        """Its message group in the courier's queue."""
+        """Its message group in the queue of Feedback."""
         return feedback_group(self.sender)
 
     @property
@@ -94,7 +94,7 @@ class DiscardSummaryDue(CourierMessage):
 
     @property
     def group(self) -> str:
-        """Its message group in the courier's queue."""
+        """Its message group in the queue of Feedback."""
         return feedback_group(self.sender)
 
     @property

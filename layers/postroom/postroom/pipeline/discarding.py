@@ -14,9 +14,9 @@ from postroom.storage.mail.register import Register
 class Discarding:
     """Records discards. `retain_seconds`: how long tombstones are kept."""
 
-    def __init__(self, *, register: Register, courier: SendQueue, retain_seconds: int, clock: Clock) -> None:
+    def __init__(self, *, register: Register, queue: SendQueue, retain_seconds: int, clock: Clock) -> None:
         self._register = register
-        self._courier = courier
+        self._queue = queue
         self._retain_seconds = retain_seconds
         self._clock = clock
 
@@ -31,8 +31,8 @@ class Discarding:
         return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation)
 
     def request_feedback(self, row: RowKey, reason: Reason, feedback_request: FeedbackRequest | None) -> None:
-        """Our half of step 6: send a message to the courier's queue."""
+        """Our half of step 6: send a message to the queue of Feedback."""
         # Blocked senders get no Feedback, no matter which claim meets the row.
         if feedback_request is not None and reason != SENDER_NOT_WANTED:
             notification = discard_notification(row, reason, feedback_request, int(self._clock() * 1000))
-            self._courier.send(notification.encode(), group=notification.group)
+            self._queue.send(notification.encode(), group=notification.group)

@@ -35,7 +35,7 @@ class OutboundParts(DeploymentParts):
             ),
             manifests=self.buffers,
             envelope_sender=self.envelope_sender,
-            queue=storage.courier_queue,
+            queue=storage.feedback_queue,
             rules=FeedbackRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
             clock=self._system.clock,
             new_uuid=self._system.new_uuid,

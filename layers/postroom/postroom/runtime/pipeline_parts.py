@@ -240,7 +240,7 @@ class PipelineParts(DeploymentParts):
 
         return Discarding(
             register=self._storage.register,
-            courier=self._storage.courier_queue,
+            queue=self._storage.feedback_queue,
             retain_seconds=self._settings.retain_seconds,
             clock=self._system.clock,
         )

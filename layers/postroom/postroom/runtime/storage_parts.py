@@ -141,7 +141,7 @@ class StorageParts(DeploymentParts):
             self.dynamodb, self.s3, self.sqs,
             given("post_table"), given("seen_table"), given("bucket"),
             ClaimQueues(*(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "dead_letter"))),
-            courier_queues=[given(f"{name}_queue_url") for name in ("courier", "courier_dead_letter")],
+            courier_queues=[given(f"{name}_queue_url") for name in ("courier", "feedback", "courier_dead_letter")],
         )  # fmt: skip
 
     # --- what operators and owners set --------------------------------------------------------------------------------
@@ -245,6 +245,11 @@ class StorageParts(DeploymentParts):
     def courier_queue(self) -> "Queue":
         """The courier's queue."""
         return self._queue("courier_queue_url")
+
+    @cached_property
+    def feedback_queue(self) -> "Queue":
+        """The queue of Feedback."""
+        return self._queue("feedback_queue_url")
 
     def _queue(self, setting: str) -> "Queue":
         from postroom.storage.aws.queue import Queue

@@ -23,7 +23,7 @@
 | table `outbox` | `<mailbox>` / `out#<correlation>` | a message of the owner, and its state |
 | index `by-time` of `outbox` | `<mailbox>` / `<its Timestamp, 13 digits>#<correlation>` | the same, by time |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | a sender in a network |
-| courier's queue | message group: sha256(sender), 32 digits of it | Feedback about a sender |
+| queue of Feedback | message group: sha256(sender), 32 digits of it | Feedback about a sender |
 | courier's queue | message group: sha256("out", mailbox), 32 digits of it | outgoing messages of a mailbox |
 | courier's queue | message group: sha256("notify", mailbox), 32 digits of it | notifications of a mailbox |
 | bucket | `seg/<yyyy/mm/dd/hh>/<random>.jsonl` | the lines of one worker batch |

@@ -25,6 +25,7 @@ SOURCES: Final = {
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
+    "FeedbackQueue": "CourierFunction",
 }
 """The queues, and the function that reads each."""
 DEAD_LETTERS: Final = {"DeadLetterQueue": "WorkerFunction", "CourierDeadLetterQueue": "CourierFunction"}

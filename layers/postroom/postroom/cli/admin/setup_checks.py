@@ -22,11 +22,10 @@ NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "WorkerFunction", "MailboxFunction", "DeadLetterFunction",
     "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable", "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
-    "DeadLetterQueueUrl", "CourierQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",
-    "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
-    "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
-    "WebhookKeysSecret",
-    "OutboundPort", "NotifyTopicArn",
+    "DeadLetterQueueUrl", "CourierQueueUrl", "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds",
+    "RetainSeconds", "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond",
+    "JobsWriteUnitsPerSecond", "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret",
+    "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test compares them with the template."""
 

@@ -44,7 +44,7 @@ class AuditEvidence:
     `at`: when it was collected, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
     `held`: for live rows, what their bytes contain or what is wrong with them; sound bytes that were not read are
     absent. `unreadable`: malformed rows. `replies_missing`: keys in `seen`. `claims_waiting`: the most claims that the
-    queues can contain, with dead letters. `courier_waiting`: messages in the courier's queue. `orphans`,
+    queues can contain, with dead letters. `courier_waiting`: messages in the courier's queues. `orphans`,
     `orphan_bytes`: objects for messages that no row points to: nobody sees them, and they wait for compaction.
     """
 
