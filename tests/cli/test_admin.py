@@ -218,9 +218,8 @@ def test_a_function_with_no_concurrency_is_bad(status: Ask, deployments: TwoDepl
 
 def test_a_queue_without_an_active_event_source_is_bad(status: Ask, deployments: TwoDeployments) -> None:
     client = deployments.client("lambda")
-    [source] = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))[
-        "EventSourceMappings"
-    ]
+    mappings = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))
+    [source] = [it for it in mappings["EventSourceMappings"] if "CourierQueue" in it["EventSourceArn"]]
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=False)
     code, checks = status("complete")
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=True)
