@@ -19,6 +19,7 @@ from postroom.http import (
     response,
     sign_in,
     tokens,
+    waits,
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
 from postroom.names import documents, host_addresses, keys, manifest, profiles, registry
@@ -135,6 +136,23 @@ def _counter() -> Iterator[Bound]:
         "they are separate from those of inbox and workers",
         "API Gateway answers 503", "Lambda: 1,000 in an account",
         "test_template.py::test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker",
+    )  # fmt: skip
+    most_waits = waits.most_waits(AT.mailbox_api_reserved_concurrency)
+    yield Bound(
+        "requests that wait for a message", f"{_n(most_waits)}: half of the concurrent executions; "
+        f"{_n(waits.UNRESERVED)} if none are reserved", "the others sign in, list and acknowledge",
+        "an empty page at once, with Retry-After", "none",
+        "http/test_waits.py::test_beside_twelve_waits_of_a_mailbox_others_sign_in_and_wait",
+    )  # fmt: skip
+    yield Bound(
+        "of one mailbox", f"{_n(waits.most_waits_of_a_mailbox(most_waits))}, and at most half of all, rounded up",
+        "others wait, too", "the same", "IMAP at Gmail: 15 connections",
+        "http/test_waits.py::"
+        "test_of_twelve_waits_of_a_mailbox_three_hold_a_run_and_the_others_are_answered_at_once",
+    )  # fmt: skip
+    yield Bound(
+        "a wait of a killed run", _n(waits.HOLD_SECONDS, "s"), "nothing releases it", "it does not count any more",
+        "none", "http/test_waits.py::test_waits_of_killed_runs_do_not_count_once_their_time_is_over",
     )  # fmt: skip
     yield Bound(
         "messages behind a cursor that are watched", _n(message_listing.MOST_WATCHED), "each look reads their rows",

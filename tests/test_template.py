@@ -18,6 +18,7 @@ from tests.functions.stack import ACCOUNT, translated
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
+from postroom.http.waits import HOLD_SECONDS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
@@ -169,6 +170,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of waits#") for verb in ("Get", "Put", "Delete")),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
         *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
@@ -314,6 +316,18 @@ def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
 def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out() -> None:
     timeout = resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"]
     assert MAX_WAIT_SECONDS + 5 < timeout < 30
+
+
+def test_a_wait_counts_as_long_as_its_run_may_last() -> None:
+    assert resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"] <= HOLD_SECONDS
+
+
+@pytest.mark.parametrize("runs", ["100", "10", "0"])
+def test_the_mailbox_api_knows_how_many_of_its_runs_are_reserved(runs: str) -> None:
+    said = evaluator(MailboxApiReservedConcurrency=runs).value(
+        of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"]
+    )
+    assert said["Environment"]["Variables"]["MAILBOX_API_RESERVED_CONCURRENCY"] == runs
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("200", 200), ("7", 7), ("0", None)])

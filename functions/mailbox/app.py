@@ -35,6 +35,8 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     metrics.add_metric("MailboxApiRefused" if response.reason else "MailboxApiAnswered", MetricUnit.Count, 1)
     if response.unreadable:
         metrics.add_metric("MailboxApiUnreadable", MetricUnit.Count, response.unreadable)
+    if response.wait_refused:
+        metrics.add_metric("MailboxApiWaitsRefused", MetricUnit.Count, 1)
     if response.reason:
         metrics.add_metric(f"MailboxApiRefused{response.reason}", MetricUnit.Count, 1)
         # No name of a mailbox: who asks for one need not have it.

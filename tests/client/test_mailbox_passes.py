@@ -143,6 +143,50 @@ def test_messages_that_stay_do_not_cause_repeated_requests(
     assert host.paths().count("GET /messages") <= 2 * 60 / REST_SECONDS + 3
 
 
+def refuse_waits(api: ApiStack) -> None:
+    """Let no request wait."""
+    api.router = api.parts(mailbox_api_reserved_concurrency=1).mailbox_api.router
+
+
+def test_a_client_whose_request_may_not_wait_pauses_as_long_as_the_host_says(
+    host: Host, api: ApiStack, mailbox: Any
+) -> None:
+    refuse_waits(api)
+    assert list(mailbox.unread(wait=12)) == []
+    assert host.slept == [5, 5, 2]
+    assert host.paths().count("GET /messages") == 4
+    assert api.clock.now == NOW + 12
+
+
+def test_a_client_whose_request_may_not_wait_shows_a_message_after_a_pause(
+    host: Host, api: ApiStack, mailbox: Any
+) -> None:
+    refuse_waits(api)
+    api.file(TEXT, at=-1)
+    unread = mailbox.unread(wait=300)
+    next(unread)
+    # It is filed after the third listing.
+    host.watch = lambda *_: host.paths().count("GET /messages") == 3 and api.file(TEXT, at=-1000)
+    assert next(unread).received_at.timestamp() == NOW - 1000
+    # The other message stays: the next pass begins after a rest at the latest.
+    assert api.clock.now <= NOW + 5 + REST_SECONDS + 5
+
+
+def test_a_client_waits_again_once_its_request_may(host: Host, api: ApiStack, mailbox: Any) -> None:
+    may = api.router
+    refuse_waits(api)
+
+    def free(request: httpx.Request, _response: httpx.Response) -> None:
+        if request.url.path.endswith("/messages"):
+            api.router = may
+
+    host.watch = free
+    assert list(mailbox.unread(wait=30)) == []
+    assert host.slept == [5]
+    # The refused request, one of 20 s and one of 5 s.
+    assert host.paths().count("GET /messages") == 3
+
+
 def test_only_existing_messages_are_remembered(host: Host, api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
     [stays] = api.file(TEXT, at=-1)

@@ -165,6 +165,7 @@ KEYED = [
     ("MailboxFunction", "dynamodb:UpdateItem", "DirectoryTable", "domain#receiver.example"),
     ("MailboxFunction", "dynamodb:DeleteItem", "DirectoryTable", "mailbox#receiver.example"),
     ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "usage#receiver.example"),
+    ("MailboxFunction", "dynamodb:DeleteItem", "LimitsTable", "challenge#1"),
     ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
     ("WorkerFunction", "dynamodb:UpdateItem", "LimitsTable", "codes#receiver.example"),
     ("CourierFunction", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),

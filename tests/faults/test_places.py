@@ -15,6 +15,7 @@ SPARED = {
     "storage/limits/verification_codes.py": "codes for targets: the mailbox API says so, and is asked again",
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "storage/aws/object_store.py ObjectStore.delete: self._s3.delete_object": "the same",
+    "storage/limits/held_runs.py": "slots that expire; each call is struck in tests/storage/test_held_runs.py",
     "storage/limits/challenges.py": "signing in, once more if it failed",
     "storage/secrets/token_keys.py": "operators' commands, and signing in",
     "storage/mail/head.py Heads.raise_to: self._table.update": "it spares the next pass something, no more",

@@ -308,3 +308,16 @@ def test_a_message_that_cannot_be_read_is_counted(
     assert (page["messages"], len(page["unreadable"])) == ([], 1)
     assert metrics(capsys.readouterr().out)["MailboxApiUnreadable"] == [1]
     assert page["unreadable"][0] in caplog.text
+
+
+@pytest.mark.parametrize(("reserved", "refused"), [("2", []), ("1", [1])])
+def test_a_request_waits_by_calls_that_the_role_allows_and_one_that_may_not_is_counted(
+    opened: Deployed, capsys: pytest.CaptureFixture[str], reserved: str, refused: list[int]
+) -> None:
+    with functions_stack(opened, MailboxApiReservedConcurrency=reserved) as running:
+        token = sign_in(running)
+        capsys.readouterr()
+        answer = ask(running, "GET", f"/mailboxes/{RECEIVER}/messages?wait=0.01", token=token)
+    assert said(answer)["messages"] == []
+    assert ("Retry-After" in answer["headers"]) is bool(refused)
+    assert metrics(capsys.readouterr().out).get("MailboxApiWaitsRefused", []) == refused

@@ -121,6 +121,17 @@ def test_a_response_names_each_reason_once() -> None:
                 assert len(reasons) == len(set(reasons)), f"{method} {path}, {status}: {response['description']}"
 
 
+def test_only_the_listing_may_answer_that_a_request_may_not_wait() -> None:
+    answered = {
+        f"{method} {path}": operation["responses"]["200"].get("headers", {})
+        for path, operations in json.loads(document())["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert {name: list(headers) for name, headers in answered.items() if headers} == {
+        "get /mailboxes/{name}/messages": ["Retry-After"]
+    }
+
+
 def test_no_refusal_stands_in_the_place_of_a_response() -> None:
     for operation in OPERATIONS:
         assert all(reason.status >= 400 for reason in operation.refusals), operation.id

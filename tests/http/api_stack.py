@@ -156,8 +156,10 @@ class ApiStack:
         challenge = self.challenge(name)
         return said(self.ask("POST", f"/auth/{name}", body=signed(challenge, key)))
 
-    def parts(self, clients: Clients | None = None, quota: StorageUsage = QUOTA, topics: str = TOPICS) -> Deployment:
-        """The deployment object of one process, with profiles in memory."""
+    def parts(
+        self, clients: Clients | None = None, quota: StorageUsage = QUOTA, topics: str = TOPICS, **settings: Any
+    ) -> Deployment:
+        """The deployment object of one process, with profiles in memory. `settings`: further ones."""
         made = self.deployed.parts(
             clients,
             self.system,
@@ -167,6 +169,7 @@ class ApiStack:
             notify_topic_arn=topics,
             storage_max_containers=quota.containers,
             storage_max_bytes=quota.bytes,
+            **settings,
         )
         if clients is None:
             made.storage.register, made.storage.objects = self.register, self.objects

@@ -31,6 +31,10 @@ _CONDITION: Final[Json] = {"type": "string", "pattern": rf"^(?:\*|{ETAGS_PATTERN
 _HEADER_SCHEMAS: Final[dict[str, Json]] = {
     IF_MATCH: _CONDITION, IF_NONE_MATCH: _CONDITION, RANGE: {"type": "string"},
 }  # fmt: skip
+_RETRY_AFTER: Final[Json] = {
+    "description": "Too many requests wait for messages, so this one did not. Wait again after these seconds.",
+    "schema": {"type": "integer"},
+}
 _TOKEN: Final = "token"  # noqa: S105 - the name of a scheme
 _SECURITY: Final[dict[Authentication, list[Json]]] = {Authentication.NONE: [], Authentication.BEARER: [{_TOKEN: []}]}
 _REFUSALS: Final[dict[Authentication, tuple[Reason, ...]]] = {
@@ -112,6 +116,8 @@ def _of_headers(operation: Operation) -> list[Json]:
 def _responses(operation: Operation) -> Json:
     media_type = BYTES if operation.answer is bytes else JSON
     responses: Json = {"200": {"description": "Done.", "content": {media_type: {"schema": _schema(operation.answer)}}}}
+    if operation.waits:
+        responses["200"]["headers"] = {"Retry-After": _RETRY_AFTER}
     if operation.ranged:
         responses["206"] = {"description": "A part.", "content": {media_type: {}}}
     if operation.method == "GET" and IF_NONE_MATCH in operation.conditions:

@@ -95,6 +95,8 @@ class Operation:
     """Whether If-Match is required."""
     conditions: tuple[str, ...] = ()
     ranged: bool = False
+    waits: bool = False
+    """Whether it may wait for a message: then a 200 may have Retry-After."""
 
 
 _OF_SIGNATURE: Final = (CHALLENGE_INVALID, NOT_THE_OWNER)
@@ -129,7 +131,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages", "messages", "List waiting messages, oldest first.",
-        Page, query=PageQuery, refusals=(CURSOR_INVALID,),
+        Page, query=PageQuery, refusals=(CURSOR_INVALID,), waits=True,
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}", "message", "Get a waiting message.",

@@ -76,7 +76,8 @@ class PageQuery(Struct, frozen=True):
         Meta(
             ge=0,
             le=MAX_WAIT_SECONDS,
-            description="If the mailbox has no message, the number of seconds to wait for one before answering.",
+            description="If the mailbox has no message, the number of seconds to wait for one before answering. If too "
+            "many requests wait, the answer comes at once, with Retry-After.",
         ),
     ] = 0.0
 

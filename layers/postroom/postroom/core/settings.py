@@ -23,7 +23,7 @@ _MAY_BE_ZERO: Final = frozenset(
     {
         "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
         "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds",
-        "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
+        "mailbox_api_reserved_concurrency", "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
         "storage_max_bytes", "storage_max_containers",
     }
 )  # fmt: skip
@@ -79,6 +79,7 @@ class DeploymentSettings:
 
     mailbox_api_cors_origins: str = "*"
     mailbox_api_requests_per_second: int = 20
+    mailbox_api_reserved_concurrency: int = 100
     storage_max_bytes: int = 1024 * 1024 * 1024
     storage_max_containers: int = 10_000
     outbox_keep_seconds: int = 30 * DAY_SECONDS

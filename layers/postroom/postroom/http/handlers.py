@@ -53,12 +53,13 @@ from postroom.http.ranges import whole_or_part
 from postroom.http.rate_limit import Rate
 from postroom.http.registration import SelfRegistration
 from postroom.http.request_parts import is_known, read_body, read_query
-from postroom.http.response import HttpResponse
+from postroom.http.response import RETRY_AFTER_SECONDS, HttpResponse
 from postroom.http.router import Handler, Route, RoutedRequest, Router
 from postroom.http.sign_in import SignIn
 from postroom.http.usage import UsageTracker
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import RowKey
+from postroom.storage.limits.held_runs import HeldRuns
 from postroom.storage.mail.ids import row_of
 from postroom.storage.mail.register import Register
 
@@ -184,6 +185,7 @@ class MailHandlers:
     listing: MessageListing
     register: Register
     usage_tracker: UsageTracker
+    waits: HeldRuns
     pool: Executor
     retain_seconds: int
     clock: Callable[[], float]
@@ -203,17 +205,20 @@ class MailHandlers:
         }
 
     def messages(self, call: RoutedRequest) -> HttpResponse:
-        """A page; if it is empty and the client wants to wait, the first message that arrives within some seconds."""
+        """A page; if it is empty and the client wants to wait, the first message that arrives within some seconds.
+
+        If too many requests wait, the empty page is returned at once, with Retry-After.
+        """
         wanted = read_query(call.request.query, PageQuery)
         whole = not (wanted.after or wanted.conversation)
         begun = self.usage_tracker.begin(call.mailbox) if whole else None
-        page = self._awaited(call.mailbox, wanted, 0.0 if call.request.method == "HEAD" else wanted.wait)
+        page, waited = self._awaited(call.mailbox, wanted, 0.0 if call.request.method == "HEAD" else wanted.wait)
         if page.empty:
             self.usage_tracker.end(call.mailbox, begun, 0, 0)
-        return self._page(call.mailbox, page, whole=whole)
+        return self._page(call.mailbox, page, whole=whole, waited=waited)
 
-    def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> ListedPage:
-        """The page, or the first one that is not empty within `wait` seconds.
+    def _awaited(self, mailbox: str, wanted: PageQuery, wait: float) -> tuple[ListedPage, bool]:
+        """The page, or the first one that is not empty within `wait` seconds; False: the request must not wait now.
 
         A cursor belongs to one pass, and a client that waits at its end also waits for the next pass: a message that is
         filed behind the cursor ends the wait as well, and the next page is the first of that pass (store protocol,
@@ -222,14 +227,20 @@ class MailHandlers:
         begun, partner = self.clock(), read_partner(wanted.conversation)
         fetched_by = begun + max(FETCH_SECONDS, wait + FETCH_AFTER_WAIT_SECONDS)
         stays = self.listing.behind(mailbox, wanted.after, partner) if wait else None
-        while True:
-            page = self.listing.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
-            left = begun + wait - self.clock()
-            if left <= 0 or not page.empty:
-                return page
-            self.sleep(min(POLL_SECONDS, left))
-            if stays is not None and self.listing.came_behind(mailbox, wanted.after, partner, stays):
-                return ANOTHER_PASS
+
+        def look() -> ListedPage:
+            return self.listing.page(mailbox, wanted.after, wanted.limit, wanted.bytes, partner, fetched_by)
+
+        page = look()
+        if not wait or not page.empty:
+            return page, True
+        with self.waits.hold(mailbox) as held:
+            while held and page.empty and (left := begun + wait - self.clock()) > 0:
+                self.sleep(min(POLL_SECONDS, left))
+                if stays is not None and self.listing.came_behind(mailbox, wanted.after, partner, stays):
+                    return ANOTHER_PASS, True
+                page = look()
+        return page, held
 
     def message(self, call: RoutedRequest) -> HttpResponse:
         """One message, by its id."""
@@ -307,7 +318,7 @@ class MailHandlers:
             return _End(gone=None)
         return _End(gone=False) if freed is None else _End(gone=True, freed=freed)
 
-    def _page(self, mailbox: str, page: ListedPage, *, whole: bool) -> HttpResponse:
+    def _page(self, mailbox: str, page: ListedPage, *, whole: bool, waited: bool) -> HttpResponse:
         status = b""
         if not page.messages:
             nothing = whole and not page.more
@@ -315,7 +326,10 @@ class MailHandlers:
         cursor, more = respond(page.cursor).body, b"true" if page.more else b"false"
         unreadable = b',"unreadable":' + respond(page.unreadable).body if page.unreadable else b""
         body = b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + unreadable + status
-        return respond_json(b'{"messages":[' + body + b"}", unreadable=len(page.unreadable))
+        again = {} if waited else {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        return respond_json(
+            b'{"messages":[' + body + b"}", again, unreadable=len(page.unreadable), wait_refused=not waited
+        )
 
 
 class OutboxHandlers:

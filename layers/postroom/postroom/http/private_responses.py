@@ -21,10 +21,16 @@ def respond(value: object, headers: Mapping[str, str] | None = None) -> HttpResp
 
 
 def respond_json(
-    body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200, unreadable: int = 0
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    *,
+    status: int = 200,
+    unreadable: int = 0,
+    wait_refused: bool = False,
 ) -> HttpResponse:
     """A 200 with a body that is JSON already, or another status with a part of it."""
-    return HttpResponse(status, JSON, body, {**_PRIVATE, **(headers or {})}, unreadable=unreadable)
+    given = {**_PRIVATE, **(headers or {})}
+    return HttpResponse(status, JSON, body, given, unreadable=unreadable, wait_refused=wait_refused)
 
 
 def respond_bytes(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> HttpResponse:

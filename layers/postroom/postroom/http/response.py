@@ -27,7 +27,8 @@ class HttpResponse:
     """Status, media type, body, further headers.
 
     For logs and metrics: `reason` of a refusal; `about`: the ledger line of a queued message; `unreadable`: the number
-    of messages of the answer that cannot be read; `parts`: the result of each call of a batch, in the same form.
+    of messages of the answer that cannot be read; `wait_refused`: too many requests wait for messages already; `parts`:
+    the result of each call of a batch, in the same form.
     """
 
     status: int
@@ -37,6 +38,7 @@ class HttpResponse:
     reason: Reason | None = None
     about: Mapping[str, str | int] = field(default_factory=dict)
     unreadable: int = 0
+    wait_refused: bool = False
     parts: "tuple[HttpResponse, ...]" = ()
 
 

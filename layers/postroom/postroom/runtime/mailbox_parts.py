@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postroom.http.sign_in import SignIn, Users
     from postroom.http.tokens import Tokens
     from postroom.http.usage import UsageTracker
+    from postroom.storage.limits.held_runs import HeldRuns
 
 _CORS: Final = {
     "methods": "DELETE, GET, PATCH, POST, PUT",
@@ -151,10 +152,29 @@ class MailboxParts(DeploymentParts):
             listing=self.listing,
             register=self._storage.register,
             usage_tracker=self.usage_tracker,
+            waits=self.waits,
             pool=self.pool,
             retain_seconds=self._settings.retain_seconds,
             clock=self._system.clock,
             sleep=self._system.sleep,
+        )
+
+    @cached_property
+    def waits(self) -> "HeldRuns":
+        """The runs of the function that requests hold while they wait for a message."""
+        from postroom.http.waits import HOLD_SECONDS, KIND, most_waits, most_waits_of_a_mailbox
+        from postroom.storage.limits.held_runs import HeldRuns
+
+        most = most_waits(self._settings.mailbox_api_reserved_concurrency)
+        return HeldRuns(
+            self._storage.dynamodb,
+            self._settings.given("limits_table"),
+            KIND,
+            most=most,
+            most_of_a_name=most_waits_of_a_mailbox(most),
+            seconds=HOLD_SECONDS,
+            clock=self._system.clock,
+            new_id=self._system.new_id,
         )
 
     @cached_property

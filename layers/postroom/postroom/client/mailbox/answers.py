@@ -90,6 +90,12 @@ def check_part(answer: MailboxResponse, first: int) -> int:
     return int(found[2])
 
 
+def retry_after(response: MailboxResponse) -> float:
+    """The seconds of Retry-After (RFC 9110 §10.2.3); a date is ignored."""
+    text = response.headers.get("retry-after", "")
+    return min(float(text), MOST_RETRY_AFTER_SECONDS) if text.isascii() and text.isdigit() else 0.0
+
+
 def _error(response: MailboxResponse) -> MailboxError:
     status = response.status
     try:
@@ -98,14 +104,8 @@ def _error(response: MailboxResponse) -> MailboxError:
         problem = Problem("", status, "", "")
     if (status >= 500 or status in _PASSING) and problem.reason not in _REFUSALS:
         detail = problem.detail or f"The host answers with HTTP {status}."
-        return UnavailableError(detail, reason=problem.reason, retry_after=_retry_after(response))
+        return UnavailableError(detail, reason=problem.reason, retry_after=retry_after(response))
     if status < 400 or not problem.reason:
         return UnexpectedAnswerError(f"The host answers with HTTP {status}, which no mailbox does. Check its address.")
     kind, advice = _REFUSALS.get(problem.reason, (RefusedError, ""))
     return kind(f"{problem.detail} {advice}".strip(), reason=problem.reason)
-
-
-def _retry_after(response: MailboxResponse) -> float:
-    """The seconds of Retry-After (RFC 9110 §10.2.3); a date is ignored."""
-    text = response.headers.get("retry-after", "")
-    return min(float(text), MOST_RETRY_AFTER_SECONDS) if text.isascii() and text.isdigit() else 0.0

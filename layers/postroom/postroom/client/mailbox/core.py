@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +16,7 @@ from postroom.api import schemas
 from postroom.api.http import MERGE_PATCH
 from postroom.api.reasons import MESSAGE_UNKNOWN, NOT_SENT
 from postroom.api.schemas import MAX_ACKNOWLEDGED
-from postroom.client.mailbox.answers import check_part, decode
+from postroom.client.mailbox.answers import check_part, decode, retry_after
 from postroom.client.mailbox.errors import MessageGoneError, NotSentError, UnavailableError, UnexpectedAnswerError
 from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, Steps
 from postroom.client.mailbox.session import Session
@@ -44,6 +44,13 @@ class OwnerSettings:
     operators_subjects: dict[str, schemas.OperatorsSubject] | None = None
 
 
+class FetchedPage(NamedTuple):
+    """A page. `retry_after`: seconds until the next request, if the host let this one not wait; otherwise 0."""
+
+    page: schemas.Page
+    retry_after: float
+
+
 class Core:
     """Steps for all operations; all raise MailboxError."""
 
@@ -51,13 +58,17 @@ class Core:
         self._session = session
         self._base = f"/mailboxes/{quote(session.name, safe='')}"
 
-    def page(self, after: str, wait: float, conversation: str) -> Steps[schemas.Page]:
-        """The messages after a cursor; if there are none, the first that comes within `wait` seconds."""
+    def page(self, after: str, wait: float, conversation: str, pause: float = 0.0) -> Steps[FetchedPage]:
+        """The messages after a cursor; if there are none, the first that comes within `wait` seconds.
+
+        `pause`: seconds before the request.
+        """
         # Rounded up: a request that comes too early has to be repeated.
         milliseconds = math.ceil(wait * 1000)
         query = {"after": after, "conversation": conversation, "wait": str(milliseconds / 1000) if wait else ""}
         given = {name: value for name, value in query.items() if value}
-        return decode(schemas.Page, (yield from self._get("/messages", query=given, wait=wait)))
+        answer = yield from self._get("/messages", query=given, wait=wait, pause=pause)
+        return FetchedPage(decode(schemas.Page, answer), retry_after(answer))
 
     def message(self, message_id: str) -> Steps[schemas.Message]:
         """One message by its id."""
@@ -144,9 +155,16 @@ class Core:
         self._session.forget()
 
     def _get(
-        self, path: str, *, query: dict[str, str] | None = None, headers: dict[str, str] | None = None, wait: float = 0
+        self,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        wait: float = 0.0,
+        pause: float = 0.0,
     ) -> Steps[MailboxResponse]:
-        return self._session.ask(MailboxRequest("GET", self._base + path, query or {}, headers or {}, wait=wait))
+        request = MailboxRequest("GET", self._base + path, query or {}, headers or {}, pause=pause, wait=wait)
+        return self._session.ask(request)
 
     def _acknowledge(self, left: list[str], done: schemas.Acknowledged, pause: float) -> Steps[None]:
         """Acknowledge the messages in `left`, and leave those that failed for now. Raises UnavailableError then."""

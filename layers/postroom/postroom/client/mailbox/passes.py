@@ -7,14 +7,16 @@ If no messages stay in the mailbox, the server waits at the beginning of the nex
 as it is filed, late or not. If messages stay, because they are not acknowledged, the beginning is never empty. Then the
 server waits at the end of the pass, and starts the next pass when a message is filed before it. If too many messages
 stay to be watched, the next pass starts after some seconds.
+
+A server that lets no more requests wait answers at once, with Retry-After. The client then pauses for that long.
 """
 
 import math
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from postroom.api.schemas import MAX_WAIT_SECONDS, Message, Page
-from postroom.client.mailbox.core import Core
+from postroom.api.schemas import MAX_WAIT_SECONDS, Message
+from postroom.client.mailbox.core import Core, FetchedPage
 from postroom.client.mailbox.exchange import Steps
 
 REST_SECONDS: Final = 20.0
@@ -57,6 +59,8 @@ class Passes:
         self._news = True
         self._ends_at = -math.inf
         self._rests_until = -math.inf
+        self._not_before = -math.inf
+        """When the server allows the next request."""
 
     def next_page(self) -> Steps[News[Message] | None]:
         """The messages that were not shown before, perhaps none; None: the end. Raises MailboxError."""
@@ -68,16 +72,19 @@ class Passes:
             return None
         if self._more:
             return self._take((yield from self._core.page(self._cursor, 0.0, self._conversation)))
-        rests_until = min(self._rests_until, self._ends_at)
-        rests = now < rests_until
-        wait = min(max((rests_until if rests else self._ends_at) - now, 0.0), MAX_WAIT_SECONDS)
-        page = yield from self._core.page(self._cursor if rests else "", wait, self._conversation)
+        pause = max(min(self._not_before, self._ends_at) - now, 0.0)
+        begins, rests_until = now + pause, min(self._rests_until, self._ends_at)
+        rests = begins < rests_until
+        wait = min(max((rests_until if rests else self._ends_at) - begins, 0.0), MAX_WAIT_SECONDS)
+        fetched = yield from self._core.page(self._cursor if rests else "", wait, self._conversation, pause)
         self._whole = not rests
         if not rests:
             self._known, self._met = self._met, set()
-        return self._take(page)
+        return self._take(fetched)
 
-    def _take(self, page: Page) -> News[Message]:
+    def _take(self, fetched: FetchedPage) -> News[Message]:
+        page, retry_after = fetched
+        self._not_before = self._clock() + retry_after
         shown = self._known | self._met
         new = [each for each in page.messages if each.id not in shown]
         unreadable = [each for each in page.unreadable if each not in shown]

@@ -64,14 +64,13 @@ class Session:
 
     def ask(self, request: MailboxRequest) -> Steps[MailboxResponse]:
         """The response to a request. Raises MailboxError."""
-        return self.retried(lambda pause: self.attempt(request, pause))
+        return self.retried(lambda pause: self.attempt(request, pause), request.pause)
 
-    def retried(self, attempt: Callable[[float], Steps[T]]) -> Steps[T]:
-        """The result of an operation, with retries; each attempt is told how long to pause first.
+    def retried(self, attempt: Callable[[float], Steps[T]], pause: float = 0.0) -> Steps[T]:
+        """The result of an operation, with retries; each attempt is told how long to pause first, the first `pause`.
 
         Raises what the attempts raise; UnavailableError only after the last attempt.
         """
-        pause = 0.0
         for failed in range(1, self._retries.attempts):
             try:
                 return (yield from attempt(pause))
