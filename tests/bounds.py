@@ -244,9 +244,9 @@ def _inbox() -> Iterator[Bound]:
         "pipeline/test_nlweb_inbox.py::test_a_body_may_be_as_it_is_and_in_no_compressed_form",
     )  # fmt: skip
     yield Bound(
-        "a run of the inbox", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
+        "a run of an inbox", _run("InboxFunction"), "API Gateway waits no longer than 30 s",
         "503 by API Gateway; nothing was promised", "API Gateway: 30 s",
-        "test_template.py::test_the_inbox_times_out_before_api_gateway_does",
+        "test_template.py::test_an_inbox_times_out_before_api_gateway_does",
     )  # fmt: skip
     yield Bound(
         "memory of a run of the inbox", _memory("InboxFunction"), "the largest body, parsed",
@@ -364,10 +364,21 @@ def _dm3() -> Iterator[Bound]:
         "pipeline/test_dm3_inbox.py::test_a_call_costs_two_look_ups_and_a_third_if_the_senders_key_fails",
     )  # fmt: skip
     yield Bound(
-        "the first two of these, and the third", _n(AT.dm3_lookup_seconds, "s each"), "the same",
-        "`ProfileLookupFailed`",
+        "all look-ups of a body", _n(AT.dm3_lookup_seconds, "s"), "the same", "`ProfileLookupFailed`",
         "Postfix postscreen_dnsbl_timeout: 10 s",
-        "net/test_timebox.py::test_a_look_up_that_takes_too_long_is_a_temporary_error",
+        "net/test_timebox.py::test_the_look_ups_of_one_request_share_the_time",
+    )  # fmt: skip
+    yield Bound(
+        "receivers without a mailbox in a body", _n(dm3_inbox.MAX_UNKNOWN_RECEIVERS),
+        "anyone can make names up, and each costs a read", "`RpcTooManyUnknownReceivers`",
+        "Postfix smtpd_hard_error_limit: 20",
+        "pipeline/test_dm3_inbox.py::test_after_four_unknown_receivers_a_body_reads_nothing_more",
+    )  # fmt: skip
+    yield Bound(
+        "reads of receivers that are not cached", _n(dm3_inbox.READS_PER_SECOND, "per second and instance"),
+        "all instances together stay below a quarter of the table's throughput", "`TooManyLookUps`",
+        "Postfix anvil_rate_time_unit: counts for each client",
+        "test_template.py::test_look_ups_of_made_up_receivers_never_use_up_the_directorys_throughput",
     )  # fmt: skip
     yield Bound(
         "concurrent look-ups", _n(pipeline_parts.LOOK_UPS), "each has a thread", "`ProfileLookupFailed`",

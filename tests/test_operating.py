@@ -24,7 +24,7 @@ ALARMS = resources("AWS::CloudWatch::Alarm")
 
 STACK = "AWS::StackName"
 """The namespace of our own metrics, so that two stacks do not share metrics."""
-SERVICES = ("inbox", "mailbox", "worker", "dead-letters", "courier")
+SERVICES = ("inbox", "dm3", "mailbox", "worker", "dead-letters", "courier")
 
 
 def metrics_of(alarm: Json) -> list[Json]:
@@ -79,6 +79,7 @@ ALARMED = (
     *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
     *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
     ("the inbox throttled", "AWS/Lambda", "Throttles", "InboxFunction"),
+    ("the dm3 inbox throttled", "AWS/Lambda", "Throttles", "Dm3Function"),
     ("the mailbox API throttled", "AWS/Lambda", "Throttles", "MailboxFunction"),
 )
 """The problem, and its metric: namespace, name, dimension."""
@@ -105,7 +106,7 @@ def test_an_alarm_on_several_metrics_watches_their_sum(alarm: str) -> None:
     expression = sum_of_all["Expression"]
     text = expression if isinstance(expression, str) else expression["Fn::Sub"]
     ids = {part["Id"] for part in said if "MetricStat" in part}
-    assert set(re.findall(r"\b[a-z_]+\b", re.sub(r"\$\{\w+\}", "", text))) == ids
+    assert set(re.findall(r"\b[a-z][a-z0-9_]*\b", re.sub(r"\$\{\w+\}", "", text))) == ids
     assert all(part["ReturnData"] is False for part in said if "MetricStat" in part)
     assert sum_of_all.get("ReturnData", True)
 

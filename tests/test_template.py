@@ -23,13 +23,16 @@ from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings,
 from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
 from postroom.pipeline import dead_letters
+from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_UNKNOWN_RECEIVERS, READS_PER_SECOND
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER
 from postroom.runtime import function_clients
 
 Json = dict[str, Any]
 DAY = 86_400
 
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction")
+FUNCTIONS = (
+    "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction",
+)  # fmt: skip
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue", "FeedbackQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
@@ -74,6 +77,12 @@ def granted(function: str, **parameters: str) -> set[tuple[str, str]]:
     return given
 
 
+def globals_of_functions() -> dict[str, Any]:
+    """The environment variables of all functions."""
+    variables: dict[str, Any] = template()["Globals"]["Function"]["Environment"]["Variables"]
+    return variables
+
+
 def _only(statement: Json) -> str:
     """The condition of a statement in words, such as the keys of rows; empty: none."""
     if "Condition" not in statement:
@@ -109,7 +118,7 @@ SCRIPTS = "aws-sam-cli-managed-default-samclisourcebucket-*"
 EXPECTED: dict[str, set[tuple[str, str]]] = {
     "InboxFunction": {
         *((action, "logs /aws/lambda/postroom-InboxFunction-*:*") for action in LOGS),
-        ("dynamodb:Query", "dynamodb table/DirectoryTable"),
+        ("dynamodb:Query", "dynamodb table/DirectoryTable of domain# mailbox# wallet#"),
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
         ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
@@ -117,6 +126,13 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
+        ("sqs:SendMessage", "sqs ClaimsQueue"),
+    },
+    "Dm3Function": {
+        *((action, "logs /aws/lambda/postroom-Dm3Function-*:*") for action in LOGS),
+        ("dynamodb:Query", "dynamodb table/DirectoryTable of dm3# mailbox#"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage#"),
+        ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
         ("sqs:SendMessage", "sqs ClaimsQueue"),
@@ -293,8 +309,17 @@ def test_the_api_accepts_no_more_than_the_worker_can_process() -> None:
     assert burst + rate * DeploymentSettings().dns_budget_seconds <= at_once
 
 
-def test_the_inbox_times_out_before_api_gateway_does() -> None:
-    assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] < 30
+@pytest.mark.parametrize("function", ["InboxFunction", "Dm3Function"])
+def test_an_inbox_times_out_before_api_gateway_does(function: str) -> None:
+    assert resources("AWS::Serverless::Function")[function]["Timeout"] < 30
+
+
+def test_the_last_call_of_a_dm3_body_ends_before_the_function_times_out() -> None:
+    """It may begin late, wait for the whole time of look-ups, and then queue its message at the second attempt."""
+    timeout = resources("AWS::Serverless::Function")["Dm3Function"]["Timeout"]
+    look_ups = float(globals_of_functions()["DM3_LOOKUP_SECONDS"])
+    assert look_ups == DeploymentSettings().dm3_lookup_seconds <= 4
+    assert BODY_SECONDS + look_ups + function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS < timeout
 
 
 def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
@@ -309,7 +334,7 @@ def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
     once = function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     # A request that waits for an answer can be repeated.
-    synchronous = {"InboxFunction", "MailboxFunction"}
+    synchronous = {"InboxFunction", "Dm3Function", "MailboxFunction"}
     assert function_clients.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in synchronous)
 
 
@@ -337,9 +362,33 @@ def test_a_flood_at_the_inbox_does_not_use_all_concurrency_of_the_account(runs: 
     )
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
-    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     # The default reservations leave at least half of the concurrency of an account for everything else.
-    assert at["InboxReservedConcurrency"] + at["MailboxApiReservedConcurrency"] <= ACCOUNT_RUNS / 2
+    reservations = [said for name, said in template()["Parameters"].items() if name.endswith("ReservedConcurrency")]
+    assert len(reservations) == 3
+    assert sum(said["Default"] for said in reservations) <= ACCOUNT_RUNS / 2
+    # Lambda leaves 100 runs of an account to functions without a reservation.
+    needed = sum(said["Default"] for said in reservations) + 100
+    for said in reservations:
+        assert f"fewer than {needed} concurrent executions" in said["Description"]
+
+
+def test_look_ups_of_made_up_receivers_never_use_up_the_directorys_throughput() -> None:
+    """Whatever the throttle of the stage lets in: each run of the dm3 inbox reads at its own rate at most."""
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    by_rate = at["Dm3ReservedConcurrency"] * READS_PER_SECOND
+    # A read takes half a unit; the bound holds for a whole one, of reads that are strongly consistent.
+    assert by_rate <= at["TableReadUnitsPerSecond"] / 4
+    # All other requests below the throttle read at most the rows of a domain, its mailbox and a wallet, each once.
+    assert by_rate + at["ThrottlingRate"] * 3 <= at["TableReadUnitsPerSecond"] / 2
+    # Without reserved runs only the throttle limits them: made-up names alone stay below the ceiling even then.
+    assert at["ThrottlingRate"] * MAX_UNKNOWN_RECEIVERS <= at["TableReadUnitsPerSecond"] / 4
+
+
+@pytest.mark.parametrize(("runs", "reserved"), [("50", 50), ("7", 7), ("0", None)])
+def test_look_ups_of_profiles_use_no_concurrency_of_the_inbox(runs: str, reserved: int | None) -> None:
+    said = evaluator(Dm3ReservedConcurrency=runs).value(of_type("AWS::Lambda::Function")["Dm3Function"]["Properties"])
+    found = said.get("ReservedConcurrentExecutions")
+    assert (None if found is None else int(found)) == reserved
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
@@ -360,7 +409,8 @@ def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> Non
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
         "ANY /storage/{proxy+}", "ANY /openapi.json",
     }  # fmt: skip
-    assert routes == {"ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default"} | mailbox_api
+    dm3 = {"ANY /dm3", "ANY /rpc", "POST /", "OPTIONS /"}
+    assert routes == {"ANY /inbox", "ANY /manifest", "$default"} | dm3 | mailbox_api
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------
@@ -876,9 +926,10 @@ def test_only_the_root_template_has_defaults(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [TEMPLATE, *NESTED], ids=lambda path: path.name)
 def test_cloudformation_takes_a_template_of_this_size(path: Path) -> None:
-    """Quotas of AWS CloudFormation: the size of a template that is not in a bucket, and the number of declarations."""
-    assert path.stat().st_size <= 51_200
-    document = read(path)
+    """Quotas of AWS CloudFormation: the size of a template in a bucket, where `sam deploy` puts it, and the number of
+    declarations."""
+    document = translated() if path == TEMPLATE else read(path)
+    assert len(json.dumps(document)) <= 1_000_000
     assert len(document["Parameters"]) <= 200
     assert len(document.get("Outputs", ())) <= 200
     assert len(document["Resources"]) <= 500

@@ -54,7 +54,7 @@ if sys.platform != "linux":
     pytest.skip("the Runtime Interface Emulator that comes with sam is a program for Linux", allow_module_level=True)
 
 Json = dict[str, Any]
-FUNCTIONS = {"inbox": "InboxFunction", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
+FUNCTIONS = {"inbox": "InboxFunction", "dm3": "Dm3Function", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
 FUNCTIONS |= {"dead-letters": "DeadLetterFunction", "courier": "CourierFunction"}
 
 
@@ -200,7 +200,7 @@ def test_there_is_nothing_elsewhere(stack: BuiltStack) -> None:
 
 
 def test_a_dm3_message_is_accepted_and_queued(stack: BuiltStack) -> None:
-    answer = stack.invoke("inbox-dm3.json")
+    answer = stack.invoke("dm3-submit.json")
     assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     [body] = received(stack, "ClaimsQueue")
     assert json.loads(body)["claim"]["mailbox"] == BOB

@@ -166,8 +166,8 @@ def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> Stor
     cloudformation.get_waiter("stack_create_complete").wait(StackName="storage", WaiterConfig={"Delay": 1})
     [stack] = cloudformation.describe_stacks(StackName="storage")["Stacks"]
     found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    # The functions do not exist, but the names of their logs are derived from this output.
-    found["InboxFunction"] = "inbox"
+    # The functions do not exist, but the names of their logs are derived from these outputs.
+    found |= {"InboxFunction": "inbox", "Dm3Function": "dm3"}
     file = folder / "local.json"
     Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": DescribedDeployment(account, found)}).write(file)
     aws = {

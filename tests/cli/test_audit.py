@@ -121,13 +121,15 @@ def test_a_note_is_shown_and_is_not_a_problem(store: Store, audited: Callable[..
     assert (said["clean"], said["not_in_ledger"], said["problems"]["NotInLedger"]) == (True, 1, 1)
 
 
-def test_accepted_messages_are_read_from_the_inbox_log(store: Store, audited: Callable[..., Result]) -> None:
-    logs, group = store.storage_stack.clients("logs"), "/aws/lambda/inbox"
-    logs.create_log_group(logGroupName=group)
-    logs.create_log_stream(logGroupName=group, logStreamName="1")
-    printed = log(store.file("a"), store.accepted("b"))
-    events = [{"timestamp": store.now * 1000 - 1000, "message": line} for line in ("START RequestId: 1", *printed)]
-    logs.put_log_events(logGroupName=group, logStreamName="1", logEvents=events)  # type: ignore[arg-type]
+def test_accepted_messages_are_read_from_the_logs_of_both_inboxes(store: Store, audited: Callable[..., Result]) -> None:
+    logs = store.storage_stack.clients("logs")
+    for function, message in (("inbox", store.file("a")), ("dm3", store.accepted("b"))):
+        group = f"/aws/lambda/{function}"
+        logs.create_log_group(logGroupName=group)
+        logs.create_log_stream(logGroupName=group, logStreamName="1")
+        lines = ("START RequestId: 1", *log(message))
+        events = [{"timestamp": store.now * 1000 - 1000, "message": line} for line in lines]
+        logs.put_log_events(logGroupName=group, logStreamName="1", logEvents=events)  # type: ignore[arg-type]
     result = audited("--since", "1", "--json")
     assert result.exit_code == 4
     assert {end: n for end, n in described(result)["accepted"].items() if n} == {"filed": 1, "lost": 1}

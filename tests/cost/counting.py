@@ -145,11 +145,15 @@ class CountedStack:
     # ---- functions -------------------------------------------------------------------------------------------
     def take_in(self, protocol: Protocol, messages: Sequence[bytes]) -> tuple[Counted, list[str]]:
         """Post messages one by one; returns the counts of the inbox, and the claims that it queued."""
-        url = DM3_URL if protocol == "dm3" else f"https://{NLWEB.host(RECEIVER)}/inbox"
+        function, url = (
+            ("Dm3Function", DM3_URL)
+            if protocol == "dm3"
+            else ("InboxFunction", f"https://{NLWEB.host(RECEIVER)}/inbox")
+        )
         with self._counting() as counted:
             for message in messages:
                 headers = {"content-type": "application/json"}
-                answer = self._invoke("InboxFunction", http("POST", url, int(time.time()), message, headers))
+                answer = self._invoke(function, http("POST", url, int(time.time()), message, headers))
                 assert answer["statusCode"] == 200, answer
                 assert "error" not in json.loads(answer["body"]), answer
                 counted.answer_bytes += len(answer["body"])

@@ -61,11 +61,13 @@ def get_secret(name: str) -> Call:
 
 
 DIRECTORY = Call("dynamodb", "query", query("Directory", "domain#receiver.example"))
+DM3_MAILBOX = Call("dynamodb", "query", query("Directory", "dm3#bob.eth"))
 FILE = Call("dynamodb", "put_item", put("Post", "receiver.example#1", sort="m"))
 READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
 
 OWN = {
-    "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
+    "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x")],
+    "Dm3Function": [send("Claims"), DM3_MAILBOX, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
     "WorkerFunction": [send("Retry"), DIRECTORY, put_object("seg/x"), FILE, get_secret("DeliveryServiceKeys")],
     "DeadLetterFunction": [send("Feedback"), FILE],
     "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
@@ -75,8 +77,23 @@ OWN = {
 }
 
 NOT_OWN = {
-    # The inbox files nothing, reads no mail, and signs for no domain.
-    "InboxFunction": [FILE, READ_MAIL, send("Courier"), put_object("seg/x"), get_secret("SigningKeys")],
+    # The inboxes file nothing, read no mail, and sign for no domain; only that of dm3 opens what is sealed.
+    "InboxFunction": [
+        FILE,
+        READ_MAIL,
+        send("Courier"),
+        put_object("seg/x"),
+        get_secret("SigningKeys"),
+        get_secret("DeliveryServiceKeys"),
+    ],
+    "Dm3Function": [
+        FILE,
+        READ_MAIL,
+        send("Courier"),
+        put_object("seg/x"),
+        put_object("reply/x"),
+        get_secret("SigningKeys"),
+    ],
     # The worker takes no messages in, signs nothing that goes out, and sets nothing.
     "WorkerFunction": [
         send("Claims"),
@@ -167,6 +184,9 @@ KEYED = [
     ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "usage#receiver.example"),
     ("MailboxFunction", "dynamodb:DeleteItem", "LimitsTable", "challenge#1"),
     ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
+    ("InboxFunction", "dynamodb:Query", "DirectoryTable", "dm3#bob.eth"),
+    ("Dm3Function", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
+    ("Dm3Function", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),
     ("WorkerFunction", "dynamodb:UpdateItem", "LimitsTable", "codes#receiver.example"),
     ("CourierFunction", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),
     ("CourierFunction", "dynamodb:UpdateItem", "DirectoryTable", "mailbox#receiver.example"),

@@ -162,7 +162,7 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     for name, value in good.items():
         recorded.write(name, value)
     until("the courier is at no notice", lambda: recorded.in_hand("FeedbackQueueUrl") == 0 or None)
-    for function in ("MailboxFunction", "InboxFunction", "CourierFunction"):
+    for function in ("MailboxFunction", "Dm3Function", "CourierFunction"):
         recorded.begin_anew(function)
     receiver = WebhookReceiver()
 

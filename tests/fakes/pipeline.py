@@ -58,7 +58,7 @@ class FakeDirectory:
         """The record of a mailbox."""
         return self.mailboxes.get(name) or MailboxRecord(name)
 
-    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, or None."""
         return self.dm3_mailboxes.get(name)
 

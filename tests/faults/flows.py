@@ -17,6 +17,8 @@ from tests.faults.stack import FaultStack, Json
 
 from postroom.core.errors import NotNowError
 
+INBOXES = "the inboxes"
+"""The victims that messages are posted to: InboxFunction, Dm3Function."""
 OWNERS = "the owners"
 """A victim that is not a function: the process of the owners, who read and acknowledge."""
 
@@ -45,7 +47,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow. `make`: the messages of a run. `function`: the victim, or OWNERS. `dns`: how all DNS fails meanwhile."""
+    """A flow. `make`: the messages of a run. `function`: the victim, or INBOXES or OWNERS.
+
+    `dns`: how all DNS fails meanwhile.
+    """
 
     name: str
     function: str
@@ -71,15 +76,15 @@ class Flow:
         stack.wipe()
         stack.internet.forget()
         run, queues = Run(self.make()), Queues(stack)
-        if self.function != "InboxFunction":
-            assert all(is_taken(stack.call("InboxFunction", message.posted())) for message in run.messages)
+        if self.function != INBOXES:
+            assert all(is_taken(stack.call(message.inbox, message.posted())) for message in run.messages)
         if self.function in ("CourierFunction", OWNERS):
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
         if self.function == "DeadLetterFunction":
             queues.move("ClaimsQueue", "DeadLetterQueue")
             run.ahead = _DEAD_FOR_SECONDS
-        elif self.function not in ("InboxFunction", OWNERS):
+        elif self.function not in (INBOXES, OWNERS):
             if self.hours_later is not None:
                 batch = queues.receive(self.queue)
                 queues.finish(self.queue, batch, stack.call(self.function, event_of(self.queue, batch)))
@@ -104,13 +109,13 @@ class Flow:
                 for who in Owners.at_home(stack.deployed).acknowledge_all():
                     gone += [who]
             return [{"acknowledged": gone}]
-        if self.function == "InboxFunction":
+        if self.function == INBOXES:
             return [self._posted(stack, message) for message in run.messages]
         return [stack.call(self.function, event_of(self.queue, run.batch) if run.batch else {})]
 
     def _posted(self, stack: FaultStack, message: Message) -> Json:
         CLOCK.sleep(_BETWEEN_POSTS_SECONDS)
-        answer: Json = stack.call(self.function, message.posted())
+        answer: Json = stack.call(message.inbox, message.posted())
         return answer
 
     def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
@@ -157,31 +162,31 @@ class Flow:
 
     def _waits(self, queues: Queues, answers: list[Json]) -> bool:
         """Whether something is left to be done later, or the sender was asked to resend."""
-        if self.function == "InboxFunction":
+        if self.function == INBOXES:
             return any(answer["statusCode"] == 503 for answer in answers)
         return queues.holds(self.queue if self.function == "CourierFunction" else "RetryQueue") > 0
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """The answers to senders whose messages were accepted, without replies that could not be stored."""
         heard: dict[str, list[str]] = {message.who: [] for message in run.messages}
-        if self.function == "InboxFunction" and _FORGOTTEN not in stack.log.read_bytes():
+        if self.function == INBOXES and _FORGOTTEN not in stack.log.read_bytes():
             for message, answer in zip(run.messages, answers, strict=False):  # no answers if it died
                 heard[message.who] += [answer["body"]] if _is_final(message, answer) else []
         return heard
 
     def _unanswered(self, run: Run, answers: list[Json]) -> Counter[str]:
         """How often each message got neither 200 nor a refusal, because the victim died or answered 503."""
-        if self.function != "InboxFunction":
+        if self.function != INBOXES:
             return Counter()
         posts = zip_longest(run.messages, answers)
         return Counter(message.who for message, answer in posts if not (answer and _is_final(message, answer)))
 
     def _send_again(self, stack: FaultStack, message: Message) -> list[str]:
         """Resend the messages of senders without a final answer; returns the answers."""
-        if self.function != "InboxFunction":
+        if self.function != INBOXES:
             return []
         CLOCK.ahead += _LEASE_SECONDS
-        answer = stack.call("InboxFunction", message.posted())
+        answer = stack.call(message.inbox, message.posted())
         assert _is_final(message, answer), answer
         return [answer["body"]]
 

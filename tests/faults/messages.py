@@ -66,6 +66,11 @@ class Message:
     correlation: str = ""
     seen: str = ""
 
+    @property
+    def inbox(self) -> str:
+        """The function that it is posted to."""
+        return "Dm3Function" if self.path == "/dm3" else "InboxFunction"
+
     def posted(self) -> dict[str, Any]:
         """The API event with the message."""
         url = f"https://nlweb.{RECEIVER}{self.path}"

@@ -54,7 +54,7 @@ class NotificationFlow(Flow):
         if self.meanwhile:
             messages = self.make()
             run.messages += messages
-            assert all(stack.call("InboxFunction", message.posted())["statusCode"] == 200 for message in messages)
+            assert all(stack.call(message.inbox, message.posted())["statusCode"] == 200 for message in messages)
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
             run.batch = self._calls(queues)

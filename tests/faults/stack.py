@@ -47,7 +47,9 @@ WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
 """A wallet, whose key the operator has stored; all senders here have the same key."""
 ORDERS, NEWS_ROOM = "orders", "news"
 """The queues of operators that get the messages with the Subject ORDER, and those of the event bus."""
-FUNCTIONS = ("InboxFunction", "WorkerFunction", "CourierFunction", "DeadLetterFunction", "MailboxFunction")
+FUNCTIONS = (
+    "InboxFunction", "Dm3Function", "WorkerFunction", "CourierFunction", "DeadLetterFunction", "MailboxFunction",
+)  # fmt: skip
 _AT_ONCE = 25
 _OF_OPERATORS = "registry/"
 """The prefix of objects that operators put."""
@@ -70,7 +72,7 @@ class FaultStack:
     deployed: Deployed
     tap: Tap
     log: Path
-    """The log of the functions, which includes the inbox's ledger."""
+    """The log of the functions, which includes the ledger of the inboxes."""
     outside: dict[str, str] = field(default_factory=dict)
     """The URLs of the operators' queues."""
     _clients: ColdClients = field(default_factory=ColdClients)

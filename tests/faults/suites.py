@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.faults.fake_internet import BUSY, DARK, SENDER, STRICT, Trouble
-from tests.faults.flows import OWNERS, Flow
+from tests.faults.flows import INBOXES, OWNERS, Flow
 from tests.faults.harness import EachCall, EachDropped, EachOrder, Rival
 from tests.faults.kinds import (
     CLOCKS,
@@ -70,7 +70,7 @@ def large_and_handed_on() -> list[Message]:
 
 
 def inbox(name: str, make: Callable[[], list[Message]]) -> Play:
-    return EachCall(Flow(f"inbox: {name}", "InboxFunction", make), ERRORS)
+    return EachCall(Flow(f"inbox: {name}", INBOXES, make), ERRORS)
 
 
 def worker(batch: int, *errors: Strike) -> Play:
@@ -87,11 +87,11 @@ def _of_every_kind(batch: int) -> Flow:
     return Flow(f"worker: {batch} messages of every kind", "WorkerFunction", lambda: all_verdicts(batch))
 
 
-INBOX = Flow("inbox: one message", "InboxFunction", lambda: [nlweb()])
-BOTH = Flow("inbox: NLWeb, dm3", "InboxFunction", lambda: [nlweb(), dm3()])
-SEALED = Flow("inbox: dm3, and sealed for another service", "InboxFunction", lambda: [dm3(), dm3(for_others=True)])
-ANSWERED = Flow("inbox: synchronous request", "InboxFunction", lambda: [nlweb(End.ANSWERED, subject=ASK)])
-REFUSED = Flow("inbox: refused by its handler", "InboxFunction", lambda: [not_ours()])
+INBOX = Flow("inbox: one message", INBOXES, lambda: [nlweb()])
+BOTH = Flow("inbox: NLWeb, dm3", INBOXES, lambda: [nlweb(), dm3()])
+SEALED = Flow("inbox: dm3, and sealed for another service", INBOXES, lambda: [dm3(), dm3(for_others=True)])
+ANSWERED = Flow("inbox: synchronous request", INBOXES, lambda: [nlweb(End.ANSWERED, subject=ASK)])
+REFUSED = Flow("inbox: refused by its handler", INBOXES, lambda: [not_ours()])
 ONE = Flow("worker: one message", "WorkerFunction", lambda: [nlweb()])
 ONE_OR_NONE = Flow(
     "worker: one message, with another verdict by a second worker", "WorkerFunction", lambda: [nlweb(*EITHER)]

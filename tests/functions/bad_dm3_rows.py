@@ -48,7 +48,7 @@ from postroom.core.reasons import (
     TOO_LARGE,
 )
 from postroom.core.settings import DeploymentSettings
-from postroom.pipeline.dm3_inbox import MAX_BODY_BYTES
+from postroom.pipeline.dm3_inbox import MAX_BODY_BYTES, MAX_UNKNOWN_RECEIVERS
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH
 from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
@@ -61,6 +61,7 @@ from postroom.protocols.dm3.reasons import (
     RPC_BATCH_TOO_LONG,
     RPC_METHOD_NOT_OFFERED,
     RPC_NOT_A_REQUEST,
+    RPC_TOO_MANY_UNKNOWN_RECEIVERS,
     RPC_UNKNOWN_METHOD,
     RPC_WRONG_PARAMS,
     RPC_WRONG_VERSION,
@@ -108,6 +109,7 @@ def _http() -> Iterator[tuple[str, Callable[[], Sent], Reason]]:
     yield "GET /rpc", partial(good, method="GET", path="/rpc"), METHOD_NOT_ALLOWED
     for path in ("/dm3/", "/DM3", "//rpc", "/rpc/dm3"):
         yield f"POST {path}", partial(good, path=path), NO_SUCH_ROUTE
+    yield "POST / without a call", partial(raw, b"[1]", path="/"), NO_SUCH_ROUTE
 
 
 def _json() -> Iterator[Line]:
@@ -185,6 +187,9 @@ def _rpc() -> Iterator[Line]:
     yield wrong("the extension of a stranger", extension(SENDER), -32001, RECEIVER_UNKNOWN)
     for what, name in no_names():
         yield wrong(f"the extension of {what}", extension(name), -32000, NAME_INVALID)
+    strangers = [extension(f"stranger{number}.eth") for number in range(MAX_UNKNOWN_RECEIVERS)]
+    calls = [*strangers, extension(RECEIVER)]
+    yield wrong(f"the call after {len(strangers)} strangers", calls, -32005, RPC_TOO_MANY_UNKNOWN_RECEIVERS)
 
 
 def _long_ids() -> Iterator[Line]:
@@ -399,7 +404,8 @@ def _accepted() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]
             None,
             filed,
         )
-    yield "posted to /rpc", partial(good, path="/rpc"), None, filed
+    for path in ("/rpc", "/"):
+        yield f"posted to {path}", partial(good, path=path), None, filed
     for what, name, why in (
         ("a sender without a profile", NOBODY, PROFILE_UNKNOWN),
         ("a sender's profile that breaks off", f"{MARK}-torn.eth", PROFILE_INVALID),

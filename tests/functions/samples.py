@@ -52,11 +52,17 @@ SELECTOR, SUBJECT = "pk1", "Hello@Host"
 ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
 """Two dm3 users, and the name of the delivery service."""
 ROUTES = (
-    "ANY /inbox", "ANY /manifest", "ANY /dm3", "ANY /rpc", "$default",
-    "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
-    "ANY /openapi.json",
+    *(gateway.GatewayRoute(key, "InboxFunction") for key in ("ANY /inbox", "ANY /manifest", "$default")),
+    *(gateway.GatewayRoute(key, "Dm3Function") for key in ("ANY /dm3", "ANY /rpc", "POST /", "OPTIONS /")),
+    *(
+        gateway.GatewayRoute(key, "MailboxFunction")
+        for key in (
+            "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
+            "ANY /storage/{proxy+}", "ANY /openapi.json",
+        )
+    ),
 )  # fmt: skip
-"""The routes of the API, as in the template."""
+"""The routes of the API with their functions, as in the template."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
 
 DM3_URL = "https://ds.example/dm3"
@@ -134,15 +140,14 @@ def text_of(value: JsonValue) -> str:
 def http(method: str, url: str, at: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Json:
     """The API Gateway event for a request."""
     parts = urlsplit(url)
-    routes = [gateway.GatewayRoute(key, "InboxFunction") for key in ROUTES]
     given = {"host": parts.netloc, "user-agent": "sample", **(headers or {})}
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     request = gateway.GatewayRequest(
         method, target, tuple(given.items()), body, parts.netloc, "203.0.113.7", "HTTP/1.1"
     )
-    found = gateway.find_route(routes, method, parts.path)
+    found = gateway.find_route(ROUTES, method, parts.path)
     assert found is not None
-    api = gateway.Api(ACCOUNT, "a1b2c3d4e5", tuple(routes))
+    api = gateway.Api(ACCOUNT, "a1b2c3d4e5", ROUTES)
     return gateway.build_event(request, api, found[0], found[1], float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001")
 
 
@@ -217,7 +222,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-manifest.json": http("GET", inbox.replace("/inbox", "/manifest"), at),
         "inbox-identity.json": http("POST", inbox, at, identity, {"content-type": "application/json"}),
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
-        "inbox-dm3.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
+        "dm3-submit.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
         "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
         "mailbox-container.json": http(

@@ -1,4 +1,4 @@
-"""functions/inbox: dm3 over HTTP."""
+"""functions/dm3."""
 
 import base64
 import json
@@ -39,6 +39,7 @@ from postroom.storage.directory.domains import Dm3Mailbox
 
 PAGE, OTHER = "https://app.example", "https://evil.example"
 PATHS = pytest.mark.parametrize("path", ["/dm3", "/rpc"])
+EVERY_PATH = pytest.mark.parametrize("path", ["/dm3", "/rpc", "/"])
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def forgery() -> Json:
 def post(running: FunctionsStack, value: object, path: str = "/dm3", headers: Mapping[str, str] | None = None) -> Json:
     given = {"content-type": "application/json", **(headers or {})}
     event = http("POST", DM3_URL.replace("/dm3", path), MADE_AT, json.dumps(value).encode(), given)
-    answer: Json = running.invoke("InboxFunction", event)
+    answer: Json = running.invoke("Dm3Function", event)
     return answer
 
 
@@ -92,12 +93,35 @@ def refusal(answer: Json, status: int = 200) -> tuple[int, str]:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@PATHS
-def test_both_addresses_answer_the_same(running: FunctionsStack, path: str) -> None:
+@EVERY_PATH
+def test_all_addresses_answer_the_same(running: FunctionsStack, path: str) -> None:
     assert said(post(running, submission(), path)) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     assert len(running.deployed.bodies("ClaimsQueue")) == 1
     properties = {"jsonrpc": "2.0", "method": "dm3_getDeliveryServiceProperties", "id": 2}
     assert said(post(running, properties, path))["result"] == {"messageTTL": 0, "sizeLimit": 4_000_000}
+
+
+@pytest.mark.parametrize("body", [{"Header": {}, "Body": {}}, "text", [], [1, 2]], ids=str)
+def test_a_body_at_the_root_that_calls_nothing_is_answered_as_at_any_other_path(
+    running: FunctionsStack, body: object
+) -> None:
+    """The sender of an NLWeb message would take the 200 of a JSON-RPC error for an acceptance."""
+    answer = post(running, body, "/")
+    assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, "NoSuchRoute")
+    assert post(running, body)["statusCode"] == 200
+    assert running.deployed.bodies("ClaimsQueue") == []
+
+
+def test_at_the_root_a_batch_with_one_call_is_a_batch(running: FunctionsStack) -> None:
+    accepted, error = said(post(running, [submission(), 5], "/"))
+    assert (accepted["result"], error["error"]["code"]) == ("accepted", -32600)
+
+
+def test_the_function_answers_no_route_of_the_inbox(running: FunctionsStack) -> None:
+    for path in ("/inbox", "/manifest", "/dm3/"):
+        event = http("POST", DM3_URL, MADE_AT, b"{}") | {"rawPath": path}
+        answer = running.invoke("Dm3Function", event)
+        assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (404, "NoSuchRoute")
 
 
 def test_the_properties_are_those_that_the_template_sets(opened: Deployed) -> None:
@@ -112,13 +136,13 @@ def test_a_time_to_live_that_dm3_does_not_allow_stops_the_start(opened: Deployed
         functions_stack(opened, Dm3MessageTtlDays="29") as running,
         pytest.raises(SettingsError, match="DM3_MESSAGE_TTL_DAYS"),
     ):
-        running.start("InboxFunction")
+        running.start("Dm3Function")
 
 
 def test_a_body_in_base64_is_the_same_body(running: FunctionsStack) -> None:
-    event = events()["inbox-dm3.json"]
+    event = events()["dm3-submit.json"]
     event |= {"body": base64.b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
-    assert said(running.invoke("InboxFunction", event))["result"] == "accepted"
+    assert said(running.invoke("Dm3Function", event))["result"] == "accepted"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +158,8 @@ def test_a_body_in_base64_is_the_same_body(running: FunctionsStack) -> None:
     ids=["no base64", "no ASCII", "no UTF-8", "half a surrogate pair", "empty", "none"],
 )
 def test_a_body_that_is_no_text_is_a_parse_error(running: FunctionsStack, change: Json) -> None:
-    event = {name: value for name, value in {**events()["inbox-dm3.json"], **change}.items() if value is not None}
-    answer = running.invoke("InboxFunction", event)
+    event = {name: value for name, value in {**events()["dm3-submit.json"], **change}.items() if value is not None}
+    answer = running.invoke("Dm3Function", event)
     assert refusal(answer) == (-32700, "NotJson")
     assert said(answer)["id"] is None
 
@@ -143,7 +167,7 @@ def test_a_body_that_is_no_text_is_a_parse_error(running: FunctionsStack, change
 @PATHS
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
 def test_another_method_is_refused_with_the_allowed_ones(running: FunctionsStack, path: str, method: str) -> None:
-    answer = running.invoke("InboxFunction", http(method, DM3_URL.replace("/dm3", path), MADE_AT))
+    answer = running.invoke("Dm3Function", http(method, DM3_URL.replace("/dm3", path), MADE_AT))
     assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "OPTIONS, POST")
     assert answer["headers"]["Content-Type"] == "application/problem+json"
     if method == "HEAD":
@@ -166,7 +190,7 @@ def test_a_json_rpc_notification_is_accepted_without_a_response_body(running: Fu
 def preflight(running: FunctionsStack, origin: str, path: str = "/dm3") -> Json:
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
     event = http("OPTIONS", DM3_URL.replace("/dm3", path), MADE_AT, headers={"origin": origin, **asked})
-    answer: Json = running.invoke("InboxFunction", event)
+    answer: Json = running.invoke("Dm3Function", event)
     assert (answer["statusCode"], answer["body"]) == (204, "")
     return answer
 
@@ -187,13 +211,13 @@ ALLOWS = {
 }
 
 
-@PATHS
+@EVERY_PATH
 @pytest.mark.parametrize("setting", ["*", ""])
 def test_any_page_may_post_unless_the_operator_says_otherwise(opened: Deployed, path: str, setting: str) -> None:
     with functions_stack(opened, Dm3CorsOrigins=setting) as running:
         assert cors(preflight(running, PAGE, path)) == {"access-control-allow-origin": "*", **ALLOWS}
         assert cors(post(running, submission(), path, {"origin": PAGE})) == {"access-control-allow-origin": "*"}
-        assert cors(post(running, {}, path, {"Origin": PAGE})) == {"access-control-allow-origin": "*"}
+        assert cors(post(running, 5, path, {"Origin": PAGE})) == {"access-control-allow-origin": "*"}
 
 
 def test_only_a_listed_origin_is_allowed_and_named(opened: Deployed) -> None:
@@ -229,7 +253,7 @@ def test_an_invalid_origin_stops_the_start(opened: Deployed) -> None:
         functions_stack(opened, Dm3CorsOrigins="app.example") as running,
         pytest.raises(SettingsError, match="DM3_CORS"),
     ):
-        running.start("InboxFunction")
+        running.start("Dm3Function")
 
 
 # --- what is written of it -------------------------------------------------------------------------------------------

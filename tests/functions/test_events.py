@@ -159,12 +159,12 @@ def test_nothing_is_kept_for_anybody_without_a_token(running: FunctionsStack) ->
     assert running.deployed.dump() == before
 
 
-@covers("inbox-dm3.json")
+@covers("dm3-submit.json")
 def test_a_dm3_message_is_accepted_filed_with_a_postmark_and_opened(running: FunctionsStack) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()
     profiles = {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)}
     open_service(running.deployed, service, profiles, [Dm3Mailbox(BOB)])
-    answer = running.invoke("InboxFunction", sample("inbox-dm3.json"))
+    answer = running.invoke("Dm3Function", sample("dm3-submit.json"))
     assert answer["statusCode"] == 200
     assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": 1}
     claims = sqs("ClaimsQueue", MADE_AT, *running.deployed.bodies("ClaimsQueue"))

@@ -23,7 +23,8 @@ MESSAGES = {
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
 JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
 IMPORTED = {
-    "inbox/app": {*MESSAGES, *DNS, *JUDGING, "postroom.net.timebox"},
+    "inbox/app": {*MESSAGES, *DNS, *JUDGING},
+    "dm3/app": {*MESSAGES, "postroom.names", "postroom.net.timebox", "postroom.pipeline.judges"},
     "worker/app": {*MESSAGES, *DNS, *JUDGING},
     "worker/dead_letters": set[str](),
     "courier/app": {

@@ -129,7 +129,7 @@ def _large_claim(running: FunctionsStack) -> Json:
 
 
 def _dm3_claim(running: FunctionsStack) -> Json:
-    running.invoke("InboxFunction", events()["inbox-dm3.json"])
+    running.invoke("Dm3Function", events()["dm3-submit.json"])
     return _queued(running)
 
 
@@ -186,7 +186,7 @@ def _operators(running: FunctionsStack) -> Operators:
 INBOX = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"], _problem)
 LARGE = Work("InboxFunction", "a message too large for the queue", _large, _problem)
 SYNC = Work("InboxFunction", "a synchronous request", _to_handler, _problem)
-DM3 = Work("InboxFunction", "a dm3 message", lambda _: events()["inbox-dm3.json"], _rpc)
+DM3 = Work("Dm3Function", "a dm3 message", lambda _: events()["dm3-submit.json"], _rpc)
 CLAIM = Work("WorkerFunction", "a claim", _claim, _batch)
 FORGED = Work("WorkerFunction", "a forged message that requires Feedback", _forged, _batch)
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
@@ -476,7 +476,7 @@ ROWS = [
 SETTINGS = [
     ("InboxFunction", "CLAIMS_QUEUE_URL", ""),
     ("InboxFunction", "NLWEB_MAX_AGE_SECONDS", "many"),
-    ("InboxFunction", "DM3_KEYS_SECRET", ""),
+    ("Dm3Function", "DM3_KEYS_SECRET", ""),
     ("WorkerFunction", "SEEN_TABLE", ""),
     ("WorkerFunction", "RETAIN_SECONDS", "604800"),
     ("DeadLetterFunction", "DEAD_LETTER_QUEUE_URL", ""),
@@ -626,7 +626,7 @@ def test_a_setting_that_is_wrong_stops_the_start(
 def test_a_deployment_without_a_delivery_service_reports_no_fault_of_its_own(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert running.handle("InboxFunction", events()["inbox-dm3.json"])["statusCode"] == 503
+    assert running.handle("Dm3Function", events()["dm3-submit.json"])["statusCode"] == 503
     assert "OwnFault" not in metrics(capsys.readouterr().out)
 
 
@@ -673,7 +673,9 @@ def test_the_document_is_the_table() -> None:
 
 
 def test_every_function_has_its_rows() -> None:
-    functions = {"InboxFunction", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction"}
+    functions = {
+        "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction",
+    }  # fmt: skip
     for failure in (TABLE, DENIED, QUOTA):
         assert {row.work.function for row in ROWS if row.failure == failure} == functions
     assert {function for function, _, _ in SETTINGS} == functions

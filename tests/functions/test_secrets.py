@@ -80,7 +80,7 @@ def test_a_message_sealed_to_the_delivery_services_old_key_is_accepted_and_postm
     store = ready.deployed
     keys = DeliveryServiceKeys(store.clients.secrets, store.secrets["DeliveryServiceKeys"], clock)
     keys.put(service_keys().rotated())
-    assert json.loads(ready.invoke("InboxFunction", events()["inbox-dm3.json"])["body"])["result"] == "accepted"
+    assert json.loads(ready.invoke("Dm3Function", events()["dm3-submit.json"])["body"])["result"] == "accepted"
     [body] = store.bodies("ClaimsQueue")
     record = {**events()["worker-claims.json"]["Records"][0], "body": body}
     assert ready.invoke("WorkerFunction", {"Records": [record]}) == {"batchItemFailures": []}

@@ -20,6 +20,7 @@ from postroom.runtime import function_clients
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = {
     "InboxFunction": "functions.inbox.app",
+    "Dm3Function": "functions.dm3.app",
     "WorkerFunction": "functions.worker.app",
     "DeadLetterFunction": "functions.worker.dead_letters",
     "CourierFunction": "functions.courier.app",
@@ -89,13 +90,15 @@ def test_no_client_of_aws_waits_longer_or_tries_more_often_than_ours_do(
 
 
 AT_ONCE = {
-    "InboxFunction": ["dynamodb", "s3", "sqs"],
+    "InboxFunction": ["dynamodb", "sqs"],
+    "Dm3Function": ["dynamodb", "s3", "secretsmanager", "sqs"],
     "WorkerFunction": ["dynamodb", "s3", "sqs"],
     "DeadLetterFunction": ["dynamodb", "sqs"],
     "CourierFunction": ["dynamodb", "secretsmanager", "sqs"],
 }
 LATER = {
-    "InboxFunction": ["lambda", "secretsmanager"],
+    "InboxFunction": ["lambda", "s3"],
+    "Dm3Function": [],
     "WorkerFunction": ["events", "secretsmanager"],
     "DeadLetterFunction": ["s3"],
     "CourierFunction": ["sns"],
@@ -169,8 +172,8 @@ def test_resolvers_and_trust_anchors_that_cannot_be_read_stop_the_start(
         ("WorkerFunction", "RESOLVERS", "dns.example"),
         ("WorkerFunction", "TRUST_ANCHORS", ". IN DS nonsense"),
         ("WorkerFunction", "NEGATIVE_TRUST_ANCHORS", "a..example"),
-        ("InboxFunction", "DM3_CORS_ORIGINS", "app.example"),
-        ("InboxFunction", "DM3_MESSAGE_TTL_DAYS", "29"),
+        ("Dm3Function", "DM3_CORS_ORIGINS", "app.example"),
+        ("Dm3Function", "DM3_MESSAGE_TTL_DAYS", "29"),
         ("MailboxFunction", "MAILBOX_API_CORS_ORIGINS", "app.example"),
         ("MailboxFunction", "DM3_SELF_REGISTRATION", "no name"),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),

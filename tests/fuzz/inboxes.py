@@ -1,5 +1,6 @@
 """Fuzzing of both inboxes and the inbox function, with the judges: the worker can file what an inbox accepts."""
 
+import importlib
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from postroom.core.reason import Kind
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.cors import Cors
 from postroom.http.response import HttpResponse
+from postroom.http.router import Router
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge
 from postroom.protocols.dm3.codes import INTERNAL_ERROR
@@ -27,6 +29,7 @@ from postroom.protocols.dm3.explain import explain
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH, RpcRequest, first_param, read_calls
 from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.nlweb.sign import seal as sign_and_seal
+from postroom.runtime.dm3_routes import dm3_router
 from postroom.runtime.inbox_routes import inbox_router
 from postroom.storage.mail.segments import Line, decode_line
 
@@ -168,8 +171,8 @@ def _envelope(plan: dict[str, JsonValue]) -> JsonValue:
     return {**(extra if isinstance(extra, dict) else {}), "message": message, "metadata": signed}
 
 
-def _inbox() -> Any:
-    """The function as the template starts it, but for its two inboxes, which are those of the stack in memory."""
+def _started(function: str, router: Router) -> Any:
+    """A function as the template starts it, but for its inbox, which is that of the stack in memory."""
     environment = {
         "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
         "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz",
@@ -177,8 +180,8 @@ def _inbox() -> Any:
         **dict.fromkeys(("CLAIMS_QUEUE_URL", "DM3_KEYS_SECRET"), "none"),
     }  # fmt: skip
     with patch.dict(os.environ, environment):
-        from functions.inbox import app
-    app.router = inbox_router(NLWEB_INBOX, DM3_INBOX, Cors("https://a.example", "DM3_CORS_ORIGINS"))
+        app = importlib.import_module(f"functions.{function}.app")
+    app.router = router  # type: ignore[attr-defined]
     return app
 
 
@@ -192,6 +195,8 @@ REQUESTS = tuple(
         ("OPTIONS", "/rpc", "", "", "https://a.example", b""),
         ("DELETE", "/inbox", "", "", "", b""),
         ("POST", "/dm3", "application/json", "", "https://b.example", compact(CALL)),
+        ("POST", "/", "application/json", "", "", compact(CALL)),
+        ("POST", "/", "", "", "", b"{}"),
         ("POST", "/%64m3?x=1", "text/plain", "", "null", b"\xff\xfe"),
         ("GET", "/none/../x", "", "", "", b""),
     )
@@ -207,15 +212,19 @@ def inbox_function(data: bytes) -> None:
     given = {name: value for name, value in zip(NAMES, headers, strict=True) if value}
     event = http(method or "GET", "https://nlweb.receiver.example/", 0, body, given)
     event["rawPath"] = fields_of(target.encode(), 1)[0]
-    with redirect_stdout(io.StringIO()):  # its metrics
-        answer = INBOX.handler(event, CONTEXT)
-    empty()
-    assert 200 <= answer["statusCode"] < 500, answer
-    assert not any("\n" in value or "\r" in value for value in answer["headers"].values()), "headers are split"
-    json.dumps(answer).encode()
+    for function in FUNCTIONS:
+        with redirect_stdout(io.StringIO()):  # its metrics
+            answer = function.handler(event, CONTEXT)
+        empty()
+        assert 200 <= answer["statusCode"] < 500, answer
+        assert not any("\n" in value or "\r" in value for value in answer["headers"].values()), "headers are split"
+        json.dumps(answer).encode()
 
 
-INBOX = _inbox()
+FUNCTIONS = (
+    _started("inbox", inbox_router(NLWEB_INBOX)),
+    _started("dm3", dm3_router(DM3_INBOX, Cors("https://a.example", "DM3_CORS_ORIGINS"))),
+)
 CONTEXT = LambdaContext()
 CONTEXT._aws_request_id = "fuzz"
 

@@ -7,6 +7,7 @@ from tests.fakes.storage import FakeObjects
 from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
 from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
 
+from postroom.core.leaky_bucket import LeakyBucket
 from postroom.crypto.rsa_ed25519 import KeyRules
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
@@ -134,7 +135,8 @@ DM3_INBOX = Dm3Inbox(
     directory=_DIRECTORY,
     keys=_SERVICE_KEYS,
     profiles=PROFILES,
-    timebox=TimeBox(SerialExecutor(), 1),
+    new_timebox=lambda: TimeBox(SerialExecutor(), 1, lambda: 0.0),
+    reads=LeakyBucket(1_000, 1_000_000, lambda: 0.0),
     intake=_INTAKE,
     clock=_clock,
 )

@@ -1,6 +1,7 @@
 """The time limit of look-ups in the dm3 inbox (decision "Acceptance")."""
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Timer
@@ -48,8 +49,12 @@ def slow() -> Iterator[Slow]:
     registry.let_go.set()
 
 
+def time_box(pool: ThreadPoolExecutor, seconds: float) -> TimeBox:
+    return TimeBox(pool, seconds, time.monotonic)
+
+
 def test_a_result_in_time_is_returned(pool: ThreadPoolExecutor) -> None:
-    assert TimeBox(pool, LONG).call(lambda: "found") == "found"
+    assert time_box(pool, LONG).call(lambda: "found") == "found"
 
 
 def test_an_error_in_time_is_raised(pool: ThreadPoolExecutor) -> None:
@@ -57,23 +62,41 @@ def test_an_error_in_time_is_raised(pool: ThreadPoolExecutor) -> None:
         raise TheirError(PROFILE_UNKNOWN)
 
     with pytest.raises(TheirError) as caught:
-        TimeBox(pool, LONG).call(refuses)
+        time_box(pool, LONG).call(refuses)
     assert caught.value.reason is PROFILE_UNKNOWN
 
 
 def test_a_look_up_that_takes_too_long_is_a_temporary_error(pool: ThreadPoolExecutor, slow: Slow) -> None:
     with pytest.raises(NotNowError) as caught:
-        TimeBox(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
+        time_box(pool, SHORT).call(lambda: slow.text(ALICE, PROFILE_KEY))
     assert caught.value.reason is PROFILE_LOOKUP_FAILED
     assert caught.value.detail == "no answer within 0.02 s"
     Timer(10 * SHORT, slow.let_go.set).start()
-    assert TimeBox(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
+    assert time_box(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
+
+
+def test_the_look_ups_of_one_request_share_the_time(pool: ThreadPoolExecutor) -> None:
+    now = 0.0
+
+    def takes(seconds: float) -> str:
+        nonlocal now
+        now += seconds
+        return "found"
+
+    box = TimeBox(pool, 4.0, lambda: now)
+    assert box.call(lambda: takes(1.5)) == "found"
+    takes(100)  # between look-ups the time does not count
+    assert box.call(lambda: takes(2.5)) == "found"
+    begun: list[int] = []
+    with pytest.raises(NotNowError) as caught:
+        box.call(lambda: begun.append(1))
+    assert (caught.value.reason, begun) == (PROFILE_LOOKUP_FAILED, [])
 
 
 def test_waiting_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:
     pool.submit(slow.text, ALICE, PROFILE_KEY)
     with pytest.raises(NotNowError) as caught:
-        TimeBox(pool, SHORT).call(lambda: "at once, if there were a thread")
+        time_box(pool, SHORT).call(lambda: "at once, if there were a thread")
     assert caught.value.reason is PROFILE_LOOKUP_FAILED
 
 
@@ -83,10 +106,10 @@ def test_the_number_of_parallel_look_ups_is_limited(slow: Slow, hanging: int) ->
         for _ in range(hanging):
             pool.submit(slow.text, ALICE, PROFILE_KEY)
         if hanging < LOOK_UPS:
-            assert TimeBox(pool, LONG).call(lambda: "found") == "found"
+            assert time_box(pool, LONG).call(lambda: "found") == "found"
         else:
             with pytest.raises(NotNowError, match="ProfileLookupFailed"):
-                TimeBox(pool, SHORT).call(lambda: "found")
+                time_box(pool, SHORT).call(lambda: "found")
         slow.let_go.set()
 
 
@@ -95,20 +118,20 @@ def test_an_abandoned_look_up_is_not_started(pool: ThreadPoolExecutor, slow: Slo
     begun: list[int] = []
     for number in range(3):
         with pytest.raises(NotNowError):
-            TimeBox(pool, SHORT).call(lambda number=number: begun.append(number))  # type: ignore[misc]
+            time_box(pool, SHORT).call(lambda number=number: begun.append(number))  # type: ignore[misc]
     slow.let_go.set()
     hanging.result(LONG)
-    assert TimeBox(pool, LONG).call(lambda: list(begun)) == []
+    assert time_box(pool, LONG).call(lambda: list(begun)) == []
 
 
 def test_a_late_result_is_available_to_the_next_request(pool: ThreadPoolExecutor, slow: Slow) -> None:
     profiles = Profiles(slow, lambda: 0.0)
     with pytest.raises(NotNowError):
-        TimeBox(pool, SHORT).call(lambda: profiles.user(ALICE))
+        time_box(pool, SHORT).call(lambda: profiles.user(ALICE))
     slow.let_go.set()
     for _ in range(2):
         with pytest.raises(TheirError, match="ProfileUnknown"):
-            TimeBox(pool, LONG).call(lambda: profiles.user(ALICE))
+            time_box(pool, LONG).call(lambda: profiles.user(ALICE))
     assert slow.looked_up == [ALICE]
 
 
@@ -122,7 +145,8 @@ def test_the_inbox_answers_unavailable_and_accepts_the_envelope_later(
     before = stack.deployed.dump()
 
     def submitted(seconds: float) -> Any:
-        monkeypatch.setattr(delivery_service, "TimeBox", lambda *_: TimeBox(pool, seconds))
+        monkeypatch.setattr(delivery_service, "POOL", pool)
+        monkeypatch.setattr(service, "seconds", seconds)
         return service.submit(envelope)
 
     refused = submitted(SHORT)["error"]

@@ -1,6 +1,8 @@
 """The delivery service ds.eth on the pipeline's stack, with profiles in memory: alice.eth sends, bob.eth receives."""
 
 import json
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +12,7 @@ from tests.fakes.names import FakeRegistry
 from tests.fakes.pipeline import FakeServiceKeys
 from tests.pipeline.stack import TIMES, PipelineStack
 
+from postroom.core.leaky_bucket import LeakyBucket
 from postroom.http.response import HttpResponse
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY
@@ -39,6 +42,10 @@ class DeliveryService:
     stack: PipelineStack
     keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
     registry: FakeRegistry = field(default_factory=FakeRegistry)
+    seconds: float = 1.0
+    """The time limit for the look-ups of one body."""
+    monotonic: Callable[[], float] = time.monotonic
+    reads: LeakyBucket = field(default_factory=lambda: LeakyBucket(1_000, 1_000, time.monotonic))
 
     def __post_init__(self) -> None:
         self.users = {name: UserKeys.random() for name in (ALICE, BOB, MALLORY)}
@@ -96,7 +103,8 @@ class DeliveryService:
             directory=self.stack.directory,
             keys=self.keys,
             profiles=self.profiles(),
-            timebox=TimeBox(POOL, 1.0),
+            new_timebox=lambda: TimeBox(POOL, self.seconds, self.monotonic),
+            reads=self.reads,
             intake=self.stack.parts(clients).pipeline.intake,
             clock=self.stack.clock,
         )

@@ -2,30 +2,39 @@
 checks" and "JSON-RPC")."""
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 import pytest
 from botocore.stub import Stubber
-from tests.aws import new_clients
+from tests.aws import gate_calls, new_clients
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import PipelineStack
 
 from postroom.core.errors import NotNowError
+from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.names.registry import FRESH_SECONDS
 from postroom.pipeline.claim_details import Dm3Details
-from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_BESIDE_BYTES, MAX_BODY_BYTES
+from postroom.pipeline.dm3_inbox import (
+    BODY_SECONDS,
+    MAX_BESIDE_BYTES,
+    MAX_BODY_BYTES,
+    MAX_UNKNOWN_RECEIVERS,
+    READS_PER_SECOND,
+)
 from postroom.protocols.dm3.envelope import DeliveryInformation, read_envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.jsonrpc import MAX_BATCH, MAX_ID_CHARACTERS
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.reasons import RPC_NOT_A_REQUEST, SENDER_SIGNATURE_INVALID
 from postroom.protocols.dm3.service import ServiceKeys
-from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.directory.domains import Directory, Dm3Mailbox
 
 
 @pytest.fixture
@@ -35,7 +44,7 @@ def service(stack: PipelineStack) -> DeliveryService:
 
 @dataclass
 class SlowDirectory:
-    dm3_mailbox: Callable[[str], Dm3Mailbox | None]
+    dm3_mailbox: Callable[..., Dm3Mailbox | None]
 
 
 def refusal(said: dict[str, Any]) -> tuple[int, str]:
@@ -338,7 +347,7 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable(
     ]
     find, clock = service.stack.directory.dm3_mailbox, service.stack.clock
 
-    def slowly(name: str) -> Dm3Mailbox | None:
+    def slowly(name: str, *, before_read: Callable[[], None]) -> Dm3Mailbox | None:
         clock.now += seconds
         return find(name)
 
@@ -348,6 +357,78 @@ def test_a_slow_batch_ends_in_time_and_the_rest_is_unavailable(
     assert [entry.get("result") for entry in said] == ["accepted"] * begun + [None] * (10 - begun)
     assert {refusal(entry) for entry in said[begun:]} == {(-32002, "NotQueued")}
     assert queued(service) == begun
+
+
+# --- what strangers can make it look up ----------------------------------------------------------------------------
+
+
+class CountedDirectory:
+    """The directory of a cold instance, with the number of its reads."""
+
+    def __init__(self, service: DeliveryService) -> None:
+        self.reads = 0
+        clients = new_clients()
+        gate_calls(clients, self._count)
+        self.directory = Directory(
+            clients.dynamodb, service.stack.deployed.tables["DirectoryTable"], clock=service.stack.clock,
+            cache_seconds=30,
+        )  # fmt: skip
+
+    def _count(self, _operation: str) -> AbstractContextManager[None]:
+        self.reads += 1
+        return nullcontext()
+
+
+def extensions(names: Iterable[str]) -> bytes:
+    """A batch that asks for the profile extension of each name."""
+    calls = [{"jsonrpc": "2.0", "method": "dm3_getProfileExtension", "params": [name], "id": name} for name in names]
+    return json.dumps(calls).encode()
+
+
+def test_after_four_unknown_receivers_a_body_reads_nothing_more(service: DeliveryService) -> None:
+    counted = CountedDirectory(service)
+    inbox = replace(service.inbox(), directory=counted.directory)
+    names = [BOB, *(f"stranger{number}.eth" for number in range(MAX_BATCH - 2)), BOB]
+    said = json.loads(inbox.post(extensions(names), "192.0.2.1").body)
+    assert "result" in said[0]
+    assert [refusal(entry) for entry in said[1:5]] == [(-32001, "ReceiverUnknown")] * MAX_UNKNOWN_RECEIVERS
+    assert {refusal(entry) for entry in said[5:]} == {(-32005, "RpcTooManyUnknownReceivers")}
+    assert counted.reads == 1 + MAX_UNKNOWN_RECEIVERS == 5
+    # The next body begins anew, and what was read is known.
+    said = json.loads(inbox.post(extensions(names[:5]), "192.0.2.1").body)
+    assert [refusal(entry) for entry in said[1:]] == [(-32001, "ReceiverUnknown")] * MAX_UNKNOWN_RECEIVERS
+    assert counted.reads == 5
+
+
+def test_submitted_messages_to_unknown_receivers_count_as_well(service: DeliveryService) -> None:
+    counted = CountedDirectory(service)
+    inbox = replace(service.inbox(), directory=counted.directory)
+    params = [service.envelope(to=f"stranger{number}.eth", sender=ALICE).as_json() for number in range(5)]
+    params.append(service.envelope().as_json())
+    calls = [
+        {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [param], "id": number}
+        for number, param in enumerate(params)
+    ]
+    said = json.loads(inbox.post(json.dumps(calls).encode(), "192.0.2.1").body)
+    assert [refusal(entry)[0] for entry in said] == [-32001] * 4 + [-32005] * 2
+    assert counted.reads == MAX_UNKNOWN_RECEIVERS
+    assert queued(service) == 0
+
+
+def test_an_instance_reads_the_directory_at_a_limited_rate(service: DeliveryService) -> None:
+    counted, clock = CountedDirectory(service), service.stack.clock
+    service.reads = LeakyBucket(READS_PER_SECOND, MAX_BATCH, clock)
+    inbox = replace(service.inbox(), directory=counted.directory)
+    answers: Counter[tuple[int, str]] = Counter()
+    for number in range(200):
+        names = [f"stranger{number}-{each}.eth" for each in range(MAX_UNKNOWN_RECEIVERS)]
+        answers.update(refusal(entry) for entry in json.loads(inbox.post(extensions(names), "192.0.2.1").body))
+    assert counted.reads == MAX_BATCH
+    assert answers == {(-32001, "ReceiverUnknown"): MAX_BATCH, (-32002, "TooManyLookUps"): 800 - MAX_BATCH}
+    clock.now += 1
+    said = json.loads(inbox.post(extensions([BOB, "stranger0-0.eth"]), "192.0.2.1").body)
+    assert ("result" in said[0], refusal(said[1])) == (True, (-32001, "ReceiverUnknown"))
+    assert counted.reads == MAX_BATCH + 1, "what is cached is not read, and never refused"
 
 
 def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(service: DeliveryService) -> None:

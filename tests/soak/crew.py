@@ -18,6 +18,7 @@ from tests.soak.stack import SoakStack
 
 ROOT: Final = Path(__file__).parent.parent.parent
 INBOXES: Final = 2
+DM3_INBOXES: Final = 1
 WORKERS: Final = 3
 COURIERS: Final = 2
 _COURIER_BATCH: Final = 5
@@ -126,7 +127,7 @@ class Crew:
 
     @property
     def all(self) -> tuple[Hand, ...]:
-        """Inboxes, workers, couriers."""
+        """Inboxes of both protocols, workers, couriers."""
         return (*self.inboxes, *self.pollers)
 
     @property
@@ -148,7 +149,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
         return tuple(Hand(function, command, environment, str(rng.getrandbits(64))) for _ in range(count))
 
     crew = Crew(
-        hands("inbox", "InboxFunction", INBOXES, []),
+        (*hands("inbox", "InboxFunction", INBOXES, []), *hands("dm3", "Dm3Function", DM3_INBOXES, [])),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
             *hands("courier", "CourierFunction", COURIERS, notices),

@@ -1,7 +1,7 @@
 """A process with one function of the template, which may be killed at any time: `python -m tests.soak.hand`.
 
-It has the function's environment of the template. An inbox reads HTTP API events from standard input, one per line, and
-writes each response as a line; the other functions poll their queues. Logs go to a file.
+It has the function's environment of the template. Both inboxes read HTTP API events from standard input, one per
+line, and write each response as a line; the other functions poll their queues. Logs go to a file.
 """
 
 import argparse
@@ -23,12 +23,14 @@ from tests.soak.tally import Tally
 
 FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
 BATCH: Final = 100
+INBOXES: Final = ("inbox", "dm3")
+"""The functions that are sent requests."""
 
 
 def main() -> None:
     """Run until killed, or until the end of standard input, which means that the parent has ended."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("function", choices=("inbox", "worker", "courier"))
+    parser.add_argument("function", choices=(*INBOXES, "worker", "courier"))
     parser.add_argument("seed")
     parser.add_argument("logs", type=Path, help="a folder")
     parser.add_argument("tally", type=Path)
@@ -44,7 +46,7 @@ def main() -> None:
     app = importlib.import_module("app")
     Faults(rng, tally.note).install()
     answers.write(b"ready\n")
-    if chosen.function == "inbox":
+    if chosen.function in INBOXES:
         _serve(app, answers)
     else:
         _poll(app, [_source(text) for text in chosen.sources], rng, tally)

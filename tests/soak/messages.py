@@ -29,8 +29,8 @@ _DAY_MS: Final = 86_400_000
 _LARGE: Final = "€" * 175_000
 """Half a megabyte, which in ASCII is too large for a queue message."""
 _TOO_LARGE: Final = "x" * 1_050_000
-_ROUTE: Final = gateway.GatewayRoute("ANY /inbox", "inbox")
-_DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "inbox")
+_NLWEB_ROUTE: Final = gateway.GatewayRoute("ANY /inbox", "inbox")
+_DM3_ROUTE: Final = gateway.GatewayRoute("ANY /dm3", "dm3")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class SoakMessage:
     identity: str
     text: bytes
     event: bytes
+
+    @property
+    def function(self) -> str:
+        """The function that it is posted to."""
+        return (_DM3_ROUTE if self.kind is Kind.DM3 else _NLWEB_ROUTE).function
 
 
 class Writer:
@@ -82,7 +87,7 @@ class Writer:
         if kind is Kind.FORGED:
             envelope["Signature"] = sign(replace(draft, body="another"), sender.key)["Signature"]
         body = json.dumps(envelope, ensure_ascii=False).encode()
-        event = _event(_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
+        event = _event(_NLWEB_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
         identity = seen_key_nlweb(RECEIVER, sender.domain, correlation) if kind is Kind.SYNCHRONOUS else correlation
         return SoakMessage(kind, identity, hashlib.sha256(body).digest(), event)
 

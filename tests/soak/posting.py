@@ -8,6 +8,7 @@ import heapq
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,8 +41,10 @@ class Posting:
         self.posts = self.unanswered = self.not_now = 0
         self._answered = answered
         # Few, because messages have the time of their creation, and an inbox processes one at a time.
-        self._messages: Queue[SoakMessage] = Queue(maxsize=8 * len(inboxes))
-        self._later: list[tuple[float, int, SoakMessage]] = []
+        self._messages: dict[str, Queue[SoakMessage]] = {
+            function: Queue(maxsize=8 * number) for function, number in Counter(it.function for it in inboxes).items()
+        }
+        self._later: dict[str, list[tuple[float, int, SoakMessage]]] = {function: [] for function in self._messages}
         self._numbers = count()
         self._lock = threading.Lock()
         self._open = 0
@@ -54,7 +57,7 @@ class Posting:
         """Queue a message; waits while the inboxes are busy."""
         with self._lock:
             self._open += 1
-        self._messages.put(message)
+        self._messages[message.function].put(message)
 
     @property
     def open(self) -> int:
@@ -69,7 +72,7 @@ class Posting:
 
     def _feed(self, inbox: Hand) -> None:
         while not self._over.is_set():
-            message = self._next()
+            message = self._next(inbox.function)
             if message is None:
                 continue
             try:
@@ -97,18 +100,21 @@ class Posting:
                 return
             inbox.start_again_if_dead()
 
-    def _next(self) -> SoakMessage | None:
+    def _next(self, function: str) -> SoakMessage | None:
         with self._lock:
-            if self._later and self._later[0][0] <= time.monotonic():
-                return heapq.heappop(self._later)[2]
+            later = self._later[function]
+            if later and later[0][0] <= time.monotonic():
+                return heapq.heappop(later)[2]
         try:
-            return self._messages.get(timeout=0.1)
+            return self._messages[function].get(timeout=0.1)
         except Empty:
             return None
 
     def _put_off(self, message: SoakMessage) -> None:
         with self._lock:
-            heapq.heappush(self._later, (time.monotonic() + AGAIN_SECONDS, next(self._numbers), message))
+            heapq.heappush(
+                self._later[message.function], (time.monotonic() + AGAIN_SECONDS, next(self._numbers), message)
+            )
 
 
 def read_answer(kind: Kind, result: dict[str, Any]) -> Answer | None:

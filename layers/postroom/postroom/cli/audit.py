@@ -92,11 +92,12 @@ def _audit(opened: OpenDeployment, ledger: BinaryIO | None, since: float | None,
 
 
 def _inbox_log(opened: OpenDeployment, *, since: float, until: float) -> Iterator[str]:
-    """The inbox's log lines of the messages that it queued. `since`, `until`: epoch seconds."""
+    """The inboxes' log lines of the messages that they queued. `since`, `until`: epoch seconds."""
     from postroom.storage.mail.inbox_log import logged_lines
 
-    group = f"/aws/lambda/{opened.output('InboxFunction')}"
-    return logged_lines(opened.clients("logs"), group, since_ms=int(since * 1000), until_ms=int(until * 1000))
+    logs, times = opened.clients("logs"), {"since_ms": int(since * 1000), "until_ms": int(until * 1000)}
+    for function in ("InboxFunction", "Dm3Function"):
+        yield from logged_lines(logs, f"/aws/lambda/{opened.output(function)}", **times)
 
 
 def _described(findings: "Findings") -> JsonValue:

@@ -73,7 +73,7 @@ class DeploymentSettings:
     dm3_cors_origins: str = "*"
     dm3_registry: str = "registry/names.yaml"
     dm3_registry_seconds: int = 30
-    dm3_lookup_seconds: float = 1.0
+    dm3_lookup_seconds: float = 4.0
     dm3_unverified_seconds: int = 3600
     dm3_self_registration: str = ""
 

@@ -11,18 +11,31 @@ R = TypeVar("R")
 
 
 class TimeBox:
-    """Limits look-ups. `seconds`: for each call, including its wait for a thread of `pool`."""
+    """Limits the look-ups of one request.
 
-    def __init__(self, pool: Executor, seconds: float) -> None:
+    `seconds`: for all of them together, including their waits for a thread of `pool`. `monotonic`: seconds.
+    """
+
+    def __init__(self, pool: Executor, seconds: float, monotonic: Callable[[], float]) -> None:
         self._pool = pool
         self._seconds = seconds
+        self._left = seconds
+        self._monotonic = monotonic
 
     def call(self, look_up: Callable[[], R]) -> R:
         """The result of `look_up`, or its error. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
+        if self._left <= 0:
+            raise self._over()
+        begun = self._monotonic()
         running = self._pool.submit(look_up)
         try:
-            return running.result(self._seconds)
+            return running.result(self._left)
         except TimeoutError:
             # Nobody waits for a look-up that has not begun: they must not accumulate while others hang.
             running.cancel()
-            raise NotNowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s") from None
+            raise self._over() from None
+        finally:
+            self._left -= self._monotonic() - begun
+
+    def _over(self) -> NotNowError:
+        return NotNowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s")

@@ -5,6 +5,7 @@ the sender's signature, filter rules.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,7 +13,15 @@ import orjson
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
-from postroom.core.reasons import NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, TOO_LARGE
+from postroom.core.leaky_bucket import LeakyBucket
+from postroom.core.reasons import (
+    NO_SUCH_ROUTE,
+    NOT_QUEUED,
+    SIGNING_KEY_UNAVAILABLE,
+    STORE_UNAVAILABLE,
+    TOO_LARGE,
+    TOO_MANY_LOOK_UPS,
+)
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.net.aws_errors import our_own_fault
 from postroom.net.timebox import TimeBox
@@ -33,6 +42,7 @@ from postroom.protocols.dm3.reasons import (
     RECEIVER_UNKNOWN,
     RPC_BATCH_TOO_LONG,
     RPC_METHOD_NOT_OFFERED,
+    RPC_TOO_MANY_UNKNOWN_RECEIVERS,
     RPC_UNKNOWN_METHOD,
     RPC_WRONG_PARAMS,
 )
@@ -43,6 +53,11 @@ MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda accepts no more."""
 BODY_SECONDS: Final = 8.0
 """After this time no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30 s."""
+MAX_UNKNOWN_RECEIVERS: Final = 4
+"""The most receivers without a mailbox in a body: each can cost a read of the directory, and anyone can make names up.
+"""
+READS_PER_SECOND: Final = 40
+"""The rate at which one instance reads the directory for receivers that are not in its cache."""
 MAX_BESIDE_BYTES: Final = 65_536
 """The largest size of an envelope without its message, which is parsed, hashed and checked before the sender is known.
 """
@@ -51,6 +66,15 @@ _NOT_OFFERED_PREFIX: Final = "dm3_billboard_"
 _OURS: Final = frozenset({NOT_QUEUED, SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE})
 """Reasons for which the fault is ours, so that an answer may come without the sender changing anything."""
 _log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Body:
+    """What the calls of one body share. `unknown`: the number of receivers without a mailbox that they named."""
+
+    source: str
+    timebox: TimeBox
+    unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +87,17 @@ class _Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dm3Inbox:
-    """The handler of POST /dm3 and POST /rpc."""
+    """The handler of POST /dm3, POST /rpc and POST /.
+
+    `new_timebox`: the time limit for the look-ups of one body. `reads`: the rate of reads of the directory.
+    """
 
     properties: Properties
     directory: Dm3Directory
     keys: ServiceKeySource
     profiles: ProfileSource
-    timebox: TimeBox
+    new_timebox: Callable[[], TimeBox]
+    reads: LeakyBucket
     intake: Intake
     clock: Clock
 
@@ -78,8 +106,21 @@ class Dm3Inbox:
 
         `parts`: the outcome of each call. `source`: the sender's IP address.
         """
+        return self._respond(jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES), source)
+
+    def post_calls(self, body: bytes, source: str) -> HttpResponse:
+        """The same for a body that need not be meant for dm3.
+
+        Raises TheirError(NO_SUCH_ROUTE) if there is no call in it.
+        """
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
+        if not any(isinstance(item, RpcRequest) for item in calls.items):
+            raise TheirError(NO_SUCH_ROUTE)
+        return self._respond(calls, source)
+
+    def _respond(self, calls: jsonrpc.Calls, source: str) -> HttpResponse:
         begun = self.clock()
+        body = _Body(source, self.new_timebox())
         answers: list[RpcResult | RpcError | None] = []
         parts: list[HttpResponse] = []
         for item in calls.items:
@@ -88,7 +129,7 @@ class Dm3Inbox:
                 parts.append(HttpResponse(200, "", reason=item.reason))
             else:
                 in_time = self.clock() - begun <= BODY_SECONDS
-                answer, part = self._answer(item, source) if in_time else _too_late(item)
+                answer, part = self._answer(item, body) if in_time else _too_late(item)
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
@@ -102,13 +143,13 @@ class Dm3Inbox:
             written = _too_long(len(written))
         return HttpResponse(503 if failed else 200, "application/json", written, parts=tuple(parts))
 
-    def _answer(self, call: RpcRequest, source: str) -> tuple[RpcResult | RpcError | None, HttpResponse]:
+    def _answer(self, call: RpcRequest, body: _Body) -> tuple[RpcResult | RpcError | None, HttpResponse]:
         done = HttpResponse(200, "")
         try:
             if call.method == "dm3_submitMessage":
-                about = self._submit(jsonrpc.first_param(call), source)
+                about = self._submit(jsonrpc.first_param(call), body)
                 return jsonrpc.result(call, "accepted"), replace(done, about=about)
-            return jsonrpc.result(call, self._describe(call)), done
+            return jsonrpc.result(call, self._describe(call, body)), done
         except (TheirError, NotNowError) as error:
             status = error.reason.status if error.reason in _OURS else done.status
             return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
@@ -118,28 +159,28 @@ class Dm3Inbox:
                 _log.exception("a call failed")
             return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
 
-    def _describe(self, call: RpcRequest) -> JsonValue:
+    def _describe(self, call: RpcRequest, body: _Body) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
             return self.properties.as_json()
         if call.method == "dm3_getProfileExtension":
             name = jsonrpc.first_param(call)
             if not isinstance(name, str):
                 raise TheirError(RPC_WRONG_PARAMS, "params[0] must be the name of a receiver")
-            return self._mailbox(normalize(name)).extension.as_json()
+            return self._mailbox(normalize(name), body).extension.as_json()
         if call.method.startswith(_NOT_OFFERED_PREFIX):
             raise TheirError(RPC_METHOD_NOT_OFFERED)
         raise TheirError(RPC_UNKNOWN_METHOD)
 
-    def _submit(self, param: JsonValue, source: str) -> dict[str, str | int]:
+    def _submit(self, param: JsonValue, body: _Body) -> dict[str, str | int]:
         received_at_ms = int(self.clock() * 1000)
         submitted = self._read(param)
         envelope = submitted.envelope
         delivery = open_for_us(envelope, self.keys)
         check_certifiable(delivery)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
-        mailbox = self._mailbox(receiver)
-        receiver_key, vouched = self.timebox.call(lambda: self._look_up(receiver, sender))
-        sender_key = self._verify(envelope, vouched, mailbox, sender)
+        mailbox = self._mailbox(receiver, body)
+        receiver_key, vouched = body.timebox.call(lambda: self._look_up(receiver, sender))
+        sender_key = self._verify(envelope, vouched, mailbox, sender, body.timebox)
         # A name that is not verified never matches an allow list.
         check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
         claim = self.intake.take(
@@ -147,7 +188,7 @@ class Dm3Inbox:
             submitted.text,
             received_at_ms=received_at_ms,
             sender=sender,
-            source=source,
+            source=body.source,
             details=Dm3Details(receiver_key, sender_key),
         )
         key = seen_key_dm3(receiver, sender, message_hash(envelope), verified=bool(sender_key))
@@ -175,11 +216,18 @@ class Dm3Inbox:
             )
         return _Submitted(envelope, text)
 
-    def _mailbox(self, name: str) -> Dm3Mailbox:
-        mailbox = self.directory.dm3_mailbox(name)
+    def _mailbox(self, name: str, body: _Body) -> Dm3Mailbox:
+        if body.unknown >= MAX_UNKNOWN_RECEIVERS:
+            raise TheirError(RPC_TOO_MANY_UNKNOWN_RECEIVERS)
+        mailbox = self.directory.dm3_mailbox(name, before_read=self._count_read)
         if mailbox is None:
+            body.unknown += 1
             raise TheirError(RECEIVER_UNKNOWN)
         return mailbox
+
+    def _count_read(self) -> None:
+        if not self.reads.take():
+            raise NotNowError(TOO_MANY_LOOK_UPS)
 
     def _verify(
         self,
@@ -187,6 +235,7 @@ class Dm3Inbox:
         vouched: PublicSigningKey | TheirError | NotNowError,
         mailbox: Dm3Mailbox,
         sender: str,
+        timebox: TimeBox,
     ) -> str:
         """The fingerprint of the key that verifies the sender's signature; empty: unverified, but admitted.
 
@@ -196,7 +245,7 @@ class Dm3Inbox:
             try:
                 check_envelope(envelope, vouched)
             except TheirError:
-                now = self.timebox.call(lambda: self.profiles.user(sender, fresh=True)).signing_key
+                now = timebox.call(lambda: self.profiles.user(sender, fresh=True)).signing_key
                 if now == vouched:
                     raise
                 check_envelope(envelope, now)

@@ -1,6 +1,6 @@
 """The ports of the inbox and the worker: what they need from outside. `runtime` implements them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,8 +51,11 @@ class DeploymentRules(Protocol):
 class Dm3Directory(Protocol):
     """The mailboxes of the dm3 delivery service."""
 
-    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """A mailbox by its normalised name, or None. Raises NotNowError(STORE_UNAVAILABLE)."""
+    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None]) -> Dm3Mailbox | None:
+        """A mailbox by its normalised name, or None. `before_read`: called if it is not in the cache, and may raise.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
         ...
 
 

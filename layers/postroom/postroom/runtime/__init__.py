@@ -8,7 +8,9 @@ jobs/                       the objects and the AWS clients of the Glue jobs; no
 system.py, aws_clients.py   clock, randomness and threads; AWS clients
 function_clients.py         the AWS clients of a function
 adapters.py                 the implementations of ports other than DNS and storage
-inbox_routes.py             the routes of functions/inbox
+inbox_routes.py, dm3_routes.py
+                            the routes of functions/inbox and functions/dm3
+inbox_log_lines.py          the log lines and metrics of their responses
 batches.py, http_events.py  the shapes of Lambda's events
 garbage_collection.py       garbage collection while a function starts
 logs.py, own_faults.py

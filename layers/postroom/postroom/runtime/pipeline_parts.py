@@ -1,4 +1,4 @@
-"""The pipeline objects of a deployment, for functions/inbox and functions/worker."""
+"""The pipeline objects of a deployment, for functions/inbox, functions/dm3 and functions/worker."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.extension import Properties
 
 LOOK_UPS: Final = 4
-"""Concurrent look-ups of the dm3 inbox; each has its own time limit."""
+"""Concurrent look-ups of the dm3 inbox."""
 _DEAD_LETTER_MARGIN_SECONDS: Final = DAY_SECONDS
 """Before the horizon: a dead letter is discarded while the record of its message still exists."""
 
@@ -49,14 +49,21 @@ class PipelineParts(DeploymentParts):
         settings = self._settings
         return RetentionPeriods(settings.horizon_seconds, settings.retain_seconds, settings.nlweb_max_age_seconds)
 
-    # --- the inbox ----------------------------------------------------------------------------------------------------
+    # --- the inboxes --------------------------------------------------------------------------------------------------
 
     @cached_property
     def inbox_router(self) -> "Router":
         """The router of functions/inbox."""
         from postroom.runtime.inbox_routes import inbox_router
 
-        return inbox_router(self.nlweb_inbox, self.dm3_inbox, self.dm3_cors)
+        return inbox_router(self.nlweb_inbox)
+
+    @cached_property
+    def dm3_router(self) -> "Router":
+        """The router of functions/dm3."""
+        from postroom.runtime.dm3_routes import dm3_router
+
+        return dm3_router(self.dm3_inbox, self.dm3_cors)
 
     @cached_property
     def nlweb_inbox(self) -> "NlwebInbox":
@@ -77,17 +84,22 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def dm3_inbox(self) -> "Dm3Inbox":
         """The inbox of dm3 messages."""
+        from postroom.core.leaky_bucket import LeakyBucket
         from postroom.net.timebox import TimeBox
-        from postroom.pipeline.dm3_inbox import Dm3Inbox
+        from postroom.pipeline.dm3_inbox import READS_PER_SECOND, Dm3Inbox
+        from postroom.protocols.dm3.jsonrpc import MAX_BATCH
 
+        system, threads = self._system, self._system.threads(LOOK_UPS)
         return Dm3Inbox(
             properties=self.dm3_properties,
             directory=self._storage.directory,
             keys=self._storage.delivery_service_keys,
             profiles=self._names.profiles,
-            timebox=TimeBox(self._system.threads(LOOK_UPS), self._settings.dm3_lookup_seconds),
+            new_timebox=lambda: TimeBox(threads, self._settings.dm3_lookup_seconds, system.monotonic),
+            # After a pause, a whole batch of names that are not in the cache.
+            reads=LeakyBucket(READS_PER_SECOND, MAX_BATCH, system.monotonic),
             intake=self.intake,
-            clock=self._system.clock,
+            clock=system.clock,
         )
 
     @cached_property

@@ -17,8 +17,14 @@ from postroom.cli.admin.findings import (
 from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
-FUNCTIONS: Final = ("InboxFunction", "WorkerFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction")
-BOUNDS: Final = {"InboxFunction": "InboxReservedConcurrency", "MailboxFunction": "MailboxApiReservedConcurrency"}
+FUNCTIONS: Final = (
+    "InboxFunction", "Dm3Function", "WorkerFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction",
+)  # fmt: skip
+BOUNDS: Final = {
+    "InboxFunction": "InboxReservedConcurrency",
+    "Dm3Function": "Dm3ReservedConcurrency",
+    "MailboxFunction": "MailboxApiReservedConcurrency",
+}
 """The parameters with the reserved concurrency of each function."""
 SOURCES: Final = {
     "ClaimsQueue": "WorkerFunction",

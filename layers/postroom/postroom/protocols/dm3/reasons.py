@@ -15,6 +15,9 @@ RPC_WRONG_PARAMS = refusal("RpcWrongParams", 200, DM3, "dm3 §2.4.3; JSON-RPC 2.
     "The parameters do not have the form that the method requires.", json_rpc=-32602)
 RPC_BATCH_TOO_LONG = refusal("RpcBatchTooLong", 200, DM3, 'dm3 §2.3.1; decision "JSON-RPC"',
     "The batch contains too many requests.", json_rpc=-32005)
+RPC_TOO_MANY_UNKNOWN_RECEIVERS = refusal("RpcTooManyUnknownReceivers", 200, DM3, 'dm3 §2.3.1; decision "JSON-RPC"',
+    "The body named too many receivers without a mailbox at this delivery service; send its other calls in another "
+    "one.", json_rpc=-32005)
 ENVELOPE_INVALID = refusal("EnvelopeInvalid", 200, DM3, 'dm3 §2.2.5, §2.2.6; decision "Versions"',
     "The dm3 envelope has missing or malformed members.", json_rpc=-32000)
 ENCRYPTION_SCHEME_UNKNOWN = refusal("EncryptionSchemeUnknown", 200, DM3, 'dm3 §2.2.6; decision "Encryption"',

@@ -105,16 +105,21 @@ class Directory:
         active = self._notified.get(mailbox, lambda: any(map(is_active, self._table.rows(NOTIFY + mailbox))))
         return active and not self.mailbox(mailbox).closed
 
-    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """A mailbox of the delivery service, by its normalised name. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._dm3.get(name, lambda: self._read_dm3_mailbox(name))
+    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> Dm3Mailbox | None:
+        """A mailbox of the delivery service, by its normalised name.
+
+        `before_read`: called if the mailbox is not in the cache, and may raise. Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        return self._dm3.get(name, lambda: self._read_dm3_mailbox(name, before_read))
 
     def forget(self, mailbox: str) -> None:
         """Remove a mailbox from the cache, because this process has just changed it."""
         self._mailboxes.drop(mailbox)
         self._dm3.drop(mailbox)
 
-    def _read_dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
+    def _read_dm3_mailbox(self, name: str, before_read: Callable[[], None] | None) -> Dm3Mailbox | None:
+        if before_read is not None:
+            before_read()
         row = next(self._table.rows(DM3 + name), None)
         return read_dm3_mailbox(row) if row else None
 

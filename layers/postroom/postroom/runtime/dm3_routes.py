@@ -1,0 +1,28 @@
+"""The routes of functions/dm3."""
+
+from typing import Final
+
+from postroom.core.reasons import NOT_QUEUED
+from postroom.http.cors import Cors
+from postroom.http.response import problem
+from postroom.http.router import Route, Router
+from postroom.pipeline.dm3_inbox import Dm3Inbox
+
+PATHS: Final = ("/dm3", "/rpc")
+"""The paths at which every body is a JSON-RPC call."""
+ROOT: Final = "/"
+"""The path of a URL without one, at which others post, too."""
+
+
+def dm3_router(dm3: Dm3Inbox, cors: Cors) -> Router:
+    """The router of the dm3 inbox. `cors`: the pages that may call it."""
+    return Router(
+        [
+            *(Route("POST", path, lambda call: dm3.post(call.request.body, call.request.source)) for path in PATHS),
+            # A sender of an NLWeb message would take the 200 of a JSON-RPC error for an acceptance.
+            Route("POST", ROOT, lambda call: dm3.post_calls(call.request.body, call.request.source)),
+        ],
+        refuse=problem,
+        failure=NOT_QUEUED,
+        cors=lambda path: cors if path in (*PATHS, ROOT) else None,
+    )
