@@ -23,6 +23,7 @@ from postroom.http import (
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
 from postroom.names import documents, host_addresses, keys, manifest, profiles, registry
+from postroom.names import silent_zones as silent_zones_of_names
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
@@ -30,7 +31,7 @@ from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.net import https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
-from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, worker
+from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
@@ -670,6 +671,26 @@ def _worker() -> Iterator[Bound]:
         "deliveries of a claim by itself", _n(_receives("SuspectsQueue")), "each costs a Lambda run",
         "a dead letter; `Undeliverable` near the horizon", "the same",
         "storage/test_queue.py::test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter",
+    )  # fmt: skip
+    yield Bound(
+        "delay between two look-ups of a zone that does not answer, none of whose keys was proven",
+        _n(silent_zones.LONGEST_SECONDS, "s"), "5, 15, 45 … before: 36 look-ups in 7 days, for all claims together",
+        "its claims wait in a queue of their own", "Postfix maximal_backoff_time: 4,000 s",
+        "pipeline/test_silent_zones.py::"
+        "test_a_zone_that_never_answers_is_asked_40_times_in_a_week_at_most_and_its_claim_is_discarded",
+    )  # fmt: skip
+    yield Bound(
+        "claims that begin to wait for such a zone in 7 days; for all",
+        f"{_n(silent_zones.MAX_WAITING_OF_ZONE)}; {_n(silent_zones.MAX_WAITING)}",
+        "SQS hides 120,000 messages of a queue", "`SenderDnsSilent`, at the inbox, for silent zones only",
+        "Postfix qmgr_message_active_limit: 20,000",
+        "pipeline/test_silent_zones.py::test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone",
+    )  # fmt: skip
+    yield Bound(
+        "zones told apart above a domain", f"up to {silent_zones_of_names.MAX_ZONE_LABELS} labels",
+        "zones may be nested without limit", "it is the zone of that many labels",
+        "Mozilla's Public Suffix List: 5 labels",
+        "names/test_silent_zones.py::test_zones_are_told_apart_up_to_a_number_of_labels",
     )  # fmt: skip
     yield Bound(
         "delay between two attempts", _n(queue.LONGEST_DELAY_SECONDS, "s"), "the maximum of SQS; 5, 15, 45 … before",

@@ -33,7 +33,7 @@ DAY = 86_400
 FUNCTIONS = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction",
 )  # fmt: skip
-WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue", "FeedbackQueue")
+WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue", "CourierQueue", "FeedbackQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
@@ -122,7 +122,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
         ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
-        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage#"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# proven# zone# waiting"),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
@@ -140,7 +140,11 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     "WorkerFunction": {
         *((action, "logs /aws/lambda/postroom-WorkerFunction-*:*") for action in LOGS),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
-        *((action, f"sqs {queue}") for action in CONSUME for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue")),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
+        *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:4]),
+        ("sqs:ChangeMessageVisibility", "sqs WaitingQueue"),
+        ("sqs:SendMessage", "sqs WaitingQueue"),
         ("sqs:SendMessage", "sqs RetryQueue"),
         ("sqs:SendMessage", "sqs SuspectsQueue"),
         ("sqs:SendMessage", "sqs CourierQueue"),
@@ -474,6 +478,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "ClaimsQueue"),
         ("WorkerFunction", "RetryQueue"),
         ("WorkerFunction", "SuspectsQueue"),
+        ("WorkerFunction", "WaitingQueue"),
         ("CourierFunction", "CourierQueue"),
         ("CourierFunction", "FeedbackQueue"),
     }
@@ -498,7 +503,14 @@ def test_a_failed_message_is_delivered_again_without_the_rest_of_its_batch(
 
 def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
     sizes = {queue: source["BatchSize"] for _, queue, source in sources()}
-    assert sizes == {"ClaimsQueue": 100, "RetryQueue": 100, "SuspectsQueue": 1, "CourierQueue": 5, "FeedbackQueue": 5}
+    assert sizes == {
+        "ClaimsQueue": 100,
+        "RetryQueue": 100,
+        "SuspectsQueue": 1,
+        "WaitingQueue": 10,
+        "CourierQueue": 5,
+        "FeedbackQueue": 5,
+    }
     window = template()["Parameters"]["BatchingWindowSeconds"]
     for _, queue, source in sources():
         # Lambda collects more than 10 messages only with a batching window.
@@ -509,7 +521,14 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
 
 def test_workers_at_once_are_limited() -> None:
     at_once = {queue: source["ScalingConfig"]["MaximumConcurrency"] for _, queue, source in sources()}
-    assert at_once == {"ClaimsQueue": 50, "RetryQueue": 5, "SuspectsQueue": 2, "CourierQueue": 10, "FeedbackQueue": 5}
+    assert at_once == {
+        "ClaimsQueue": 50,
+        "RetryQueue": 5,
+        "SuspectsQueue": 2,
+        "WaitingQueue": 5,
+        "CourierQueue": 10,
+        "FeedbackQueue": 5,
+    }
     # Nine tenths of what an account may run at once are left to the inbox and to everything else in the account.
     assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
     # A courier has one connection: no host gets more connections than Postfix would make.
@@ -524,11 +543,11 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     # One notice after the other: a manifest at one of two names, then the POST; each host is looked up.
     notice = 3 * at.dns_budget_seconds + 2 * at.outbound_total_seconds
     assert batches["CourierQueue"] * notice <= timeouts["CourierFunction"]
-    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
-        # As many claims at once as there are threads.
+    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue"):
+        # As many claims at once as there are threads; where a look-up fails, its silent zone is searched for.
         rounds = math.ceil(batches[queue] / THREADS)
         # A batch may have many parts; the last one begins early enough to be completed.
-        assert BEGIN_SECONDS + rounds * at.dns_budget_seconds < timeouts["WorkerFunction"]
+        assert BEGIN_SECONDS + rounds * (at.dns_budget_seconds + at.dns_try_seconds) < timeouts["WorkerFunction"]
 
 
 def test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once() -> None:

@@ -9,6 +9,7 @@ QUEUES = (
     "ClaimsQueueUrl",
     "RetryQueueUrl",
     "SuspectsQueueUrl",
+    "WaitingQueueUrl",
     "DeadLetterQueueUrl",
     "CourierQueueUrl",
     "FeedbackQueueUrl",

@@ -36,6 +36,10 @@ class FakeSenderKeys:
         self.cached[name] = found
         return SenderKey(found, {"chain": "walked"}, cached=False)
 
+    def remembered(self, name: str) -> SenderKey | None:
+        """The cached key."""
+        return SenderKey(self.cached[name], {"chain": "cached"}, cached=True) if name in self.cached else None
+
 
 @dataclass
 class FakeDirectory:

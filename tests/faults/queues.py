@@ -12,6 +12,7 @@ WORKED_BY = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
+    "WaitingQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "CourierFunction",
 }

@@ -240,6 +240,11 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "worker-suspects.json": sqs(
             "SuspectsQueue", at, QueuedClaim(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
         ),
+        "worker-waiting.json": sqs(
+            "WaitingQueue", at,
+            QueuedClaim(claim(6, at, text_of(envelope(6, at, "later"))))
+            .awaiting(NLWEB.key_name(SENDER, SELECTOR)).body(),
+        ),
         "dead-letters-round.json": {
             "version": "0",
             "id": "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001",

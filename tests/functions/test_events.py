@@ -211,6 +211,13 @@ def test_a_suspect_is_worked_on_by_itself(running: FunctionsStack) -> None:
     assert running.deployed.bodies("SuspectsQueue") == []
 
 
+@covers("worker-waiting.json")
+def test_a_claim_waits_until_its_senders_zone_answers(running: FunctionsStack) -> None:
+    assert running.invoke("WorkerFunction", sample("worker-waiting.json")) == {"batchItemFailures": []}
+    [waited] = running.deployed.bodies("RetryQueue")
+    assert json.loads(waited)["claim"] == json.loads(sample("worker-waiting.json")["Records"][0]["body"])["claim"]
+
+
 @covers("dead-letters-round.json")
 def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]

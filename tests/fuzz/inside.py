@@ -22,7 +22,7 @@ BUCKET = FakeObjects({"claim/here": compact(CLAIM.as_json())})
 CLAIMS = (
     *(
         record["body"].encode()
-        for name in ("claims", "retries", "suspects")
+        for name in ("claims", "retries", "suspects", "waiting")
         for record in json.loads((EVENTS / f"worker-{name}.json").read_bytes())["Records"]
     ),
     QueuedClaim(CLAIM, "claim/here", 2).body().encode(), b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',

@@ -4,13 +4,16 @@ The outside is in memory.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import UUID
 
-from tests.aws import Clients, Deployed
+from tests.aws import Clients, Deployed, gate_calls
 from tests.fakes.clock import FakeClock
 from tests.fakes.executor import SerialExecutor
 from tests.fakes.outbound import FakeCarrier, FakeManifests, FakeOurKeys, FakeOutbound
@@ -87,6 +90,7 @@ class PipelineStack:
     pool: Executor = field(default_factory=SerialExecutor)
     feedback_an_hour: int = 60
     quota: Quota = field(default_factory=Quota)
+    silent_zone: str | None = None
     further_judges: dict[Protocol, Judge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,6 +120,7 @@ class PipelineStack:
         made.storage.webhook_keys = self.webhook_keys
         made.storage.quota = self.quota
         made.names.sender_keys = self.keys
+        made.names.silent_zone = lambda _domain: self.silent_zone
         made.pipeline.handlers = self.handlers
         made.pipeline.forwarding = self.forwarding
         made.pipeline.pool = self.pool
@@ -256,3 +261,16 @@ class PipelineStack:
 def said(answer: HttpResponse) -> Any:
     """The JSON body of an answer."""
     return json.loads(answer.body)
+
+
+def calls_of(clients: Clients) -> "Counter[str]":
+    """The operations that these clients call from now on, as they are counted."""
+    seen: Counter[str] = Counter()
+
+    @contextmanager
+    def gate(operation: str) -> Iterator[None]:
+        seen[operation] += 1
+        yield
+
+    gate_calls(clients, gate)
+    return seen

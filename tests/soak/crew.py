@@ -140,7 +140,8 @@ class Crew:
 def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
     """The processes, which run until the end of the block."""
     urls = stack.deployment.outputs
-    claims = [f"{urls['ClaimsQueueUrl']}={BATCH}", f"{urls['RetryQueueUrl']}={BATCH}", f"{urls['SuspectsQueueUrl']}=1"]
+    sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "WaitingQueueUrl": BATCH, "SuspectsQueueUrl": 1}
+    claims = [f"{urls[queue]}={size}" for queue, size in sizes.items()]
     notices = [f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl")]
 
     def hands(function: str, output: str, count: int, sources: list[str]) -> tuple[Hand, ...]:

@@ -34,7 +34,14 @@ VISIBILITY_SECONDS: Final = 20
 _PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15"}
 """Longer than the defaults: this machine is busy, and a host that is not found is not tried again for minutes."""
 _HOST: Final = "nlweb IN A 127.0.0.1\n"
-_QUEUES: Final = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl", "FeedbackQueueUrl")
+_QUEUES: Final = (
+    "ClaimsQueueUrl",
+    "RetryQueueUrl",
+    "SuspectsQueueUrl",
+    "WaitingQueueUrl",
+    "CourierQueueUrl",
+    "FeedbackQueueUrl",
+)
 
 
 @dataclass(frozen=True, slots=True)

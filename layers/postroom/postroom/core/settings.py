@@ -48,6 +48,7 @@ class DeploymentSettings:
     claims_queue_url: str = ""
     retry_queue_url: str = ""
     suspects_queue_url: str = ""
+    waiting_queue_url: str = ""
     dead_letter_queue_url: str = ""
     courier_queue_url: str = ""
     feedback_queue_url: str = ""

@@ -28,7 +28,14 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 300.0
 """Far more than any step takes, because the machine may be busy; a target is notified at most once a minute."""
 _POLL_SECONDS = 0.1
-_WORK_QUEUES = ("ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "CourierQueueUrl", "FeedbackQueueUrl")
+_WORK_QUEUES = (
+    "ClaimsQueueUrl",
+    "RetryQueueUrl",
+    "SuspectsQueueUrl",
+    "WaitingQueueUrl",
+    "CourierQueueUrl",
+    "FeedbackQueueUrl",
+)
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,14 @@ class KeyDirectory(Generic[K]):
             return replace(outcome, refetched=fresh and not outcome.cached)
         return _given(outcome)
 
+    def remembered(self, name: str) -> FoundKey[K] | None:
+        """The key at `name` if it is in memory; None: it is not. Raises the TheirError of a remembered refusal."""
+        _, key = _owner(name)
+        now = self._clock()
+        with self._lock:
+            remembered = self._known.get(key, now) or self._refused.get(key, now)
+        return _given(remembered.value) if remembered else None
+
     def _remembered(self, key: str, owner: dns.name.Name, fresh: bool) -> FoundKey[K] | TheirError | NotNowError | None:
         now = self._clock()
         remembered = self._known.get(key, now) or self._refused.get(key, now)

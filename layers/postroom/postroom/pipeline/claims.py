@@ -86,21 +86,28 @@ def read_claim(value: object) -> Claim:
 class QueuedClaim:
     """A claim as it is queued: in the queue message itself, or under `pointer` in the bucket.
 
-    `tries`: retries so far.
+    `tries`: retries so far. `awaited_key`: the name of the key that it waits for, if its sender's zone is silent.
     """
 
     claim: Claim
     pointer: str = ""
     tries: int = 0
+    awaited_key: str = ""
 
     def body(self) -> str:
         """The body of the queue message: ASCII JSON, because SQS refuses some code points that JSON allows."""
         carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.claim.as_json()}
+        if self.awaited_key:
+            carried |= {"key": self.awaited_key, "received_at_ms": self.claim.received_at_ms}
         return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
 
     def again(self) -> "QueuedClaim":
         """The same claim with one more attempt counted."""
         return replace(self, tries=self.tries + 1)
+
+    def awaiting(self, key_name: str) -> "QueuedClaim":
+        """The same claim, waiting for a key."""
+        return replace(self, awaited_key=key_name)
 
 
 def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:

@@ -11,6 +11,7 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.ports import DeploymentRules
+from postroom.pipeline.silent_zones import SilentSenders, domain_of
 from postroom.pipeline.synchronous import Sync
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.feedback import read_feedback
@@ -60,6 +61,7 @@ class NlwebInbox:
     directory: DeploymentRules
     intake: Intake
     sync: Sync
+    silent_senders: SilentSenders
     clock: Clock
 
     def welcome(self) -> HttpResponse:
@@ -104,6 +106,8 @@ class NlwebInbox:
             return json_response(self.sync.answer(envelope, rule.target, received_at_ms))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
+        if envelope.key_name:
+            self.silent_senders.admit(domain_of(envelope.key_name))
         claim = self.intake.take(
             mailbox_of(envelope, rule),
             posted.body.decode(),

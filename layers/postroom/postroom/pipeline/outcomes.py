@@ -10,6 +10,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reason import Reason
 from postroom.net.aws_errors import stack_of
 from postroom.pipeline.claims import Claim
+from postroom.pipeline.silence import Silence
 from postroom.storage.mail.register import Row
 
 R = TypeVar("R")
@@ -33,7 +34,7 @@ class ClaimOutcome(StrEnum):
 class Outcome:
     """The outcome of a claim, with the reason if it was discarded or has to wait.
 
-    `listed_in`: the mailbox that now lists the message; empty: none.
+    `listed_in`: the mailbox that now lists the message; empty: none. `silence`: the silent zone that it waits for.
     """
 
     claim: Claim
@@ -42,6 +43,7 @@ class Outcome:
     detail: str = ""
     correlation: str = ""
     listed_in: str = ""
+    silence: Silence | None = None
 
 
 def listed_in(row: Row | None) -> str:

@@ -31,6 +31,18 @@ class SenderKeys(Protocol):
         """
         ...
 
+    def remembered(self, name: str) -> SenderKey | None:
+        """The key record at a DNS name if it is in memory; None: it is not. Raises TheirError if its refusal is."""
+        ...
+
+
+class HideQueue(Protocol):
+    """The receiving side of a queue."""
+
+    def hide(self, receipt: str, seconds: int) -> None:
+        """Deliver a received message again after `seconds`. Raises NotNowError(STORE_UNAVAILABLE)."""
+        ...
+
 
 class DeploymentRules(Protocol):
     """The settings that operators make for domains, wallets and mailboxes."""

@@ -7,6 +7,7 @@ from typing import Protocol
 from postroom.core.reason import Reason
 from postroom.outbound.discard_messages import FeedbackRequest
 from postroom.pipeline.claims import Claim
+from postroom.pipeline.silence import Silence
 from postroom.storage.mail.outbox import Reported
 
 
@@ -55,10 +56,11 @@ class Discarded:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The message cannot be judged now."""
+    """The message cannot be judged now. `silence`: the silent zone that it waits for; None: it is tried again soon."""
 
     reason: Reason
     detail: str
+    silence: Silence | None = None
 
 
 Verdict = Accepted | Discarded | Retry

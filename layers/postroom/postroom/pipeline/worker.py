@@ -8,9 +8,11 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from postroom.core.errors import NotNowError
 from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, SendQueue
@@ -20,9 +22,12 @@ from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.notification_trigger import NotificationTrigger
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
+from postroom.pipeline.silence import Silence
+from postroom.pipeline.silent_zones import MAX_WAITING, MAX_WAITING_OF_ZONE
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
+from postroom.storage.limits.sender_zones import SenderZones
 
 SUSPECT_AFTER: Final = 3
 """A claim that was received this often without a result moves to a queue of its own, so that it cannot fail others."""
@@ -81,7 +86,7 @@ class _ReceivedClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Worker:
-    """Processes claims. `monotonic`: a clock in seconds that is never set back."""
+    """Processes claims. `monotonic`: a clock in seconds that is never set back; `clock`: epoch seconds."""
 
     judges: Mapping[Protocol, Judge]
     filing: Filing
@@ -90,7 +95,10 @@ class Worker:
     objects: ObjectStore
     retry: SendQueue
     suspects: SendQueue
+    waiting: SendQueue
+    zones: SenderZones
     pool: Executor
+    clock: Clock
     monotonic: Clock
 
     def work(self, records: Sequence[Record], *, suspects: bool = False) -> BatchReport:
@@ -155,7 +163,7 @@ class Worker:
     def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
         verdict = attempt(claim, lambda: self.judges[claim.protocol].judge(claim))
         if isinstance(verdict, Retry):
-            return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail)
+            return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail, silence=verdict.silence)
         return verdict
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
@@ -176,13 +184,25 @@ class Worker:
         if outcome.fate is not ClaimOutcome.RETRIED:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
-            delay = retry_delay(item.queued.tries)
-            self.retry.send(item.queued.again().body(), delay, group=item.record.group)
+            if outcome.silence:
+                self._let_wait(item, outcome.silence)
+            else:
+                delay = retry_delay(item.queued.tries)
+                self.retry.send(item.queued.again().body(), delay, group=item.record.group)
         except Exception as error:
             # Whatever the error is, it must not fail the other claims, which are done.
             _log.error("claim %s could not be sent to another try", item.claim.id, exc_info=stack_of(error))
             return False
         return True
+
+    def _let_wait(self, item: _ReceivedClaim, silence: Silence) -> None:
+        """Send the claim to the waiting queue, counted among those that wait for its sender's zone."""
+        now = int(self.clock())
+        body = item.queued.awaiting(silence.key_name).body()
+        delay = min(max(silence.due - now, 0), LONGEST_DELAY_SECONDS)
+        self.waiting.send(body, delay, group=item.record.group)
+        with suppress(NotNowError):  # it waits, counted or not
+            self.zones.wait(silence.zone, now, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
 
 
 def _memory_of(item: _ReceivedClaim) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
-    from postroom.names.keys import KeyDirectory
+    from postroom.names.keys import FoundKey, KeyDirectory
     from postroom.net.https import HttpsClient, HttpsResponse
 
 _log: Final = logging.getLogger(__name__)
@@ -40,8 +40,16 @@ class DnsKeys:
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
         """The key record at `name`, with its chain of trust."""
-        found = self._keys.find(name, fresh=fresh)
-        return SenderKey(found.key, found.evidence.as_json(), found.cached)
+        return _sender_key(self._keys.find(name, fresh=fresh))
+
+    def remembered(self, name: str) -> SenderKey | None:
+        """The key record at `name`, if it is in memory."""
+        found = self._keys.remembered(name)
+        return _sender_key(found) if found else None
+
+
+def _sender_key(found: "FoundKey[PublicKey]") -> SenderKey:
+    return SenderKey(found.key, found.evidence.as_json(), found.cached)
 
 
 class LambdaHandlers:

@@ -8,6 +8,7 @@ class SqsRecord(TypedDict):
     """One message of a batch."""
 
     messageId: str
+    receiptHandle: str
     body: str
     attributes: dict[str, str]
     eventSourceARN: str

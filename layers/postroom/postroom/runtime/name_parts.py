@@ -1,6 +1,6 @@
 """The look-up objects of a deployment: DNS resolvers, senders' keys, dm3 profiles, manifests, and HTTPS."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,6 +63,15 @@ class NameParts(DeploymentParts):
                 times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
             )
         )
+
+    @cached_property
+    def silent_zone(self) -> "Callable[[str], str | None]":
+        """Finds the zone that is silent about a domain; None: our resolvers do not answer."""
+        from postroom.names.silent_zones import silent_zone
+
+        # Beside the look-up that failed before: the parents of the zone answer at once, and the zone itself does not.
+        budget_seconds = self._settings.dns_try_seconds
+        return lambda domain: silent_zone(domain, self.resolvers.asking(budget_seconds))
 
     @cached_property
     def profiles(self) -> "Profiles":

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from postroom.pipeline.nlweb_inbox import NlwebInbox
     from postroom.pipeline.notification_trigger import NotificationTrigger
     from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
-    from postroom.pipeline.ports import Forwarding, Handlers
+    from postroom.pipeline.ports import Forwarding, Handlers, SenderKeys
     from postroom.pipeline.quota import QuotaCheck
     from postroom.pipeline.retention_periods import RetentionPeriods
+    from postroom.pipeline.silent_zones import PatientKeys, SilentSenders
     from postroom.pipeline.synchronous import Sync
     from postroom.pipeline.verdicts import Judge
+    from postroom.pipeline.waiting import WaitingClaims
     from postroom.pipeline.worker import Worker
     from postroom.protocols.dm3.extension import Properties
 
@@ -78,8 +80,17 @@ class PipelineParts(DeploymentParts):
             directory=self._storage.directory,
             intake=self.intake,
             sync=self.sync,
+            silent_senders=self.silent_senders,
             clock=self._system.clock,
         )
+
+    @cached_property
+    def silent_senders(self) -> "SilentSenders":
+        """The refusal of senders for whose silent zones too many claims wait."""
+        from postroom.names.silent_zones import zones_of
+        from postroom.pipeline.silent_zones import SilentSenders
+
+        return SilentSenders(zones=self._storage.sender_zones, zones_of=zones_of, clock=self._system.clock)
 
     @cached_property
     def dm3_inbox(self) -> "Dm3Inbox":
@@ -150,7 +161,7 @@ class PipelineParts(DeploymentParts):
 
         settings = self._settings
         return Sync(
-            judge=self.nlweb_judge,
+            judge=self.sync_judge,
             replies=self._storage.replies,
             handlers=BuiltInHandlers(self._storage.directory, self.handlers),
             clock=self._system.clock,
@@ -181,8 +192,40 @@ class PipelineParts(DeploymentParts):
             objects=self._storage.objects,
             retry=self._storage.retry_queue,
             suspects=self._storage.suspects_queue,
+            waiting=self._storage.waiting_queue,
+            zones=self._storage.sender_zones,
             pool=self.pool,
+            clock=self._system.clock,
             monotonic=self._system.monotonic,
+        )
+
+    @cached_property
+    def waiting_claims(self) -> "WaitingClaims":
+        """The claims of the waiting queue, for functions/worker."""
+        from postroom.pipeline.waiting import WaitingClaims
+
+        return WaitingClaims(
+            keys=self.patient_keys,
+            waiting=self._storage.waiting_queue,
+            retry=self._storage.retry_queue,
+            times=self.times,
+            clock=self._system.clock,
+            jitter=self._system.jitter,
+            pool=self.pool,
+        )
+
+    @cached_property
+    def patient_keys(self) -> "PatientKeys":
+        """Senders' keys, with patience for silent zones."""
+        from postroom.names.silent_zones import zones_of
+        from postroom.pipeline.silent_zones import PatientKeys
+
+        return PatientKeys(
+            keys=self._names.sender_keys,
+            zones=self._storage.sender_zones,
+            zones_of=zones_of,
+            silent_zone=self._names.silent_zone,
+            clock=self._system.clock,
         )
 
     @cached_property
@@ -198,11 +241,19 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def nlweb_judge(self) -> "NlwebJudge":
         """The judge of NLWeb messages."""
+        return self._nlweb_judge(self.patient_keys)
+
+    @cached_property
+    def sync_judge(self) -> "NlwebJudge":
+        """The judge of synchronous requests, whose senders wait for the answer."""
+        return self._nlweb_judge(self._names.sender_keys)
+
+    def _nlweb_judge(self, keys: "SenderKeys") -> "NlwebJudge":
         from postroom.crypto.rsa_ed25519 import KeyRules
         from postroom.pipeline.judges.nlweb import NlwebJudge
 
         return NlwebJudge(
-            keys=self._names.sender_keys,
+            keys=keys,
             directory=self._storage.directory,
             clock=self._system.clock,
             key_rules=KeyRules(self._settings.allow_rsa_1024),

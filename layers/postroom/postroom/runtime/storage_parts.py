@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.storage.limits.challenges import AnsweredChallenges
     from postroom.storage.limits.feedback import FeedbackLimits
     from postroom.storage.limits.quotas import Quota, Usages
+    from postroom.storage.limits.sender_zones import SenderZones
     from postroom.storage.limits.verification_codes import VerificationCodeLimits
     from postroom.storage.mail.feedback_log import FeedbackLog
     from postroom.storage.mail.head import Heads
@@ -140,7 +141,9 @@ class StorageParts(DeploymentParts):
         return AuditedStore(
             self.dynamodb, self.s3, self.sqs,
             given("post_table"), given("seen_table"), given("bucket"),
-            ClaimQueues(*(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "dead_letter"))),
+            ClaimQueues(
+                *(given(f"{name}_queue_url") for name in ("claims", "retry", "suspects", "waiting", "dead_letter"))
+            ),
             courier_queues=[given(f"{name}_queue_url") for name in ("courier", "feedback", "courier_dead_letter")],
         )  # fmt: skip
 
@@ -224,6 +227,13 @@ class StorageParts(DeploymentParts):
 
         return VerificationCodeLimits(self.dynamodb, self._settings.given("limits_table"))
 
+    @cached_property
+    def sender_zones(self) -> "SenderZones":
+        """The zones of senders: proven, silent, waited for."""
+        from postroom.storage.limits.sender_zones import SenderZones
+
+        return SenderZones(self.dynamodb, self._settings.given("limits_table"), self._settings.horizon_seconds)
+
     # --- queues -------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -240,6 +250,11 @@ class StorageParts(DeploymentParts):
     def suspects_queue(self) -> "Queue":
         """The queue of suspects."""
         return self._queue("suspects_queue_url")
+
+    @cached_property
+    def waiting_queue(self) -> "Queue":
+        """The queue of claims whose sender's zone is silent."""
+        return self._queue("waiting_queue_url")
 
     @cached_property
     def courier_queue(self) -> "Queue":

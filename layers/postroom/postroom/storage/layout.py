@@ -15,6 +15,9 @@
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
 | table `directory` | `notify#<mailbox>` / `target#<slot>` | a notification target |
 | table `directory` | `notify#<mailbox>` / `!turn` | when the last notification was sent |
+| table `limits` | `proven#<domain>` | that a key of this sender was proven, until its `ttl` |
+| table `limits` | `zone#<zone>` | a zone of senders that was silent, and how many claims wait for it |
+| table `limits` | `waiting` | how many claims wait for any zone |
 | table `limits` | `feedback#<sender>#<hour>` | Feedback sent and withheld |
 | table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to a buffer, about any sender |
 | table `limits` | `challenge#<id>` | that somebody signed in with it |

@@ -30,6 +30,7 @@ SOURCES: Final = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
+    "WaitingQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "CourierFunction",
 }

@@ -23,6 +23,7 @@ NEEDED: Final = (
     "DeadLetterFunction", "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable",
     "DirectoryTable",
     "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
+    "WaitingQueueUrl",
     "DeadLetterQueueUrl", "CourierQueueUrl", "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds",
     "RetainSeconds", "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond",
     "JobsWriteUnitsPerSecond", "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret",

@@ -13,6 +13,7 @@ from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import DeploymentRules, SenderKey, SenderKeys
 from postroom.pipeline.retention_periods import RetentionPeriods
+from postroom.pipeline.silent_zones import ZoneSilentError
 from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
 from postroom.protocols.nlweb.blocks import is_blocked
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
@@ -69,6 +70,8 @@ class NlwebJudge:
                 # The inbox accepted it. If we cannot read it now, that is our fault, not the sender's.
                 raise OurError(f"claim {claim.id} is refused by the worker: {error.reason}") from error
             return _discarded(envelope, error.reason, error.detail)
+        except ZoneSilentError as error:
+            return Retry(error.reason, error.detail, error.silence)
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 

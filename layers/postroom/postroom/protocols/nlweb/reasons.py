@@ -44,6 +44,8 @@ DNSSEC_TOO_COSTLY = retry("DnssecTooCostly", 503, NLWEB, 'RFC 4035 §5; RFC 9276
     "Proving the sender's key record would take more work than is allowed for a look-up.")
 KEY_LOOKUP_FAILED = retry("KeyLookupFailed", 503, NLWEB, 'decision "DNSSEC required"',
     "The sender's key record could not be looked up now.")
+SENDER_DNS_SILENT = retry("SenderDnsSilent", 503, NLWEB, 'decision "Silent zones"',
+    "The DNS servers of the sender's zone do not answer, and too many messages wait for them; try again later.")
 STILL_WORKING = retry("StillWorking", 503, NLWEB, 'decision "Answers"',
     "The same request is being processed; try again to get its reply.")
 HANDLER_FAILED = retry("HandlerFailed", 503, NLWEB, 'decision "Subjects"',

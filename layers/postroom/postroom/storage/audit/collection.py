@@ -50,6 +50,7 @@ class ClaimQueues(NamedTuple):
     claims: str
     retry: str
     suspects: str
+    waiting: str
     dead_letters: str
 
 
@@ -121,14 +122,17 @@ class _Collector:
         them.
 
         A claim is sent to the next queue before it is deleted from the last. Claims move to the retries and the
-        suspects' queues, from each of these to the other, from all to the dead letters, and by a redrive from there to
-        any. So suspects and dead letters are counted before and after the others. Both counts of the suspects, who are
-        few, are added; of the dead letters, which may wait for days, the larger count is taken. A claim is missed if it
-        goes to the suspects and back meanwhile, or becomes a dead letter while others are redriven.
+        suspects' queues, from each of these to the other, from both to the waiting queue and from there to the retries,
+        from all to the dead letters, and by a redrive from there to any. So suspects, waiting claims and dead letters
+        are counted before and after the others. Both counts of the suspects, who are few, are added; of waiting claims
+        and dead letters, which may wait for days, the larger count is taken. A claim is missed if it goes to the
+        suspects and back meanwhile, or becomes a dead letter (or begins to wait) while others are redriven (or wait no
+        longer).
         """
-        dead_letters = self._depth(queues.dead_letters)
+        for_days = (queues.dead_letters, queues.waiting)
+        before = list(map(self._depth, for_days))
         others = sum(map(self._depth, (queues.claims, queues.suspects, queues.retry, queues.suspects)))
-        return others + max(dead_letters, self._depth(queues.dead_letters))
+        return others + sum(map(max, before, map(self._depth, for_days)))
 
     def _depth(self, queue: str) -> int:
         """The number of messages that are visible, in flight or delayed."""

@@ -37,3 +37,11 @@ class Queue:
             request["MessageGroupId"] = group
         with transient_as_not_now(reason):
             self._sqs.send_message(**request)
+
+    def hide(self, receipt: str, seconds: int) -> None:
+        """Deliver a received message again after `seconds`. `receipt`: of the delivery.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        with transient_as_not_now():
+            self._sqs.change_message_visibility(QueueUrl=self._url, ReceiptHandle=receipt, VisibilityTimeout=seconds)

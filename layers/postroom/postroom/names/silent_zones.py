@@ -1,0 +1,56 @@
+"""The zone whose servers do not answer, for a domain whose look-up failed."""
+
+from typing import Final
+
+import dns.name
+from dns.rdatatype import DS
+
+from postroom.core.errors import NotNowError
+from postroom.core.steps import drive
+from postroom.names.dns import Ask, Question
+from postroom.names.dns.answer import Answer
+from postroom.names.dnssec.proofs import Steps
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
+
+MAX_ZONE_LABELS: Final = 6
+"""Zones of more labels are not told apart: a stranger can nest them without limit, and each takes a question."""
+
+
+def silent_zone(domain: str, ask: Ask) -> str | None:
+    """The zone that is silent about `domain` (a host name in lower case); None: our own resolvers do not answer.
+
+    Asks for DS records from the top level down: the parent of a zone answers for it (RFC 4035 §3.1.4.1), so the first
+    name without an answer is in the silent zone. A zone has at least two labels, or is `domain`: a top level has too
+    many domains to wait for together.
+    """
+    return drive(_search(domain), ask)
+
+
+def zones_of(domain: str) -> list[str]:
+    """The zones of which `silent_zone` can answer for a domain, from the top down."""
+    labels = domain.split(".")
+    if len(labels) < 2:
+        return [domain]
+    most = min(len(labels), MAX_ZONE_LABELS)
+    return [".".join(labels[-number:]) for number in range(2, most + 1)]
+
+
+def _search(domain: str) -> Steps[str | None]:
+    top = domain.rpartition(".")[2]
+    zones = zones_of(domain)
+    if not (yield from _is_answered(top)):
+        return None
+    parent = zones[0]
+    for zone in zones:
+        if not (yield from _is_answered(zone)):
+            return parent
+        parent = zone
+    return parent
+
+
+def _is_answered(name: str) -> Steps[bool]:
+    try:
+        _: Answer = yield Question(dns.name.from_text(name), DS)
+    except NotNowError as error:
+        return error.reason != KEY_LOOKUP_FAILED
+    return True

@@ -1,0 +1,170 @@
+"""Senders' keys with patience for silent zones: how often a zone is asked that never answered, and for how many claims.
+
+A domain of which a key was ever proven is looked up for each of its messages, as often as they are tried again. For
+other domains, all claims of one zone share its look-ups, which soon are hours apart: forged mail in the name of a
+domain that does not answer must neither flood its servers nor hold the worker.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.settings import DAY_SECONDS
+from postroom.outbound.ports import Clock
+from postroom.pipeline.ports import SenderKey, SenderKeys
+from postroom.pipeline.silence import Silence
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SENDER_DNS_SILENT
+from postroom.storage.limits.sender_zones import SenderZones, ZoneState
+
+FIRST_SECONDS: Final = 5
+FACTOR: Final = 3
+LONGEST_SECONDS: Final = 6 * 3600
+PROVEN_SECONDS: Final = 90 * DAY_SECONDS
+"""How long a domain counts as proven after a proof was recorded; it is recorded again in the second half."""
+MAX_WAITING_OF_ZONE: Final = 1_000
+MAX_WAITING: Final = 20_000
+"""Claims that wait for one zone, and for all: beyond these, the inbox takes no more messages of silent zones.
+
+SQS keeps at most 120,000 received messages of a queue, and claims that came before the inbox noticed are added.
+"""
+
+
+class ZoneSilentError(NotNowError):
+    """The zone of a sender whose domain was never proven does not answer."""
+
+    def __init__(self, reason: Reason, detail: str, silence: Silence) -> None:
+        super().__init__(reason, detail)
+        self.silence = silence
+
+    def __reduce__(self) -> tuple[type["ZoneSilentError"], tuple[Reason, str, Silence]]:  # type: ignore[override]
+        return type(self), (self.reason, self.detail, self.silence)
+
+
+def seconds_silent(failed: int) -> int:
+    """Seconds from the nth failed look-up of a zone to the next one: 5, 15, 45 … at most 6 hours."""
+    return int(min(FIRST_SECONDS * FACTOR ** min(failed - 1, 10), LONGEST_SECONDS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PatientKeys:
+    """Senders' keys, looked up by `keys`, as often as the state of their zone allows.
+
+    `zones_of`: the zones that a domain can be in, from the top down. `silent_zone`: which of them does not answer;
+    None: our resolvers do not.
+    """
+
+    keys: SenderKeys
+    zones: SenderZones
+    zones_of: Callable[[str], list[str]]
+    silent_zone: Callable[[str], str | None]
+    clock: Clock
+
+    def remembered(self, name: str) -> SenderKey | None:
+        """As SenderKeys."""
+        return self.keys.remembered(name)
+
+    def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+        """As SenderKeys. Raises ZoneSilentError, too, and NotNowError(STORE_UNAVAILABLE)."""
+        remembered = self.keys.remembered(name)
+        if remembered is not None:
+            return self.keys.find(name, fresh=True) if fresh else remembered
+        domain, now = domain_of(name), int(self.clock())
+        proven_until = self.zones.proven_until(domain)
+        found = self.keys.find(name, fresh=fresh) if proven_until > now else self._ask(name, domain, now)
+        if proven_until < now + PROVEN_SECONDS // 2:
+            with suppress(NotNowError):  # it is recorded at the next look-up
+                self.zones.prove(domain, now + PROVEN_SECONDS)
+        return found
+
+    def _ask(self, name: str, domain: str, now: int) -> SenderKey:
+        """Look up a key of a domain that was never proven."""
+        known = {zone: self.zones.read(zone) for zone in self.zones_of(domain)}
+        failed = {zone: state for zone, state in known.items() if state.failed}
+        mine = None
+        for zone, state in failed.items():
+            if state.is_silent:
+                mine = self._count_look_up(name, zone, state, now)
+        try:
+            found = self.keys.find(name)
+        except TheirError:
+            self._answered(failed)
+            raise
+        except NotNowError as error:
+            raise mine or self._silent(name, domain, failed, error) from error
+        self._answered(failed)
+        return found
+
+    def _count_look_up(self, name: str, zone: str, state: ZoneState, now: int) -> ZoneSilentError:
+        """The error that is raised if this look-up, which is now due, fails. Raises it at once if it is not our turn.
+
+        The look-up counts as failed beforehand: a killed worker must not make it free.
+        """
+        ours = False
+        if state.due is not None and state.due <= now:
+            due = now + seconds_silent(state.failed + 1)
+            state, ours = self.zones.silence(zone, state, now, due)
+        silent = _error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
+        if not ours:
+            raise silent
+        return silent
+
+    def _answered(self, failed: dict[str, ZoneState]) -> None:
+        for zone, state in failed.items():
+            if state.is_silent:
+                with suppress(NotNowError):  # its claims wait until it is due
+                    self.zones.answered(zone)
+
+    def _silent(self, name: str, domain: str, failed: dict[str, ZoneState], error: NotNowError) -> NotNowError:
+        """The error for a first failed look-up, or one of a zone that had answered again."""
+        zone = next(iter(failed), None)
+        if zone is None:
+            # A zone whose answers are too costly does answer; it is not asked more than the others.
+            zone = self.silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else self.zones_of(domain)[-1]
+        if zone is None:
+            return error
+        known, now = failed.get(zone, ZoneState()), int(self.clock())
+        state, _ = self.zones.silence(zone, known, now, now + seconds_silent(known.failed + 1))
+        return _error(error.reason, Silence(name, zone, state.due or now))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SilentSenders:
+    """The inbox's refusal of senders for whose silent zone too many claims wait."""
+
+    zones: SenderZones
+    zones_of: Callable[[str], list[str]]
+    clock: Clock
+    cache_seconds: float = 10
+    _full_until: float = 0
+    _waiting: int = 0
+    _read_at: float = float("-inf")
+
+    def admit(self, domain: str) -> None:
+        """Raises NotNowError(SENDER_DNS_SILENT).
+
+        One row is read each `cache_seconds`; more only while too many claims wait for some zone.
+        """
+        now = self.clock()
+        if now - self._read_at >= self.cache_seconds:
+            self._read_at = now
+            with suppress(NotNowError):  # a limit that cannot be read refuses nobody
+                backlog = self.zones.backlog()
+                self._full_until, self._waiting = backlog.full_until, backlog.waiting
+        if self._full_until <= now or self.zones.proven_until(domain) > now:
+            return
+        for zone in self.zones_of(domain):
+            state = self.zones.read(zone)
+            if state.is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or self._waiting >= MAX_WAITING):
+                raise NotNowError(SENDER_DNS_SILENT, zone)
+
+
+def domain_of(key_name: str) -> str:
+    """The sender's domain of a key's name, such as `pk1._domainkey.sender.example`."""
+    return key_name.rpartition("._domainkey.")[2].lower()
+
+
+def _error(reason: Reason, silence: Silence) -> ZoneSilentError:
+    return ZoneSilentError(reason, f"the zone {silence.zone} does not answer", silence)

@@ -1,0 +1,145 @@
+"""Zones of senders: which domains proved a key, which zones are silent, and how many claims wait for them.
+
+Rows of table `limits`: `proven#<domain>`, `zone#<zone>`, and `waiting` for all zones together.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from postroom.net.aws_errors import ConditionFailedError
+from postroom.storage.aws.attributes import TTL, Item, Number, primary_key
+from postroom.storage.aws.table import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_FAILED, _DUE, _WAITING, _SINCE = Number("failed"), Number("due"), Number("n"), Number("since")
+_FULL: Final = Number("full_until")
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneState:
+    """What is known of a zone none of whose keys was proven.
+
+    `failed`: how many look-ups in a row of time did not get an answer; 0: none. `due`: when it is asked again, epoch
+    seconds; None: it has answered since. `waiting`: claims that began to wait for it in the current period.
+    """
+
+    failed: int = 0
+    due: int | None = None
+    waiting: int = 0
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the last look-up got no answer."""
+        return self.due is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The claims that began to wait in the current period, for all zones. `full_until`: epoch seconds, 0: never."""
+
+    waiting: int = 0
+    full_until: int = 0
+
+
+class SenderZones:
+    """The rows. `period_seconds`: how long a claim waits at most, and a silence is remembered.
+
+    All methods raise NotNowError(STORE_UNAVAILABLE). Times are epoch seconds.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, period_seconds: int) -> None:
+        self._table = DynamoTable(dynamodb, table)
+        self._period = period_seconds
+
+    def proven_until(self, domain: str) -> int:
+        """How long a domain counts as proven; 0: it does not."""
+        row = self._table.get(_proven(domain))
+        return TTL.read(row) if row else 0
+
+    def prove(self, domain: str, until: int) -> None:
+        """Record that a key of the domain was proven."""
+        self._table.update(_proven(domain), f"SET {TTL} = :until", {":until": TTL.encode(until)})
+
+    def read(self, zone: str) -> ZoneState:
+        """The state of a zone."""
+        return _state(self._table.get(_zone(zone)) or {})
+
+    def silence(self, zone: str, known: ZoneState, now: int, due: int) -> tuple[ZoneState, bool]:
+        """Count a look-up that failed, or is about to be made, unless the state is no longer the `known` one.
+
+        The state that is then current, and whether it is ours.
+        """
+        before = f"attribute_not_exists({_FAILED})" if known.failed == 0 else f"{_FAILED} = :known"
+        values = {
+            ":failed": _FAILED.encode(known.failed + 1),
+            ":due": _DUE.encode(due),
+            ":now": _DUE.encode(now),
+            ":ttl": TTL.encode(due + self._period),
+        }
+        if known.failed:
+            values[":known"] = _FAILED.encode(known.failed)
+        try:
+            row = self._table.change(
+                _zone(zone),
+                f"SET {_FAILED} = :failed, {_DUE} = :due, {TTL} = :ttl",
+                values,
+                f"{before} AND (attribute_not_exists({_DUE}) OR {_DUE} <= :now)",
+                returned="ALL_NEW",
+            )
+        except ConditionFailedError as refused:
+            return _state(refused.item), False
+        return _state(row), True
+
+    def answered(self, zone: str) -> None:
+        """Record that a zone which was silent has answered. How often it failed is remembered for a period."""
+        self._table.update(_zone(zone), f"REMOVE {_DUE}", condition=f"attribute_exists({_DUE})")
+
+    def backlog(self) -> Backlog:
+        """The claims that wait for any zone."""
+        row = self._table.get(_ALL) or {}
+        return Backlog(_WAITING.find(row) or 0, _FULL.find(row) or 0)
+
+    def wait(self, zone: str, now: int, *, most_of_zone: int, most: int) -> None:
+        """Count a claim that begins to wait for a zone. Two writes."""
+        of_zone = self._count(_zone(zone), now)
+        if self._count(_ALL, now) >= most or of_zone >= most_of_zone:
+            full = {":until": _FULL.encode(now + self._period), ":now": _FULL.encode(now)}
+            self._table.update(_ALL, f"SET {_FULL} = :until", full, f"attribute_not_exists({_FULL}) OR {_FULL} < :now")
+
+    def _count(self, key: Item, now: int) -> int:
+        values = {
+            ":one": _WAITING.encode(1),
+            ":now": _SINCE.encode(now),
+            ":over": _SINCE.encode(now - self._period),
+            ":ttl": TTL.encode(now + 2 * self._period),
+        }
+        try:
+            row = self._table.change(
+                key,
+                f"ADD {_WAITING} :one SET {_SINCE} = if_not_exists({_SINCE}, :now), {TTL} = :ttl",
+                values,
+                f"attribute_not_exists({_SINCE}) OR {_SINCE} > :over",
+                returned="ALL_NEW",
+            )
+        except ConditionFailedError:
+            del values[":over"]
+            self._table.update(key, f"SET {_WAITING} = :one, {_SINCE} = :now, {TTL} = :ttl", values)
+            return 1
+        return _WAITING.read(row)
+
+
+def _state(row: Item) -> ZoneState:
+    return ZoneState(_FAILED.find(row) or 0, _DUE.find(row), _WAITING.find(row) or 0)
+
+
+def _proven(domain: str) -> Item:
+    return primary_key(f"proven#{domain}")
+
+
+def _zone(zone: str) -> Item:
+    return primary_key(f"zone#{zone}")
+
+
+_ALL: Final = primary_key("waiting")

@@ -1,0 +1,342 @@
+"""Zones that do not answer: how often they are asked, what their claims cost, and whom they hold up (decision "Silent
+zones")."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from tests.aws import new_clients
+from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_KEY_NAME, PipelineStack, calls_of
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import TOO_LATE
+from postroom.pipeline import silent_zones
+from postroom.pipeline.outcomes import ClaimOutcome
+from postroom.pipeline.silent_zones import (
+    LONGEST_SECONDS,
+    MAX_WAITING,
+    MAX_WAITING_OF_ZONE,
+    PROVEN_SECONDS,
+    seconds_silent,
+)
+from postroom.pipeline.waiting import UNKNOWN_SECONDS, WaitingRecord
+from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_DNS_SILENT
+from postroom.storage.limits.sender_zones import ZoneState
+
+WEEK = 7 * DAY
+assert WEEK == HORIZON
+
+
+@dataclass
+class HiddenMessages:
+    """The waiting queue, with its visibility time-outs. `requests`: those of SQS, each for one message."""
+
+    clock: object
+    visible_at: dict[str, float] = field(default_factory=dict)
+    requests: int = 0
+
+    def hide(self, receipt: str, seconds: int) -> None:
+        assert 0 < seconds <= 43_200, "the longest visibility time-out of SQS"
+        self.requests += 1
+        self.visible_at[receipt] = self.clock() + seconds  # type: ignore[operator]
+
+
+@pytest.fixture
+def silent(stack: PipelineStack) -> PipelineStack:
+    """Below sender.com, no name answers."""
+    stack.silent_zone = SENDER
+    stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
+    return stack
+
+
+def name(number: int) -> str:
+    return f"d{number}.{SENDER}"
+
+
+def silence(stack: PipelineStack, *domains: str) -> None:
+    for domain in domains:
+        stack.keys.published[f"nlweb._domainkey.{domain}"] = NotNowError(KEY_LOOKUP_FAILED)
+
+
+def waiting(stack: PipelineStack) -> list[WaitingRecord]:
+    return [
+        WaitingRecord(f"w{number}", body, f"r{number}")
+        for number, body in enumerate(stack.deployed.bodies("WaitingQueue"))
+    ]
+
+
+def play(stack: PipelineStack, until: float) -> HiddenMessages:
+    """Deliver the claims of the waiting queue when they are visible, until a time or until none is left."""
+    queue = HiddenMessages(stack.clock)
+    records = {record.receipt: record for record in waiting(stack)}
+    made = stack.parts()
+    made.pipeline.waiting_claims = type(made.pipeline.waiting_claims)(
+        keys=made.pipeline.patient_keys,
+        waiting=queue,
+        retry=made.storage.retry_queue,
+        times=made.pipeline.times,
+        clock=stack.clock,
+        jitter=lambda: 0.5,
+        pool=stack.pool,
+    )
+    queue.visible_at = dict.fromkeys(records, stack.clock.now + 5)
+    while queue.visible_at and min(queue.visible_at.values()) < until:
+        stack.clock.now = max(stack.clock.now, min(queue.visible_at.values()))
+        batch = [record for record in records.values() if queue.visible_at.get(record.receipt, 1e12) <= stack.clock.now]
+        queue.requests += len(batch)
+        stay = made.pipeline.waiting_claims.look_again(batch[:10])
+        for record in batch[:10]:
+            if record.message_id not in stay:
+                queue.requests += 2  # it is sent to the retry queue, and deleted here
+                del queue.visible_at[record.receipt]
+    return queue
+
+
+# ---- waiting -------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_of_a_silent_zone_waits_in_a_queue_of_its_own(silent: PipelineStack) -> None:
+    record = silent.queued(silent.envelope())
+    outcome = silent.settle(record)
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.RETRIED, KEY_LOOKUP_FAILED)
+    assert outcome.detail == f"the zone {SENDER} does not answer"
+    assert silent.deployed.bodies("RetryQueue") == []
+    [body] = silent.deployed.bodies("WaitingQueue")
+    added = {"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)}
+    assert json.loads(body) == json.loads(record.body) | added
+    assert silent.deployed.delays("WaitingQueue") == [5]
+
+
+def test_a_zone_that_never_answers_is_asked_40_times_in_a_week_at_most_and_its_claim_is_discarded(
+    silent: PipelineStack,
+) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    queue = play(silent, NOW + 2 * WEEK)
+    assert 20 < len(silent.keys.lookups) <= 40
+    assert queue.requests <= 200
+    assert silent.clock.now - NOW < WEEK + LONGEST_SECONDS + 60
+    [body] = silent.deployed.bodies("RetryQueue")
+    outcome = silent.settle(silent.record(body))
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, TOO_LATE)
+
+
+def test_look_ups_grow_to_hours_apart() -> None:
+    times = [seconds_silent(failed) for failed in range(1, 12)]
+    assert times == [5, 15, 45, 135, 405, 1215, 3645, 10_935, 21_600, 21_600, 21_600]
+
+
+def test_all_claims_of_a_zone_share_its_look_ups_whatever_their_names(silent: PipelineStack) -> None:
+    silence(silent, *map(name, range(5)))
+    for number in range(5):
+        silent.settle(silent.queued(silent.envelope(sender=name(number))))
+    assert len(silent.keys.lookups) == 1
+    play(silent, NOW + WEEK - DAY)
+    assert len(silent.keys.lookups) <= 40
+    assert silent.parts().storage.sender_zones.read(SENDER).waiting == 5
+
+
+def test_when_the_zone_answers_its_claims_are_judged(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.settle(silent.queued(silent.envelope()))
+    silent.clock.now += 5
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    assert play(silent, NOW + WEEK).visible_at == {}
+    fates = {silent.settle(silent.record(body)).fate for body in silent.deployed.bodies("RetryQueue")}
+    assert fates == {ClaimOutcome.ACCEPTED}
+    assert len(silent.listed()) == 2
+
+
+def test_when_the_zone_says_that_there_is_no_key_its_claims_are_judged(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.keys.published[SENDER_KEY_NAME] = TheirError(KEY_NOT_FOUND)
+    play(silent, NOW + WEEK)
+    [body] = silent.deployed.bodies("RetryQueue")
+    assert silent.settle(silent.record(body)).reason is KEY_NOT_FOUND
+
+
+def test_a_zone_that_answers_for_some_names_only_is_not_asked_more_often_for_the_others(silent: PipelineStack) -> None:
+    silence(silent, name(1))
+    zones = silent.parts().storage.sender_zones
+    silent.settle(silent.queued(silent.envelope(sender=name(1))))
+    for failed in range(1, 5):
+        state = zones.read(SENDER)
+        assert state.failed == 2 * failed - 1
+        assert state.due is not None
+        silent.clock.now = state.due
+        # Each of these has no key: the zone answers.
+        silent.settle(silent.queued(silent.envelope(sender=name(100 + failed))))
+        assert not zones.read(SENDER).is_silent
+        silent.settle(silent.queued(silent.envelope(sender=name(1))))
+    last = zones.read(SENDER)
+    assert last.due == int(silent.clock.now) + seconds_silent(last.failed)
+
+
+def test_a_look_up_counts_before_it_is_made(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.clock.now += 5
+    zones = silent.parts().storage.sender_zones
+
+    class KilledError(BaseException):
+        pass
+
+    class Kills:
+        def find(self, name: str, *, fresh: bool = False) -> object:
+            raise KilledError
+
+        def remembered(self, name: str) -> None:
+            return None
+
+    keys = silent.parts().pipeline.patient_keys
+    with pytest.raises(KilledError):
+        silent_zones.PatientKeys(
+            keys=Kills(),  # type: ignore[arg-type]
+            zones=zones,
+            zones_of=keys.zones_of,
+            silent_zone=keys.silent_zone,
+            clock=silent.clock,
+        ).find(SENDER_KEY_NAME)
+    assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + 15, 1)
+
+
+def test_of_two_workers_one_makes_the_look_up_that_is_due(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    zones, known = silent.parts().storage.sender_zones, ZoneState(1, int(NOW) + 5)
+    now = int(NOW) + 5
+    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, 1), True)
+    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, 1), False)
+
+
+def test_a_claim_is_hidden_for_a_while_if_nothing_can_be_said_of_its_zone(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.deployed.empty("WaitingQueue")
+    queue = HiddenMessages(silent.clock)
+    pipeline = silent.parts().pipeline
+    keys = pipeline.patient_keys
+    waiting_claims = type(pipeline.waiting_claims)(
+        keys=silent.keys,  # they know nothing of zones
+        waiting=queue,
+        retry=pipeline.waiting_claims.retry,
+        times=pipeline.times,
+        clock=silent.clock,
+        jitter=lambda: 0.5,
+        pool=silent.pool,
+    )
+    assert keys is not silent.keys
+    body = json.dumps({"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)})
+    assert waiting_claims.look_again([WaitingRecord("w", body, "r")]) == ["w"]
+    assert queue.visible_at == {"r": NOW + UNKNOWN_SECONDS}
+
+
+def test_what_is_no_claim_stays_and_does_not_hold_up_others(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    silent.clock.now += 5
+    [record] = waiting(silent)
+    stay = silent.parts().pipeline.waiting_claims.look_again([WaitingRecord("bad", "{", "r"), record])
+    assert stay == ["bad"]
+
+
+# ---- proven domains, and faults of our own ---------------------------------------------------------------------
+
+
+def test_a_domain_with_a_proven_key_is_looked_up_for_each_of_its_retries(silent: PipelineStack) -> None:
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    silent.settle(silent.queued(silent.envelope()))
+    silent.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
+    silent.keys.cached.clear()
+    assert silent.settle(silent.queued(silent.envelope())).fate is ClaimOutcome.RETRIED
+    assert len(silent.deployed.bodies("RetryQueue")) == 1
+    assert silent.deployed.bodies("WaitingQueue") == []
+    assert silent.parts().storage.sender_zones.read(SENDER) == ZoneState()
+
+
+def test_a_proof_is_recorded_with_one_write_in_45_days(stack: PipelineStack) -> None:
+    clients = new_clients()
+    calls = calls_of(clients)
+    for day in range(60):
+        stack.clock.now = NOW + day * DAY
+        stack.keys.cached.clear()
+        stack.parts(clients).pipeline.patient_keys.find(SENDER_KEY_NAME)
+    assert calls == Counter(GetItem=60 + 1, UpdateItem=2)  # the first look-up also reads the zone
+    assert stack.parts().storage.sender_zones.proven_until(SENDER) > NOW + PROVEN_SECONDS
+
+
+def test_a_key_in_memory_takes_no_request(stack: PipelineStack) -> None:
+    clients = new_clients()
+    keys = stack.parts(clients).pipeline.patient_keys
+    keys.find(SENDER_KEY_NAME)
+    calls = calls_of(clients)
+    assert keys.find(SENDER_KEY_NAME).cached
+    assert calls == {}
+
+
+def test_a_fault_of_our_own_resolvers_makes_no_zone_silent(silent: PipelineStack) -> None:
+    silent.silent_zone = None
+    silent.settle(silent.queued(silent.envelope()))
+    assert len(silent.deployed.bodies("RetryQueue")) == 1
+    assert silent.parts().storage.sender_zones.read(SENDER) == ZoneState()
+
+
+def test_a_domain_that_is_too_costly_waits_as_a_silent_one_does(silent: PipelineStack) -> None:
+    silent.silent_zone = None
+    silent.keys.published[SENDER_KEY_NAME] = NotNowError(DNSSEC_TOO_COSTLY)
+    assert silent.settle(silent.queued(silent.envelope())).reason is DNSSEC_TOO_COSTLY
+    play(silent, NOW + 2 * WEEK)
+    assert len(silent.keys.lookups) <= 40
+
+
+# ---- the inbox -------------------------------------------------------------------------------------------------
+
+
+def fill(stack: PipelineStack, zone: str, number: int) -> None:
+    """So many claims wait for a zone: all but one are counted without being made."""
+    zones, now = stack.parts().storage.sender_zones, int(stack.clock.now)
+    zones.silence(zone, ZoneState(), now, now + LONGEST_SECONDS)
+    for _ in range(number):
+        zones.wait(zone, now, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
+
+
+def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
+    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING_OF_ZONE", 3)
+    silent.operators.put_wallet("125a5c75-cb72-43d2-9695-37026dfcaa48", SENDER_KEY.public.spki())
+    fill(silent, SENDER, 2)
+    assert silent.post(silent.envelope(sender=name(1))).status == 200
+    fill(silent, SENDER, 1)
+    refused = silent.post(silent.envelope(sender=name(1)))
+    assert (refused.status, refused.reason) == (503, SENDER_DNS_SILENT)
+    assert "Retry-After" in refused.headers
+    # Others are not concerned: another zone, a proven domain below this one, a wallet.
+    assert silent.post(silent.envelope(sender="other.com")).status == 200
+    silent.parts().storage.sender_zones.prove(name(2), int(NOW) + DAY)
+    assert silent.post(silent.envelope(sender=name(2))).status == 200
+    assert silent.post(silent.envelope(sender="125a5c75-cb72-43d2-9695-37026dfcaa48")).status == 200
+    # Once the zone answers, its messages are accepted again.
+    silent.parts().storage.sender_zones.answered(SENDER)
+    assert silent.post(silent.envelope(sender=name(1))).status == 200
+
+
+def test_beyond_the_limit_for_all_the_inbox_takes_no_message_of_any_silent_zone(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
+    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING", 4)
+    fill(silent, "one.com", 2)
+    fill(silent, "two.com", 2)
+    assert silent.post(silent.envelope(sender="one.com")).reason is SENDER_DNS_SILENT
+    assert silent.post(silent.envelope(sender="three.com")).status == 200
+    silent.clock.now += WEEK + 1
+    assert silent.post(silent.envelope(sender="one.com")).status == 200
+
+
+def test_usually_the_inbox_reads_one_row_in_ten_seconds(stack: PipelineStack) -> None:
+    clients = new_clients()
+    inbox = stack.parts(clients).pipeline.silent_senders
+    calls = calls_of(clients)
+    for second in range(30):
+        stack.clock.now = NOW + second
+        inbox.admit(SENDER)
+    assert calls == Counter(GetItem=3)
