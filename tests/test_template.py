@@ -407,6 +407,19 @@ def test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker(runs: st
     assert default <= ACCOUNT_RUNS // 10
 
 
+@pytest.mark.parametrize(
+    ("domain", "disabled", "url"),
+    [
+        ("", False, "https://Api.execute-api.us-east-1.amazonaws.com"),
+        ("receiver.example", True, "https://nlweb.receiver.example"),
+    ],
+)
+def test_with_a_domain_the_api_is_reached_at_its_hosts_only(domain: str, disabled: bool, url: str) -> None:
+    deployed = evaluator(DomainName=domain)
+    assert deployed.value(resources("AWS::Serverless::HttpApi")["Api"]["DisableExecuteApiEndpoint"]) is disabled
+    assert deployed.value(template()["Outputs"]["ApiUrl"]["Value"]) == url
+
+
 def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> None:
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
     mailbox_api = {
@@ -857,6 +870,21 @@ def test_the_bucket_accepts_only_tls() -> None:
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert evaluator().value(statement["Resource"]) == ["arn:aws:s3:::Bucket", "arn:aws:s3:::Bucket/*"]
+
+
+def test_every_queue_accepts_only_tls() -> None:
+    [policy] = resources("AWS::SQS::QueuePolicy").values()
+    assert {queue["Ref"] for queue in policy["Queues"]} == resources("AWS::SQS::Queue").keys()
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "sqs:*")
+    assert (statement["Resource"], statement["Condition"]) == ("*", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_the_alarm_topic_accepts_only_tls() -> None:
+    [policy] = resources("AWS::SNS::TopicPolicy").values()
+    [denied] = [said for said in policy["PolicyDocument"]["Statement"] if said["Effect"] == "Deny"]
+    assert (denied["Principal"], denied["Action"], denied["Resource"]) == ("*", "sns:Publish", {"Ref": "AlarmTopic"})
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
 def test_unfinished_uploads_and_objects_that_no_row_refers_to_expire_and_no_others() -> None:

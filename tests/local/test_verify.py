@@ -107,6 +107,7 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("ApiApiGatewayDefaultStage", "DefaultRouteSettings", drop_stage_limits),
     ("Main", "VisibilityTimeout", change_queue(VisibilityTimeout="1")),
     ("Main", "RedrivePolicy", change_queue(RedrivePolicy="")),
+    ("MainPolicy", "PolicyDocument", change_queue(Policy="")),
     ("WorkerMain", "BatchSize", change_mapping(BatchSize=1)),
     ("WorkerMain", "ScalingConfig", change_mapping(ScalingConfig={"MaximumConcurrency": 9})),
     ("WorkerMain", "FunctionResponseTypes", change_mapping(FunctionResponseTypes=[])),

@@ -51,7 +51,6 @@ NOT_CHECKED = {
     "AWS::Logs::MetricFilter": "a record only",
     "AWS::SNS::Topic": "what only alarms write to",
     "AWS::SNS::TopicPolicy": "what only alarms write to",
-    "AWS::SQS::QueuePolicy": "not compared",
     "AWS::IAM::Policy": "not compared; what a function lacks it is refused",
     "AWS::IAM::ManagedPolicy": "not compared; what a function lacks it is refused",
     "AWS::KMS::Key": "the emulator encrypts nothing",
@@ -210,6 +209,13 @@ def _bucket_policy(resource: Resource, clients: Clients) -> Iterator[Answer]:
     yield "PolicyDocument", said["PolicyDocument"], json.loads(has)
 
 
+def _queue_policy(resource: Resource, clients: Clients) -> Iterator[Answer]:
+    said, client = resource.properties, clients("sqs")
+    for queue in said["Queues"]:
+        has = client.get_queue_attributes(QueueUrl=queue, AttributeNames=["Policy"])["Attributes"]
+        yield "PolicyDocument", said["PolicyDocument"], json.loads(has.get("Policy", "null"))
+
+
 def _api(resource: Resource, clients: Clients) -> Iterator[Answer]:
     has = clients("apigatewayv2").get_api(ApiId=resource.physical)
     yield "ProtocolType", resource.properties["ProtocolType"], has["ProtocolType"]
@@ -289,6 +295,7 @@ _QUESTIONS = {
     "AWS::DynamoDB::Table": _table,
     "AWS::S3::Bucket": _bucket,
     "AWS::S3::BucketPolicy": _bucket_policy,
+    "AWS::SQS::QueuePolicy": _queue_policy,
     "AWS::ApiGatewayV2::Api": _api,
     "AWS::ApiGatewayV2::Route": _route,
     "AWS::ApiGatewayV2::Stage": _stage,
