@@ -31,7 +31,7 @@ from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
 from postroom.net import https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
-from postroom.pipeline import dead_letters, dm3_inbox, nlweb_inbox, silent_zones, worker
+from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
@@ -259,6 +259,28 @@ def _inbox() -> Iterator[Bound]:
         "Lambda returns 6 MB", "`HandlerFailed`", "Lambda: 6 MB",
         "runtime/test_adapters.py::test_a_reply_that_lambda_could_not_return_is_a_failure_of_its_handler",
     )  # fmt: skip
+    most_look_ups = look_ups.most_look_ups(AT.inbox_reserved_concurrency)
+    yield Bound(
+        "waiting for DNS in a synchronous request",
+        f"{function('InboxFunction')['Environment']['Variables']['DNS_BUDGET_SECONDS']} s in all",
+        "the request holds a run of the function", "`KeyLookupFailed`", "Postfix smtpd_policy_service_timeout: 100 s",
+        "test_template.py::test_a_synchronous_request_waits_a_second_for_dns_and_holds_a_fifth_of_the_runs_at_most",
+    )  # fmt: skip
+    yield Bound(
+        "synchronous requests that wait for DNS",
+        f"{_n(most_look_ups)}: a fifth of the concurrent executions; {_n(look_ups.most_look_ups(0))} if none are "
+        "reserved",
+        "the others are for what is only checked and queued", "`TooManyLookUps`",
+        "Unbound num-queries-per-thread: 512 or 1,024",
+        "pipeline/test_look_ups.py::"
+        "test_of_twenty_requests_two_of_ten_runs_look_keys_up_and_the_others_are_answered_at_once",
+    )  # fmt: skip
+    yield Bound(
+        "of one domain",
+        f"{_n(look_ups.most_look_ups_of_a_domain(most_look_ups))}, and at most half of all, rounded up",
+        "a silent domain does not stop look-ups for others", "`TooManyLookUps`", "BIND fetches-per-zone: unlimited",
+        "pipeline/test_look_ups.py::test_one_domain_takes_half_of_the_look_ups_at_most",
+    )  # fmt: skip
     yield Bound(
         "waiting for a synchronous handler", _n(function_clients.HANDLER_READ_SECONDS, "s"),
         "its sender waits for the response",
@@ -378,7 +400,7 @@ def _dm3() -> Iterator[Bound]:
     yield Bound(
         "reads of receivers that are not cached", _n(dm3_inbox.READS_PER_SECOND, "per second and instance"),
         "all instances together stay below a quarter of the table's throughput", "`TooManyLookUps`",
-        "Postfix anvil_rate_time_unit: counts for each client",
+        "Postfix smtpd_client_connection_rate_limit: none",
         "test_template.py::test_look_ups_of_made_up_receivers_never_use_up_the_directorys_throughput",
     )  # fmt: skip
     yield Bound(

@@ -22,7 +22,7 @@ from postroom.http.waits import HOLD_SECONDS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
-from postroom.pipeline import dead_letters
+from postroom.pipeline import dead_letters, look_ups
 from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_UNKNOWN_RECEIVERS, READS_PER_SECOND
 from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER
 from postroom.runtime import function_clients
@@ -123,6 +123,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
         ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# proven# zone# waiting"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of lookups#") for verb in ("Get", "Put", "Delete")),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
@@ -326,11 +327,32 @@ def test_the_last_call_of_a_dm3_body_ends_before_the_function_times_out() -> Non
     assert BODY_SECONDS + look_ups + function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS < timeout
 
 
+def dns_seconds_of_the_inbox() -> float:
+    """The time limit of everything that a synchronous request asks of DNS."""
+    variables = resources("AWS::Serverless::Function")["InboxFunction"]["Environment"]["Variables"]
+    return float(variables["DNS_BUDGET_SECONDS"])
+
+
+def test_a_synchronous_request_waits_a_second_for_dns_and_holds_a_fifth_of_the_runs_at_most() -> None:
+    inbox = resources("AWS::Serverless::Function")["InboxFunction"]
+    assert dns_seconds_of_the_inbox() <= 1 < look_ups.HOLD_SECONDS < inbox["Timeout"]
+    # A second resolver is asked if the first one does not answer.
+    assert float(inbox["Environment"]["Variables"]["DNS_TRY_SECONDS"]) * 2 <= dns_seconds_of_the_inbox()
+    assert inbox["Environment"]["Variables"]["INBOX_RESERVED_CONCURRENCY"] == {"Ref": "InboxReservedConcurrency"}
+    default = template()["Parameters"]["InboxReservedConcurrency"]["Default"]
+    assert DeploymentSettings().inbox_reserved_concurrency == default
+    assert look_ups.most_look_ups(default) * 5 <= default
+    assert (
+        f"{look_ups.most_look_ups(0)} requests may wait for DNS"
+        in (template()["Parameters"]["InboxReservedConcurrency"]["Description"])
+    )
+
+
 def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
     """A sender that does not get the reply of a handler repeats the request, and the handler runs again."""
     at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]
     handler = function_clients.AWS_CONNECT_SECONDS + function_clients.HANDLER_READ_SECONDS
-    assert at.dns_budget_seconds + handler < timeout - 3  # for what is asked of the store before and afterwards
+    assert dns_seconds_of_the_inbox() + handler < timeout - 3  # for what is asked of the store before and afterwards
     assert at.sync_lease_seconds >= timeout
 
 

@@ -184,6 +184,7 @@ KEYED = [
     ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "usage#receiver.example"),
     ("MailboxFunction", "dynamodb:DeleteItem", "LimitsTable", "challenge#1"),
     ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
+    ("InboxFunction", "dynamodb:PutItem", "LimitsTable", "waits#1"),
     ("InboxFunction", "dynamodb:Query", "DirectoryTable", "dm3#bob.eth"),
     ("Dm3Function", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
     ("Dm3Function", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),

@@ -1,6 +1,8 @@
 """functions/inbox: NLWeb over HTTP."""
 
 import json
+import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,12 +17,17 @@ from postroom.core.reasons import (
     NOT_JSON,
     NOT_QUEUED,
     TOO_LARGE,
+    TOO_MANY_LOOK_UPS,
     WRONG_CONTENT_ENCODING,
 )
 from postroom.core.settings import DeploymentSettings
+from postroom.local.dns import DnsServer
+from postroom.pipeline.look_ups import HOLD_SECONDS, KIND, most_look_ups
 from postroom.pipeline.nlweb_inbox import NlwebInbox
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
+from postroom.runtime.system import new_id
 from postroom.storage.layout import seen_key_nlweb
+from postroom.storage.limits.held_runs import HeldRuns
 from postroom.storage.mail.inbox_log import read_ledger
 
 
@@ -168,3 +175,22 @@ def test_a_failing_queue_is_answered_503_and_logged_and_nothing_is_stored(
     assert metrics(output) == {"Refused": [1.0], "RefusedNotQueued": [1.0], "OwnFault": [1.0]}
     del store.queues["ClaimsQueue"], before["ClaimsQueue"]
     assert store.dump() == before
+
+
+def test_a_synchronous_request_that_may_not_wait_for_dns_is_asked_to_come_again(
+    running: FunctionsStack, dns_server: DnsServer
+) -> None:
+    running.parameters["InboxReservedConcurrency"] = "10"
+    others = HeldRuns(
+        running.deployed.clients.dynamodb, running.deployed.tables["LimitsTable"], KIND,
+        most=most_look_ups(10), most_of_a_name=most_look_ups(10), seconds=HOLD_SECONDS, clock=time.time, new_id=new_id,
+    )  # fmt: skip
+    with ExitStack() as held:
+        assert all(held.enter_context(others.hold(RECEIVER)) for _ in range(most_look_ups(10)))
+        answer = running.invoke("InboxFunction", events()["inbox-identity.json"])
+        refused(answer, TOO_MANY_LOOK_UPS)
+        assert int(answer["headers"]["Retry-After"]) > 0
+        assert not dns_server.queries
+        assert running.invoke("InboxFunction", post_event())["statusCode"] == 200
+    assert running.invoke("InboxFunction", events()["inbox-identity.json"])["statusCode"] == 200
+    assert running.deployed.rows("LimitsTable") == []

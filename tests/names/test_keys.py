@@ -1,6 +1,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import dns.message
 import dns.name
@@ -14,6 +15,7 @@ from tests.names.patience import patient
 from tests.tiers import examples
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import TOO_MANY_LOOK_UPS
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.local.zones import Mode
 from postroom.names.dnssec import Policy
@@ -544,3 +546,27 @@ def test_a_lying_resolver_is_detected_by_another(tree, server, anchors, clock, s
         found = KeyDirectory(resolvers.asking, anchors, parse, clock=clock).find(KEY)
     assert found.key == b"v=DKIM1; k=ed25519; p=abc"
     assert len(lies) == 1
+
+
+# --- how many at a time ------------------------------------------------------------------------------------------
+
+
+def test_a_look_up_that_gets_no_run_asks_nothing_and_is_not_remembered(resolvers, anchors, clock, server):
+    admitted, held = [], []
+
+    @contextmanager
+    def hold(domain):
+        held.append(domain)
+        yield bool(admitted)
+
+    directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=TIMES, hold=hold)
+    for _ in range(2):
+        with pytest.raises(NotNowError) as caught:
+            directory.find(KEY)
+        assert caught.value.reason is TOO_MANY_LOOK_UPS
+    assert not server.queries
+    admitted.append("now")
+    assert directory.find(KEY).key
+    assert held == ["sender.example."] * 3
+    assert directory.find(KEY).cached
+    assert len(held) == 3, "what is cached holds no run"

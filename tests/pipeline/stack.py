@@ -119,7 +119,7 @@ class PipelineStack:
         made.storage.directory = self.directory
         made.storage.webhook_keys = self.webhook_keys
         made.storage.quota = self.quota
-        made.names.sender_keys = self.keys
+        made.names.sender_keys = made.names.sender_keys_for_requests = self.keys
         made.names.silent_zone = lambda _domain: self.silent_zone
         made.pipeline.handlers = self.handlers
         made.pipeline.forwarding = self.forwarding

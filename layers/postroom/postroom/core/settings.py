@@ -22,7 +22,7 @@ RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 _MAY_BE_ZERO: Final = frozenset(
     {
         "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
-        "feedback_per_domain_and_hour", "key_cache_max_seconds", "key_cache_min_seconds",
+        "feedback_per_domain_and_hour", "inbox_reserved_concurrency", "key_cache_max_seconds", "key_cache_min_seconds",
         "mailbox_api_reserved_concurrency", "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
         "storage_max_bytes", "storage_max_containers",
     }
@@ -67,6 +67,7 @@ class DeploymentSettings:
     retain_seconds: int = 22 * DAY_SECONDS
     directory_cache_seconds: int = 30
     sync_lease_seconds: int = 30
+    inbox_reserved_concurrency: int = 200
     allow_rsa_1024: bool = False
 
     dm3_size_limit_bytes: int = 4_000_000

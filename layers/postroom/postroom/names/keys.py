@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
@@ -13,6 +14,7 @@ from dns.rdatatype import TXT
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.expiring_cache import Cache, CacheEntry
+from postroom.core.reasons import TOO_MANY_LOOK_UPS
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.names.dns import Ask
 from postroom.names.dns.records import TxtRecord
@@ -69,11 +71,20 @@ class KeepTimes:
     """Characters of the evidence of all keys: some 1,000 are usual, a sender may cause a hundred times as many."""
 
 
+Hold = Callable[[str], AbstractContextManager[bool]]
+"""Limits concurrent look-ups (`storage.limits.held_runs`)."""
+
+
+def _unlimited(_domain: str) -> AbstractContextManager[bool]:
+    return nullcontext(True)
+
+
 class KeyDirectory(Generic[K]):
     """Finds key records. Thread-safe; one look-up at a time for each name, shared by all threads that wait for it.
 
     `asking` returns an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key from the TXT records at the
-    name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch seconds.
+    name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch seconds. `hold`:
+    entered with the sender's domain during each look-up; False: too many are running.
     """
 
     def __init__(
@@ -85,7 +96,9 @@ class KeyDirectory(Generic[K]):
         clock: Callable[[], float],
         policy: Policy | None = None,
         times: KeepTimes | None = None,
+        hold: Hold = _unlimited,
     ) -> None:
+        self._hold = hold
         self._asking = asking
         self._anchors = anchors
         self._parse = parse
@@ -106,7 +119,7 @@ class KeyDirectory(Generic[K]):
         `fresh`: look it up even if it is cached, unless that was only a moment ago. If the new answer is not proven,
         the cached key is returned: only a proven answer replaces it. Raises `TheirError` (SENDER_NOT_SIGNED,
         DNSSEC_BOGUS, KEY_NOT_FOUND, KEY_RECORD_INVALID, or the error of `parse`) or `NotNowError` (KEY_LOOKUP_FAILED,
-        DNSSEC_TOO_COSTLY).
+        DNSSEC_TOO_COSTLY, TOO_MANY_LOOK_UPS).
         """
         owner, key = _owner(name)
         with self._lock:
@@ -168,9 +181,12 @@ class KeyDirectory(Generic[K]):
     ) -> CacheEntry[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
-        verdict = validate(
-            owner, TXT, self._anchors, self._asking(), started, policy=self._policy, known=self._zones, fresh=fresh
-        )
+        with self._hold(_branch(owner)) as held:
+            if not held:
+                raise NotNowError(TOO_MANY_LOOK_UPS)
+            verdict = validate(
+                owner, TXT, self._anchors, self._asking(), started, policy=self._policy, known=self._zones, fresh=fresh
+            )
         if isinstance(verdict, Indeterminate):
             now = self._clock()
             # A name that costs too much now will still do so in a moment.

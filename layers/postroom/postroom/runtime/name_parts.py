@@ -13,6 +13,7 @@ from postroom.runtime.parts import DeploymentParts
 if TYPE_CHECKING:
     from postroom.names.dns import Resolvers
     from postroom.names.dnssec import TrustAnchors
+    from postroom.names.keys import Hold
     from postroom.names.manifest import ManifestDirectory
     from postroom.names.profiles import Profiles
     from postroom.net.https import HttpsClient
@@ -46,6 +47,28 @@ class NameParts(DeploymentParts):
     @cached_property
     def sender_keys(self) -> "SenderKeys":
         """Senders' keys, from DNS with DNSSEC."""
+        return self._sender_keys()
+
+    @cached_property
+    def sender_keys_for_requests(self) -> "SenderKeys":
+        """The same, for requests that are answered at once: their look-ups hold a share of the function's runs."""
+        from postroom.pipeline import look_ups
+        from postroom.storage.limits.held_runs import HeldRuns
+
+        most = look_ups.most_look_ups(self._settings.inbox_reserved_concurrency)
+        runs = HeldRuns(
+            self._storage.dynamodb,
+            self._settings.given("limits_table"),
+            look_ups.KIND,
+            most=most,
+            most_of_a_name=look_ups.most_look_ups_of_a_domain(most),
+            seconds=look_ups.HOLD_SECONDS,
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+        )
+        return self._sender_keys(hold=runs.hold)
+
+    def _sender_keys(self, **limits: "Hold") -> "SenderKeys":
         from postroom.crypto.rsa_ed25519 import KeyRules
         from postroom.names.dnssec import Policy
         from postroom.names.keys import KeepTimes, KeyDirectory
@@ -61,6 +84,7 @@ class NameParts(DeploymentParts):
                 clock=self._system.clock,
                 policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
                 times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
+                **limits,
             )
         )
 

@@ -246,7 +246,7 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def sync_judge(self) -> "NlwebJudge":
         """The judge of synchronous requests, whose senders wait for the answer."""
-        return self._nlweb_judge(self._names.sender_keys)
+        return self._nlweb_judge(self._names.sender_keys_for_requests)
 
     def _nlweb_judge(self, keys: "SenderKeys") -> "NlwebJudge":
         from postroom.crypto.rsa_ed25519 import KeyRules

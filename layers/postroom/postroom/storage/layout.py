@@ -22,6 +22,7 @@
 | table `limits` | `feedback#buffer:<buffer>#<hour>` | Feedback sent to a buffer, about any sender |
 | table `limits` | `challenge#<id>` | that somebody signed in with it |
 | table `limits` | `codes#<mailbox>#<day>` | codes that were sent to its targets |
+| table `limits` | `lookups#<slot>` | a run of the inbox that looks a key up |
 | table `limits` | `waits#<slot>` | a run of the mailbox API that waits for a message |
 | table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | the message of a token |
 | table `outbox` | `<mailbox>` / `out#<correlation>` | a message of the owner, and its state |
