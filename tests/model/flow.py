@@ -9,9 +9,9 @@ are numbered by the time at which the inbox mints their claims. Taken as given: 
 its horizon, and of which no copy is left, none comes any more (RETAIN is the horizon and a copy's longest life). Left
 out: compaction, the head hint, the summaries of withheld Feedback; the queues of retries and suspects, which are one
 queue here (a copy may come at any time); the times in the waiting queue, in which a claim is for as long as its
-sender's zone is silent; forwarding, and requests that are answered at once; dm3, which takes the same
-steps. The model knows nothing of the code: that the code takes these steps, tests/pipeline/test_interleavings.py and
-tests/faults show.
+sender's zone is silent; the deletion of an object that fails (it leaves an object that nobody needs); forwarding, and
+requests that are answered at once; dm3, which takes the same steps. The model knows nothing of the code: that the code
+takes these steps, tests/pipeline/test_interleavings.py and tests/faults show.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from tests.model.explore import BrokenError, Explored, explore
 
-REUSED, BAD, LATE, ACKED = "CorrelationReused", "SignatureInvalid", "TooLate", "acked"
+REUSED, BAD, LATE, ACKED, COPY = "CorrelationReused", "SignatureInvalid", "TooLate", "acked", "duplicate"
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class Rules:
     acked: Literal["tombstone", "row deleted"] = "tombstone"
     memory: Literal["outlives all copies", "short"] = "outlives all copies"
     moved: Literal["sent, then deleted", "deleted, then sent"] = "sent, then deleted"
+    object: Literal["deleted last", "deleted before its row", "deleted while it waits", "kept"] = "deleted last"
+    copy: Literal["row marked", "no row"] = "row marked"
+    gone: Literal["row decides", "row decides, not told again", "done", "fails"] = "row decides"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Scope:
     """A case. `deliveries`: of each claim by SQS; `notices`: of each notice. `flips`: two judgements may differ.
 
     `silent`: the sender's zone may be silent when a claim is first judged. (A second time would take the same steps.)
+    `loses`: somebody else may delete the object of a large claim.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Scope:
     acks: bool = True
     passes: int = 0
     silent: bool = False
+    loses: bool = False
 
 
 class Row(NamedTuple):
@@ -86,6 +91,8 @@ class Row(NamedTuple):
 
 
 class Worker(NamedTuple):
+    """`batch`: the claims that it reports as done at the end. `known`: those of them that their rows decided."""
+
     phase: str
     batch: tuple[int, ...]
     homes: tuple[int, ...] = ()
@@ -96,6 +103,7 @@ class Worker(NamedTuple):
     """The batch is one claim that was sent on from the waiting queue."""
     late: tuple[int, ...] = ()
     """Claims of the batch whose sender's zone is silent."""
+    known: tuple[int, ...] = ()
     forces: bool = False
     """This one judges the message bad, whatever it is: no key is published yet, or the dead-letter handler gives up."""
 
@@ -118,6 +126,7 @@ class Pass(NamedTuple):
 class State(NamedTuple):
     inboxes: tuple[str, ...]
     stored: frozenset[int]
+    """The large claims whose objects are there."""
     queue: tuple[tuple[int, bool], ...]
     waiting: tuple[tuple[int, bool], ...]
     woken: tuple[tuple[int, bool], ...]
@@ -137,6 +146,8 @@ class State(NamedTuple):
     acked: frozenset[tuple[int, int]] = frozenset()
     old: frozenset[int] = frozenset()
     forgotten: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    """The large claims whose objects somebody else deleted."""
 
 
 Steps = Iterator[tuple[str, State]]
@@ -168,6 +179,18 @@ class Flow:
     def __init__(self, rules: Rules, scope: Scope) -> None:
         self.rules, self.scope, self.messages = rules, scope, scope.messages
         self.claims = range(len(scope.messages))
+        self.phases = ["read", "judge", "segment", "file", "discard", "mark", "remove", "wait", "delete"]
+        if rules.done == "before telling":
+            self._delay("discard")
+        if rules.moved == "deleted, then sent":
+            self._delay("wait")
+        if rules.object == "deleted before its row":
+            self.phases.remove("remove")
+            self.phases.insert(self.phases.index("segment"), "remove")
+
+    def _delay(self, phase: str) -> None:
+        self.phases.remove(phase)
+        self.phases.append(phase)
 
     def explore(self) -> Explored:
         nothing, many = (0, False), len(self.messages)
@@ -181,6 +204,9 @@ class Flow:
 
     def is_accepted(self, row: Row | None) -> bool:
         return row is not None and (row.segment is not None or row.why == ACKED)
+
+    def is_discarded(self, row: Row | None) -> bool:
+        return row is not None and row.why not in ("", ACKED, COPY)
 
     def _queued(self, s: State, *claims: int) -> list[tuple[int, bool]]:
         return [queue[claim] for queue in (s.queue, s.waiting, s.woken) for claim in claims or self.claims]
@@ -209,8 +235,8 @@ class Flow:
 
     def _check_claim(self, s: State, claim: int) -> None:
         queued, row = self._queued(s, claim), s.rows[claim]
-        if self.messages[claim].large and any(left or there for left, there in queued) and claim not in s.stored:
-            raise BrokenError("WITHOUT BYTES: a claim is queued whose object is not there")
+        if self.messages[claim].large:
+            self._check_object(s, claim)
         owed = s.inboxes[claim] == "answered" and claim not in s.forgotten
         if owed and not any(there for _, there in queued) and not self._is_settled(s, claim):
             raise BrokenError(
@@ -222,6 +248,13 @@ class Flow:
         if heard and self.is_accepted(row):
             raise BrokenError("BOTH: one claim was accepted, and its sender told that it was discarded")
 
+    def _check_object(self, s: State, claim: int) -> None:
+        queued, there = any(map(any, self._queued(s, claim))), claim in s.stored
+        if queued and not there and s.rows[claim] is None and claim not in s.lost | s.forgotten:
+            raise BrokenError("WITHOUT BYTES: a claim is queued, and neither its object nor its row is there")
+        if there and s.inboxes[claim] in ("queued", "answered") and not (queued or s.workers):
+            raise BrokenError("LEFT: no copy of a claim comes any more, and its object is still there")
+
     def _is_settled(self, s: State, claim: int) -> bool:
         """Accepted, or discarded; as itself or by the row it has as its home."""
         known = s.seen[self.messages[claim].key]
@@ -229,14 +262,14 @@ class Flow:
         rows = {claim} | ({known[0]} if known is not None and same else set())
         listed = any(self.is_accepted(s.rows[each]) and self.who(each) == self.who(claim) for each in rows)
         accepted = listed or self.who(claim) in s.acked
-        discarded = any((row := s.rows[each]) and row.why not in ("", ACKED) and each in s.noticed for each in rows)
+        discarded = any(self.is_discarded(s.rows[each]) and each in s.noticed for each in rows)
         # Past its horizon a home is nobody's to finish for another; its own copy ends it.
         waits = known is not None and same and known[0] in s.old and s.queue[known[0]][1]
         return accepted or discarded or waits
 
     def _check_told(self, s: State) -> None:
         for claim, row in enumerate(s.rows):
-            if row and row.why not in ("", ACKED) and not row.sent and claim not in s.silent:
+            if row and self.is_discarded(row) and not row.sent and claim not in s.silent:
                 raise BrokenError(
                     "UNTOLD: everything is at rest, and a discard was neither told nor rightly kept silent"
                 )
@@ -261,6 +294,11 @@ class Flow:
             yield label, after._replace(couriers=crowd(others + on))
         yield from self._owner(s)
         yield from self._reader(s)
+        for claim in s.stored if self.scope.loses else ():
+            yield (
+                f"somebody deletes the object of {claim}",
+                s._replace(stored=s.stored - {claim}, lost=s.lost | {claim}),
+            )
         if self.scope.passes and s.shards == 1:
             yield "the mailbox gets a second shard", s._replace(shards=2)
 
@@ -289,8 +327,8 @@ class Flow:
                 for batch in combinations(ready, size):
                     queue = tuple((q[0] - 1, q[1]) if c in batch else q for c, q in enumerate(s.queue))
                     for forces in (False, True) if self.scope.flips else (False,):
-                        worker = Worker("judge", batch, forces=forces)
-                        yield f"SQS delivers {batch}", s._replace(queue=queue, workers=crowd((*s.workers, worker)))
+                        worker = self._before(Worker("", batch, forces=forces), "read")
+                        yield f"SQS delivers {batch}", s._replace(queue=queue, workers=crowd(s.workers + worker))
         if len(s.couriers) < self.scope.couriers:
             for row in [claim for claim in self.claims if s.notices[claim][0]]:
                 left, there = s.notices[row]
@@ -324,7 +362,8 @@ class Flow:
             if s.woken[claim][0]:
                 left, there = s.woken[claim]
                 taken = s._replace(woken=at(s.woken, claim, (left - 1, there)))
-                yield f"SQS delivers {claim} again", _with(taken, Worker("judge", (claim,), again=True))
+                [worker] = self._before(Worker("", (claim,), again=True), "read")
+                yield f"SQS delivers {claim} again", _with(taken, worker)
 
     def _may_be_forgotten(self, s: State, same: frozenset[int]) -> bool:
         """Can no copy of any claim under one Correlation come any more?"""
@@ -336,12 +375,64 @@ class Flow:
         return same <= s.old and not same & (busy | told | waiting)
 
     # ---- the worker: each phase yields what is done, the state after it, and the worker that goes on ------------
+    def _before(self, w: Worker, phase: str, i: int = 0) -> tuple[Worker, ...]:
+        """The worker before its next call: for an item from `i` on in this phase, or in one of the next; or its end."""
+        for each in self.phases[self.phases.index(phase) :]:
+            for item, is_due in enumerate(self._calls(w, each)):
+                if is_due and item >= i:
+                    return (w._replace(phase=each, i=item),)
+            i = 0
+        return ()
+
+    def _calls(self, w: Worker, phase: str) -> list[bool]:
+        """For which of its items the worker makes a call in a phase."""
+        own = {*w.homes, *(claim for claim, _ in w.bad)}
+        read = [self.messages[claim].large and claim not in w.known for claim in w.batch]
+        decided = [is_read and claim not in w.late for claim, is_read in zip(w.batch, read, strict=True)]
+        marks = [is_read and claim not in own for claim, is_read in zip(w.batch, decided, strict=True)]
+        return {
+            "read": read,
+            "judge": [claim not in w.known for claim in w.batch],
+            "segment": [bool(w.homes)],
+            "file": [True] * len(w.homes),
+            "discard": [True] * len(w.bad),
+            "mark": marks if self.rules.copy == "row marked" else [],
+            "remove": {"kept": [], "deleted while it waits": read}.get(self.rules.object, decided),
+            "wait": [True] * len(w.late),
+            "delete": [bool(w.batch)],
+        }[phase]
+
+    def _read(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """A large claim is read from its object."""
+        claim = w.batch[w.i]
+        there = claim in s.stored
+        yield f"read object of {claim}", s, self._before(w, "read", w.i + 1) if there else (w._replace(phase="decide"),)
+
+    def _decide(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """A large claim whose object is gone is decided by its row; without a row, it stays in the queue.
+
+        The dead-letter handler discards it then, near the horizon.
+        """
+        claim = w.batch[w.i]
+        row, bad = s.rows[claim], w.bad
+        if row is not None and self.rules.gone == "fails" and claim not in s.lost:
+            raise BrokenError("UNDECIDED: the object of a decided claim is gone, and the claim stays in the queue")
+        if row is not None and self.is_discarded(row) and self.rules.gone == "row decides":
+            bad += ((claim, row.why),)
+        if row is None and w.forces:
+            bad += ((claim, BAD),)
+        if row is not None or w.forces or self.rules.gone == "done":
+            on = self._before(w._replace(known=(*w.known, claim), bad=bad), "read", w.i + 1)
+        else:
+            on = self._before(w._replace(batch=without(w.batch, w.i)), "read", w.i)
+        yield f"decide {claim} by its row", s, on
+
     def _judge(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """Step 1 and 2: no call where it is bad, else the conditional put of `seen`."""
         claim = w.batch[w.i]
         message, homes, bad, after = self.messages[claim], w.homes, w.bad, s
         if self.scope.silent and not w.again and claim not in s.old:
-            yield f"no key for {claim} yet", s, (self._judged(w._replace(late=(*w.late, claim))),)
+            yield f"no key for {claim} yet", s, self._before(w._replace(late=(*w.late, claim)), "judge", w.i + 1)
         look = False
         if w.forces or not message.good or claim in s.old:
             bad += ((claim, LATE if claim in s.old else BAD),)
@@ -356,7 +447,7 @@ class Flow:
         elif known[0] not in s.old:
             look = True
         new = w._replace(homes=homes, bad=bad)
-        yield f"judge {claim}", after, (new._replace(phase="look") if look else self._judged(new),)
+        yield f"judge {claim}", after, (new._replace(phase="look"),) if look else self._before(new, "judge", w.i + 1)
 
     def _look(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """A home that is another's: looked at before a line is written for it."""
@@ -365,20 +456,15 @@ class Flow:
         row, new = s.rows[home], w
         if row is None:
             new = w._replace(homes=w.homes if home in w.homes else (*w.homes, home))
-        elif row.why not in ("", ACKED):
+        elif self.is_discarded(row):
             new = w._replace(bad=(*w.bad, (home, row.why)))
-        yield f"look at row {home}", s, (self._judged(new),)
-
-    def _judged(self, w: Worker) -> Worker:
-        if w.i + 1 < len(w.batch):
-            return w._replace(phase="judge", i=w.i + 1)
-        return w._replace(phase="segment", i=0) if w.homes else self._filed(w)
+        yield f"look at row {home}", s, self._before(new, "judge", w.i + 1)
 
     def _segment(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """Step 3."""
         lines = frozenset(w.homes if self.rules.segment == "whole" else ())
         after = s._replace(segments=(*s.segments, lines))
-        yield f"put segment {w.homes}", after, (w._replace(phase="file", segment=len(s.segments)),)
+        yield f"put segment {w.homes}", after, self._before(w._replace(segment=len(s.segments)), "file")
 
     def _file(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """Step 4."""
@@ -386,27 +472,44 @@ class Flow:
         row, new, after = s.rows[home], w, s
         if row is None or self.rules.file == "always":
             after = s._replace(rows=at(s.rows, home, Row(w.segment)))
-        elif row.why not in ("", ACKED):
+        elif self.is_discarded(row):
             new = w._replace(bad=(*w.bad, (home, row.why)))
-        yield f"file {home}", after, (new._replace(i=w.i + 1) if w.i + 1 < len(w.homes) else self._filed(new),)
+        yield f"file {home}", after, self._before(new, "file", w.i + 1)
 
-    def _filed(self, w: Worker) -> Worker:
-        begin = "delete" if self.rules.done == "before telling" and w.bad else "discard"
-        return w._replace(phase=begin, i=0) if w.bad else self._settled(w)
+    def _discard(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 5; what another worker discarded is only told."""
+        claim, why = w.bad[w.i]
+        row, after = s.rows[claim], s
+        if row is None and self.rules.discard == "register":
+            row = Row(why=why)
+            after = s._replace(rows=at(s.rows, claim, row))
+        ours = self.rules.discard != "register" or self.is_discarded(row)
+        yield f"discard {claim}", after, (w._replace(phase="tell"),) if ours else self._before(w, "discard", w.i + 1)
 
-    def _settled(self, w: Worker) -> Worker:
-        first = "wait" if w.late and self.rules.moved == "sent, then deleted" else "delete"
-        return w._replace(phase=first, i=0)
+    def _tell(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 6, the worker's half."""
+        claim = w.bad[w.i][0]
+        after = s._replace(
+            notices=at(s.notices, claim, (self.scope.notices, True)), noticed=s.noticed | {claim}
+        )  # fmt: skip
+        yield f"ask the courier about {claim}", after, self._before(w, "discard", w.i + 1)
+
+    def _mark(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 7: the own row of a large claim whose message is in another row is gone, if it is absent."""
+        claim = w.batch[w.i]
+        after = s if s.rows[claim] else s._replace(rows=at(s.rows, claim, Row(why=COPY)))
+        yield f"mark {claim}", after, self._before(w, "mark", w.i + 1)
+
+    def _remove(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
+        """Step 7: the object of a large claim is deleted."""
+        claim = w.batch[w.i]
+        yield f"delete object of {claim}", s._replace(stored=s.stored - {claim}), self._before(w, "remove", w.i + 1)
 
     def _wait(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
-        """Step 7 for a claim whose sender's zone is silent."""
-        claim, late = w.late[0], w.late[1:]
+        """Step 8 for a claim whose sender's zone is silent."""
+        claim = w.late[w.i]
         after = s._replace(waiting=at(s.waiting, claim, (self.scope.deliveries, True)))
-        if late:
-            on: tuple[Worker, ...] = (w._replace(late=late),)
-        else:
-            on = (w._replace(phase="delete", late=()),) if self.rules.moved == "sent, then deleted" else ()
-        yield f"{claim} waits", after, on
+        yield f"{claim} waits", after, self._before(w, "wait", w.i + 1)
 
     def _wake(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
         """The zone answers, or the horizon has passed: the claim is judged again."""
@@ -418,37 +521,12 @@ class Flow:
         [claim] = w.batch
         yield f"{claim} waits no longer", s._replace(waiting=at(s.waiting, claim, (s.waiting[claim][0], False))), ()
 
-    def _discard(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
-        """Step 5; what another worker discarded is only told."""
-        claim, why = w.bad[w.i]
-        row, after = s.rows[claim], s
-        if row is None and self.rules.discard == "register":
-            row = Row(why=why)
-            after = s._replace(rows=at(s.rows, claim, row))
-        ours = self.rules.discard != "register" or (row is not None and not self.is_accepted(row))
-        yield f"discard {claim}", after, (w._replace(phase="tell"),) if ours else self._told(w)
-
-    def _tell(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
-        """Step 6, the worker's half."""
-        claim = w.bad[w.i][0]
-        after = s._replace(
-            notices=at(s.notices, claim, (self.scope.notices, True)), noticed=s.noticed | {claim}
-        )  # fmt: skip
-        yield f"ask the courier about {claim}", after, self._told(w)
-
-    def _told(self, w: Worker) -> tuple[Worker, ...]:
-        if w.i + 1 < len(w.bad):
-            return (w._replace(phase="discard", i=w.i + 1),)
-        return () if self.rules.done == "before telling" else (self._settled(w),)
-
     def _delete(self, s: State, w: Worker) -> Iterator[tuple[str, State, tuple[Worker, ...]]]:
-        """Step 7."""
+        """Step 8."""
         before = s.woken if w.again else s.queue
         queue = tuple((q[0], False) if claim in w.batch else q for claim, q in enumerate(before))
         after = s._replace(woken=queue) if w.again else s._replace(queue=queue)
-        on = (w._replace(phase="discard", i=0),) if self.rules.done == "before telling" and w.bad else ()
-        on += (w._replace(phase="wait", i=0),) if self.rules.moved == "deleted, then sent" and w.late else ()
-        yield f"delete {w.batch}", after, on
+        yield f"delete {w.batch}", after, self._before(w, "delete", 1)
 
     # ---- the courier: each phase answers what the state is after it, and the courier that goes on -------------
     def _courier(self, s: State, c: Courier) -> tuple[str, State, tuple[Courier, ...]]:

@@ -6,6 +6,10 @@ from tests.model.flow import Flow, Message, Rules, Scope
 GOOD, FORGED = Message(0), Message(0, good=False)
 TWICE = Scope("one message, handed out twice", (GOOD,))
 LARGE = Scope("a claim too large for the queue", (Message(0, large=True),))
+LARGE_FORGERY = Scope("a forgery too large for the queue", (Message(0, good=False, large=True),), acks=False)
+LARGE_RETRY = Scope("a large message and its sender's retry", (Message(0, large=True),) * 2, deliveries=1, acks=False)
+LARGE_SILENT = Scope("a large claim in a silent zone", (Message(0, large=True),), deliveries=1, silent=True)
+LARGE_LOST = Scope("a large forgery whose object somebody deletes", (Message(0, good=False, large=True),), loses=True)
 RETRY = Scope("a message and its sender's retry", (GOOD, GOOD), deliveries=1)
 REUSE = Scope("two texts under one Correlation", (GOOD, Message(0, text=1)), deliveries=1)
 STRANGER = Scope("a forgery under the Correlation of a good message", (GOOD, Message(0, 1, good=False)), 1, notices=2)
@@ -19,6 +23,13 @@ CASES = (
     TWICE,
     Scope("one message, handed out three times to three workers", (GOOD,), deliveries=3, workers=3),
     LARGE,
+    LARGE_FORGERY,
+    LARGE_RETRY,
+    LARGE_SILENT,
+    LARGE_LOST,
+    Scope("judgements that differ about a large claim", (Message(0, large=True),), flips=True, loses=True),
+    Scope("a large claim, its sender's retry, and the horizon", (Message(0, large=True), GOOD), 1, ages=True),
+    Scope("two large texts under one Correlation", (Message(0, large=True), Message(0, 1, large=True)), deliveries=1),
     Scope("two messages in changing batches, one of them large", (GOOD, Message(1, large=True)), deliveries=1),
     RETRY,
     Scope("the same, both handed out twice", (GOOD, GOOD), acks=False),
@@ -64,6 +75,13 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
         (Rules(acked="row deleted"), TWICE, "RESURRECTED"),
         (Rules(memory="short"), AGED, "RESURRECTED"),
         (Rules(moved="deleted, then sent"), SILENT, "LOST"),
+        (Rules(object="deleted before its row"), LARGE, "WITHOUT BYTES"),
+        (Rules(object="deleted while it waits"), LARGE_SILENT, "WITHOUT BYTES"),
+        (Rules(object="kept"), LARGE_FORGERY, "LEFT"),
+        (Rules(copy="no row"), LARGE_RETRY, "WITHOUT BYTES"),
+        (Rules(gone="fails"), LARGE, "UNDECIDED"),
+        (Rules(gone="done"), LARGE_LOST, "LOST"),
+        (Rules(gone="row decides, not told again"), LARGE_LOST, "LOST"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
