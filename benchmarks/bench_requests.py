@@ -20,7 +20,8 @@ The functions as deployed, on the embedded AWS. Requests are counted where botoc
 DynamoDB reports. Each number is for one message: the count of the batch, divided by its messages, when everything that
 is read only now and then is cached. *SQS* is what the functions send, in addition to the inbox's own queue message;
 Lambda receives and deletes. The messages have 2,000 bytes (NLWeb) or a few words (dm3). Large ones have 1,000,000: they
-do not fit into a queue message, and a batch of them is processed, and written to segments, in several parts.
+do not fit into a queue message, and a batch of them is processed, and written to segments, in several parts. One of
+their requests to S3 is a DELETE, which is free.
 
 The bill is that of `postroom cost`: US dollars for a million messages of 2,000 bytes, from the inbox until they are
 filed and acknowledged, in us-east-1, without what costs the same when there is no mail. It uses the requests and units

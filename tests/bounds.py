@@ -648,6 +648,11 @@ def _worker() -> Iterator[Bound]:
         "test_a_batch_of_large_messages_is_processed_in_parts_of_limited_bytes",
     )  # fmt: skip
     yield Bound(
+        "objects of a message too large for the queue", "1, until its verdict", "a forged one would stay for 31 days",
+        "the worker deletes it", "S3: lifecycle rules, in days",
+        "pipeline/test_claim_objects.py::test_a_forged_message_leaves_no_object",
+    )  # fmt: skip
+    yield Bound(
         "claims verified at the same time", _n(side_by_side.THREADS), "each has a thread and a connection",
         "they wait their turn",
         "botocore max_pool_connections: 10",

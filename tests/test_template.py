@@ -158,6 +158,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:UpdateItem", "dynamodb table/OutboxTable"),
         ("s3:PutObject", "s3 Bucket/seg/*"),
         ("s3:GetObject", "s3 Bucket/claim/*"),
+        ("s3:DeleteObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
     },
@@ -168,6 +169,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/PostTable"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         ("s3:GetObject", "s3 Bucket/claim/*"),
+        ("s3:DeleteObject", "s3 Bucket/claim/*"),
     },
     "CourierFunction": {
         *((action, "logs /aws/lambda/postroom-CourierFunction-*:*") for action in LOGS),

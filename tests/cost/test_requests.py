@@ -57,15 +57,31 @@ def test_acknowledging_is_one_write(stack: CountedStack, numbers: Numbers) -> No
     assert (acknowledged.write_units, acknowledged.read_units) == (10 * counted.ACKNOWLEDGE_WRITES, 0)
 
 
-def test_a_message_that_the_queue_does_not_hold_is_put_once_and_fetched_once(
+def test_a_message_that_the_queue_does_not_hold_is_put_fetched_and_deleted_once(
     stack: CountedStack, numbers: Numbers
 ) -> None:
     inbox, claims = stack.take_in("nlweb", [stack.nlweb(number, OVERSIZE) for number in numbers(3)])
     assert inbox.requests == Counter({"sqs SendMessage": 3, "s3 PutObject": 3 * counted.OVERSIZE_PUTS})
     worker = stack.work(claims)
     assert worker.requests == Counter(
-        {"s3 GetObject": 3 * counted.OVERSIZE_GETS, "dynamodb PutItem": 6, "s3 PutObject": counted.BATCH_PUTS}
+        {
+            "s3 GetObject": 3 * counted.OVERSIZE_GETS,
+            "dynamodb PutItem": 6,
+            "s3 PutObject": counted.BATCH_PUTS,
+            "s3 DeleteObject": 3,
+        }
     )
+
+
+def test_a_message_that_the_queue_does_not_hold_costs_a_write_more_when_it_is_sent_again(
+    stack: CountedStack, numbers: Numbers
+) -> None:
+    messages = [stack.nlweb(number, OVERSIZE) for number in numbers(2)]
+    for _ in range(2):
+        _, claims = stack.take_in("nlweb", messages)
+        worker = stack.work(claims)
+    assert worker.write_units == 2 * (counted.DUPLICATE_WRITES + counted.OVERSIZE_DUPLICATE_WRITES)
+    assert worker.read_units == 2 * counted.DUPLICATE_READS
 
 
 @pytest.mark.parametrize("size", [600_000, OVERSIZE])

@@ -56,6 +56,10 @@ def put_object(key: str) -> Call:
     return Call("s3", "put_object", {"Bucket": "@Bucket", "Key": key, "Body": b""})
 
 
+def delete_object(key: str) -> Call:
+    return Call("s3", "delete_object", {"Bucket": "@Bucket", "Key": key})
+
+
 def get_secret(name: str) -> Call:
     return Call("secretsmanager", "get_secret_value", {"SecretId": f"@{name}Secret"})
 
@@ -68,8 +72,15 @@ READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
 OWN = {
     "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x")],
     "Dm3Function": [send("Claims"), DM3_MAILBOX, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
-    "WorkerFunction": [send("Retry"), DIRECTORY, put_object("seg/x"), FILE, get_secret("DeliveryServiceKeys")],
-    "DeadLetterFunction": [send("Feedback"), FILE],
+    "WorkerFunction": [
+        send("Retry"),
+        DIRECTORY,
+        put_object("seg/x"),
+        delete_object("claim/x"),
+        FILE,
+        get_secret("DeliveryServiceKeys"),
+    ],
+    "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
     "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
     "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
@@ -83,6 +94,7 @@ NOT_OWN = {
         READ_MAIL,
         send("Courier"),
         put_object("seg/x"),
+        delete_object("claim/x"),
         get_secret("SigningKeys"),
         get_secret("DeliveryServiceKeys"),
     ],
@@ -101,7 +113,7 @@ NOT_OWN = {
         get_secret("SigningKeys"),
         get_secret("TokenKeys"),
         Call("dynamodb", "put_item", put("Directory", "domain#evil.example", sort="-")),
-        Call("s3", "delete_object", {"Bucket": "@Bucket", "Key": "seg/x"}),
+        delete_object("seg/x"),
     ],
     "DeadLetterFunction": [
         DIRECTORY,
@@ -109,6 +121,7 @@ NOT_OWN = {
         send("Claims"),
         send("Courier"),
         put_object("seg/x"),
+        delete_object("seg/x"),
         get_secret("SigningKeys"),
     ],
     # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.

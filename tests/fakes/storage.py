@@ -15,6 +15,10 @@ class FakeObjects(ObjectStore):
         """Store an object."""
         self.held[name] = data
 
+    def find(self, name: str) -> bytes | None:
+        """The bytes of an object, or None."""
+        return self.held.get(name)
+
     def get(self, name: str) -> bytes:
         """The bytes of an object. Raises KeyError if there is none."""
         return self.held[name]

@@ -14,6 +14,7 @@ from tests.faults.suites import (
     BIG,
     DARK_ONE,
     INBOX,
+    LARGE_ONES,
     NO_KEY,
     ONE,
     OWNED,
@@ -104,6 +105,11 @@ def feedback_of_now() -> None:
         return told and replace(told, timestamp_ms=told.timestamp_ms + 1)
 
     _replace(FeedbackLog, "find", find)
+
+
+def copies_without_a_row() -> None:
+    """A large claim whose message is in another row gets no row of its own before its object is deleted."""
+    _replace(Register, "mark_duplicate", lambda _self, _key, _forget_at: None)
 
 
 def done_whatever_happened() -> None:
@@ -214,6 +220,7 @@ VARIANTS = {
         Variant(tokens_that_nobody_remembers, EachCall(SENDS, [throttled], dies=False), "the messages came to"),
         Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled], dies=False), "'queued'"),
         Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled], dies=False), "has no end"),
+        Variant(copies_without_a_row, EachCall(LARGE_ONES), "messages are left in"),
         Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )
 }

@@ -65,6 +65,8 @@ class Flow:
     """How often the batch was delivered, including to the victim."""
     hours_later: int | None = None
     """If not None: the victim processes what a first run left in the queue, after this number of hours (a summary)."""
+    done: bool = False
+    """Whether another run did everything for the batch, and died before SQS deleted it."""
     seconds_a_call: float = 0
     """The seconds of each call of the victim, by its clock."""
 
@@ -92,6 +94,8 @@ class Flow:
             for _ in range(self.received):
                 run.batch = queues.receive(self.queue)
                 queues.release(self.queue, run.batch)
+            if self.done:
+                stack.call(self.function, event_of(self.queue, run.batch))
             assert run.batch, "nothing is there for the victim to do"
         run.copies = queues.copies
         stack.internet.dns(**({"example": self.dns} if self.dns else {DARK: Trouble.SERVFAIL}))
@@ -152,7 +156,7 @@ class Flow:
         faults += _faults_of_replies(run.messages, replies)
         queues.hand_out_copies()
         self._rest(stack, queues)
-        faults += [*judge.faults(), *judge.faults_of_queues()]
+        faults += [*judge.faults(), *judge.faults_of_queues(), *judge.faults_of_objects()]
         if faults:
             stack.purge()
         return list(dict.fromkeys(faults))

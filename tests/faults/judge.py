@@ -12,7 +12,7 @@ from tests.faults.owners import RETAIN_SECONDS, Owners
 from tests.faults.queues import Queues
 from tests.faults.stack import FaultStack
 
-from postroom.pipeline.claims import unpack
+from postroom.pipeline.claims import QueuedClaim, unpack
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.mail.head import is_head
@@ -125,11 +125,27 @@ class Judge:
         for queue, left in self.queues.held():
             yield f"{left} messages are left in {queue}"
 
+    def faults_of_objects(self) -> Iterator[str]:
+        """The objects of claims that are left; all claims must be decided."""
+        for name in {each.pointer.name for each in self._queued() if each.pointer and not each.pointer.is_gone}:
+            yield f"{name} is left"
+
     def _whose(self) -> dict[str, str]:
         """The message of each claim, by the claim's id."""
+        return {queued.claim.id: self._who(queued) for queued in self._queued()}
+
+    def _who(self, queued: QueuedClaim) -> str:
+        """The message of a claim, by its envelope, or, if its object is gone, by its Correlation."""
+        if not (queued.pointer and queued.pointer.is_gone):
+            return who_is(queued.claim.envelope)
+        request = queued.pointer.feedback_request
+        [who] = [who for who, message in self.sent.items() if request and message.correlation == request.correlation]
+        return who
+
+    def _queued(self) -> list[QueuedClaim]:
+        """Every claim that was ever queued."""
         objects = self.stack.deployed.storage.objects
-        claims = [unpack(body, objects).claim for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
-        return {claim.id: who_is(claim.envelope) for claim in claims}
+        return [unpack(body, objects) for queue, body in set(self.queues.copies) if queue in CLAIM_QUEUES]
 
     def _ledger(self) -> Iterator[LedgerEntry]:
         """The claims that the inbox answered with 200."""

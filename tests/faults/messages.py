@@ -96,8 +96,8 @@ def nlweb(
     return Message("/inbox", text, who_is(text), ends or (End.FILED,), feedback, correlation, seen)
 
 
-def forged(sender: str = SENDER) -> Message:
-    return nlweb(End.DISCARDED, sender=sender, key=_FORGER)
+def forged(sender: str = SENDER, body: JsonValue = "hello") -> Message:
+    return nlweb(End.DISCARDED, sender=sender, body=body, key=_FORGER)
 
 
 def and_a_forged_copy() -> list[Message]:

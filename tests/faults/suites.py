@@ -69,6 +69,12 @@ def large_and_handed_on() -> list[Message]:
     return [nlweb(body=LARGE), nlweb(End.HANDED_ON, subject=NEWS)]
 
 
+def large_of_each_verdict() -> list[Message]:
+    """A message, the same one resent, and a forged one, all too large for the queue."""
+    first = nlweb(body=LARGE)
+    return [first, first, forged(body=LARGE)]
+
+
 def inbox(name: str, make: Callable[[], list[Message]]) -> Play:
     return EachCall(Flow(f"inbox: {name}", INBOXES, make), ERRORS)
 
@@ -100,6 +106,12 @@ DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction",
 NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
+LARGE_ONES = Flow(
+    "worker: three too large for the queue, one resent, one forged", "WorkerFunction", large_of_each_verdict
+)
+LARGE_AGAIN = Flow(
+    "worker: three too large for the queue, done before", "WorkerFunction", large_of_each_verdict, done=True
+)
 OFTEN = Flow("worker: two messages delivered too often", "WorkerFunction", lambda: [nlweb(), forged()], received=3)
 DM3 = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
 ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
@@ -141,8 +153,9 @@ IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1
 MEANWHILE = replace(CALLED, name="courier: a second notification", turns=1, meanwhile=True)
 AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
 DEAD = Flow(
-    "dead-letter handler: two dead letters", "DeadLetterFunction", lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED)]
-)
+    "dead-letter handler: two dead letters, one of them too large for the queue", "DeadLetterFunction",
+    lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED, body=LARGE)],
+)  # fmt: skip
 SHUFFLED = Flow("queue: any order, twice, late", "WorkerFunction", lambda: [*[nlweb()] * 2, forged()])
 
 
@@ -177,6 +190,8 @@ SUITES = {
             EachCall(RETRIED, ERRORS, [(overtaken, OWNED)]),
             EachCall(DARK_ONE, [*ERRORS, denied]),
             EachCall(BIG, [*ERRORS, entry_refused]),
+            EachCall(LARGE_ONES, [throttled], [(overtaken, SAME)]),
+            EachCall(LARGE_AGAIN),
             EachCall(OFTEN, ERRORS),
             EachCall(DM3, ERRORS, [(overtaken, OWNED)], dies=False),
             EachCall(ORDERED, [*ERRORS, *CLOCKS, denied]),

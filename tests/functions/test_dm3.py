@@ -437,10 +437,11 @@ def test_a_large_dm3_message_is_in_the_bucket_until_the_worker_has_it(running: F
     post(running, submission("x" * 1_000_000))
     assert "s3:PutObject" in called(running)
     [body] = running.deployed.bodies("ClaimsQueue")
-    assert "claim" not in json.loads(body)
+    assert json.loads(body)["claim"]["envelope"] == ""
     running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, body))
-    assert "s3:GetObject" in called(running)
+    assert {"s3:GetObject", "s3:DeleteObject"} <= {*called(running)}
     assert len(running.deployed.rows("PostTable")) == 1
+    assert [name for name in running.deployed.objects() if name.startswith("claim/")] == []
 
 
 def test_the_worker_may_look_up_a_sender_whom_the_inbox_could_not(opened: Deployed) -> None:

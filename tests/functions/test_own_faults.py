@@ -518,6 +518,8 @@ notice that a secret was repaired. Rules and mailboxes of the directory are cach
 S3 gives our roles the same answer if stored bytes are missing and if access is denied. The mailbox API then lists the
 message under `unreadable`, and counts it as `MailboxApiUnreadable`, which has an alarm of its own. If access to the
 registry of names is denied, it looks as if no registry was set: check the role if names in the registry are unknown.
+The worker takes a large claim whose object it may not read for one that was decided before. If the claim has no row, it
+reports the denied request.
 (S3 answers differently to roles that may list the bucket; ours may not, because the bucket holds the names of owners.)
 
 ## A setting is invalid or missing

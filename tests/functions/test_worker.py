@@ -9,7 +9,7 @@ from tests.functions.samples import CORRELATION, MADE_AT, RECEIVER, claim, envel
 from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack, Json
 
 from postroom.local.dns import DnsServer
-from postroom.pipeline.claims import QueuedClaim
+from postroom.pipeline.claims import Pointer, QueuedClaim
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 
@@ -35,10 +35,14 @@ def test_a_claim_too_large_for_the_queue_is_fetched_from_where_the_queue_points(
     store, large = running.deployed, claim(1, MADE_AT, text_of(envelope(1, MADE_AT, {})))
     data = json.dumps(large.as_json()).encode()
     store.clients.s3.put_object(Bucket=store.bucket, Key="claim/2026/11/21/09/x", Body=data)
-    event = sqs("ClaimsQueue", MADE_AT, QueuedClaim(claim(9, MADE_AT, ""), "claim/2026/11/21/09/x").body())
+    event = sqs("ClaimsQueue", MADE_AT, QueuedClaim(claim(1, MADE_AT, ""), Pointer("claim/2026/11/21/09/x")).body())
     assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
     [row] = store.rows("PostTable")
     assert row["st"]["S"] == "L"
+    assert [name for name in store.objects() if name.startswith("claim/")] == []
+    # SQS delivers it again: S3 says "access denied" of a missing object, and the row decides.
+    assert running.invoke("WorkerFunction", event) == {"batchItemFailures": []}
+    assert store.rows("PostTable") == [row]
 
 
 def test_a_claim_received_three_times_is_set_apart(running: FunctionsStack, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,19 +13,24 @@ from postroom.core.settings import read_settings
 from postroom.http.cors import Cors
 from postroom.names.dns import parse_servers
 from postroom.names.dnssec import IANA_ROOT, TrustAnchors
+from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.queue_messages import READERS, read_queue_message
-from postroom.pipeline.claims import Claim, QueuedClaim, read_claim, unpack
+from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, read_claim, unpack
+from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.storage.mail.segments import Line, decode_line, lay_out
 
 CLAIM = claim(1, MADE_AT, ENVELOPES[0].decode())
 BUCKET = FakeObjects({"claim/here": compact(CLAIM.as_json())})
+FEEDBACK_REQUEST = feedback_request_of(read_envelope(json.loads(ENVELOPES[0])))
 CLAIMS = (
     *(
         record["body"].encode()
         for name in ("claims", "retries", "suspects", "waiting")
         for record in json.loads((EVENTS / f"worker-{name}.json").read_bytes())["Records"]
     ),
-    QueuedClaim(CLAIM, "claim/here", 2).body().encode(), b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',
+    QueuedClaim(CLAIM, Pointer("claim/here", FEEDBACK_REQUEST), 2).body().encode(),
+    QueuedClaim(CLAIM, Pointer("claim/gone"), 2).body().encode(), b'{"at":"claim/here","tries":0}',
+    b'{"at":"claim/gone","tries":0}', b"[]", b'"at"',
     b'{"tries":1e999}',
 )  # fmt: skip
 

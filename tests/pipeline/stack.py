@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -32,7 +32,7 @@ from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.outbox_sender import OutboxSender
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import Protocol
-from postroom.pipeline.claims import Claim, unpack
+from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, unpack
 from postroom.pipeline.dead_letters import DeadLetterHandler
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
@@ -48,7 +48,7 @@ from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.directory.domains import Domain
 from postroom.storage.directory.notification_targets import NotificationTarget, TargetKind
-from postroom.storage.layout import RowKey
+from postroom.storage.layout import CLAIMS, RowKey, claim_name
 from postroom.storage.limits.quotas import Quota
 from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row
@@ -171,6 +171,19 @@ class PipelineStack:
 
     def record(self, body: str, received: int = 1) -> Record:
         return Record(f"message{next(self._message_ids)}", body, received)
+
+    def pointed(self, record: Record) -> Record:
+        """The same claim, queued as one too large for the queue."""
+        claim = self.claim(record)
+        self.objects.put(claim_name(claim.received_at_ms, claim.id), json.dumps(claim.as_json()).encode())
+        _, feedback_request = claim.details.correlation_and_feedback(claim.envelope)
+        pointer = Pointer(claim_name(claim.received_at_ms, claim.id), feedback_request)
+        return replace(record, body=QueuedClaim(claim, pointer).body())
+
+    def claim_objects(self) -> list[str]:
+        """The names of the objects of claims."""
+        listed = self.deployed.clients.s3.list_objects_v2(Bucket=self.deployed.bucket, Prefix=CLAIMS)
+        return [entry["Key"] for entry in listed.get("Contents", [])]
 
     def claim(self, record: Record) -> Claim:
         return unpack(record.body, self.objects).claim

@@ -7,11 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.storage import FakeObjects
 
+from postroom.outbound.discard_messages import FeedbackRequest
 from postroom.pipeline.claim_details import Dm3Details, NlwebDetails
-from postroom.pipeline.claims import Claim, QueuedClaim, pack, read_claim, unpack
+from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, pack, read_claim, unpack
+from postroom.protocols.nlweb.schema import POLLYWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.layout import RowKey, row_key
+
+FEEDBACK_REQUEST = FeedbackRequest("a.com", "b.com", "1f0e", "hash", POLLYWEB)
 
 
 def claim(envelope: str) -> Claim:
@@ -49,7 +53,7 @@ def test_a_claim_too_long_for_a_queue_message_goes_to_s3(character: str) -> None
     assert read_claim(json.loads(body)["claim"]).envelope == longest
     body = pack(claim(longest + "x"), stored.__setitem__)
     [(name, data)] = stored.items()
-    assert json.loads(body) == {"at": name, "tries": 0}
+    assert json.loads(body) == {"at": name, "claim": claim("").as_json(), "feedback": None, "tries": 0}
     assert read_claim(json.loads(data)).envelope == longest + "x"
 
 
@@ -59,8 +63,29 @@ def test_a_claim_of_another_release_is_left_to_it() -> None:
 
 
 def test_attempts_are_counted_and_the_pointer_stays() -> None:
-    queued = QueuedClaim(claim(""), "claim/x", 3).again()
-    assert json.loads(queued.body()) == {"at": "claim/x", "tries": 4}
+    queued = QueuedClaim(claim("text"), Pointer("claim/x"), 3).again()
+    assert json.loads(queued.body()) == {
+        "at": "claim/x", "claim": claim("").as_json(), "feedback": None, "tries": 4,
+    }  # fmt: skip
+
+
+def test_a_pointer_says_enough_of_the_claim_to_decide_it_without_its_object() -> None:
+    stored: dict[str, bytes] = {}
+    large = claim("x" * MAX_BODY_BYTES)
+    body = pack(large, stored.__setitem__, FEEDBACK_REQUEST)
+    [name] = stored
+    assert unpack(body, FakeObjects(stored)) == QueuedClaim(large, Pointer(name, FEEDBACK_REQUEST))
+    gone = Pointer(name, FEEDBACK_REQUEST, is_gone=True)
+    assert unpack(body, FakeObjects()) == QueuedClaim(replace(large, envelope=""), gone)
+
+
+def test_a_pointer_of_the_release_before_is_read_and_stays_as_it_is() -> None:
+    body = '{"at":"claim/x","tries":2}'
+    queued = unpack(body, FakeObjects({"claim/x": json.dumps(claim("text").as_json()).encode()}))
+    assert queued.claim == claim("text")
+    assert json.loads(queued.again().body()) == {"at": "claim/x", "tries": 3}
+    with pytest.raises(KeyError):
+        unpack(body, FakeObjects())
 
 
 @pytest.mark.parametrize(

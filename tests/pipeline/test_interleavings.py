@@ -22,6 +22,7 @@ from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.layout import RowKey, seen_key_nlweb
 from postroom.storage.mail.reader import Filed
+from postroom.storage.mail.register import DUPLICATE, Row
 
 
 class Refusing:
@@ -49,10 +50,14 @@ class Play:
         self.claims: dict[str, Claim] = {}
         self.bytes: dict[str, str] = {}
         self.acknowledged: set[str] = set()
+        self.has_large = False
 
-    def post(self, body: bytes) -> Record:
+    def post(self, body: bytes, *, large: bool = False) -> Record:
+        """A message in the queue. `large`: as one too large for it, under a pointer."""
         record = self.stack.queued(body)
         claim = self.stack.claim(record)
+        if large:
+            record, self.has_large = self.stack.pointed(record), True
         self.queue[claim.id], self.claims[claim.id] = record, claim
         self.bytes[claim.id] = body.decode()
         return record
@@ -91,7 +96,8 @@ class Play:
 
     def leaves(self, record: Record) -> None:
         """Q: only when the home is live, or gone and (if discarded) the courier was told."""
-        claim = self.stack.claim(record)
+        claim = self.claims[self.stack.claim(record).id]
+        assert claim.id not in self.stored(), "LEFT"
         known = self.stack.home(seen_key_nlweb(SHOP, SENDER, self.identity(claim)))
         row = self.stack.row(known.home if known and known.home else claim.row)
         own = self.stack.row(claim.row)
@@ -100,6 +106,12 @@ class Play:
             if each is not None and each.discarded is not None and (row is None or not row.live):
                 assert each.key in self.told(), "NOT TOLD"
         self.queue.pop(claim.id, None)
+
+    def stored(self) -> set[str]:
+        """The claims whose objects are there."""
+        if not self.has_large:
+            return set()
+        return {name.rpartition("/")[2] for name in self.stack.claim_objects()}
 
     def told(self) -> set[RowKey]:
         return {notice.row for notice in self.stack.discard_notifications() if isinstance(notice, DiscardNotification)}
@@ -121,13 +133,14 @@ class Play:
         for record in (*self.queue.values(), *self.queue.values()):
             assert self.stack.work(record).failed == ()
         self.queue.clear()
+        assert self.stored() == set(), "LEFT"
         shown = [self.identity_of(each) for each in self.listed()]
         for claim in self.claims.values():
             who = self.identity(claim)
             ends = [each for each in self.claims.values() if self.identity(each) == who]
             discarded = [each for each in ends if (row := self.stack.row(each.row)) is not None and row.discarded]
             assert (who in shown) + (who in self.acknowledged) + bool(discarded) == 1, "LOST or BOTH"
-            live = [each for each in ends if (row := self.stack.row(each.row)) is not None and not row.discarded]
+            live = [each for each in ends if (row := self.stack.row(each.row)) is not None and is_home(row)]
             assert len(live) == (not discarded), "one row for each message"
             assert not {each.row for each in live}.intersection(self.told()), "BOTH"
         self.clear()
@@ -140,6 +153,10 @@ class Play:
             deployed.clients.dynamodb.delete_item(TableName=deployed.tables["PostTable"], Key=key)
         for queue in ("ClaimsQueue", "CourierQueue", "FeedbackQueue"):
             deployed.empty(queue)
+
+
+def is_home(row: Row) -> bool:
+    return row.discarded is None and row.why != DUPLICATE
 
 
 Scene = Callable[[Play], None]
@@ -192,12 +209,41 @@ def a_retry_and_the_owner_is_there(play: Play) -> None:
     play.owns("owner")
 
 
+def a_large_claim_delivered_twice(play: Play) -> None:
+    record = play.post(play.stack.envelope(), large=True)
+    play.works("A", record)
+    play.works("B", record)
+
+
+def a_large_message_and_the_senders_retry(play: Play) -> None:
+    body = play.stack.envelope()
+    first, second = play.post(body, large=True), play.post(body, large=True)
+    play.works("A", first)
+    play.works("B", second, first)
+
+
+def two_large_discards(play: Play) -> None:
+    record = play.post(play.stack.envelope(UNKNOWN), large=True)
+    play.works("A", record)
+    play.works("B", record)
+
+
+def judgements_of_a_large_claim_that_differ(play: Play) -> None:
+    record = play.post(play.stack.envelope(), large=True)
+    play.works("A", record)
+    play.works("B", record, judge=Refusing(play.stack.judge()))
+
+
 SMALL = [one_claim_delivered_twice, a_message_and_the_senders_retry, judgements_that_differ, two_discards]
 LARGE = [
     a_message_and_its_retry_in_both_batches,
     two_messages_in_changing_batches,
     delivered_twice_and_the_owner_is_there,
     a_retry_and_the_owner_is_there,
+    a_large_claim_delivered_twice,
+    a_large_message_and_the_senders_retry,
+    two_large_discards,
+    judgements_of_a_large_claim_that_differ,
 ]
 SCHEDULES = amount(quick=10, all=25, proof=250)
 """Drawn by the number of the rotation: other days play others."""
@@ -243,11 +289,12 @@ def test_larger_schedules_end_well(
         play(stack, casts, scene, random.randrange)
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("subject", ["Notify@Shop", UNKNOWN])
 def test_a_death_before_or_after_any_call_loses_nothing_and_doubles_nothing(
-    stack: PipelineStack, casts: list[Clients], subject: str
+    stack: PipelineStack, casts: list[Clients], subject: str, large: bool
 ) -> None:
     def scene(play: Play) -> None:
-        play.works("A", play.post(stack.envelope(subject)))
+        play.works("A", play.post(stack.envelope(subject), large=large))
 
     assert all_schedules(lambda choose: play(stack, casts, scene, choose, deaths=1)) >= 5

@@ -313,6 +313,19 @@ def test_a_copy_is_lost_with_its_message(audited: AuditedStack) -> None:
     assert findings.accepted == Counter({AuditOutcome.LOST: 2})
 
 
+def test_a_large_copy_has_a_row_that_says_duplicate_and_is_lost_with_its_message(audited: AuditedStack) -> None:
+    body = audited.stack.envelope()
+    key = audited.settle(audited.post(body))
+    audited.settle(audited.stack.pointed(audited.post(body)))
+    findings = audited.audit()
+    assert findings.problems == ()
+    assert findings.accepted == findings.rows == Counter({AuditOutcome.FILED: 1, AuditOutcome.COPY: 1})
+    audited.remove(key)
+    findings = audited.audit()
+    assert found(findings) == {AuditProblem.LOST: 2}
+    assert findings.accepted == Counter({AuditOutcome.LOST: 2})
+
+
 def test_another_text_under_the_same_correlation_is_no_copy(audited: AuditedStack) -> None:
     body = audited.stack.envelope()
     audited.settle(audited.post(body))

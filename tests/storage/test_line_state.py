@@ -9,7 +9,7 @@ from postroom.reasons import REASONS
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.line_state import PAST, Copy, LineState, line_state_of
-from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, FORWARDED, OVER, Row
+from postroom.storage.mail.register import ACKED, CLOSED, DISCARDED, DUPLICATE, FORWARDED, OVER, Row
 
 RECEIVED, RETAIN = 1_795_253_400, 22 * 86_400
 KEY: RowKey = row_key("a.com", 1, RECEIVED * 1000, "c1")
@@ -52,6 +52,7 @@ WHYS = {
     FORWARDED: LineState.FORWARDED,
     OVER: LineState.EXPIRED,
     CLOSED: LineState.EXPIRED,
+    DUPLICATE: LineState.DUPLICATE,
     **{f"{DISCARDED}{reason}": LineState.DISCARDED for reason in REASONS if reason.kind is Kind.DISCARD},
     # Of another release: what it means is not known here.
     "archived": LineState.UNKNOWN,

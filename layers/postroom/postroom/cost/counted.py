@@ -35,11 +35,13 @@ FILED_LOG_BYTES: Final = 45
 """In addition, for each filed message."""
 OVERSIZE_PUTS: Final = 1
 OVERSIZE_GETS: Final = 1
-"""Of a claim that is too large for a queue message."""
+"""Of a claim that is too large for a queue message. Its DELETE is free."""
 
 # --- duplicates, discards and acknowledgements -----------------------------------------------------------------------
 DUPLICATE_WRITES: Final = 1
 DUPLICATE_READS: Final = 1
+OVERSIZE_DUPLICATE_WRITES: Final = 1
+"""In addition, of a claim that is too large for a queue message."""
 DUPLICATE_LOG_BYTES: Final = 226
 DISCARD_WRITES: Final = 1
 DISCARD_SENDS: Final = 1

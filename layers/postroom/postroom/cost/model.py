@@ -163,9 +163,10 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     filed = _filed(mail)
     repeated, refused = mail.messages * mail.duplicates, mail.messages * mail.discarded
     write = prices.dynamodb_writes_per_million / MILLION
+    duplicate_writes = counted.DUPLICATE_WRITES + _is_oversize(mail.size) * counted.OVERSIZE_DUPLICATE_WRITES
     for name, writes in (
         ("DynamoDB: file", filed * counted.FILE_WRITES),
-        ("DynamoDB: duplicates", repeated * counted.DUPLICATE_WRITES),
+        ("DynamoDB: duplicates", repeated * duplicate_writes),
         ("DynamoDB: discards", refused * counted.DISCARD_WRITES),
         ("DynamoDB: acknowledge", filed * mail.acknowledged * counted.ACKNOWLEDGE_WRITES),
     ):

@@ -118,6 +118,27 @@ class FeedbackRequest:
     digest: str
     dialect: Dialect
 
+    @classmethod
+    def read(cls, members: Members) -> "FeedbackRequest":
+        """Read it from its JSON form. Raises ValueError."""
+        return cls(
+            members.text("receiver"),
+            members.text("sender"),
+            members.text("correlation"),
+            members.text("hash"),
+            _dialect(members),
+        )
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Its JSON form."""
+        return {
+            "receiver": self.receiver,
+            "sender": self.sender,
+            "correlation": self.correlation,
+            "hash": self.digest,
+            "dialect": self.dialect.authority,
+        }
+
 
 def feedback_request_of(envelope: NlwebEnvelope) -> FeedbackRequest | None:
     """What is needed for Feedback about the envelope; None: no Feedback is sent."""

@@ -9,6 +9,7 @@ import orjson
 
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
+from postroom.outbound.discard_messages import FeedbackRequest
 from postroom.pipeline.claim_details import Details, Protocol, read_details
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import MAX_BODY_BYTES
@@ -83,23 +84,48 @@ def read_claim(value: object) -> Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedClaim:
-    """A claim as it is queued: in the queue message itself, or under `pointer` in the bucket.
+class Pointer:
+    """The place of a claim too large for the queue: the name of its object in the bucket.
 
-    `tries`: retries so far. `awaited_key`: the name of the key that it waits for, if its sender's zone is silent.
+    `feedback_request`: whom to send Feedback to, if the claim is discarded without its object; None: nobody. `is_gone`:
+    there is no such object. `is_bare`: the queue message is of the previous release, and has nothing but the name.
+    """
+
+    name: str
+    feedback_request: FeedbackRequest | None = None
+    is_gone: bool = False
+    is_bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedClaim:
+    """A claim as it is queued: in the queue message itself, or, with its envelope, in the object of its pointer.
+
+    `claim`: without its envelope, if its object is gone. `tries`: retries so far. `awaited_key`: the name of the key
+    that it waits for, if its sender's zone is silent.
     """
 
     claim: Claim
-    pointer: str = ""
+    pointer: Pointer | None = None
     tries: int = 0
     awaited_key: str = ""
 
     def body(self) -> str:
         """The body of the queue message: ASCII JSON, because SQS refuses some code points that JSON allows."""
-        carried: dict[str, JsonValue] = {"at": self.pointer} if self.pointer else {"claim": self.claim.as_json()}
+        carried = self._carried()
         if self.awaited_key:
             carried |= {"key": self.awaited_key, "received_at_ms": self.claim.received_at_ms}
         return json.dumps({**carried, "tries": self.tries}, separators=(",", ":"))
+
+    def _carried(self) -> dict[str, JsonValue]:
+        pointer = self.pointer
+        if pointer is None:
+            return {"claim": self.claim.as_json()}
+        if pointer.is_bare:
+            return {"at": pointer.name}
+        # Its object may be gone when SQS delivers the message again: then this decides the claim.
+        feedback = pointer.feedback_request.as_json() if pointer.feedback_request else None
+        return {"at": pointer.name, "claim": replace(self.claim, envelope="").as_json(), "feedback": feedback}
 
     def again(self) -> "QueuedClaim":
         """The same claim with one more attempt counted."""
@@ -110,8 +136,8 @@ class QueuedClaim:
         return replace(self, awaited_key=key_name)
 
 
-def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
-    """The queue message of a claim.
+def pack(claim: Claim, store: Callable[[str, bytes], None], feedback_request: FeedbackRequest | None = None) -> str:
+    """The queue message of a claim. `feedback_request`: whom to send Feedback to, if it is discarded.
 
     If it is too large for the queue, `store` puts it into S3, and the message has a pointer.
     """
@@ -120,16 +146,25 @@ def pack(claim: Claim, store: Callable[[str, bytes], None]) -> str:
         return body
     name = claim_name(claim.received_at_ms, claim.id)
     store(name, json.dumps(claim.as_json(), ensure_ascii=False, separators=(",", ":")).encode())
-    return QueuedClaim(claim, name).body()
+    return QueuedClaim(claim, Pointer(name, feedback_request)).body()
 
 
 def unpack(body: str, objects: ObjectStore) -> QueuedClaim:
     """The claim in a queue message.
 
-    Raises NotNowError(STORE_UNAVAILABLE), KeyError if S3 no longer has the object, ValueError if it is not a claim.
+    Raises NotNowError(STORE_UNAVAILABLE), ValueError if it is not a claim, and, for a message of the previous release,
+    KeyError if the object is gone.
     """
     members = Members(orjson.loads(body), "a message of the claims queue")
     tries = members.whole("tries")
-    pointer = members.text("at") if "at" in members else ""
-    claim = orjson.loads(objects.get(pointer)) if pointer else members.any("claim")
-    return QueuedClaim(read_claim(claim), pointer, tries)
+    if "at" not in members:
+        return QueuedClaim(read_claim(members.any("claim")), tries=tries)
+    name = members.text("at")
+    if "claim" not in members:
+        return QueuedClaim(read_claim(orjson.loads(objects.get(name))), Pointer(name, is_bare=True), tries)
+    described = read_claim(members.any("claim"))
+    feedback_request = FeedbackRequest.read(members.inner("feedback")) if members.any("feedback") else None
+    stored = objects.find(name)
+    if stored is None:
+        return QueuedClaim(described, Pointer(name, feedback_request, is_gone=True), tries)
+    return QueuedClaim(read_claim(orjson.loads(stored)), Pointer(name, feedback_request), tries)

@@ -13,10 +13,11 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.net.aws_errors import our_own_fault
 from postroom.outbound.ports import Clock
-from postroom.pipeline.claims import Claim, unpack
+from postroom.pipeline.claim_objects import ClaimObjects
+from postroom.pipeline.claims import Claim, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
-from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
-from postroom.pipeline.verdicts import given_up
+from postroom.pipeline.outcomes import Outcome, attempt
+from postroom.pipeline.verdicts import Discarded, given_up
 from postroom.storage.aws.object_store import ObjectStore
 
 ROUND_SECONDS: Final = 40
@@ -54,6 +55,7 @@ class DeadLetterHandler:
 
     discarding: Discarding
     objects: ObjectStore
+    claim_objects: ClaimObjects
     clock: Clock
     horizon_seconds: int
     margin_seconds: int
@@ -63,7 +65,7 @@ class DeadLetterHandler:
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for dead_letter in dead_letters:
             try:
-                claim = unpack(dead_letter.body, self.objects).claim
+                queued = unpack(dead_letter.body, self.objects)
             except NotNowError:
                 continue
             except Exception as error:
@@ -72,14 +74,24 @@ class DeadLetterHandler:
                 _log.exception("a dead letter could not be read")
                 unreadable += 1
                 continue
+            claim = queued.claim
             if self.clock() * 1000 - claim.received_at_ms < (self.horizon_seconds - self.margin_seconds) * 1000:
                 waiting.append(claim)
                 continue
-            verdict = given_up(claim, UNDELIVERABLE)
+            verdict = _undeliverable(queued)
             outcome = attempt(claim, lambda claim=claim, verdict=verdict: self.discarding.discard(claim, verdict))  # type: ignore[misc]
-            if outcome.fate in (ClaimOutcome.RETRIED, ClaimOutcome.STUCK):
+            if not outcome.is_decided:
                 waiting.append(claim)
                 continue
+            self.claim_objects.delete(queued, outcome)
             outcomes.append(outcome)
             decided.append(dead_letter.receipt_handle)
         return DecidedDeadLetters(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)
+
+
+def _undeliverable(queued: QueuedClaim) -> Discarded:
+    pointer = queued.pointer
+    if pointer is None or not pointer.is_gone:
+        return given_up(queued.claim, UNDELIVERABLE)
+    request = pointer.feedback_request
+    return Discarded(UNDELIVERABLE, "", request.correlation if request else "", request)

@@ -26,9 +26,15 @@ class Discarding:
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
-            return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
+            return Outcome(
+                claim,
+                ClaimOutcome.DUPLICATE,
+                correlation=verdict.correlation,
+                row=claim.row,
+                listed_in=listed_in(stands),
+            )
         self.request_feedback(claim.row, reason, verdict.feedback_request)
-        return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation)
+        return Outcome(claim, ClaimOutcome.DISCARDED, reason, verdict.detail, verdict.correlation, claim.row)
 
     def request_feedback(self, row: RowKey, reason: Reason, feedback_request: FeedbackRequest | None) -> None:
         """Our half of step 6: send a message to the queue of Feedback."""

@@ -12,6 +12,7 @@ from typing import Final
 
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws_errors import stack_of
+from postroom.outbound.discard_messages import FeedbackRequest
 from postroom.outbound.ports import Clock, NewId
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.discarding import Discarding
@@ -107,6 +108,12 @@ class Filing:
         )
         return outcomes + settled
 
+    def decide_by_row(self, claim: Claim, feedback_request: FeedbackRequest | None) -> Outcome | None:
+        """The outcome of a claim without its envelope, as its own row says; None: it has no row."""
+        stands = self.storage.register.find(claim.row)
+        correlation = feedback_request.correlation if feedback_request else ""
+        return self._met(claim, stands, correlation, feedback_request) if stands else None
+
     def _find_home(self, claim: Claim, verdict: Accepted) -> "_Homed | Outcome":
         """Step 2: make the claim's own row the message's home, or adopt the home that it already has."""
         identity = verdict.identity
@@ -126,7 +133,7 @@ class Filing:
         if home != claim.row or verdict.forward_to:
             stands = self.storage.register.find(home)
             if stands is not None:
-                return self._met(claim, verdict, stands)
+                return self._met(claim, stands, verdict.correlation, verdict.feedback_request)
         return _Homed(claim, verdict, home)
 
     def _put_segment(self, lines: Sequence[Line]) -> dict[RowKey, Place]:
@@ -161,10 +168,14 @@ class Filing:
             self.storage.outbox.report(item.verdict.reported)
         stands = self.storage.register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
-            return self._met(item.claim, item.verdict, stands)
+            return self._met(item.claim, stands, item.verdict.correlation, item.verdict.feedback_request)
         self._show(item.home)
         return Outcome(
-            item.claim, ClaimOutcome.ACCEPTED, correlation=item.verdict.correlation, listed_in=item.home.mailbox
+            item.claim,
+            ClaimOutcome.ACCEPTED,
+            correlation=item.verdict.correlation,
+            row=item.home,
+            listed_in=item.home.mailbox,
         )
 
     def _forward(self, item: _Homed) -> Outcome:
@@ -185,17 +196,23 @@ class Filing:
             item.home, item.home.received_at_ms // 1000 + self.times.retain_seconds
         )
         if stands is not None:
-            return self._met(item.claim, item.verdict, stands)
-        return Outcome(item.claim, ClaimOutcome.FORWARDED, correlation=item.verdict.correlation)
+            return self._met(item.claim, stands, item.verdict.correlation, item.verdict.feedback_request)
+        return Outcome(item.claim, ClaimOutcome.FORWARDED, correlation=item.verdict.correlation, row=item.home)
 
-    def _met(self, claim: Claim, verdict: Accepted, stands: Row) -> Outcome:
+    def _met(self, claim: Claim, stands: Row, correlation: str, feedback_request: FeedbackRequest | None) -> Outcome:
         """The outcome if the home row exists. Filed or acknowledged: done. Discarded: the courier is told again."""
         if stands.discarded is None:
             if stands.live:
                 self._show(stands.key)
-            return Outcome(claim, ClaimOutcome.DUPLICATE, correlation=verdict.correlation, listed_in=listed_in(stands))
-        self.discarding.request_feedback(stands.key, stands.discarded, verdict.feedback_request)
-        return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=verdict.correlation)
+            return Outcome(
+                claim,
+                ClaimOutcome.DUPLICATE,
+                correlation=correlation,
+                row=stands.key,
+                listed_in=listed_in(stands),
+            )
+        self.discarding.request_feedback(stands.key, stands.discarded, feedback_request)
+        return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=correlation, row=stands.key)
 
     def _show(self, row: RowKey) -> None:
         """Make the next listing pass include a row that was filed late; the worker that began it may have died before

@@ -7,6 +7,7 @@ from typing import Final
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
 from postroom.http.response import HttpResponse, json_response, problem, text_response
+from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.intake import Intake
@@ -115,6 +116,7 @@ class NlwebInbox:
             sender=envelope.sender,
             source=posted.source,
             details=NlwebDetails(rule),
+            feedback_request=feedback_request_of(envelope),
         )
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
         line = claim.accepted(key, envelope.claimed_hash).as_log()

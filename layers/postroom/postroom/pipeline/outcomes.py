@@ -11,6 +11,7 @@ from postroom.core.reason import Reason
 from postroom.net.aws_errors import stack_of
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.silence import Silence
+from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import Row
 
 R = TypeVar("R")
@@ -34,7 +35,8 @@ class ClaimOutcome(StrEnum):
 class Outcome:
     """The outcome of a claim, with the reason if it was discarded or has to wait.
 
-    `listed_in`: the mailbox that now lists the message; empty: none. `silence`: the silent zone that it waits for.
+    `row`: the row that decides it, the claim's own or that of another claim; None: no row does. `listed_in`: the
+    mailbox that now lists the message; empty: none. `silence`: the silent zone that it waits for.
     """
 
     claim: Claim
@@ -42,8 +44,14 @@ class Outcome:
     reason: Reason | None = None
     detail: str = ""
     correlation: str = ""
+    row: RowKey | None = None
     listed_in: str = ""
     silence: Silence | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the claim is done, and leaves the queue for good."""
+        return self.fate not in (ClaimOutcome.RETRIED, ClaimOutcome.STUCK)
 
 
 def listed_in(row: Row | None) -> str:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import MAY_NOT_WAIT_SECONDS, side_by_side
 from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.claim_details import Protocol
-from postroom.pipeline.claims import Claim, QueuedClaim, unpack
+from postroom.pipeline.claim_objects import ClaimObjects
+from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.notification_trigger import NotificationTrigger
@@ -93,6 +95,7 @@ class Worker:
     discarding: Discarding
     notification_trigger: NotificationTrigger
     objects: ObjectStore
+    claim_objects: ClaimObjects
     retry: SendQueue
     suspects: SendQueue
     waiting: SendQueue
@@ -138,6 +141,8 @@ class Worker:
     def _finish(self, part: Sequence[_ReceivedClaim], outcomes: list[Outcome], failed: list[str]) -> None:
         """Process a part of a batch, and keep only the results, without the envelopes."""
         settled = self._settle(part)
+        large = list({item.claim.id: item.queued for item in part if item.queued.pointer}.values())
+        side_by_side(self.pool, lambda queued: self.claim_objects.delete(queued, settled[queued.claim.id]), large)
         for item in part:
             outcome = settled[item.claim.id]
             outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
@@ -146,10 +151,10 @@ class Worker:
 
     def _settle(self, part: Sequence[_ReceivedClaim]) -> dict[str, Outcome]:
         """The outcome of each claim, by its id. A claim that is in the batch twice is processed once."""
-        claims = list({item.claim.id: item.claim for item in part}.values())
+        queued = list({item.claim.id: item.queued for item in part}.values())
         # Few claims have to wait: most keys are in memory.
-        verdicts = side_by_side(self.pool, self._verdict, claims, patience_seconds=MAY_NOT_WAIT_SECONDS)
-        judged = list(zip(claims, verdicts, strict=True))
+        verdicts = side_by_side(self.pool, self._verdict, queued, patience_seconds=MAY_NOT_WAIT_SECONDS)
+        judged = [(each.claim, verdict) for each, verdict in zip(queued, verdicts, strict=True)]
         outcomes = self.filing.file([(c, v) for c, v in judged if isinstance(v, Accepted)])
         bad = [(c, v) for c, v in judged if isinstance(v, Discarded)]
         outcomes += side_by_side(self.pool, self._discard, bad)
@@ -160,11 +165,23 @@ class Worker:
         outcomes += side_by_side(self.pool, self._trigger, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
 
-    def _verdict(self, claim: Claim) -> Accepted | Discarded | Outcome:
+    def _verdict(self, queued: QueuedClaim) -> Accepted | Discarded | Outcome:
+        claim, pointer = queued.claim, queued.pointer
+        if pointer and pointer.is_gone:
+            return attempt(claim, lambda: self._decide_by_row(claim, pointer))
         verdict = attempt(claim, lambda: self.judges[claim.protocol].judge(claim))
         if isinstance(verdict, Retry):
             return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail, silence=verdict.silence)
         return verdict
+
+    def _decide_by_row(self, claim: Claim, pointer: Pointer) -> Outcome:
+        """The outcome of a claim whose object is gone, because it was decided before."""
+        outcome = self.filing.decide_by_row(claim, pointer.feedback_request)
+        if outcome is None:
+            # Only after its row is written is an object deleted. So this is an error: S3 says which one.
+            self.objects.get(pointer.name)
+            raise NotNowError(STORE_UNAVAILABLE)
+        return outcome
 
     def _discard(self, discarded: tuple[Claim, Discarded]) -> Outcome:
         return attempt(discarded[0], lambda: self.discarding.discard(*discarded))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from postroom.http.cors import Cors
     from postroom.http.router import Router
     from postroom.pipeline.claim_details import Protocol
+    from postroom.pipeline.claim_objects import ClaimObjects
     from postroom.pipeline.dead_letters import DeadLetterHandler
     from postroom.pipeline.discarding import Discarding
     from postroom.pipeline.dm3_inbox import Dm3Inbox
@@ -190,6 +191,7 @@ class PipelineParts(DeploymentParts):
             discarding=self.discarding,
             notification_trigger=self.notification_trigger,
             objects=self._storage.objects,
+            claim_objects=self.claim_objects,
             retry=self._storage.retry_queue,
             suspects=self._storage.suspects_queue,
             waiting=self._storage.waiting_queue,
@@ -309,6 +311,17 @@ class PipelineParts(DeploymentParts):
         )
 
     @cached_property
+    def claim_objects(self) -> "ClaimObjects":
+        """Deletes the objects of decided claims."""
+        from postroom.pipeline.claim_objects import ClaimObjects
+
+        return ClaimObjects(
+            register=self._storage.register,
+            objects=self._storage.objects,
+            retain_seconds=self._settings.retain_seconds,
+        )
+
+    @cached_property
     def forwarding(self) -> "Forwarding":
         """Operators' queues and event buses."""
         from postroom.runtime.adapters import AwsForwarding
@@ -333,6 +346,7 @@ class PipelineParts(DeploymentParts):
         return DeadLetterHandler(
             discarding=self.discarding,
             objects=self._storage.objects,
+            claim_objects=self.claim_objects,
             clock=self._system.clock,
             horizon_seconds=horizon_seconds,
             margin_seconds=min(_DEAD_LETTER_MARGIN_SECONDS, horizon_seconds // 2),

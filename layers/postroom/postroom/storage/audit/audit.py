@@ -163,8 +163,9 @@ class _Auditor:
 
     def _end(self, claim: LedgerEntry) -> AuditOutcome:
         own = self._first.get(claim.claim)
-        if own is not None:
-            return end_of(self._found, self._found.rows[own])
+        end = end_of(self._found, self._found.rows[own]) if own else AuditOutcome.COPY
+        if end is not AuditOutcome.COPY:
+            return end
         # A sender that the inbox could not verify may have been verified later.
         keys = (claim.seen, twin_of(claim.seen)) if claim.seen.startswith(UNVERIFIED) else (claim.seen,)
         if any(self._is_copy(claim, key) for key in keys):

@@ -21,12 +21,13 @@ def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
         where, why, end = named(key), standing.row.why, end_of(evidence, standing)
         if standing.ttl is not None and (standing.row.live or evidence.is_over(standing.ttl)):
             yield Finding(AuditProblem.ENDS_EARLY, where, f"it is {end}, and its ttl {standing.ttl}")
-        kept = end is not AuditOutcome.DISCARDED
-        if not kept and not _is_reason(why):
+        is_discarded = end is AuditOutcome.DISCARDED
+        if is_discarded and not _is_reason(why):
             yield Finding(AuditProblem.NO_REASON, where, f"why is {why!r}")
-        if kept and key not in homes and evidence.is_remembered(key.received_at_ms):
+        is_home = not is_discarded and end is not AuditOutcome.COPY
+        if is_home and key not in homes and evidence.is_remembered(key.received_at_ms):
             yield Finding(AuditProblem.NOT_HOME, where, f"it is {end}")
-        if kept and (standing.begun or standing.sent):
+        if not is_discarded and (standing.begun or standing.sent):
             yield Finding(AuditProblem.FILED_WITH_FEEDBACK, where, f"it is {end}")
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroom.storage.audit.evidence import AuditEvidence, PostRow
 from postroom.storage.audit.problems import AuditProblem
-from postroom.storage.mail.register import ACKED, EXPIRED, FORWARDED
+from postroom.storage.mail.register import ACKED, DUPLICATE, EXPIRED, FORWARDED
 
 
 class AuditOutcome(StrEnum):
@@ -36,10 +36,12 @@ ENDS_OF_ROWS: Final = (
     AuditOutcome.FORWARDED,
     AuditOutcome.EXPIRED,
     AuditOutcome.DISCARDED,
+    AuditOutcome.COPY,
 )
 _GONE: Final = {
     ACKED: AuditOutcome.ACKNOWLEDGED,
     FORWARDED: AuditOutcome.FORWARDED,
+    DUPLICATE: AuditOutcome.COPY,
     **dict.fromkeys(EXPIRED, AuditOutcome.EXPIRED),
 }
 

@@ -88,6 +88,17 @@ class ObjectStore:
         """All bytes of an object. Raises KeyError if there is none, NotNowError(STORE_UNAVAILABLE)."""
         return self._all_of(name, _MISSING)
 
+    def find(self, name: str) -> bytes | None:
+        """All bytes of an object; None if there is none, or if S3 says that access is denied.
+
+        That is what S3 says about a missing object to a role that may not list the bucket. Raises
+        NotNowError(STORE_UNAVAILABLE).
+        """
+        try:
+            return self._all_of(name, _MISSING_TO_READERS)
+        except KeyError:
+            return None
+
     def document(self, name: str) -> bytes:
         """An operator's document. Raises as `get` does. If it is missing, S3 may say that access is denied."""
         return self._all_of(name, _MISSING_TO_READERS)

@@ -10,7 +10,7 @@ from typing import Final
 
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.register import ACKED, DISCARDED, EXPIRED, FORWARDED, Row
+from postroom.storage.mail.register import ACKED, DISCARDED, DUPLICATE, EXPIRED, FORWARDED, Row
 
 
 class LineState(StrEnum):
@@ -23,6 +23,7 @@ class LineState(StrEnum):
     EXPIRED = "expired"
     DISCARDED = "discarded"
     FORWARDED = "forwarded"
+    DUPLICATE = "duplicate"
     MOVED = "moved"
     """The row is live elsewhere, and not where this line was copied from."""
     FORGOTTEN = "forgotten"
@@ -42,7 +43,10 @@ class LineState(StrEnum):
 
 
 PAST: Final = frozenset(
-    {LineState.ACKED, LineState.EXPIRED, LineState.DISCARDED, LineState.FORWARDED, LineState.MOVED, LineState.FORGOTTEN}
+    {
+        LineState.ACKED, LineState.EXPIRED, LineState.DISCARDED, LineState.FORWARDED, LineState.DUPLICATE,
+        LineState.MOVED, LineState.FORGOTTEN,
+    }
 )  # fmt: skip
 """An object needs no line in one of these states. A line that is `HERE` becomes past once its row has been moved."""
 
@@ -73,6 +77,6 @@ def line_state_of(copy: Copy, row: Row | None, *, now: int, retain_seconds: int)
 def _of_tombstone(why: str) -> LineState:
     if why.startswith(DISCARDED):
         return LineState.DISCARDED
-    return {ACKED: LineState.ACKED, FORWARDED: LineState.FORWARDED}.get(
+    return {ACKED: LineState.ACKED, FORWARDED: LineState.FORWARDED, DUPLICATE: LineState.DUPLICATE}.get(
         why, LineState.EXPIRED if why in EXPIRED else LineState.UNKNOWN
     )

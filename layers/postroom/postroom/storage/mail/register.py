@@ -22,6 +22,8 @@ LIVE: Final = "L"
 GONE: Final = "G"
 ACKED: Final = "acked"
 FORWARDED: Final = "forwarded"
+DUPLICATE: Final = "duplicate"
+"""Of a claim too large for the queue: its message is in the row of another claim, or was answered in its request."""
 DISCARDED: Final = "discarded:"
 OVER: Final = "expired"
 CLOSED: Final = "closed"
@@ -83,6 +85,11 @@ class Register:
     def forwarded(self, key: RowKey, forget_at: int) -> Row | None:
         """The message was forwarded: write a tombstone, if the row is absent; otherwise return the existing row."""
         return self._bury_if_absent(key, FORWARDED, forget_at)
+
+    def mark_duplicate(self, key: RowKey, forget_at: int) -> Row | None:
+        """The claim was decided without its own row: write a tombstone, if it is absent; otherwise return the existing
+        row."""
+        return self._bury_if_absent(key, DUPLICATE, forget_at)
 
     def acknowledge(self, key: RowKey, forget_at: int) -> int | None:
         """The owner has it: live → gone.
