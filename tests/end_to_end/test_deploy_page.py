@@ -178,8 +178,8 @@ def test_the_parameters_that_the_page_names_are_there() -> None:
 
 def test_the_page_says_how_often_sam_asks_whether_a_route_without_authentication_is_meant() -> None:
     routes = [event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()]
-    assert len([event for event in routes if event["Type"] == "HttpApi"]) == 11
-    assert "eleven times" in PAGE
+    assert len([event for event in routes if event["Type"] == "HttpApi"]) == 13
+    assert "thirteen times" in PAGE
 
 
 def test_samconfig_says_what_the_page_leaves_out() -> None:

@@ -21,6 +21,7 @@ from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.quota import QuotaCheck
 from postroom.pipeline.retention_periods import RetentionPeriods
+from postroom.pipeline.silent_zones import SilentSenders
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
 from postroom.protocols.dm3.profile import ServiceProfile, data_uri
@@ -30,6 +31,7 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.quotas import Quota, Usage, Usages
+from postroom.storage.limits.sender_zones import Backlog, SenderZones
 from postroom.storage.mail.replies import Lease, Replies
 
 DAY = 86_400
@@ -70,6 +72,14 @@ class _NoUsages(Usages):
 
     def read(self, mailbox: str) -> Usage:
         raise AssertionError(f"{mailbox} has no quota")
+
+
+class _NoSilentZones(SenderZones):
+    def __init__(self) -> None:
+        pass
+
+    def backlog(self) -> Backlog:
+        return Backlog()
 
 
 def _clock() -> float:
@@ -127,6 +137,7 @@ NLWEB_INBOX = NlwebInbox(
         lease_seconds=30,
         memory_seconds=DAY,
     ),
+    silent_senders=SilentSenders(zones=_NoSilentZones(), zones_of=lambda _: [], clock=_clock),
     clock=_clock,
 )
 DM3_JUDGE = Dm3Judge(keys=_SERVICE_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
