@@ -19,6 +19,7 @@ from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
 from postroom.http.waits import HOLD_SECONDS
+from postroom.jobs.library import LIBRARIES, WHEELS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
 from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
@@ -114,7 +115,6 @@ def _short(arn: str) -> str:
 LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
 CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 JOB_LOGS = ("JobsLogs", "JobsOutputLogs", "JobsErrorLogs")
-SCRIPTS = "aws-sam-cli-managed-default-samclisourcebucket-*"
 EXPECTED: dict[str, set[tuple[str, str]]] = {
     "InboxFunction": {
         *((action, "logs /aws/lambda/postroom-InboxFunction-*:*") for action in LOGS),
@@ -206,7 +206,6 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "CompactJob": {
         *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),
-        ("s3:GetObject", f"s3 {SCRIPTS}/* of {ACCOUNT}"),
         ("s3:ListBucket", "s3 Bucket of seg/ chk/ jobs/lib/"),
         *(("s3:GetObject", f"s3 Bucket/{place}/*") for place in ("seg", "chk", "jobs/lib", "jobs/reports")),
         *(("s3:PutObject", f"s3 Bucket/{place}/*") for place in ("chk", "quarantine", "jobs/reports")),
@@ -217,7 +216,6 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "ExpireJob": {
         *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),
-        ("s3:GetObject", f"s3 {SCRIPTS}/* of {ACCOUNT}"),
         ("s3:ListBucket", "s3 Bucket of claim/ reply/ box/ seg/ chk/ jobs/lib/"),
         ("s3:ListBucketMultipartUploads", "s3 Bucket"),
         *((f"s3:{action}", f"s3 Bucket/{place}/*") for action in ("GetObject", "DeleteObject", "AbortMultipartUpload")
@@ -250,11 +248,9 @@ def test_no_managed_policy_widens_a_role(who: str) -> None:
 @EACH_ROLE
 def test_no_action_has_a_wildcard_and_no_resource_is_everything(who: str) -> None:
     ours = r"s3 Bucket/(box|chk|claim|jobs/lib|jobs/reports|quarantine|reply|seg)/\*"
-    # A pattern is restricted to buckets of this account.
-    scripts = rf"s3 {re.escape(SCRIPTS)}/\* of {ACCOUNT}"
     for action, resource in granted(who, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(rf"({ours}|{scripts}|logs \S+:\*|[^*]+)", resource)
+        assert re.fullmatch(rf"({ours}|logs \S+:\*|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:
@@ -691,15 +687,14 @@ def test_a_job_reads_its_settings(job: str, kind: type[JobSettings]) -> None:
 
 @EACH_JOB
 def test_a_job_starts_with_nothing_but_what_glue_has_and_the_template_installs(job: str) -> None:
-    said = resources("AWS::Glue::Job")[job]
-    modules = said["DefaultArguments"]["--additional-python-modules"].split(",")
-    script = str(TEMPLATE.parent / said["Command"]["ScriptLocation"])
-    there = ["postroom", *ON_GLUE, *(module.partition("==")[0] for module in modules)]
+    script = str(TEMPLATE.parent / "glue_jobs" / f"{JOB_SCRIPTS[job]}.py")
+    there = ["postroom", *ON_GLUE, *(wheel.partition("-")[0] for wheel in WHEELS)]
     command = [sys.executable, "-c", WALLED, script, *there]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
+JOB_SCRIPTS = {"CompactJob": "compact_chunks", "ExpireJob": "expire_messages"}
 ON_GLUE = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "dateutil", "pytz", "six", "jmespath", "urllib3")
 """Of Glue 5.0's own packages, those that Spark and boto3 need."""
 WALLED = """
@@ -718,16 +713,24 @@ assert callable(runpy.run_path(sys.argv[1])["main"])
 
 
 @EACH_JOB
-def test_a_job_has_this_library_and_the_packages_of_the_functions(job: str) -> None:
-    said = of_job(job)["DefaultArguments"]
+def test_a_job_loads_nothing_but_what_is_published_in_the_bucket(job: str) -> None:
+    said, at = of_job(job), f"s3://Bucket/{LIBRARIES}"
     project = tomllib.loads((TEMPLATE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert said["--extra-py-files"] == f"s3://Bucket/jobs/lib/postroom-{project['version']}.zip"
+    arguments = said["DefaultArguments"]
+    assert said["Command"]["ScriptLocation"] == f"{at}{JOB_SCRIPTS[job]}-{project['version']}.py"
+    assert arguments["--extra-py-files"] == f"{at}postroom-{project['version']}.zip"
+    assert arguments["--additional-python-modules"].split(",") == [at + wheel for wheel in WHEELS]
+    assert arguments["--python-modules-installer-option"] == "--no-index"
+
+
+def test_the_packages_of_the_jobs_have_the_versions_of_the_functions() -> None:
     lock = (TEMPLATE.parent / "layers" / "postroom" / "requirements.txt").read_text(encoding="utf-8")
     pinned = set(re.findall(r"^(\S+==\S+)", lock, re.MULTILINE))
-    modules = said["--additional-python-modules"].split(",")
-    assert set(modules) <= pinned
-    # Unless they are pinned, botocore and s3transfer would have the version of Glue, or the newest one.
-    assert {"boto3", "botocore", "s3transfer"} <= {module.partition("==")[0] for module in modules}
+    versions = ["==".join(wheel.split("-")[:2]) for wheel in WHEELS]
+    assert set(versions) <= pinned
+    # Without them, botocore and s3transfer would have the versions of Glue. Each is after those that it needs.
+    names = [version.partition("==")[0] for version in versions]
+    assert names.index("botocore") < names.index("s3transfer") < names.index("boto3")
 
 
 def test_the_mail_of_a_closed_mailbox_is_kept_for_as_long_as_a_copy_of_it_may_still_be_filed() -> None:

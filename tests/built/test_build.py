@@ -205,17 +205,11 @@ def test_a_functions_package_holds_its_own_modules_only(built: Path, function: s
     assert (found, copy.read_bytes()) == (name, (ROOT / said["CodeUri"] / name).read_bytes())
 
 
-def test_the_built_template_still_finds_the_nested_ones_and_these_the_jobs_scripts(built: Path) -> None:
+def test_the_built_template_still_finds_the_nested_ones(built: Path) -> None:
     """`sam deploy` uploads them from there."""
     text = (built / "template.yaml").read_text(encoding="utf-8")
     nested = [built / said for said in re.findall(r"TemplateURL: (\S+)", text)]
     assert {tuple(read(path)["Resources"]) for path in nested} == {tuple(read(path)["Resources"]) for path in NESTED}
-    scripts = [
-        (path.parent / script).resolve()
-        for path in nested
-        for script in re.findall(r"ScriptLocation: (\S+)", path.read_text(encoding="utf-8"))
-    ]
-    assert sorted(scripts) == sorted((ROOT / "glue_jobs").glob("*.py"))
 
 
 def test_a_built_function_starts_from_the_built_layer_alone(running_build: Path, python: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from postroom.cli.admin.findings import (
 )
 from postroom.cli.admin.setup_checks import Stored
 from postroom.cli.descriptor import read_descriptor
-from postroom.cli.library import is_packed, packed
+from postroom.cli.library import is_packed, packed, published
 from postroom.cli.up import describe_stack
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED, STORE_UNAVAILABLE
@@ -41,6 +41,7 @@ from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped
 from postroom.doctor.keys import KeyFound
+from postroom.jobs.library import WHEELS
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION
 from postroom.local.stack import LocalDeployment, LocalStack
@@ -56,6 +57,7 @@ DAY = 86_400
 NOW = 1_800_000_000
 SHOP = "shop.example"
 LIBRARY = "postroom-0.1.0.zip"
+SCRIPTS = ("compact_chunks-0.1.0.py", "expire_messages-0.1.0.py")
 RECORDS_OF_KEYS = [f"key record of {SHOP} for {authority}" for authority in ("nlweb.org", "pollyweb.org")]
 Json = dict[str, Any]
 Checks = dict[str, dict[str, str | None]]
@@ -108,7 +110,8 @@ def _fill(deployments: TwoDeployments) -> None:
     opened.storage.signing_keys.put(SHOP, "pk1", PrivateKey.generate("ed25519"))
     opened.storage.operators.put_domain(Domain(SHOP, signs=True))
     opened.storage.operators.put_subject(SHOP, SubjectRule("Hello@Host", Treatment.MAILBOX, SHOP))
-    opened.storage.objects.replace(f"jobs/lib/{LIBRARY}", packed(), "application/zip")
+    for name, data in [*published(wheels=False), *((wheel, b"") for wheel in WHEELS)]:
+        opened.storage.objects.replace(f"jobs/lib/{name}", data, "application/octet-stream")
 
 
 @pytest.fixture
@@ -201,7 +204,10 @@ def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
     assert lines[0].startswith("✓ stack: fresh is CREATE_COMPLETE, since 20")
     assert lines[3] == "✗ domains: none: no messages are accepted"
     assert lines[4].startswith("  → `postroom domain add your.domain --local ")
-    assert f"! jobs library: {LIBRARY} is not published; `postroom jobs` does not need it, but Glue would" in lines
+    assert (
+        f"! jobs library: {LIBRARY} and 2 more objects are not published; `postroom jobs` does not need it, but Glue "
+        "would" in lines
+    )
     assert lines[-1] == "fresh: bad"
 
 
@@ -814,17 +820,18 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
 @pytest.mark.parametrize(
     ("place", "there", "expected"),
     [
-        (AWS, Libraries([LIBRARY], is_ours=True), "good"),
-        (AWS, Libraries([LIBRARY], is_ours=False), "warning"),
-        (AWS, Libraries(["postroom-0.0.9.zip"], is_ours=False), "bad"),
+        (AWS, Libraries([LIBRARY, *SCRIPTS], is_ours=True), "good"),
+        (AWS, Libraries([LIBRARY, *SCRIPTS], is_ours=False), "warning"),
+        (AWS, Libraries([LIBRARY], is_ours=True), "bad"),
+        (AWS, Libraries(["postroom-0.0.9.zip", *SCRIPTS], is_ours=False), "bad"),
         (AWS, Libraries([], is_ours=False), "bad"),
         (LOCAL, Libraries([], is_ours=False), "warning"),
     ],
 )
-def test_the_library_of_the_jobs(place: NamedDeployment, there: Libraries, expected: str) -> None:
-    check = operation_checks.judge_library(place, LIBRARY, there)
+def test_what_the_jobs_load(place: NamedDeployment, there: Libraries, expected: str) -> None:
+    check = operation_checks.judge_library(place, (LIBRARY, *SCRIPTS), there)
     assert check.status == expected
-    assert all(name in check.found for name in there.names)
+    assert all(name in check.found for name in there.names if name not in (LIBRARY, *SCRIPTS))
 
 
 def test_a_library_is_the_same_however_it_is_compressed() -> None:

@@ -16,7 +16,8 @@ from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import Exit
 from postroom.cli.library import is_packed
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.jobs.library import LIBRARIES, library
+from postroom.jobs.library import LIBRARIES, library, script
+from postroom.local.checkout import job_scripts
 from postroom.local.clients import REGION
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Directory, Domain
@@ -402,11 +403,14 @@ def test_a_stopped_local_stack_is_one_sentence(postroom: Postroom, storage_stack
 def test_the_library_of_the_jobs_is_uploaded(operate: Operate, storage_stack: StorageStack) -> None:
     result = operate("jobs", "publish", "--json")
     assert result.exit_code == 0, result.output
-    data = storage_stack.storage.objects.get(LIBRARIES + library())
-    url = f"s3://{storage_stack.outputs['Bucket']}/{LIBRARIES}{library()}"
-    assert json.loads(result.stdout) == {"library": url, "bytes": len(data)}
-    assert is_packed(data)
-    assert operate("jobs", "publish").stdout == f"{url}: {len(data):,} bytes\n"
+    objects = storage_stack.storage.objects
+    scripts = {script(path.stem): path.read_bytes() for path in job_scripts()}
+    stored = {name: objects.get(LIBRARIES + name) for name in (library(), *scripts)}
+    url, size = f"s3://{storage_stack.outputs['Bucket']}/{LIBRARIES}{library()}", sum(map(len, stored.values()))
+    assert json.loads(result.stdout) == {"library": url, "objects": 3, "bytes": size}
+    assert is_packed(stored[library()])
+    assert {name: stored[name] for name in scripts} == scripts
+    assert operate("jobs", "publish").stdout == f"{url} and 2 more objects: {size:,} bytes\n"
 
 
 def test_no_deployment_is_one_sentence(postroom: Postroom) -> None:

@@ -49,7 +49,8 @@ def run(deployment: LocalDeployment, job: str) -> None:
         "--LOG_GROUP": "",
     }
     environment = environment_of(deployment.account, REGION) | signed_by(deployment, job)
-    script = template_path().parent / said["Command"]["ScriptLocation"]
+    name = said["Command"]["ScriptLocation"].rpartition("/")[2].partition("-")[0]
+    script = template_path().parent / "glue_jobs" / f"{name}.py"
     run_job_here(script, [word for argument in arguments.items() for word in argument], environment)
 
 

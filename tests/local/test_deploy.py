@@ -102,7 +102,7 @@ def test_no_job_is_started_by_its_schedule(one) -> None:
 def test_a_job_of_a_nested_stack_gets_the_templates_arguments(one) -> None:
     job = one.client("glue").get_job(JobName=one.outputs["Night"])["Job"]
     assert job["DefaultArguments"] == {"--BUCKET": one.outputs["Things"], "--GREETING": "good day"}
-    assert job["Command"]["ScriptLocation"] == "jobs/night.py"
+    assert job["Command"]["ScriptLocation"] == f"s3://{one.outputs['Things']}/night.py"
 
 
 def test_an_alarm_that_the_emulator_cannot_create_does_not_prevent_the_rest(one) -> None:

@@ -82,13 +82,7 @@ def test_an_output_may_be_given_to_another_nested_stack() -> None:
     assert page["Properties"]["Body"] == {"Fn::Sub": "shows ${Job}"}
 
 
-def test_a_script_is_found_from_the_folder_of_the_whole() -> None:
-    job = inlined(root())["Resources"]["Job"]
-    assert job["Properties"]["Command"]["ScriptLocation"] == "jobs/night.py"
-
-
 def test_the_templates_that_were_read_are_unchanged() -> None:
-    """A script's path, for one, would otherwise grow each time."""
     assert inlined(root()) == inlined(root())
 
 

@@ -75,16 +75,22 @@ def expire(
 
 @app.command()
 def publish(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """Upload the library for the Glue jobs, after each deploy."""
-    from postroom.cli.library import packed
+    """Upload what the Glue jobs load, after each deploy.
+
+    Their scripts, this library, and the packages that they install: these are fetched from a package index by the
+    hashes of a lock file. For a local deployment, no packages are uploaded.
+    """
+    from postroom.cli.library import published
     from postroom.jobs.library import LIBRARIES, library
 
     opened = deployment.open()
-    name = LIBRARIES + library()
-    data = packed()
-    opened.storage.objects.replace(name, data, "application/zip")
-    url = f"s3://{opened.output('Bucket')}/{name}"
-    print_either(as_json, {"library": url, "bytes": len(data)}, f"{url}: {len(data):,} bytes")
+    size = count = 0
+    for name, data in published(wheels=not opened.local):
+        opened.storage.objects.replace(LIBRARIES + name, data, "application/octet-stream")
+        size, count = size + len(data), count + 1
+    url = f"s3://{opened.output('Bucket')}/{LIBRARIES}{library()}"
+    text = f"{url} and {count - 1} more objects: {size:,} bytes"
+    print_either(as_json, {"library": url, "objects": count, "bytes": size}, text)
 
 
 @app.command()

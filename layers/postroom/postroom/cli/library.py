@@ -1,10 +1,27 @@
-"""The library for the jobs on AWS: a zip file in the deployment's bucket."""
+"""What the jobs on AWS load from the deployment's bucket: scripts, this library as a zip file, and packages."""
 
 import io
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from postroom.cli.job_wheels import fetch_wheels
+from postroom.jobs.library import library, script
+from postroom.local.checkout import job_scripts, layer_lock
 from postroom.local.package import zip_folder
+
+
+def published(*, wheels: bool) -> Iterator[tuple[str, bytes]]:
+    """The objects to upload, by name below LIBRARIES, the library last; `wheels`: with the packages.
+
+    Raises SettingsError if there is no checkout here, OurError.
+    """
+    if wheels:
+        with TemporaryDirectory() as folder:
+            yield from ((path.name, path.read_bytes()) for path in fetch_wheels(layer_lock(), Path(folder)))
+    yield from ((script(path.stem), path.read_bytes()) for path in job_scripts())
+    yield library(), packed()
 
 
 def packed() -> bytes:

@@ -1,5 +1,6 @@
 """Files of a checkout that a wheel lacks: the template and the jobs; and the packages of extras."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
@@ -30,13 +31,31 @@ def template_path() -> Path:
 def job_path(job: Literal["compact", "expire"]) -> Path:
     """The path of a Glue job. Raises SettingsError if it or Spark is missing."""
     path = _CHECKOUT / "glue_jobs" / _SCRIPTS[job]
-    if not path.is_file():
+    _require_jobs(path)
+    require("a job", "glue")
+    return path
+
+
+def job_scripts() -> Sequence[Path]:
+    """The paths of the Glue jobs. Raises SettingsError if they are missing."""
+    paths = [_CHECKOUT / "glue_jobs" / name for name in _SCRIPTS.values()]
+    _require_jobs(*paths)
+    return paths
+
+
+def layer_lock() -> Path:
+    """The path of the lock file with the packages of functions and jobs. Raises SettingsError if it is missing."""
+    path = _CHECKOUT / "layers" / "postroom" / "requirements.txt"
+    _require_jobs(path)
+    return path
+
+
+def _require_jobs(*paths: Path) -> None:
+    if not all(path.is_file() for path in paths):
         raise SettingsError(
             "the jobs are in a checkout, and this postroom is not installed from one: clone the repository, run "
             "`make install` there, and `postroom jobs` from its environment"
         )
-    require("a job", "glue")
-    return path
 
 
 def require(what: str, *extras: str) -> None:

@@ -54,7 +54,7 @@ def inline(template: Template, folder: Path, read: Callable[[Path], Template] = 
         for logical, said in nested["Resources"].items():
             if logical in template["Resources"] or logical in resources:
                 raise OurError(f"{path} has a resource {logical}, and so has another template")
-            resources[logical] = _from_folder(_replace(said, given), path.parent.relative_to(folder))
+            resources[logical] = _replace(said, given)
         for output, said in nested.get("Outputs", {}).items():
             outputs[f"{name}.Outputs.{output}"] = _replace(said["Value"], given)
     whole = {**template, "Resources": resources}
@@ -71,13 +71,6 @@ def _require_the_same(nested: Template, given: Mapping[str, Any], path: Path) ->
     if found := _OF_THE_STACK.search(str(nested["Resources"])):
         # A nested stack has a name of its own; here there is one stack.
         raise OurError(f"{path} asks for {found[0]}, which is not that of the template that names it")
-
-
-def _from_folder(resource: dict[str, Any], folder: Path) -> dict[str, Any]:
-    if resource["Type"] == "AWS::Glue::Job":
-        command = resource["Properties"]["Command"]
-        command["ScriptLocation"] = str(folder / command["ScriptLocation"])
-    return resource
 
 
 def _replace(node: Any, by: Mapping[str, Any]) -> Any:

@@ -97,7 +97,7 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class Libraries:
-    """The library published for the jobs. `is_ours`: that of this release is the same as this checkout."""
+    """What is published for the jobs. `is_ours`: the library of this release is the same as this checkout."""
 
     names: Sequence[str]
     is_ours: bool

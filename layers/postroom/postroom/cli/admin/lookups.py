@@ -29,7 +29,7 @@ from postroom.doctor import DoctorCheck, ExaminerNetwork
 from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
-from postroom.jobs.library import LIBRARIES, library
+from postroom.jobs.library import LIBRARIES, WHEELS, library, script
 from postroom.jobs.report_storage import last_reported
 from postroom.protocols.nlweb.names import MAX_NAME
 from postroom.protocols.nlweb.schema import DIALECTS
@@ -234,7 +234,9 @@ class _Look:
     # --- jobs ----------------------------------------------------------------------------------------------------
 
     def _jobs(self, stack: Stack) -> Iterator[DoctorCheck]:
-        judge = partial(operation_checks.judge_library, self._place, library())
+        wheels = () if self._place.is_local else WHEELS
+        wanted = (library(), *map(script, ("compact_chunks", "expire_messages")), *wheels)
+        judge = partial(operation_checks.judge_library, self._place, wanted)
         yield self._check("jobs library", "s3:ListBucket and s3:GetObject", self._libraries, judge)
         for job in operation_checks.JOBS:
             aws_name = self._opened.outputs.get(f"{job.capitalize()}Job", "")

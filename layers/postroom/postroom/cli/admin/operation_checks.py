@@ -106,15 +106,18 @@ def judge_source(place: NamedDeployment, queue: str, found: EventSource | None) 
 # --- jobs --------------------------------------------------------------------------------------------------------
 
 
-def judge_library(place: NamedDeployment, wanted: str, there: Libraries) -> DoctorCheck:
-    """The check `jobs library`. `wanted`: the name of this release's library."""
+def judge_library(place: NamedDeployment, wanted: Sequence[str], there: Libraries) -> DoctorCheck:
+    """The check `jobs library`. `wanted`: the names of what the jobs of this release load, the library first."""
     name, publish = "jobs library", f"`postroom jobs publish {place.option}`"
-    if there.is_ours:
-        return good(name, f"{wanted} is published")
-    if wanted in there.names:
-        detail = f"{wanted} is published, but differs from the library here: it is from before or after an upgrade"
+    missing = [each for each in wanted if each not in there.names]
+    if not missing and there.is_ours:
+        return good(name, f"{wanted[0]} is published")
+    if not missing:
+        detail = f"{wanted[0]} is published, but differs from the library here: it is from before or after an upgrade"
         return warning(name, detail, f"{publish}, if this version is the deployed one")
-    detail = f"{wanted} is not published" + (f", but {', '.join(sorted(there.names))}" if there.names else "")
+    others = sorted(set(there.names) - {*wanted})
+    more = f" and {len(missing) - 1} more objects are" if len(missing) > 1 else " is"
+    detail = f"{missing[0]}{more} not published" + (f", but {', '.join(others)}" if others else "")
     if place.is_local:
         return warning(name, f"{detail}; `postroom jobs` does not need it, but Glue would", publish)
     return bad(name, None, f"{detail}: no job can start", publish)
