@@ -163,8 +163,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
         "function InboxFunction", "function Dm3Function",
         "function WorkerFunction", "function MailboxFunction", "function DeadLetterFunction",
         "function CourierFunction", "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
-        "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact", "job expire", "alarms",
-        "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
+        "queue WaitingQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact",
+        "job expire", "alarms", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
     ]  # fmt: skip
 
 
