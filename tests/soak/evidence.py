@@ -5,6 +5,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,7 +59,8 @@ def audited(stack: SoakStack, logs: Path) -> Findings:
     """The result of `postroom audit`, with the logs of the inboxes as its ledger."""
     retain_seconds = int(stack.deployment.outputs["RetainSeconds"])
     evidence = collect_evidence(stack.demo.storage.audited_store, now=int(time.time()), retain_seconds=retain_seconds)
-    return audit(evidence, read_ledger(_lines(logs, "inbox-*.log")))
+    ledger = chain(_lines(logs, "inbox-*.log"), _lines(logs, "dm3-*.log"))
+    return audit(evidence, read_ledger(ledger))
 
 
 def _given_up(logs: Path) -> Iterator[str]:
