@@ -149,8 +149,9 @@ def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> Stor
     kept = {
         name: resource
         for name, resource in document["Resources"].items()
-        if resource["Type"].rpartition("::")[0] in ("AWS::DynamoDB", "AWS::SQS", "AWS::SecretsManager")
-        or resource["Type"] == "AWS::S3::Bucket"
+        if resource["Type"].rpartition("::")[0] in ("AWS::DynamoDB", "AWS::SecretsManager")
+        # Without their policies, which require TLS.
+        or resource["Type"] in ("AWS::SQS::Queue", "AWS::S3::Bucket")
     }
     told = {output["Value"].get("Ref") for output in document["Outputs"].values()}
     parameters = {name: parameter for name, parameter in document["Parameters"].items() if name in told}
