@@ -22,14 +22,14 @@ from postroom.http import (
     waits,
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
-from postroom.names import documents, host_addresses, keys, manifest, profiles, registry
+from postroom.names import documents, failing_zones, host_addresses, keys, manifest, profiles, registry
 from postroom.names import silent_zones as silent_zones_of_names
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.net import https
+from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
@@ -591,6 +591,15 @@ def _https() -> Iterator[Bound]:
         "net/test_https.py::test_the_number_of_tried_addresses_is_limited",
     )  # fmt: skip
     yield Bound(
+        "addresses tried of a host that a forged message names", _n(https.FEW_ADDRESSES), "the same",
+        "`OutboundFailed`", "the same",
+        "net/test_https.py::test_where_a_forged_message_names_the_host_two_addresses_are_tried",
+    )  # fmt: skip
+    yield Bound(
+        "reading a manifest", _n(AT.manifest_seconds, "s"), "a host may send its answer slowly", "tried again",
+        "RFC 8461 §3.3: a minute", "outbound/test_forged_mail.py::test_a_manifest_gets_four_seconds_in_all",
+    )  # fmt: skip
+    yield Bound(
         "redirects", "none followed", "they lead to other hosts", "treated as an ordinary answer",
         "RFC 8461 §3.3: none",
         "net/test_https.py::test_redirects_are_not_followed",
@@ -797,7 +806,31 @@ def _courier() -> Iterator[Bound]:
         "outbound/test_feedback_sender.py::test_feedback_is_given_up_after_24_hours_for_good",
     )  # fmt: skip
     yield Bound(
-        "delay between two attempts", _n(queue.LONGEST_DELAY_SECONDS, "s"),
+        "attempts to read a manifest", _n(feedback_sender.MANIFEST_TRIES),
+        "forged mail names hosts that were made up, or that are others'", "nobody is told",
+        "RFC 3834 §2: responders limit themselves",
+        "outbound/test_forged_mail.py::test_an_unreachable_manifest_is_given_up_after_four_tries_and_nobody_is_told",
+    )  # fmt: skip
+    yield Bound(
+        "connections for one Feedback, in all", "20", "forged mail must not make us flood a host",
+        "8 attempts in a day, 2 addresses each; manifest and buffer together",
+        "RFC 3834 §2: responders limit themselves",
+        "outbound/test_forged_mail.py::test_a_forged_message_costs_no_more_than_twenty_connections_in_its_life",
+    )  # fmt: skip
+    yield Bound(
+        "names that fail in a zone, before its other names are left alone", _n(failing_zones.FAILING_NAMES),
+        "one wildcard record has any number of names", f"tried again after {failing_zones.FAILING_SECONDS} s",
+        "Unbound infra-host-ttl: 900 s",
+        "names/test_manifest.py::test_further_names_in_a_zone_whose_hosts_fail_cost_no_request_for_five_minutes",
+    )  # fmt: skip
+    yield Bound(
+        "connections to an address that fails", _n(1), "any number of names lead to one address",
+        f"tried again after {failing_addresses.FAILING_SECONDS} s", "Unbound infra-host-ttl: 900 s",
+        "outbound/test_forged_mail.py::"
+        "test_two_hundred_made_up_names_that_lead_to_one_dripping_address_cost_one_connection",
+    )  # fmt: skip
+    yield Bound(
+        "delay between two passes through the queue", _n(queue.LONGEST_DELAY_SECONDS, "s"),
         f"{backoff.FIRST_DELAY_SECONDS} s at first, then twice as long each", "tried again",
         "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
@@ -817,7 +850,12 @@ def _courier() -> Iterator[Bound]:
         "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
-        "concurrent couriers", _n(_source("QueueMessages")["ScalingConfig"]["MaximumConcurrency"]),
+        "concurrent couriers of Feedback", _n(_source("Feedback")["ScalingConfig"]["MaximumConcurrency"]),
+        "owners' messages and notifications must not wait for hosts that strangers name", "Feedback waits in its queue",
+        "Postfix default_destination_concurrency_limit: 20", "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+    yield Bound(
+        "concurrent couriers of all else", _n(_source("QueueMessages")["ScalingConfig"]["MaximumConcurrency"]),
         "hosts of other people must not be overloaded",
         "messages wait in the queue", "Postfix default_destination_concurrency_limit: 20",
         "test_template.py::test_workers_at_once_are_limited",
@@ -971,6 +1009,14 @@ def _caches() -> Iterator[Bound]:
     yield Bound(
         "domains' manifests; hosts that fail", _n(manifest.MAX_DOMAINS, "each"), "the same", leaves, "the same",
         "names/test_manifest.py::test_domains_are_cached_separately_and_limited_in_number",
+    )  # fmt: skip
+    yield Bound(
+        "addresses that failed", _n(failing_addresses.MAX_FAILING), "strangers choose them", leaves, "the same",
+        "net/test_failing_addresses.py::test_the_number_of_remembered_addresses_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "zones that failed", _n(failing_zones.MAX_ZONES), "strangers choose them", leaves, "the same",
+        "names/test_failing_zones.py::test_the_number_of_remembered_zones_is_limited",
     )  # fmt: skip
     yield Bound(
         "a graph's answers", _n(feedback_buffers.MAX_DOMAINS), "the same", leaves, "the same",

@@ -170,7 +170,7 @@ class Web:
     reply: bytes = b""
     status: int = 200
 
-    def get(self, url: str, accept: str) -> HttpsResponse:
+    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
         if self.page is None:
             raise NotNowError(OUTBOUND_FAILED, f"{url} did not answer in time")
         return HttpsResponse(self.status, {}, bytes(bytearray(self.page)))
@@ -205,7 +205,7 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
     web = Web()
     domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
     with traced() as memory:
-        manifests = ManifestDirectory(web, lambda: NOW)
+        manifests = ManifestDirectory(web, lambda: NOW, lambda _: None)
         buffers = FeedbackBuffers(manifests, GraphDomain("graph.example", web, web, lambda: NOW, uuid.uuid4))
         # All that it may remember of others: what a graph says of them, and that their hosts fail.
         web.status = 404

@@ -28,7 +28,8 @@ IMPORTED = {
     "worker/app": {*MESSAGES, *DNS, *JUDGING},
     "worker/dead_letters": set[str](),
     "courier/app": {
-        *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.https", "postroom.net.timed", "standardwebhooks", "yaml",
+        *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.failing_addresses", "postroom.net.https",
+        "postroom.net.timed", "standardwebhooks", "yaml",
     },
     "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},
 }  # fmt: skip

@@ -10,6 +10,7 @@ from tests.fakes.net import FakeHttps
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
+from postroom.names.failing_zones import FAILING_NAMES, FAILING_SECONDS
 from postroom.names.manifest import MAX_MANIFEST_BYTES, FeedbackAddress, ManifestDirectory, feedback_of
 
 PRINTED = """
@@ -142,8 +143,8 @@ PW = "https://pw.any-sender.com/manifest"
 DOWN = NotNowError(OUTBOUND_FAILED, "no connection")
 
 
-def directory(hosts: Hosts, **settings: float) -> ManifestDirectory:
-    return ManifestDirectory(hosts, hosts.clock, **settings)  # type: ignore[arg-type]
+def directory(hosts: Hosts, zone: str | None = None, **settings: float) -> ManifestDirectory:
+    return ManifestDirectory(hosts, hosts.clock, lambda _: zone, **settings)  # type: ignore[arg-type]
 
 
 def test_the_manifest_is_fetched_from_the_nlweb_host() -> None:
@@ -201,6 +202,43 @@ def test_a_temporary_error_is_retried_after_five_minutes(page: tuple[int, bytes]
     hosts.pages[NLWEB] = (200, PRINTED)
     hosts.now += 1
     assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
+
+
+def test_both_hosts_together_get_the_seconds_of_one_manifest() -> None:
+    hosts = Hosts({PW: (200, PRINTED)})
+    directory(hosts, fetch_seconds=3.0).feedback_of("any-sender.com")
+    first, second = hosts.seconds
+    assert 3.0 >= first >= second
+
+
+@pytest.mark.parametrize("page", [(503, b""), DOWN])
+def test_further_names_in_a_zone_whose_hosts_fail_cost_no_request_for_five_minutes(
+    page: tuple[int, bytes] | NotNowError,
+) -> None:
+    names = [f"n{number}.wild.example" for number in range(200)]
+    hosts = Hosts({f"https://nlweb.{name}/manifest": page for name in names})
+    ours = directory(hosts, "wild.example")
+    for name in names:
+        with pytest.raises(NotNowError) as caught:
+            ours.feedback_of(name)
+        assert caught.value.reason is OUTBOUND_FAILED
+    assert len(hosts.fetched) == FAILING_NAMES
+    hosts.now += FAILING_SECONDS
+    with pytest.raises(NotNowError):
+        ours.feedback_of(names[-1])
+    assert len(hosts.fetched) == FAILING_NAMES + 1
+
+
+def test_a_manifest_that_was_read_stays_known_while_its_zone_fails() -> None:
+    names = [f"n{number}.wild.example" for number in range(FAILING_NAMES)]
+    hosts = Hosts({f"https://nlweb.{name}/manifest": DOWN for name in names})
+    hosts.pages["https://nlweb.good.wild.example/manifest"] = (200, PRINTED)
+    ours = directory(hosts, "wild.example")
+    ours.feedback_of("good.wild.example")
+    for name in names:
+        with pytest.raises(NotNowError):
+            ours.feedback_of(name)
+    assert ours.feedback_domain_of("good.wild.example") == "any-buffer.com"
 
 
 @pytest.mark.parametrize("domain", ["125a5c75-cb72-43d2-9695-37026dfcaa48", "localhost", "", "a.b/../c", "10.0.0.1"])

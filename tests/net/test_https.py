@@ -13,10 +13,13 @@ from typing import Any
 import httpcore
 import pytest
 import trustme
+from tests.fakes.clock import FakeClock
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net.failing_addresses import FAILING_SECONDS, FailingAddresses
 from postroom.net.https import (
+    FEW_ADDRESSES,
     MAX_ADDRESSES,
     MAX_RESPONSE_BYTES,
     MAX_URL_CHARACTERS,
@@ -289,6 +292,64 @@ def test_the_number_of_tried_addresses_is_limited(serve, ca_file, closed) -> Non
             assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
         else:
             assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+def test_where_a_forged_message_names_the_host_two_addresses_are_tried(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"hello"))) as server:
+        for closed in (1, 2):
+            at = [*(f"127.0.0.{number}" for number in range(2, 2 + closed)), "127.0.0.1"]
+            ours = client(server.port, ca_file, resolve=lambda _, at=at: at, max_addresses=FEW_ADDRESSES)
+            if closed < FEW_ADDRESSES:
+                assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+            else:
+                assert "no connection" in failure(lambda ours=ours: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+# --- addresses that fail ----------------------------------------------------------------------------------------
+
+
+def test_an_address_that_refused_a_connection_is_not_tried_again_for_five_minutes(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    clock = FakeClock(0.0)
+    with serve(answering(ok(b"hello"))) as server:
+        failing, at = FailingAddresses(clock), ["127.0.0.2"]
+        ours = client(server.port, ca_file, resolve=lambda _: at, failing=failing)
+        assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+        said = failure(lambda: ours.get("https://another.test/", accept="*/*")).detail
+        assert said == "another.test has only addresses that failed a moment ago"
+        at.append("127.0.0.1")
+        assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+        clock.now += FAILING_SECONDS
+        at[1:] = []
+        assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+def test_an_address_that_holds_a_connection_to_the_end_is_not_tried_again(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    stop = threading.Event()
+    with serve(lambda _tls, _request: stop.wait(PATIENCE)) as server:
+        ours = client(server.port, ca_file, failing=FailingAddresses(), total_timeout=1.5)
+        assert "in time" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+        assert "failed a moment ago" in failure(lambda: ours.get("https://another.test/", accept="*/*")).detail
+        stop.set()
+    assert server.connections == 1
+
+
+def test_an_address_that_had_less_than_a_second_is_not_remembered(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    """Otherwise a slow look-up, which belongs to the name, would stop an address, which belongs to others as well."""
+    stop = threading.Event()
+    with serve(lambda _tls, _request: stop.wait(PATIENCE)) as server:
+        ours = client(server.port, ca_file, failing=FailingAddresses())
+        assert "in time" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*", seconds=0.5)).detail
+        stop.set()
+        failure(lambda: ours.get(f"https://{HOST}/", accept="*/*"))
+    assert server.connections == 2
+
+
+def test_an_address_that_answers_for_others_is_not_remembered(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    """A made-up name may lead to the address of an honest host, which has no certificate for it."""
+    with serve(answering(ok(b"hello"))) as server:
+        ours = client(server.port, ca_file, failing=FailingAddresses())
+        assert "certificate" in failure(lambda: ours.get("https://another.test/", accept="*/*")).detail
+        assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
 
 
 def test_the_length_of_a_url_is_limited(serve, ca_file) -> None:  # type: ignore[no-untyped-def]

@@ -31,7 +31,7 @@ def manifest(text: bytes) -> dict[str, tuple[int, bytes] | NotNowError]:
 
 def buffers(web: FakeHttps, ours: FakeOurKeys | None = None) -> FeedbackBuffers:
     graph = GraphDomain("graph.example", web, ours or our_keys("receiver.example"), lambda: NOW, uuid.uuid4)
-    return FeedbackBuffers(ManifestDirectory(web, lambda: NOW), graph)
+    return FeedbackBuffers(ManifestDirectory(web, lambda: NOW, lambda _: None), graph)
 
 
 def reply(value: object, status: int = 200) -> HttpsResponse:

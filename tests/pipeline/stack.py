@@ -126,6 +126,7 @@ class PipelineStack:
         made.pipeline.pool = self.pool
         made.pipeline.judges = {"nlweb": made.pipeline.nlweb_judge, **self.further_judges}
         made.outbound.envelope_sender = EnvelopeSender(self.our_keys, self.outbound, OwnFaults())
+        made.outbound.feedback_envelope_sender = made.outbound.envelope_sender
         made.outbound.buffers = self.manifests
         made.outbound.carriers = dict.fromkeys(TargetKind, self.carrier)
         return made

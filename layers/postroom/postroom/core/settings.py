@@ -106,6 +106,7 @@ class DeploymentSettings:
     outbound_allow_private: bool = False
     outbound_connect_seconds: float = 5.0
     outbound_total_seconds: float = 15.0
+    manifest_seconds: float = 4.0
     feedback_per_domain_and_hour: int = 60
     feedback_give_up_seconds: int = DAY_SECONDS
     graph_domain: str = ""

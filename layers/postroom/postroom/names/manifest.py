@@ -1,5 +1,6 @@
 """Other domains' manifests, which name the domain for Feedback (decision "Feedback")."""
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -9,6 +10,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import FAULTS, Strings
+from postroom.names.failing_zones import FailingZones
 from postroom.net.https import HttpsResponse, NoSuchHostError, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
 
@@ -35,8 +37,8 @@ NO_FEEDBACK = FeedbackAddress(None, "the manifest has no Feedback", said=True)
 class Gets(Protocol):
     """Fetches a manifest; `postroom.net.https.HttpsClient` is one."""
 
-    def get(self, url: str, accept: str) -> HttpsResponse:
-        """GET a URL. Raises NoSuchHostError or another NotNowError."""
+    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
+        """GET a URL within `seconds`. Raises NoSuchHostError or another NotNowError."""
         ...
 
 
@@ -75,21 +77,27 @@ def _checked(value: object) -> FeedbackAddress:
 class ManifestDirectory:
     """Fetches manifests and caches their content; safe to share among threads.
 
-    `clock` returns epoch seconds. A Feedback domain is cached for `keep_seconds`. A missing domain, or a failure to
-    fetch the manifest, is cached for `keep_none_seconds`: mail forged in a domain's name must not make us flood its
-    host. At most `most` answers and `most` failures are cached.
+    `clock` returns epoch seconds. `fetch_seconds` limits the requests to all hosts of a domain together. A Feedback
+    domain is cached for `keep_seconds`. A missing domain, or a failure to fetch the manifest, is cached for
+    `keep_none_seconds`: mail forged in a domain's name must not make us flood its host. At most `most` answers and
+    `most` failures are cached. `zone_of` finds the zone of a host after a failure, or None.
     """
 
     def __init__(
         self,
         https: Gets,
         clock: Callable[[], float],
+        zone_of: Callable[[str], str | None],
         *,
+        fetch_seconds: float = 3.0,
         keep_seconds: float = 3600,
         keep_none_seconds: float = 300,
         most: int = MAX_DOMAINS,
     ) -> None:
         self._https = https
+        self._zone_of = zone_of
+        self._fetch_seconds = fetch_seconds
+        self._failing = FailingZones(clock)
         self._cache: LoadingCache[FeedbackAddress] = LoadingCache(
             clock,
             lambda found: keep_seconds if found.domain else keep_none_seconds,
@@ -111,12 +119,24 @@ class ManifestDirectory:
     def _fetch(self, domain: str) -> FeedbackAddress:
         if not can_be_reached(domain):
             return FeedbackAddress(None, "only a host name has a manifest")
+        failing = self._failing.zone_above(domain)
+        if failing:
+            raise NotNowError(OUTBOUND_FAILED, f"the hosts of several names below {failing} failed a moment ago")
+        deadline = time.monotonic() + self._fetch_seconds
         for prefix in _PREFIXES:
+            host = f"{prefix}.{domain}"
             try:
-                answer = self._https.get(f"https://{prefix}.{domain}/manifest", accept="application/yaml, */*")
+                answer = self._https.get(
+                    f"https://{host}/manifest", accept="application/yaml, */*", seconds=deadline - time.monotonic()
+                )
+                return read_manifest(answer, host)
             except NoSuchHostError:
                 continue
-            return read_manifest(answer, f"{prefix}.{domain}")
+            except NotNowError:
+                zone = self._zone_of(host)
+                if zone:
+                    self._failing.note(domain, zone)
+                raise
         return FeedbackAddress(None, "the domain has no host that would serve a manifest")
 
 

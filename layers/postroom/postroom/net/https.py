@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from math import inf
 from urllib.parse import urlsplit
 
 import httpcore
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
 from postroom.net.timed import TimedStream, seconds_left
 from postroom.protocols.nlweb.names import is_host_name
 
@@ -31,6 +33,8 @@ MAX_RESPONSE_BYTES = 1 << 20
 """Unless the caller sets another limit. The expected answers are a status, a manifest, or a JSON-RPC answer."""
 MAX_ADDRESSES = 8
 """Addresses tried for one host, in the resolver's order: a stranger's zone must not make us connect to many hosts."""
+FEW_ADDRESSES = 2
+"""The same, where a forged message is enough to name the host."""
 
 
 class NoSuchHostError(NotNowError):
@@ -59,12 +63,15 @@ class HttpsClient:
         connect_timeout: float = 3.0,
         total_timeout: float = 10.0,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
+        max_addresses: int = MAX_ADDRESSES,
+        failing: FailingAddresses | None = None,
     ) -> None:
         """`allow_private` allows any address, and IP literals as hosts: for a stack on one machine.
 
         `ca_file` (PEM) replaces the system's certificate authorities. `connect_timeout` and `total_timeout` are
         seconds; the latter is for the whole exchange from the look-up on, however slowly the answer arrives. (`resolve`
-        has a time limit of its own: it cannot be interrupted from here.)
+        has a time limit of its own: it cannot be interrupted from here.) At most `max_addresses` of a host are tried.
+        With `failing`, addresses that failed a moment ago are not tried, and those that fail are recorded there.
         """
         self._resolve = resolve
         self._port = port
@@ -73,10 +80,15 @@ class HttpsClient:
         self._connect_timeout = connect_timeout
         self._total_timeout = total_timeout
         self._max_response_bytes = max_response_bytes
+        self._max_addresses = max_addresses
+        self._failing = failing
 
-    def get(self, url: str, accept: str) -> HttpsResponse:
-        """GET an https URL. Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError is one of these."""
-        return self._exchange("GET", url, [("Accept", accept)], None)
+    def get(self, url: str, accept: str, seconds: float = inf) -> HttpsResponse:
+        """GET an https URL within `seconds`, or less if `total_timeout` is less.
+
+        Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError is one of these.
+        """
+        return self._exchange("GET", url, [("Accept", accept)], None, seconds)
 
     def post(
         self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None
@@ -84,10 +96,12 @@ class HttpsClient:
         """POST a body to an https URL, with further headers. Raises as `get` does."""
         return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body)
 
-    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> HttpsResponse:
-        deadline = time.monotonic() + self._total_timeout
+    def _exchange(
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, seconds: float = inf
+    ) -> HttpsResponse:
+        deadline = time.monotonic() + min(self._total_timeout, seconds)
         host, target = split_url(url, self._port, allow_addresses=self._allow_private)
-        backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout)
+        backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout, self._failing)
         headers += [("User-Agent", "postroom"), ("Accept-Encoding", "identity"), ("Connection", "close")]
         where = httpcore.URL(scheme="https", host=host, port=self._port, target=target)
         try:
@@ -97,6 +111,7 @@ class HttpsClient:
             ):
                 return self._read(answer, host)
         except httpcore.TimeoutException as error:
+            backend.note_held()
             raise _failed(f"{host} did not answer in time") from error
         except httpcore.ProtocolError as error:
             raise _failed(f"{host} does not speak HTTP/1.1 as it should") from error
@@ -119,7 +134,11 @@ class HttpsClient:
         allowed = found if self._allow_private else [address for address in found if is_public(address)]
         if not allowed:
             raise _failed(f"{host} has no public address")
-        return allowed[:MAX_ADDRESSES]
+        if self._failing:
+            allowed = self._failing.without(allowed)
+            if not allowed:
+                raise _failed(f"{host} has only addresses that failed a moment ago")
+        return allowed[: self._max_addresses]
 
     def _read(self, answer: httpcore.Response, host: str) -> HttpsResponse:
         headers: dict[str, str] = {}
@@ -196,10 +215,25 @@ def _failed(detail: str) -> NotNowError:
 class _PinnedBackend(httpcore.NetworkBackend):
     """Connects to the addresses it was given, in their order, whatever the name resolves to by now."""
 
-    def __init__(self, addresses: Sequence[IPv4Address | IPv6Address], deadline: float, connect_timeout: float) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[IPv4Address | IPv6Address],
+        deadline: float,
+        connect_timeout: float,
+        failing: FailingAddresses | None,
+    ) -> None:
         self._addresses = addresses
         self._deadline = deadline
         self._connect_timeout = connect_timeout
+        self._failing = failing
+        self._connecting: tuple[IPv4Address | IPv6Address, float] | None = None
+
+    def note_held(self) -> None:
+        """Record the address that was connected to last as failing, if it has held us for long enough."""
+        if self._failing and self._connecting:
+            address, since = self._connecting
+            if time.monotonic() - since >= HELD_SECONDS:
+                self._failing.note(address)
 
     def connect_tcp(
         self,
@@ -212,9 +246,16 @@ class _PinnedBackend(httpcore.NetworkBackend):
         failure: Exception = httpcore.ConnectError("no address")
         for address in self._addresses:
             seconds = min(self._connect_timeout, seconds_left(self._deadline))
+            self._connecting = address, time.monotonic()
             try:
                 stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
-            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+            except httpcore.NetworkError as error:
+                if self._failing:
+                    self._failing.note(address)
+                failure = error
+                continue
+            except httpcore.TimeoutException as error:
+                self.note_held()
                 failure = error
                 continue
             if ip_address(stream.get_extra_info("server_addr")[0]) != address:

@@ -14,3 +14,4 @@ class Delivery(StrEnum):
     WITHHELD = "withheld"
     WAITING = "waiting"
     GIVEN_UP = "given up"
+    UNREACHABLE = "unreachable"

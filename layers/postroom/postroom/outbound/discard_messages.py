@@ -1,7 +1,8 @@
 """Discards that need Feedback, and summaries of withheld Feedback: their form in the queue of Feedback."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from abc import ABC
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
 
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
@@ -16,8 +17,28 @@ from postroom.storage.layout import RowKey, feedback_group
 _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackTask(CourierMessage, ABC):
+    """A message in the queue of Feedback. `failures`: the attempts that failed at the hosts of others."""
+
+    failures: int = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to try now: otherwise the message only passes through the queue, which delays it by 900 s at most.
+
+        The tries 0, 1, 3, 7 and so on are made: about eight in a day, because anybody can name the host that we
+        connect to. An attempt that failed because of our own deployment does not count.
+        """
+        return self.tries + 1 >= 1 << self.failures
+
+    def failed(self) -> Self:
+        """The same message with one more failure at the hosts of others."""
+        return replace(self, failures=self.failures + 1)
+
+
 @dataclass(frozen=True, slots=True)
-class DiscardNotification(CourierMessage):
+class DiscardNotification(FeedbackTask):
     """A discard.
 
     `since_ms`: when the courier was first asked. `receiver`: our domain, in whose name the Feedback is sent.
@@ -47,6 +68,7 @@ class DiscardNotification(CourierMessage):
             _dialect(members),
             members.whole("since"),
             tries=members.whole("tries"),
+            failures=_failures(members),
         )
 
     @property
@@ -67,11 +89,12 @@ class DiscardNotification(CourierMessage):
             "hash": self.digest,
             "dialect": self.dialect.authority,
             "since": self.since_ms,
+            "failures": self.failures,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class DiscardSummaryDue(CourierMessage):
+class DiscardSummaryDue(FeedbackTask):
     """The summary of Feedback withheld from `sender` in `hour` (hours since the epoch)."""
 
     receiver: str
@@ -90,6 +113,7 @@ class DiscardSummaryDue(CourierMessage):
             members.whole("hour"),
             _dialect(members),
             tries=members.whole("tries"),
+            failures=_failures(members),
         )
 
     @property
@@ -105,6 +129,7 @@ class DiscardSummaryDue(CourierMessage):
             "receiver": self.receiver,
             "sender": self.sender,
             "dialect": self.dialect.authority,
+            "failures": self.failures,
         }
 
 
@@ -163,6 +188,11 @@ def discard_notification(
         feedback_request.dialect,
         since_ms,
     )
+
+
+def _failures(members: Members) -> int:
+    """Messages of the previous release do not count them."""
+    return members.whole("failures") if "failures" in members else 0
 
 
 def _dialect(members: Members) -> Dialect:

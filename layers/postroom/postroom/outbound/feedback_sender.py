@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.outbound.backoff import backoff
 from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
@@ -28,6 +29,8 @@ DOMAINS_OF_A_BUFFER: Final = 10
 A domain names its buffer without asking it. The owner of a zone has any number of domains in it, and could otherwise
 make us send Feedback to another host without limit.
 """
+MANIFEST_TRIES: Final = 4
+"""Attempts to find a sender's buffer: then nobody is told, because whoever forges mail may have made the host up."""
 _GRACE_SECONDS: Final = 120
 """The wait after an hour's end, before it is summarised: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
@@ -69,6 +72,8 @@ class FeedbackSender:
 
     def deliver(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
         """Send the Feedback, or requeue it for later. Raises NotNowError if that failed, too."""
+        if not notification.is_due:
+            return self._wait(notification)
         try:
             return (
                 self._deliver(notification)
@@ -77,12 +82,15 @@ class FeedbackSender:
             )
         except NotNowError as error:
             _log.warning("Feedback for %s waits: %s", notification.sender, error)
-            if self.clock() * 1000 - _begun_ms(notification) > self.rules.give_up_seconds * 1000:
-                return self._finish(notification, Delivery.GIVEN_UP)
-            self.queue.send(
-                notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
-            )
-            return Delivery.WAITING
+            return self._wait(notification.failed() if error.reason == OUTBOUND_FAILED else notification)
+
+    def _wait(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
+        if self.clock() * 1000 - _begun_ms(notification) > self.rules.give_up_seconds * 1000:
+            return self._finish(notification, Delivery.GIVEN_UP)
+        self.queue.send(
+            notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
+        )
+        return Delivery.WAITING
 
     def _deliver(self, notification: DiscardNotification) -> Delivery:
         if self._lives_elsewhere(notification):
@@ -91,9 +99,9 @@ class FeedbackSender:
         if record is not None and record.sent:
             return Delivery.SILENT
         if record is None:
-            buffer = self.manifests.feedback_domain_of(notification.sender)
-            if buffer is None:
-                return Delivery.NOBODY
+            buffer = self._buffer_of(notification)
+            if isinstance(buffer, Delivery):
+                return buffer
             if not self._take_share(notification):
                 return Delivery.SUMMARY
             if not self._take_of_buffer(buffer):
@@ -111,6 +119,15 @@ class FeedbackSender:
             dialect=notification.dialect,
         )
         return self._finish(notification, self._send(draft))
+
+    def _buffer_of(self, notification: DiscardNotification | DiscardSummaryDue) -> str | Delivery:
+        """The sender's buffer, or what becomes of the Feedback without one. Raises NotNowError."""
+        try:
+            return self.manifests.feedback_domain_of(notification.sender) or Delivery.NOBODY
+        except NotNowError as error:
+            if error.reason != OUTBOUND_FAILED or notification.failures + 1 < MANIFEST_TRIES:
+                raise
+            return self._finish(notification, Delivery.UNREACHABLE)
 
     def _lives_elsewhere(self, notification: DiscardNotification) -> bool:
         """Whether another claim with this key was accepted: then the sender gets no Feedback about this one.
@@ -154,9 +171,9 @@ class FeedbackSender:
             delay = min(LONGEST_DELAY_SECONDS, int(ripe - self.clock()) + 1)
             self.queue.send(due.encode(), delay, group=due.group)
             return Delivery.WAITING
-        buffer = self.manifests.feedback_domain_of(due.sender)
-        if buffer is None:
-            return Delivery.NOBODY
+        buffer = self._buffer_of(due)
+        if isinstance(buffer, Delivery):
+            return buffer
         identity = SummaryIdentity(due.receiver, buffer, self.new_uuid(), int(self.clock() * 1000))
         summary = self.storage.limits.summary(due.sender, due.hour, identity)
         if summary.sent:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from postroom.names.keys import Hold
     from postroom.names.manifest import ManifestDirectory
     from postroom.names.profiles import Profiles
+    from postroom.net.failing_addresses import FailingAddresses
     from postroom.net.https import HttpsClient
     from postroom.pipeline.ports import SenderKeys
     from postroom.storage.aws.object_store import ObjectStore
@@ -122,25 +123,53 @@ class NameParts(DeploymentParts):
     @cached_property
     def https(self) -> "HttpsClient":
         """Outbound HTTPS, limited by the settings, with hosts looked up at our own resolvers."""
-        from postroom.names.host_addresses import addresses
-        from postroom.net.https import HttpsClient
+        return self._https_client(self._settings.dns_budget_seconds, self._settings.outbound_total_seconds)
 
-        settings, resolvers = self._settings, self.resolvers
-        return HttpsClient(
-            lambda host: addresses(host, resolvers.asking()),
-            port=settings.outbound_port,
-            allow_private=settings.outbound_allow_private,
-            ca_file=settings.outbound_ca_file or None,
-            connect_timeout=settings.outbound_connect_seconds,
-            total_timeout=settings.outbound_total_seconds,
-        )
+    @cached_property
+    def feedback_https(self) -> "HttpsClient":
+        """The same, for buffers, which strangers name: few addresses, and none that failed a moment ago."""
+        settings = self._settings
+        return self._https_client(settings.dns_budget_seconds, settings.outbound_total_seconds, self._failing)
 
     @cached_property
     def manifests(self) -> "ManifestDirectory":
-        """Other domains' manifests."""
+        """Other domains' manifests: `manifest_seconds` for each, of which a quarter is to find the zone of one that
+        failed."""
+        from postroom.names.failing_zones import zone_of
         from postroom.names.manifest import ManifestDirectory
 
-        return ManifestDirectory(self.https, self._system.clock)
+        seconds, resolvers = self._settings.manifest_seconds, self.resolvers
+        return ManifestDirectory(
+            self._https_client(seconds * 3 / 8, seconds * 3 / 4, self._failing),
+            self._system.clock,
+            lambda host: zone_of(host, resolvers.asking(seconds / 4)),
+            fetch_seconds=seconds * 3 / 4,
+        )
+
+    @cached_property
+    def _failing(self) -> "FailingAddresses":
+        from postroom.net.failing_addresses import FailingAddresses
+
+        return FailingAddresses()
+
+    def _https_client(
+        self, dns_seconds: float, total_seconds: float, failing: "FailingAddresses | None" = None
+    ) -> "HttpsClient":
+        from postroom.names.host_addresses import addresses
+        from postroom.net.https import FEW_ADDRESSES, MAX_ADDRESSES, HttpsClient
+
+        settings, resolvers = self._settings, self.resolvers
+        return HttpsClient(
+            lambda host: addresses(host, resolvers.asking(dns_seconds)),
+            port=settings.outbound_port,
+            allow_private=settings.outbound_allow_private,
+            ca_file=settings.outbound_ca_file or None,
+            # The first address must leave time for the second one.
+            connect_timeout=min(settings.outbound_connect_seconds, total_seconds / 2),
+            total_timeout=total_seconds,
+            max_addresses=FEW_ADDRESSES if failing else MAX_ADDRESSES,
+            failing=failing,
+        )
 
 
 def _registry_document(objects: "ObjectStore", name: str, without: bytes | None) -> bytes:

@@ -9,6 +9,7 @@ from postroom.runtime.parts import DeploymentParts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from postroom.net.https import HttpsClient
     from postroom.outbound.envelope_sender import EnvelopeSender
     from postroom.outbound.feedback_sender import FeedbackSender
     from postroom.outbound.notification_sender import Carrier, NotificationSender
@@ -34,7 +35,7 @@ class OutboundParts(DeploymentParts):
                 limits=storage.feedback_limits,
             ),
             manifests=self.buffers,
-            envelope_sender=self.envelope_sender,
+            envelope_sender=self.feedback_envelope_sender,
             queue=storage.feedback_queue,
             rules=FeedbackRules(settings.feedback_per_domain_and_hour, settings.feedback_give_up_seconds),
             clock=self._system.clock,
@@ -54,12 +55,19 @@ class OutboundParts(DeploymentParts):
 
     @cached_property
     def envelope_sender(self) -> "EnvelopeSender":
-        """Signs messages and posts them."""
+        """Signs owners' messages and posts them."""
+        return self._envelope_sender(self._names.https)
+
+    @cached_property
+    def feedback_envelope_sender(self) -> "EnvelopeSender":
+        """Signs Feedback and posts it."""
+        return self._envelope_sender(self._names.feedback_https)
+
+    def _envelope_sender(self, https: "HttpsClient") -> "EnvelopeSender":
         from postroom.outbound.envelope_sender import EnvelopeSender
         from postroom.runtime.adapters import HttpsOutbound
 
-        outbound = HttpsOutbound(self._names.https)
-        return EnvelopeSender(self._storage.signing_keys, outbound, self._own_faults)
+        return EnvelopeSender(self._storage.signing_keys, HttpsOutbound(https), self._own_faults)
 
     @cached_property
     def outbox(self) -> "OutboxSender":

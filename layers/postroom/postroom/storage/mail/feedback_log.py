@@ -56,7 +56,7 @@ class FeedbackLog:
         return self.find(row) or NO_FEEDBACK
 
     def sent(self, row: RowKey, outcome: str) -> None:
-        """Record that the Feedback is finished. `outcome`: `delivered`, `refused`, `given up` or `summary`."""
+        """Record that the Feedback is finished. `outcome`: of the courier, such as `delivered` or `summary`."""
         self._update(row, f"SET {SENT} = :outcome", {":outcome": SENT.encode(outcome)}, PRESENT)
 
     def _update(self, row: RowKey, change: str, values: Values, condition: str) -> bool:

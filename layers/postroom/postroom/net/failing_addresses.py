@@ -1,0 +1,46 @@
+"""Addresses that refused or held a connection, which are not connected to again for some minutes."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final
+
+from postroom.core.expiring_cache import Cache, CacheEntry
+
+FAILING_SECONDS: Final = 300
+"""Honest hosts may share the address, at a content delivery network for example: they wait no longer than this for what
+others did there."""
+HELD_SECONDS: Final = 1.0
+"""An address that was given less time than this may have been too slow only because the look-up of its name was."""
+MAX_FAILING: Final = 4096
+_HOST_BITS: Final = 64
+"""A customer of a provider has at least 2⁶⁴ IPv6 addresses (RFC 6177): they count as one."""
+
+
+class FailingAddresses:
+    """The addresses that failed within FAILING_SECONDS; safe to share among threads. `clock`: monotonic seconds.
+
+    A name is no use for this: whoever has a zone has any number of names that lead to one address.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failing: Cache[None] = Cache(MAX_FAILING)
+
+    def note(self, address: IPv4Address | IPv6Address) -> None:
+        """Record that an address failed now."""
+        now = self._clock()
+        with self._lock:
+            self._failing.put(_key(address), CacheEntry(None, now, now + FAILING_SECONDS))
+
+    def without(self, addresses: Iterable[IPv4Address | IPv6Address]) -> list[IPv4Address | IPv6Address]:
+        """Those of the addresses that did not fail a moment ago."""
+        now = self._clock()
+        with self._lock:
+            return [each for each in addresses if self._failing.get(_key(each), now) is None]
+
+
+def _key(address: IPv4Address | IPv6Address) -> tuple[int, int]:
+    return address.version, int(address) >> (_HOST_BITS if isinstance(address, IPv6Address) else 0)
