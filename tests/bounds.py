@@ -835,22 +835,22 @@ def _courier() -> Iterator[Bound]:
         "SQS: 900 s", "outbound/test_feedback_sender.py::test_the_delay_grows_up_to_the_longest_of_sqs",
     )  # fmt: skip
     yield Bound(
-        "queue messages in a batch", _n(_source("QueueMessages")["BatchSize"]), "processed one after the other",
+        "queue messages in a batch", _n(_source("Discards")["BatchSize"]), "processed one after the other",
         "the next batch", "Lambda: 10 by default",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "a run of the courier", _run("CourierFunction"), "a full batch with slow hosts and look-ups",
+        "a run that sends Feedback", _run("FeedbackFunction"), "a full batch with slow hosts and look-ups",
         "delivered again", "Lambda: 900 s",
         "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the courier", _memory("CourierFunction"),
+        "memory of a run that sends Feedback", _memory("FeedbackFunction"),
         "responses of strangers, parsed, and the caches", "delivered again", "Lambda: 128 to 10,240 MB",
         "test_memory.py::test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory",
     )  # fmt: skip
     yield Bound(
-        "concurrent couriers of Feedback", _n(_source("Feedback")["ScalingConfig"]["MaximumConcurrency"]),
+        "concurrent couriers of Feedback", _n(_source("Discards")["ScalingConfig"]["MaximumConcurrency"]),
         "owners' messages and notifications must not wait for hosts that strangers name", "Feedback waits in its queue",
         "Postfix default_destination_concurrency_limit: 20", "test_template.py::test_workers_at_once_are_limited",
     )  # fmt: skip

@@ -201,7 +201,7 @@ COSTLIEST = [
 
 
 def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory() -> None:
-    assert len(COSTLIEST) == function("CourierFunction")["Events"]["QueueMessages"]["Properties"]["BatchSize"]
+    assert len(COSTLIEST) == function("FeedbackFunction")["Events"]["Discards"]["Properties"]["BatchSize"]
     web = Web()
     domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
     with traced() as memory:
@@ -219,7 +219,7 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
         web.status = 200
         for number, (web.page, web.reply) in enumerate(COSTLIEST):
             assert buffers.feedback_domain_of(f"hostile{number}.example") is None
-    assert memory.peak < memory_bytes("CourierFunction") / 8
+    assert memory.peak < memory_bytes("FeedbackFunction") / 8
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ ALARMED = (
     ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
     ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),
-    ("Feedback given up", STACK, "FeedbackGivenUp", "courier"),
+    ("Feedback given up", STACK, "FeedbackGivenUp", "feedback"),
     ("messages of owners given up", STACK, "OutboxGivenUp", "courier"),
     ("the same among dead letters", STACK, "OutboxGivenUp", "dead-letters"),
     *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),

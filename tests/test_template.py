@@ -32,7 +32,8 @@ Json = dict[str, Any]
 DAY = 86_400
 
 FUNCTIONS = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
+    "MailboxFunction",
 )  # fmt: skip
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue", "CourierQueue", "FeedbackQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
@@ -173,15 +174,21 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     },
     "CourierFunction": {
         *((action, "logs /aws/lambda/postroom-CourierFunction-*:*") for action in LOGS),
-        *((action, f"sqs {queue}")
-          for action in (*CONSUME, "sqs:SendMessage") for queue in ("CourierQueue", "FeedbackQueue")),
-        ("dynamodb:GetItem", "dynamodb table/SeenTable"),
-        *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
-          for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable", "OutboxTable")),
+        *((action, "sqs CourierQueue") for action in (*CONSUME, "sqs:SendMessage")),
+        ("sqs:SendMessage", "sqs FeedbackQueue"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable of notify#")
           for verb in ("Query", "GetItem", "UpdateItem")),
         ("secretsmanager:GetSecretValue", "SigningKeys "),
         ("secretsmanager:GetSecretValue", "WebhookKeys "),
+    },
+    "FeedbackFunction": {
+        *((action, "logs /aws/lambda/postroom-FeedbackFunction-*:*") for action in LOGS),
+        *((action, "sqs FeedbackQueue") for action in (*CONSUME, "sqs:SendMessage")),
+        ("dynamodb:GetItem", "dynamodb table/SeenTable"),
+        *((f"dynamodb:{verb}Item", f"dynamodb table/{table}")
+          for verb in ("Get", "Update") for table in ("PostTable", "LimitsTable")),
+        ("secretsmanager:GetSecretValue", "SigningKeys "),
     },
     "MailboxFunction": {
         *((action, "logs /aws/lambda/postroom-MailboxFunction-*:*") for action in LOGS),
@@ -501,7 +508,7 @@ def test_lambda_does_not_stop_retries_as_a_loop() -> None:
         for function, queue, _ in sources()
         if {"Ref": queue} in functions[function]["Environment"]["Variables"].values()
     }
-    assert sends_to_itself == {"WorkerFunction", "CourierFunction"}
+    assert sends_to_itself == {"WorkerFunction", "CourierFunction", "FeedbackFunction"}
     for name, said in of_type("AWS::Lambda::Function").items():
         assert said["Properties"].get("RecursiveLoop") == ("Allow" if name in sends_to_itself else None)
 
@@ -513,7 +520,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "SuspectsQueue"),
         ("WorkerFunction", "WaitingQueue"),
         ("CourierFunction", "CourierQueue"),
-        ("CourierFunction", "FeedbackQueue"),
+        ("FeedbackFunction", "FeedbackQueue"),
     }
 
 
@@ -576,7 +583,7 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     # One after the other; each host is looked up. Before Feedback is posted, there may be a manifest and the graph.
     post = at.dns_budget_seconds + at.outbound_total_seconds
     assert batches["CourierQueue"] * post <= timeouts["CourierFunction"]
-    assert batches["FeedbackQueue"] * (at.manifest_seconds + 2 * post) <= timeouts["CourierFunction"]
+    assert batches["FeedbackQueue"] * (at.manifest_seconds + 2 * post) <= timeouts["FeedbackFunction"]
     for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue"):
         # As many claims at once as there are threads; where a look-up fails, its silent zone is searched for.
         rounds = math.ceil(batches[queue] / THREADS)

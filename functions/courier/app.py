@@ -1,4 +1,4 @@
-"""The courier as a Lambda function: it sends Feedback, messages of the outbox, and notifications."""
+"""The courier as a Lambda function: it sends messages of the outbox, and notifications."""
 
 from postroom.runtime import garbage_collection
 
@@ -13,12 +13,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
-from postroom.net.aws_errors import stack_of
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures
+from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures, process_each
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.logs import json_logger
@@ -28,43 +27,35 @@ logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
 clients = FunctionClients(own_faults, "dynamodb", "secretsmanager", "sqs")
-outbound = Deployment(read_settings(os.environ), clients, own_faults).outbound
-# All three at start: the first event may be for any of them.
-feedback, outbox, notifications = outbound.feedback, outbound.outbox, outbound.notifications
+deployment = Deployment(read_settings(os.environ), clients, own_faults)
+# Both at start: the first event may be for either of them.
+outbox, notifications = deployment.outbound.outbox, deployment.outbound.notifications
+feedback_queue = deployment.storage.feedback_queue
 garbage_collection.resume()
 
 
 @metrics.log_metrics
 @reporting_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
-    """Process one batch of discard notifications, messages of the outbox, and notifications."""
-    failed: list[str] = []
-    for record in event["Records"]:
-        try:
-            match read_queue_message(record["body"]):
-                case Outgoing() as outgoing:
-                    _send(outgoing)
-                case MailWaiting() | Notification() as carried:
-                    _notify(carried)
-                case DiscardNotification() | DiscardSummaryDue() as notification:
-                    _send_feedback(notification)
-                case unknown:
-                    assert_never(unknown)
-        except Exception as error:
-            # A failure of one must not make dead letters of the others in the batch.
-            logger.exception("to be delivered again", queue_message=record["messageId"], exc_info=stack_of(error))
-            metrics.add_metric("FeedbackFailed", MetricUnit.Count, 1)
-            failed.append(record["messageId"])
+    """Process one batch of messages of the outbox, and notifications."""
+    failed = process_each(event, _process, logger)
+    if failed:
+        metrics.add_metric("FeedbackFailed", MetricUnit.Count, len(failed))
     return batch_item_failures(failed)
 
 
-def _send_feedback(notification: DiscardNotification | DiscardSummaryDue) -> None:
-    delivery = feedback.deliver(notification)
-    about = {"sender": notification.sender, "receiver": notification.receiver, "tries": notification.tries}
-    if isinstance(notification, DiscardNotification):
-        about |= {"correlation": notification.correlation, "reason": str(notification.reason)}
-    logger.info(str(delivery), extra=about)
-    metrics.add_metric(f"Feedback{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
+def _process(body: str) -> None:
+    match read_queue_message(body):
+        case Outgoing() as outgoing:
+            _send(outgoing)
+        case MailWaiting() | Notification() as carried:
+            _notify(carried)
+        case DiscardNotification() | DiscardSummaryDue() as notification:
+            # The previous release sent Feedback to this queue.
+            feedback_queue.send(notification.encode(), group=notification.group)
+            metrics.add_metric("FeedbackMoved", MetricUnit.Count, 1)
+        case unknown:
+            assert_never(unknown)
 
 
 def _send(outgoing: Outgoing) -> None:

@@ -55,7 +55,7 @@ if sys.platform != "linux":
 
 Json = dict[str, Any]
 FUNCTIONS = {"inbox": "InboxFunction", "dm3": "Dm3Function", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
-FUNCTIONS |= {"dead-letters": "DeadLetterFunction", "courier": "CourierFunction"}
+FUNCTIONS |= {"dead-letters": "DeadLetterFunction", "courier": "CourierFunction", "feedback": "FeedbackFunction"}
 
 
 @pytest.fixture(scope="module")
@@ -255,17 +255,17 @@ def feedback(stack: BuiltStack) -> list[Json]:
 def test_the_buffer_is_told_of_a_discard_once(stack: BuiltStack) -> None:
     register = stack.deployed.storage.register
     register.discard(discarded_row(stack.at), SIGNATURE_INVALID, stack.at + 86_400)
-    assert stack.invoke("courier-feedback.json") == WORKED_OFF
+    assert stack.invoke("feedback-discard.json") == WORKED_OFF
     [told] = feedback(stack)
     assert (told["Correlation"], told["Code"]) == (CORRELATION.format(9), "SignatureInvalid")
-    assert stack.invoke("courier-feedback.json") == WORKED_OFF
+    assert stack.invoke("feedback-discard.json") == WORKED_OFF
     assert feedback(stack) == []
 
 
 def test_an_hour_of_withheld_discards_is_summed_up(stack: BuiltStack) -> None:
     limits = stack.deployed.storage.feedback_limits
     limits.withhold(SENDER, stack.at // 3600 - 1, "KeyNotFound")
-    assert stack.invoke("courier-summary.json") == WORKED_OFF
+    assert stack.invoke("feedback-summary.json") == WORKED_OFF
     [told] = feedback(stack)
     assert (told["Sender"], told["Codes"]) == (SENDER, {"KeyNotFound": 1})
 

@@ -162,7 +162,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
         "function InboxFunction", "function Dm3Function",
         "function WorkerFunction", "function MailboxFunction", "function DeadLetterFunction",
-        "function CourierFunction", "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
+        "function CourierFunction", "function FeedbackFunction",
+        "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
         "queue WaitingQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact",
         "job expire", "alarms", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
     ]  # fmt: skip
@@ -225,8 +226,9 @@ def test_a_function_with_no_concurrency_is_bad(status: Ask, deployments: TwoDepl
 
 def test_a_queue_without_an_active_event_source_is_bad(status: Ask, deployments: TwoDeployments) -> None:
     client = deployments.client("lambda")
-    mappings = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))
-    [source] = [it for it in mappings["EventSourceMappings"] if "CourierQueue" in it["EventSourceArn"]]
+    [source] = client.list_event_source_mappings(FunctionName=deployments.output("CourierFunction"))[
+        "EventSourceMappings"
+    ]
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=False)
     code, checks = status("complete")
     client.update_event_source_mapping(UUID=source["UUID"], Enabled=True)

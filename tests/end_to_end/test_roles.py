@@ -82,6 +82,7 @@ OWN = {
     ],
     "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
     "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
+    "FeedbackFunction": [send("Feedback"), get_secret("SigningKeys")],
     "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
     "ExpireJob": [Call("dynamodb", "query", query("Directory", "x")), put_object("jobs/reports/expire.json")],
@@ -124,7 +125,16 @@ NOT_OWN = {
         delete_object("seg/x"),
         get_secret("SigningKeys"),
     ],
-    # The courier speaks to strangers: it gets at no mail, and at no key of owners or of dm3.
+    # Both couriers speak to strangers: they get at no mail, and at no key of owners or of dm3. Strangers choose the
+    # hosts of Feedback: it gets at nothing that owners send, and at no webhook.
+    "FeedbackFunction": [
+        FILE,
+        READ_MAIL,
+        send("Courier"),
+        get_secret("TokenKeys"),
+        get_secret("DeliveryServiceKeys"),
+        get_secret("WebhookKeys"),
+    ],
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
     # The mailbox API lists and acknowledges: it files nothing, and signs for no domain.
     "MailboxFunction": [

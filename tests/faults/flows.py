@@ -25,6 +25,7 @@ OWNERS = "the owners"
 _ROUNDS = 30
 _ROUND_SECONDS = 900
 _DARK_ROUNDS = 1
+_COURIERS = ("CourierFunction", "FeedbackFunction")
 _LEASE_SECONDS = 60
 _DEAD_FOR_SECONDS = 6.5 * 86_400
 """So near to the horizon that the dead-letter handler discards."""
@@ -80,7 +81,7 @@ class Flow:
         run, queues = Run(self.make()), Queues(stack)
         if self.function != INBOXES:
             assert all(is_taken(stack.call(message.inbox, message.posted())) for message in run.messages)
-        if self.function in ("CourierFunction", OWNERS):
+        if self.function in (*_COURIERS, OWNERS):
             claims = queues.receive("ClaimsQueue")
             queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
         if self.function == "DeadLetterFunction":
@@ -168,7 +169,7 @@ class Flow:
         """Whether something is left to be done later, or the sender was asked to resend."""
         if self.function == INBOXES:
             return any(answer["statusCode"] == 503 for answer in answers)
-        return queues.holds(self.queue if self.function == "CourierFunction" else "RetryQueue") > 0
+        return queues.holds(self.queue if self.function in _COURIERS else "RetryQueue") > 0
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """The answers to senders whose messages were accepted, without replies that could not be stored."""

@@ -14,7 +14,7 @@ WORKED_BY = {
     "SuspectsQueue": "WorkerFunction",
     "WaitingQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
-    "FeedbackQueue": "CourierFunction",
+    "FeedbackQueue": "FeedbackFunction",
 }
 _HELD_SECONDS = 600
 _AT_ONCE = 10

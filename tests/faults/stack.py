@@ -48,12 +48,13 @@ WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
 ORDERS, NEWS_ROOM = "orders", "news"
 """The queues of operators that get the messages with the Subject ORDER, and those of the event bus."""
 FUNCTIONS = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "CourierFunction", "DeadLetterFunction", "MailboxFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "CourierFunction", "FeedbackFunction",
+    "DeadLetterFunction", "MailboxFunction",
 )  # fmt: skip
 _AT_ONCE = 25
 _OF_OPERATORS = "registry/"
 """The prefix of objects that operators put."""
-_PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30"}
+_PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30", "MANIFEST_SECONDS": "80"}
 """Long time-outs, so that a run does the same calls however busy this machine is."""
 _HANDLER = f"""
 import uuid

@@ -117,23 +117,23 @@ DM3 = Flow("worker: one dm3 message", "WorkerFunction", lambda: [dm3()])
 ORDERED = Flow("worker: one for a queue", "WorkerFunction", lambda: [nlweb(End.HANDED_ON, subject=ORDER)])
 RETRIED = Flow("worker: a message, and the same one resent", "WorkerFunction", lambda: [nlweb()] * 2)
 REDRIVEN = Flow("worker: redriven dead letters under new ids", "WorkerFunction", lambda: all_verdicts(4), redriven=True)
-TOLD = Flow("courier: one discard", "CourierFunction", lambda: [forged()], queue="FeedbackQueue")
+TOLD = Flow("courier: one discard", "FeedbackFunction", lambda: [forged()], queue="FeedbackQueue")
 DISCARDS = Flow(
-    "courier: Feedback accepted, refused, busy", "CourierFunction",
+    "courier: Feedback accepted, refused, busy", "FeedbackFunction",
     lambda: [forged(name) for name in (SENDER, STRICT, BUSY)],
     queue="FeedbackQueue",
 )  # fmt: skip
 SHARE = Flow(
-    "courier: more Feedback than the limit", "CourierFunction", lambda: [forged(), forged(), unknown_subject()],
+    "courier: more Feedback than the limit", "FeedbackFunction", lambda: [forged(), forged(), unknown_subject()],
     queue="FeedbackQueue",
 )  # fmt: skip
-SUMMARY = Flow("courier: the hour's summary", "CourierFunction", SHARE.make, queue="FeedbackQueue", hours_later=2)
+SUMMARY = Flow("courier: the hour's summary", "FeedbackFunction", SHARE.make, queue="FeedbackQueue", hours_later=2)
 RIPENING = Flow(
-    "courier: the hour's summary, too early", "CourierFunction", SHARE.make, queue="FeedbackQueue", hours_later=0
+    "courier: the hour's summary, too early", "FeedbackFunction", SHARE.make, queue="FeedbackQueue", hours_later=0
 )
 REUSED = Flow("worker: two texts under one Correlation", "WorkerFunction", two_texts)
 ABOUT_KNOWN = Flow(
-    "courier: Correlations of other messages", "CourierFunction", lambda: [*two_texts(), *and_a_forged_copy()],
+    "courier: Correlations of other messages", "FeedbackFunction", lambda: [*two_texts(), *and_a_forged_copy()],
     queue="FeedbackQueue",
 )  # fmt: skip
 NEIGHBOURS = Flow("worker: neighbours", "WorkerFunction", lambda: [nlweb(), forged(), nlweb()])

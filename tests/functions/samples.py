@@ -192,7 +192,7 @@ def claim(number: int, at: int, message: str, *rules: SubjectRule) -> Claim:
 
 
 def discarded_row(at: int) -> RowKey:
-    """The register of the discard in courier-feedback.json."""
+    """The register of the discard in feedback-discard.json."""
     return row_key(RECEIVER, 1, at * 1000, f"{9:032x}")
 
 
@@ -256,8 +256,8 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
             "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postroom-DeadLetterFunctionRound"],
             "detail": "{}",
         },
-        "courier-feedback.json": sqs("FeedbackQueue", at, feedback.encode()),
-        "courier-summary.json": sqs("FeedbackQueue", at, summary.encode()),
+        "feedback-discard.json": sqs("FeedbackQueue", at, feedback.encode()),
+        "feedback-summary.json": sqs("FeedbackQueue", at, summary.encode()),
         "courier-waiting.json": sqs("CourierQueue", at, MailWaiting(RECEIVER).encode()),
     }  # fmt: skip
 

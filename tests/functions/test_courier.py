@@ -8,11 +8,12 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, discarded_row, events, sqs
 from tests.functions.stack import FunctionsStack
 
+from postroom.outbound.notification_messages import MailWaiting
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 
 
 def feedback() -> str:
-    body: str = events()["courier-feedback.json"]["Records"][0]["body"]
+    body: str = events()["feedback-discard.json"]["Records"][0]["body"]
     return body
 
 
@@ -28,19 +29,26 @@ def test_only_a_message_that_is_no_queue_message_of_ours_is_redelivered(
 ) -> None:
     event = sqs("FeedbackQueue", MADE_AT, junk, feedback())
     failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
-    assert running.invoke("CourierFunction", event) == {"batchItemFailures": failed}
+    assert running.invoke("FeedbackFunction", event) == {"batchItemFailures": failed}
     assert len(post_offices.posted) == 1
     assert metrics(capsys.readouterr().out) == {"FeedbackFailed": [1.0], "FeedbackDelivered": [1.0]}
 
 
-def test_feedback_that_an_earlier_release_left_in_the_couriers_queue_is_sent_and_waits_in_its_own(
+def test_feedback_that_an_earlier_release_left_in_the_couriers_queue_is_moved_to_its_own(
     running: FunctionsStack, post_offices: FakePostOffices
 ) -> None:
-    post_offices.statuses = {BUFFER: 503}
     assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
+    assert post_offices.posted == []
+    [moved] = running.deployed.bodies("FeedbackQueue")
+    assert json.loads(moved) == json.loads(feedback())
+    running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, moved))
     assert len(post_offices.posted) == 1
-    assert running.deployed.bodies("CourierQueue") == []
-    assert len(running.deployed.bodies("FeedbackQueue")) == 1
+
+
+def test_a_message_of_another_kind_in_the_queue_of_feedback_is_redelivered(running: FunctionsStack) -> None:
+    event = sqs("FeedbackQueue", MADE_AT, MailWaiting(RECEIVER).encode())
+    failed = [{"itemIdentifier": event["Records"][0]["messageId"]}]
+    assert running.invoke("FeedbackFunction", event) == {"batchItemFailures": failed}
 
 
 def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
@@ -51,7 +59,7 @@ def test_while_the_key_of_its_domain_cannot_be_read_a_feedback_waits(
     store.clients.secrets.put_secret_value(
         SecretId=store.secrets["SigningKeys"], SecretString=json.dumps({RECEIVER: {**keys[RECEIVER], "pem": "none"}})
     )
-    assert running.invoke("CourierFunction", sqs("FeedbackQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
+    assert running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
     assert post_offices.posted == []
     [waiting] = store.bodies("FeedbackQueue")
     assert json.loads(waiting)["tries"] == 1
@@ -61,12 +69,12 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
     running: FunctionsStack, post_offices: FakePostOffices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     post_offices.status = 503
-    assert running.invoke("CourierFunction", sqs("FeedbackQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
+    assert running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, feedback())) == {"batchItemFailures": []}
     assert metrics(capsys.readouterr().out) == {"FeedbackWaiting": [1.0]}
     [waiting] = running.deployed.bodies("FeedbackQueue")
     assert json.loads(waiting)["tries"] == 1
     post_offices.status = 200
-    running.invoke("CourierFunction", sqs("FeedbackQueue", MADE_AT, waiting))
+    running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, waiting))
     first, second = map(json.loads, post_offices.posted)
     assert first == second
 
@@ -74,7 +82,7 @@ def test_a_buffer_that_is_down_is_tried_again_later_with_the_same_feedback(
 def test_the_log_names_each_feedback_its_receiver_and_its_reason(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running.invoke("CourierFunction", sqs("FeedbackQueue", MADE_AT, feedback()))
+    running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, feedback()))
     output = capsys.readouterr().out
     [line] = log_lines(output)
     assert line["message"] == "delivered"

@@ -242,14 +242,14 @@ def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(
     assert json.loads(feedback)["reason"] == str(UNDELIVERABLE)
 
 
-@covers("courier-feedback.json")
+@covers("feedback-discard.json")
 def test_the_buffer_is_told_of_a_discard_once(
     running: FunctionsStack, post_offices: FakePostOffices, key: PrivateKey
 ) -> None:
     store = running.deployed
     register = store.storage.register
     register.discard(discarded_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
-    assert running.invoke("CourierFunction", sample("courier-feedback.json")) == {"batchItemFailures": []}
+    assert running.invoke("FeedbackFunction", sample("feedback-discard.json")) == {"batchItemFailures": []}
     [posted] = post_offices.posted
     envelope = read_envelope(json.loads(posted))
     check_signature(envelope, key.public)
@@ -263,17 +263,17 @@ def test_the_buffer_is_told_of_a_discard_once(
     }
     [row] = store.rows("PostTable")
     assert (row["told"]["M"]["c"]["S"], row["sent"]["S"]) == (envelope.correlation, "delivered")
-    running.invoke("CourierFunction", sample("courier-feedback.json"))
+    running.invoke("FeedbackFunction", sample("feedback-discard.json"))
     assert post_offices.posted == [posted]
 
 
-@covers("courier-summary.json")
+@covers("feedback-summary.json")
 def test_an_hour_of_withheld_discards_is_summed_up(running: FunctionsStack, post_offices: FakePostOffices) -> None:
     store, hour = running.deployed, MADE_AT // 3600 - 1
     limits = store.storage.feedback_limits
     for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
         limits.withhold(SENDER, hour, code)
-    assert running.invoke("CourierFunction", sample("courier-summary.json")) == {"batchItemFailures": []}
+    assert running.invoke("FeedbackFunction", sample("feedback-summary.json")) == {"batchItemFailures": []}
     [posted] = post_offices.posted
     body = json.loads(posted)["Body"]
     assert (body["Sender"], body["Count"]) == (SENDER, 3)

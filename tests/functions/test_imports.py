@@ -28,8 +28,12 @@ IMPORTED = {
     "worker/app": {*MESSAGES, *DNS, *JUDGING},
     "worker/dead_letters": set[str](),
     "courier/app": {
+        *MESSAGES - {"postroom.storage.limits"}, *DNS, "h11", "httpcore", "postroom.net.failing_addresses",
+        "postroom.net.https", "postroom.net.timed", "standardwebhooks",
+    },
+    "courier/feedback": {
         *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.failing_addresses", "postroom.net.https",
-        "postroom.net.timed", "standardwebhooks", "yaml",
+        "postroom.net.timed", "yaml",
     },
     "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},
 }  # fmt: skip

@@ -93,7 +93,7 @@ def _rpc(_running: FunctionsStack, answer: Json) -> Then:
 def _batch(running: FunctionsStack, answer: Json) -> Then:
     if answer["batchItemFailures"]:
         return Then.AGAIN
-    assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "FeedbackQueue")) == 1
+    assert sum(len(running.deployed.bodies(queue)) for queue in ("RetryQueue", "CourierQueue", "FeedbackQueue")) == 1
     return Then.WAITS
 
 
@@ -156,7 +156,7 @@ def _dead_letter(running: FunctionsStack) -> Json:
 def _feedback(running: FunctionsStack) -> Json:
     register = running.deployed.storage.register
     register.discard(discarded_row(MADE_AT), SIGNATURE_INVALID, MADE_AT + 86_400)
-    return events()["courier-feedback.json"]
+    return events()["feedback-discard.json"]
 
 
 def _waiting(_running: FunctionsStack) -> Json:
@@ -193,7 +193,7 @@ LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_c
 DM3_CLAIM = Work("WorkerFunction", "a dm3 message", _dm3_claim, _batch)
 FORWARD = Work("WorkerFunction", "a message to forward to an operator's queue", _to_queue, _batch)
 DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _dead_letters)
-FEEDBACK = Work("CourierFunction", "Feedback", _feedback, _batch)
+FEEDBACK = Work("FeedbackFunction", "Feedback", _feedback, _batch)
 TELL = Work("CourierFunction", "a notification", _waiting, _batch)
 CHALLENGE = Work("MailboxFunction", "a sign-in", lambda _: events()["mailbox-challenge.json"], _problem)
 PAGE = Work("MailboxFunction", "a list of messages", _asking("GET", f"/mailboxes/{RECEIVER}/messages"), _problem)
@@ -432,6 +432,7 @@ ROWS = [
     Row(DENIED, DM3_CLAIM, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(DENIED, DEAD, denied("dynamodb"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
+    Row(DENIED, TELL, denied("dynamodb"), "table DirectoryTable", "dynamodb:UpdateItem", Then.AGAIN),
     Row(DENIED, FEEDBACK, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
     Row(DENIED, FEEDBACK, denied("secretsmanager"), _SECRET + "SigningKeys", "secretsmanager:GetSecretValue",
         Then.WAITS),
@@ -465,6 +466,8 @@ ROWS = [
         "secretsmanager:GetSecretValue", Then.WAITS),
     Row(QUOTA, DEAD, throttled("dynamodb", "ThrottlingException"), "table PostTable", "dynamodb:PutItem",
         Then.STAYS),
+    Row(QUOTA, TELL, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
+        "dynamodb:UpdateItem", Then.WAITS),
     Row(QUOTA, FEEDBACK, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
         "dynamodb:GetItem", Then.WAITS),
     Row(QUOTA, PAGE, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
@@ -484,6 +487,7 @@ SETTINGS = [
     ("DeadLetterFunction", "HORIZON_SECONDS", "a week"),
     ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
     ("CourierFunction", "OUTBOUND_PORT", "70000"),
+    ("FeedbackFunction", "FEEDBACK_QUEUE_URL", ""),
     ("MailboxFunction", "TOKEN_KEYS_SECRET", ""),
     ("MailboxFunction", "MAILBOX_API_REQUESTS_PER_SECOND", "0"),
 ]
@@ -677,7 +681,8 @@ def test_the_document_is_the_table() -> None:
 
 def test_every_function_has_its_rows() -> None:
     functions = {
-        "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "MailboxFunction",
+        "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
+        "MailboxFunction",
     }  # fmt: skip
     for failure in (TABLE, DENIED, QUOTA):
         assert {row.work.function for row in ROWS if row.failure == failure} == functions

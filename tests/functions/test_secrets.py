@@ -108,11 +108,11 @@ def test_feedback_is_signed_with_a_domains_new_key_and_selector(
     store, new = ready.deployed, PrivateKey.generate("ed25519")
     event = FEEDBACK.ready(ready)
     post_offices.status = 503
-    ready.invoke("CourierFunction", event)
+    ready.invoke("FeedbackFunction", event)
     SigningKeys(store.clients.secrets, store.secrets["SigningKeys"], clock).put(RECEIVER, "pk2", new)
     clock.now += SEEN_AFTER
     post_offices.status = 200
-    ready.invoke("CourierFunction", event)
+    ready.invoke("FeedbackFunction", event)
     selectors = [json.loads(body)["Header"]["DKIM"] for body in post_offices.posted]
     assert selectors == ["pk1", "pk2"]
 

@@ -24,6 +24,7 @@ FUNCTIONS = {
     "WorkerFunction": "functions.worker.app",
     "DeadLetterFunction": "functions.worker.dead_letters",
     "CourierFunction": "functions.courier.app",
+    "FeedbackFunction": "functions.courier.feedback",
 }
 EACH = pytest.mark.parametrize("function", FUNCTIONS)
 
@@ -95,6 +96,7 @@ AT_ONCE = {
     "WorkerFunction": ["dynamodb", "s3", "sqs"],
     "DeadLetterFunction": ["dynamodb", "sqs"],
     "CourierFunction": ["dynamodb", "secretsmanager", "sqs"],
+    "FeedbackFunction": ["dynamodb", "secretsmanager", "sqs"],
 }
 LATER = {
     "InboxFunction": ["lambda", "s3"],
@@ -102,6 +104,7 @@ LATER = {
     "WorkerFunction": ["events", "secretsmanager"],
     "DeadLetterFunction": ["s3"],
     "CourierFunction": ["sns"],
+    "FeedbackFunction": [],
 }
 
 
@@ -144,6 +147,8 @@ def refusal(running: FunctionsStack, function: str, wrong: dict[str, str]) -> st
         ("CourierFunction", "SIGNING_KEYS_SECRET", ""),
         ("CourierFunction", "OUTBOUND_PORT", "70000"),
         ("CourierFunction", "OUTBOUND_ALLOW_PRIVATE", "yes"),
+        ("FeedbackFunction", "SEEN_TABLE", ""),
+        ("FeedbackFunction", "MANIFEST_SECONDS", "soon"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_and_is_named(

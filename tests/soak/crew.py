@@ -142,7 +142,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
     urls = stack.deployment.outputs
     sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "WaitingQueueUrl": BATCH, "SuspectsQueueUrl": 1}
     claims = [f"{urls[queue]}={size}" for queue, size in sizes.items()]
-    notices = [f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl")]
+    notices, discards = (f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl"))
 
     def hands(function: str, output: str, count: int, sources: list[str]) -> tuple[Hand, ...]:
         environment = {**stack.environment(output), "PYTHONUNBUFFERED": "1"}
@@ -153,7 +153,8 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
         (*hands("inbox", "InboxFunction", INBOXES, []), *hands("dm3", "Dm3Function", DM3_INBOXES, [])),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
-            *hands("courier", "CourierFunction", COURIERS, notices),
+            *hands("courier", "CourierFunction", COURIERS, [notices]),
+            *hands("feedback", "FeedbackFunction", COURIERS, [discards]),
         ),
     )
     try:

@@ -31,7 +31,7 @@ SELECTOR: Final = "pk1"
 SUBJECT: Final = "Hello@Host"
 DM3_HOST: Final = f"dm3.{RECEIVER}"
 VISIBILITY_SECONDS: Final = 20
-_PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15"}
+_PATIENT: Final = {"DNS_TRY_SECONDS": "10", "DNS_BUDGET_SECONDS": "15", "MANIFEST_SECONDS": "40"}
 """Longer than the defaults: this machine is busy, and a host that is not found is not tried again for minutes."""
 _HOST: Final = "nlweb IN A 127.0.0.1\n"
 _QUEUES: Final = (

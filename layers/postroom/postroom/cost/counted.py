@@ -102,10 +102,10 @@ SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
-ALARMS: Final = 36
+ALARMS: Final = 39
 """Metrics that alarms watch: each is billed."""
 SECRETS: Final = 4
-QUEUES_POLLED: Final = 5
+QUEUES_POLLED: Final = 6
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1
 """The default of BatchingWindowSeconds, for which Lambda collects a batch for the worker."""

@@ -1,7 +1,12 @@
-"""The shape of SQS batches in Lambda, and of their result."""
+"""The shape of SQS batches in Lambda, and of their result; the courier's way through a batch."""
 
-from collections.abc import Iterable
-from typing import TypedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypedDict
+
+from postroom.net.aws_errors import stack_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
 
 
 class SqsRecord(TypedDict):
@@ -35,3 +40,16 @@ class BatchResult(TypedDict):
 def batch_item_failures(message_ids: Iterable[str]) -> BatchResult:
     """The response that keeps exactly these messages in the queue."""
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}
+
+
+def process_each(event: SqsEvent, process: Callable[[str], None], logger: "Logger") -> list[str]:
+    """Process the body of each message; returns the ids of those that failed, and are to be delivered again."""
+    failed: list[str] = []
+    for record in event["Records"]:
+        try:
+            process(record["body"])
+        except Exception as error:
+            # A failure of one must not make dead letters of the others in the batch.
+            logger.exception("to be delivered again", queue_message=record["messageId"], exc_info=stack_of(error))
+            failed.append(record["messageId"])
+    return failed

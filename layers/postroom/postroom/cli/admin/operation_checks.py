@@ -19,6 +19,7 @@ from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
 FUNCTIONS: Final = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction",
+    "FeedbackFunction",
 )  # fmt: skip
 BOUNDS: Final = {
     "InboxFunction": "InboxReservedConcurrency",
@@ -32,7 +33,7 @@ SOURCES: Final = {
     "SuspectsQueue": "WorkerFunction",
     "WaitingQueue": "WorkerFunction",
     "CourierQueue": "CourierFunction",
-    "FeedbackQueue": "CourierFunction",
+    "FeedbackQueue": "FeedbackFunction",
 }
 """The queues, and the function that reads each."""
 DEAD_LETTERS: Final = {"DeadLetterQueue": "WorkerFunction", "CourierDeadLetterQueue": "CourierFunction"}

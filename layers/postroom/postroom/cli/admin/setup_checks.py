@@ -20,14 +20,13 @@ from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction", "MailboxFunction",
-    "DeadLetterFunction", "CourierFunction", "CompactJob", "ExpireJob", "JobsLogGroup", "PostTable", "SeenTable",
-    "DirectoryTable",
-    "LimitsTable", "OutboxTable", "StorageTable", "Bucket", "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl",
-    "WaitingQueueUrl",
-    "DeadLetterQueueUrl", "CourierQueueUrl", "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds",
-    "RetainSeconds", "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond",
-    "JobsWriteUnitsPerSecond", "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret",
-    "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret", "OutboundPort", "NotifyTopicArn",
+    "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob", "ExpireJob", "JobsLogGroup",
+    "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "Bucket",
+    "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "DeadLetterQueueUrl", "CourierQueueUrl",
+    "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds", "CompactLagHours",
+    "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
+    "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
+    "WebhookKeysSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test compares them with the template."""
 
