@@ -37,6 +37,7 @@ from postroom.pipeline.worker import Record, Worker
 from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
+from postroom.storage.mail.inbox_log import QUEUED
 from postroom.storage.mail.segments import Line, lay_out
 
 MOST_TO_BARE: Final = 3.0
@@ -218,7 +219,7 @@ class Batch:
                     claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,
                     details=claim.details,
                 ),
-                lambda: function.logger.info(function.QUEUED, extra=line),
+                lambda: function.logger.info(QUEUED, extra=line),
                 metric,
             ),
             effort,

@@ -166,7 +166,7 @@ class _Instant:
     def put_item(self, **_: object) -> dict[str, object]:
         return {}
 
-    put_object = send_message = put_item
+    put_object = send_message = get_item = update_item = put_item
 
     def get_paginator(self, _operation: str) -> "_Instant":
         return self

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from tests.faults.clock import CLOCK
-from tests.faults.fake_internet import BUSY, DARK, STRICT, Trouble
+from tests.faults.fake_internet import BUSY, DARK, SENDER, STRICT, Trouble
 from tests.faults.judge import Judge
 from tests.faults.kinds import HOUR
 from tests.faults.messages import End, Message, is_refused, is_taken
@@ -62,6 +62,8 @@ class Flow:
     """Whether senders' keys are not published yet when the victim looks them up."""
     redriven: bool = False
     """Whether the remaining messages become dead letters, and are redriven with new queue ids."""
+    stays: int = 0
+    """How many messages of the batch stay in the queue, although nothing failed."""
     received: int = 1
     """How often the batch was delivered, including to the victim."""
     hours_later: int | None = None
@@ -88,6 +90,11 @@ class Flow:
             queues.move("ClaimsQueue", "DeadLetterQueue")
             run.ahead = _DEAD_FOR_SECONDS
         elif self.function not in (INBOXES, OWNERS):
+            if self.queue == "WaitingQueue":
+                stack.internet.dns(**dict.fromkeys((SENDER, DARK), Trouble.SERVFAIL))
+                claims = queues.receive("ClaimsQueue")
+                queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
+                run.ahead = CLOCK.ahead = HOUR
             if self.hours_later is not None:
                 batch = queues.receive(self.queue)
                 queues.finish(self.queue, batch, stack.call(self.function, event_of(self.queue, batch)))
@@ -137,6 +144,8 @@ class Flow:
         judge = Judge(stack, queues, sent, run.acknowledged, self._unanswered(run, answers))
         if run.batch and answers:
             queues.finish(self.queue, run.batch, answers[0])
+        if self.queue == "WaitingQueue":
+            queues.release(self.queue, run.batch)  # the time that they were hidden for is over
         faults = []
         if self.dns and answers and not self._waits(queues, answers):
             faults.append("DNS was in trouble, and nothing had to wait for it")

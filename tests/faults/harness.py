@@ -104,7 +104,9 @@ class EachCall:
     def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it."""
         flow, verdict = self.flow, undisturbed(stack, self.flow)
-        partial = [record.call for record in verdict.calls if "Batch" in record.call]
+        # If only some messages are hidden, the others come after the visibility time-out, as if none had been.
+        calls = [record.call for record in verdict.calls]
+        partial = [call for call in calls if "Batch" in call and "ChangeMessageVisibilityBatch" not in call]
         verdict.faults += [f"{flow.name}: {call} can succeed in part, which no kind of fault plays" for call in partial]
         dying = deaths(verdict.calls) if self.dies else []
         verdict.dropped = sum(len(death.same) for death in dying)
@@ -206,6 +208,7 @@ def _told(stack: FaultStack, flow: Flow, verdict: Verdict, planned: Planned) -> 
     said = [] if isinstance(answers, Died) else answers
     # A fault at one call affects one message, not the others; only a segment has the messages of a whole batch.
     undone = sum(len(answer.get("batchItemFailures", ())) for answer in said)
+    undone -= flow.stays
     if undone > (1 if planned.number else 0) and not where.endswith("PutObject"):
         verdict.faults.append(f"{flow.name}, {where}: {undone} messages are to be handed out again")
     _settle(stack, flow, verdict, planned, where, run, said)

@@ -103,6 +103,10 @@ ONE_OR_NONE = Flow(
     "worker: one message, with another verdict by a second worker", "WorkerFunction", lambda: [nlweb(*EITHER)]
 )
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
+WAITING = Flow(
+    "worker: two that waited for silent zones, one of which answers", "WorkerFunction",
+    lambda: [nlweb(), nlweb(sender=DARK)], queue="WaitingQueue", stays=1,
+)  # fmt: skip
 NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)
 BAD = Flow("worker: one forged message", "WorkerFunction", lambda: [forged()])
 BIG = Flow("worker: one too large for the queue, one for an event bus", "WorkerFunction", large_and_handed_on)
@@ -189,6 +193,7 @@ SUITES = {
             EachCall(BAD, [*ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
             EachCall(RETRIED, ERRORS, [(overtaken, OWNED)]),
             EachCall(DARK_ONE, [*ERRORS, denied]),
+            EachCall(WAITING, ERRORS),
             EachCall(BIG, [*ERRORS, entry_refused]),
             EachCall(LARGE_ONES, [throttled], [(overtaken, SAME)]),
             EachCall(LARGE_AGAIN),

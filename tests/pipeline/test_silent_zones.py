@@ -3,7 +3,8 @@ zones")."""
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.aws import new_clients
@@ -11,6 +12,7 @@ from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_K
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import TOO_LATE
+from postroom.outbound.ports import Clock
 from postroom.pipeline import silent_zones
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.silent_zones import (
@@ -32,14 +34,15 @@ assert WEEK == HORIZON
 class HiddenMessages:
     """The waiting queue, with its visibility time-outs. `requests`: those of SQS, each for one message."""
 
-    clock: object
+    clock: Clock
     visible_at: dict[str, float] = field(default_factory=dict)
     requests: int = 0
 
-    def hide(self, receipt: str, seconds: int) -> None:
-        assert 0 < seconds <= 43_200, "the longest visibility time-out of SQS"
-        self.requests += 1
-        self.visible_at[receipt] = self.clock() + seconds  # type: ignore[operator]
+    def hide(self, seconds: Mapping[str, int]) -> None:
+        assert len(seconds) <= 10
+        assert all(0 < hidden <= 43_200 for hidden in seconds.values()), "the longest visibility time-out of SQS"
+        self.requests += len(seconds)
+        self.visible_at |= {receipt: self.clock() + hidden for receipt, hidden in seconds.items()}
 
 
 @pytest.fixture
@@ -71,21 +74,13 @@ def play(stack: PipelineStack, until: float) -> HiddenMessages:
     queue = HiddenMessages(stack.clock)
     records = {record.receipt: record for record in waiting(stack)}
     made = stack.parts()
-    made.pipeline.waiting_claims = type(made.pipeline.waiting_claims)(
-        keys=made.pipeline.patient_keys,
-        waiting=queue,
-        retry=made.storage.retry_queue,
-        times=made.pipeline.times,
-        clock=stack.clock,
-        jitter=lambda: 0.5,
-        pool=stack.pool,
-    )
+    look_again = replace(made.pipeline.waiting_claims, waiting=queue, jitter=lambda: 0.5).look_again
     queue.visible_at = dict.fromkeys(records, stack.clock.now + 5)
     while queue.visible_at and min(queue.visible_at.values()) < until:
         stack.clock.now = max(stack.clock.now, min(queue.visible_at.values()))
         batch = [record for record in records.values() if queue.visible_at.get(record.receipt, 1e12) <= stack.clock.now]
         queue.requests += len(batch)
-        stay = made.pipeline.waiting_claims.look_again(batch[:10])
+        stay = look_again(batch[:10])
         for record in batch[:10]:
             if record.message_id not in stay:
                 queue.requests += 2  # it is sent to the retry queue, and deleted here
@@ -187,15 +182,8 @@ def test_a_look_up_counts_before_it_is_made(silent: PipelineStack) -> None:
         def remembered(self, name: str) -> None:
             return None
 
-    keys = silent.parts().pipeline.patient_keys
     with pytest.raises(KilledError):
-        silent_zones.PatientKeys(
-            keys=Kills(),  # type: ignore[arg-type]
-            zones=zones,
-            zones_of=keys.zones_of,
-            silent_zone=keys.silent_zone,
-            clock=silent.clock,
-        ).find(SENDER_KEY_NAME)
+        replace(silent.parts().pipeline.patient_keys, keys=Kills()).find(SENDER_KEY_NAME)  # type: ignore[arg-type]
     assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + 15, 1)
 
 
@@ -208,24 +196,29 @@ def test_of_two_workers_one_makes_the_look_up_that_is_due(silent: PipelineStack)
 
 
 def test_a_claim_is_hidden_for_a_while_if_nothing_can_be_said_of_its_zone(silent: PipelineStack) -> None:
-    silent.settle(silent.queued(silent.envelope()))
-    silent.deployed.empty("WaitingQueue")
+    silent.silent_zone = None
     queue = HiddenMessages(silent.clock)
     pipeline = silent.parts().pipeline
-    keys = pipeline.patient_keys
-    waiting_claims = type(pipeline.waiting_claims)(
-        keys=silent.keys,  # they know nothing of zones
-        waiting=queue,
-        retry=pipeline.waiting_claims.retry,
-        times=pipeline.times,
-        clock=silent.clock,
-        jitter=lambda: 0.5,
-        pool=silent.pool,
-    )
-    assert keys is not silent.keys
+    waiting_claims = replace(pipeline.waiting_claims, waiting=queue)
     body = json.dumps({"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)})
     assert waiting_claims.look_again([WaitingRecord("w", body, "r")]) == ["w"]
     assert queue.visible_at == {"r": NOW + UNKNOWN_SECONDS}
+
+
+def test_the_claims_of_a_silent_zone_take_one_request_a_batch(silent: PipelineStack) -> None:
+    silence(silent, *map(name, range(10)))
+    silent.settle(silent.queued(silent.envelope()))
+    clients = new_clients()
+    waiting_claims = silent.parts(clients).pipeline.waiting_claims
+    bodies = [
+        json.dumps({"key": f"nlweb._domainkey.{name(number)}", "received_at_ms": int(NOW * 1000)})
+        for number in range(10)
+    ]
+    records = [WaitingRecord(f"w{number}", body, f"r{number}") for number, body in enumerate(bodies)]
+    calls = calls_of(clients)
+    assert len(waiting_claims.look_again(records)) == 10
+    # One of them reads what is known of its domain and its zones.
+    assert calls == Counter(GetItem=3, ChangeMessageVisibilityBatch=1)
 
 
 def test_what_is_no_claim_stays_and_does_not_hold_up_others(silent: PipelineStack) -> None:

@@ -15,9 +15,10 @@ from typing import Self, cast
 import dns.exception
 import dns.flags
 import dns.message
+import dns.name
 import dns.opcode
 import dns.rcode
-from dns.rdatatype import NSEC, RRSIG, SOA
+from dns.rdatatype import DS, NSEC, RRSIG, SOA, RdataType
 
 from postroom.local.answers import ZoneAnswer, answer, zone_of
 from postroom.local.zones import Zones, ZoneTree
@@ -55,7 +56,7 @@ class DnsServer:
         self.host = host
         self.port = port
         self.queries: Counter[tuple[str, str]] = Counter()
-        self._paused = False
+        self._paused: list[dns.name.Name] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -65,13 +66,21 @@ class DnsServer:
         """`HOST:PORT`, as in the setting of resolvers."""
         return f"{self.host}:{self.port}"
 
-    def pause(self) -> None:
-        """Stop answering: questions are counted and not answered."""
-        self._paused = True
+    def pause(self, *zones: str) -> None:
+        """Stop answering for these zones; none: for all. Questions are counted and not answered.
+
+        A zone's DS is a record of the zone above.
+        """
+        self._paused = [dns.name.from_text(zone) for zone in zones or (".",)]
 
     def resume(self) -> None:
         """Answer again."""
-        self._paused = False
+        self._paused = []
+
+    def _is_paused(self, name: dns.name.Name, rdtype: RdataType) -> bool:
+        is_at_cut = rdtype == DS and name != dns.name.root
+        place = name.parent() if is_at_cut else name
+        return any(place.is_subdomain(zone) for zone in self._paused)
 
     def start(self) -> Self:
         """Bind both sockets (after this, `port` is known) and serve. Raises `OSError`."""
@@ -126,7 +135,7 @@ class DnsServer:
             return response.to_wire()
         name, rdtype = query.question[0].name, query.question[0].rdtype
         self.queries[str(name), rdtype.name] += 1
-        if self._paused:
+        if self._is_paused(name, rdtype):
             return None
         response.flags |= query.flags & dns.flags.CD
         wants_signatures = bool(query.ednsflags & dns.flags.DO)

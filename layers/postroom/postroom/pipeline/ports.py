@@ -39,8 +39,8 @@ class SenderKeys(Protocol):
 class HideQueue(Protocol):
     """The receiving side of a queue."""
 
-    def hide(self, receipt: str, seconds: int) -> None:
-        """Deliver a received message again after `seconds`. Raises NotNowError(STORE_UNAVAILABLE)."""
+    def hide(self, seconds: Mapping[str, int]) -> None:
+        """Deliver received messages again after `seconds`, by their receipts. Raises NotNowError(STORE_UNAVAILABLE)."""
         ...
 
 

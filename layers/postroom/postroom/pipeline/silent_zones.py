@@ -7,10 +7,12 @@ domain that does not answer must neither flood its servers nor hold the worker.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.core.reason import Reason
 from postroom.core.settings import DAY_SECONDS
 from postroom.outbound.ports import Clock
@@ -24,6 +26,8 @@ FACTOR: Final = 3
 LONGEST_SECONDS: Final = 6 * 3600
 PROVEN_SECONDS: Final = 90 * DAY_SECONDS
 """How long a domain counts as proven after a proof was recorded; it is recorded again in the second half."""
+MAX_ZONES: Final = 10_000
+"""Silent zones that a worker remembers; strangers choose them."""
 MAX_WAITING_OF_ZONE: Final = 1_000
 MAX_WAITING: Final = 20_000
 """Claims that wait for one zone, and for all: beyond these, the inbox takes no more messages of silent zones.
@@ -61,6 +65,18 @@ class PatientKeys:
     zones_of: Callable[[str], list[str]]
     silent_zone: Callable[[str], str | None]
     clock: Clock
+    _silent_until: Cache[int] = field(default_factory=lambda: Cache(MAX_ZONES))
+    _lock: Lock = field(default_factory=Lock)
+
+    def silent_until(self, name: str) -> int | None:
+        """When the zone of a key is asked again, from memory; None: it may be asked, or has to be looked up.
+
+        Nobody asks it before. A domain that was proven meanwhile is looked up then.
+        """
+        now = self.clock()
+        with self._lock:
+            found = [self._silent_until.get(zone, now) for zone in self.zones_of(domain_of(name))]
+        return next((each.value for each in found if each), None)
 
     def remembered(self, name: str) -> SenderKey | None:
         """As SenderKeys."""
@@ -106,7 +122,7 @@ class PatientKeys:
         if state.due is not None and state.due <= now:
             due = now + seconds_silent(state.failed + 1)
             state, ours = self.zones.silence(zone, state, now, due)
-        silent = _error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
+        silent = self._error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
         if not ours:
             raise silent
         return silent
@@ -127,7 +143,12 @@ class PatientKeys:
             return error
         known, now = failed.get(zone, ZoneState()), int(self.clock())
         state, _ = self.zones.silence(zone, known, now, now + seconds_silent(known.failed + 1))
-        return _error(error.reason, Silence(name, zone, state.due or now))
+        return self._error(error.reason, Silence(name, zone, state.due or now))
+
+    def _error(self, reason: Reason, silence: Silence) -> ZoneSilentError:
+        with self._lock:
+            self._silent_until.put(silence.zone, CacheEntry(silence.due, self.clock(), silence.due))
+        return ZoneSilentError(reason, f"the zone {silence.zone} does not answer", silence)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -164,7 +185,3 @@ class SilentSenders:
 def domain_of(key_name: str) -> str:
     """The sender's domain of a key's name, such as `pk1._domainkey.sender.example`."""
     return key_name.rpartition("._domainkey.")[2].lower()
-
-
-def _error(reason: Reason, silence: Silence) -> ZoneSilentError:
-    return ZoneSilentError(reason, f"the zone {silence.zone} does not answer", silence)

@@ -1,5 +1,6 @@
 """Sending to SQS queues. Bodies are ASCII-escaped JSON: SQS refuses some characters that JSON allows."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.reason import Reason
@@ -8,7 +9,7 @@ from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import SendMessageRequestTypeDef
+    from mypy_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef, SendMessageRequestTypeDef
 
 LONGEST_DELAY_SECONDS: Final = 900
 """The longest DelaySeconds of SQS."""
@@ -38,10 +39,15 @@ class Queue:
         with transient_as_not_now(reason):
             self._sqs.send_message(**request)
 
-    def hide(self, receipt: str, seconds: int) -> None:
-        """Deliver a received message again after `seconds`. `receipt`: of the delivery.
+    def hide(self, seconds: Mapping[str, int]) -> None:
+        """Deliver received messages again after `seconds`, by the receipt of each delivery. At most 10, in one request.
 
-        Raises NotNowError(STORE_UNAVAILABLE).
+        A message that SQS refuses to hide comes after the queue's visibility time-out. Raises
+        NotNowError(STORE_UNAVAILABLE).
         """
+        entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
+            {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": hidden}
+            for number, (receipt, hidden) in enumerate(seconds.items())
+        ]
         with transient_as_not_now():
-            self._sqs.change_message_visibility(QueueUrl=self._url, ReceiptHandle=receipt, VisibilityTimeout=seconds)
+            self._sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)

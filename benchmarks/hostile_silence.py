@@ -1,0 +1,91 @@
+"""An attack of the benchmark `hostile`: forged mail in the names of domains whose DNS servers do not answer."""
+
+import time
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from benchmarks.attack import Attack, Waits, p95
+from benchmarks.harness import TINY, Effort
+from benchmarks.lambdas import RULE, claims, unheard
+from benchmarks.samples import RECEIVER, SELECTOR, SENDER
+
+from postroom.core.settings import read_outputs
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.demo.deployment import until
+from postroom.local.emulator import Processes
+from postroom.local.stack import LocalStack
+from postroom.pipeline.claims import Claim, QueuedClaim
+from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.runtime.deployment import Deployment
+from postroom.storage.aws.queue import Queue
+from postroom.storage.directory.domains import Domain
+
+FORGERIES: Final = 2_000
+ZONES: Final = 20
+RETRIES: Final = 20
+_RUNS: Final = 5
+"""The concurrency of the retry queue, and of the waiting queue, in the template."""
+_TEMPLATE: Final = Path(__file__).parent.parent / "template.yaml"
+
+
+def measure(effort: Effort) -> Waits:
+    """The seconds (95th percentile) from when a retry is queued until it is filed."""
+    forgeries, retries = (20, 3) if effort == TINY else (FORGERIES, RETRIES)
+    key = PrivateKey.generate("ed25519")
+    with unheard(), LocalStack(_TEMPLATE, processes=Processes(queue=2 * _RUNS)) as stack:
+        stack.tree.put(SENDER, f"{zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))}\n")
+        for number in range(ZONES):
+            stack.tree.put(zone_of(number), "@ IN A 127.0.0.1\n")
+        worker = WorkerUnderAttack(stack, key)
+        # The first one waits for the function's start, and proves the sender's domain.
+        worker.filed()
+        quiet = [worker.filed() for _ in range(retries)]
+        stack.dns.pause(*map(zone_of, range(ZONES)))
+        worker.forge(forgeries)
+        attacked = [worker.filed() for _ in range(retries)]
+        return Waits(p95(quiet), p95(attacked))
+
+
+def zone_of(number: int) -> str:
+    """A zone whose servers do not answer."""
+    return f"silent{number}.example"
+
+
+class WorkerUnderAttack:
+    """A deployment whose claims are put into its queues directly: the inbox is not measured."""
+
+    def __init__(self, stack: LocalStack, key: PrivateKey) -> None:
+        deployed = stack.deploy("hostile-silence")
+        self._storage = Deployment(read_outputs(deployed.outputs), deployed.client).storage
+        self._storage.operators.put_domain(Domain(RECEIVER, inbox=True))
+        self._storage.operators.put_subject(RECEIVER, RULE)
+        self._key = key
+
+    def filed(self) -> float:
+        """The seconds from when the retry of a proven sender's message is queued until it is filed."""
+        claim = self._claim()
+        began = time.perf_counter()
+        self._storage.retry_queue.send(QueuedClaim(claim, tries=1).body(), group=uuid4().hex)
+        until("the message is filed", lambda: self._storage.register.find(claim.row))
+        return time.perf_counter() - began
+
+    def forge(self, count: int) -> None:
+        """Queue claims that wait for a silent zone, and are looked at at once."""
+        queue: Queue = self._storage.waiting_queue
+        claim = self._claim()
+        for number in range(count):
+            name = NLWEB.key_name(f"d{number}.{zone_of(number % ZONES)}", SELECTOR)
+            queue.send(QueuedClaim(claim).awaiting(name).body(), group=uuid4().hex)
+
+    def _claim(self) -> Claim:
+        [claim] = claims(self._key, 1, first=uuid4().int >> 1)
+        return claim
+
+
+ATTACK: Final = Attack(
+    f"{FORGERIES:,} forged messages of domains that do not answer, which wait for their {ZONES} zones",
+    "the retry of a message of a proven domain is filed, p95",
+    measure,
+)
