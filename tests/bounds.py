@@ -250,9 +250,9 @@ def _inbox() -> Iterator[Bound]:
         "test_template.py::test_an_inbox_times_out_before_api_gateway_does",
     )  # fmt: skip
     yield Bound(
-        "memory of a run of the inbox", _memory("InboxFunction"), "the largest body, parsed",
+        "memory of a run of an inbox", _memory("InboxFunction"), "the largest body, parsed",
         "the run ends; 500 by API Gateway", "Lambda: 128 to 10,240 MB",
-        "test_memory.py::test_the_costliest_bodies_use_a_small_part_of_the_inbox_functions_memory",
+        "test_memory.py::test_the_costliest_bodies_use_a_small_part_of_the_inboxes_memory",
     )  # fmt: skip
     yield Bound(
         "a synchronous handler's reply", _n(response.MAX_ANSWER_BYTES, "bytes"),
