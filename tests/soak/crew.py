@@ -18,7 +18,7 @@ from tests.soak.stack import SoakStack
 
 ROOT: Final = Path(__file__).parent.parent.parent
 INBOXES: Final = 2
-DM3_INBOXES: Final = 1
+DM3_INBOXES: Final = 2
 WORKERS: Final = 3
 COURIERS: Final = 2
 _COURIER_BATCH: Final = 5

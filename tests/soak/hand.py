@@ -25,12 +25,17 @@ FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
 BATCH: Final = 100
 INBOXES: Final = ("inbox", "dm3")
 """The functions that are sent requests."""
+MODULES: Final = {
+    **{name: (name, "app") for name in (*INBOXES, "worker", "courier")},
+    "feedback": ("courier", "feedback"),
+}
+"""The folder and the module of each function."""
 
 
 def main() -> None:
     """Run until killed, or until the end of standard input, which means that the parent has ended."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("function", choices=(*INBOXES, "worker", "courier"))
+    parser.add_argument("function", choices=MODULES)
     parser.add_argument("seed")
     parser.add_argument("logs", type=Path, help="a folder")
     parser.add_argument("tally", type=Path)
@@ -42,8 +47,9 @@ def main() -> None:
         path = chosen.logs / f"{chosen.function}-{os.getpid()}.{ending}"
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), output)
     rng, tally = Random(chosen.seed), Tally(chosen.tally)
-    sys.path.insert(0, str(FUNCTIONS / chosen.function))
-    app = importlib.import_module("app")
+    folder, module = MODULES[chosen.function]
+    sys.path.insert(0, str(FUNCTIONS / folder))
+    app = importlib.import_module(module)
     Faults(rng, tally.note).install()
     answers.write(b"ready\n")
     if chosen.function in INBOXES:

@@ -74,6 +74,7 @@ def _sender(rng: Random) -> int:
 
 
 def deaths(messages: int, hands: int, rng: Random) -> list[tuple[int, int]]:
-    """The kills: (after how many messages, which process); two for a thousand messages, and at least ten."""
-    count = max(10, messages // 500)
-    return sorted((rng.randrange(1, messages), rng.randrange(hands)) for _ in range(count))
+    """The kills: (after how many messages, which process); two for a thousand messages, and at least one of each."""
+    more = max(10, messages // 500) - hands
+    victims = [*range(hands), *(rng.randrange(hands) for _ in range(more))]
+    return sorted((rng.randrange(1, messages), victim) for victim in victims)
