@@ -13,6 +13,7 @@ from benchmarks import (
     bench_dnssec,
     bench_fairness,
     bench_flow,
+    bench_hostile,
     bench_ijson,
     bench_jobs,
     bench_key_record,
@@ -45,6 +46,7 @@ BENCHMARKS: Final = tuple(
         bench_archive,
         bench_memory,
         bench_fairness,
+        bench_hostile,
         bench_jobs,
     )
 )

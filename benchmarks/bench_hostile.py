@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from benchmarks.attack import MOST, Attack
+from benchmarks import hostile_courier, hostile_lookups, hostile_silence, hostile_waits
+from benchmarks.attack import MOST
 from benchmarks.harness import Benchmark, Effort, Table
 
-ATTACKS: Final[tuple[Attack, ...]] = ()
+ATTACKS: Final = (
+    hostile_courier.ATTACK,
+    hostile_lookups.ATTACK,
+    hostile_silence.ATTACK,
+    hostile_waits.ATTACK,
+)
 
 NOTES: Final = f"""\
 Each attack of [bounds.md](../reference/bounds.md) that a stranger without a key, or a single owner, can start. It is

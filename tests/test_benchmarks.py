@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import bench_verify
+from benchmarks import bench_hostile, bench_verify
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
@@ -76,6 +76,7 @@ ROWS = {
         "the loud sender",
         "the quiet senders, with invented names",
     ],
+    "hostile": [attack.attack for attack in bench_hostile.ATTACKS],
     "jobs": [
         "a tenth",
         "all",
@@ -103,6 +104,8 @@ NEEDS = {
     "start": [pytest.mark.stack],
     "requests": [pytest.mark.stack],
     "pickup": [pytest.mark.stack],
+    # Each attack takes a local stack of its own.
+    "hostile": [pytest.mark.stack(tier="proof")],
     # It starts a Java of its own, and other tests run the job in earlier tiers.
     "jobs": [pytest.mark.stack, pytest.mark.spark(tier="proof")],
 }
