@@ -5,7 +5,8 @@ from typing import Final
 
 from benchmarks import hostile_courier, hostile_lookups, hostile_silence, hostile_waits
 from benchmarks.attack import MOST
-from benchmarks.harness import Benchmark, Effort, Table
+from benchmarks.harness import TINY, Benchmark, Effort, Table, marked, times
+from benchmarks.silent_queue import mean_wait
 
 ATTACKS: Final = (
     hostile_courier.ATTACK,
@@ -13,18 +14,36 @@ ATTACKS: Final = (
     hostile_silence.ATTACK,
     hostile_waits.ATTACK,
 )
+SIMULATED: Final = 20_000
+SIMULATED_ZONES: Final = (20, SIMULATED)
 
 NOTES: Final = f"""\
 Each attack of [bounds.md](../reference/bounds.md) that a stranger without a key, or a single owner, can start. It is
 played on the local stack with the real functions, beside honest traffic. The number is the time that the honest
 requests or messages take beside the attack, as a multiple of the time that they take without it, in the same run. The
 local stack and both kinds of traffic share the machine. Goal: ≤ {MOST:g}.
+
+The second table is simulated: two days of the retries of honest senders beside {SIMULATED:,} claims whose zones do not
+answer, with the concurrency, the batches and the delays of the template (`benchmarks/silent_queue.py`).
 """
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table: a row for each attack."""
-    return [Table("", ("attack", "honest", "ratio"), tuple(attack.row(effort) for attack in ATTACKS))]
+    """A table with a row for each attack, and a simulated one."""
+    played = tuple(attack.row(effort) for attack in ATTACKS)
+    return [Table("", ("attack", "honest", "ratio"), played), _simulated(effort)]
+
+
+def _simulated(effort: Effort) -> Table:
+    """Retries beside many waiting claims. Raises AssertionError if the waiting queue does not keep up."""
+    rows = []
+    for zones in SIMULATED_ZONES:
+        forgeries = 100 if effort == TINY else SIMULATED
+        quiet = mean_wait(0, zones, apart=True)
+        together, apart = (mean_wait(forgeries, zones, apart=apart) / quiet for apart in (False, True))
+        rows.append((f"of {zones:,} zones", times(together), marked(apart, reached=apart <= MOST)))
+    columns = (f"{SIMULATED:,} claims", "in the retry queue", "in a queue of their own")
+    return Table("A retry beside claims that wait for silent zones, simulated, mean", columns, tuple(rows))
 
 
 BENCHMARK = Benchmark("hostile", "Waiting times beside an attack", NOTES, measure)

@@ -76,7 +76,10 @@ ROWS = {
         "the loud sender",
         "the quiet senders, with invented names",
     ],
-    "hostile": [attack.attack for attack in bench_hostile.ATTACKS],
+    "hostile": [
+        *(attack.attack for attack in bench_hostile.ATTACKS),
+        *(f"of {zones:,} zones" for zones in bench_hostile.SIMULATED_ZONES),
+    ],
     "jobs": [
         "a tenth",
         "all",
