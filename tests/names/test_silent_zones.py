@@ -22,7 +22,7 @@ class Servers:
         self.asked.append(str(question))
         name = str(question.name).rstrip(".")
         # For a DS record, the zone above is asked.
-        if any(name == zone if zone == "" else name.endswith(f".{zone}") for zone in self.silent):
+        if question.rdtype == DS and any(zone == "" or name.endswith(f".{zone}") for zone in self.silent):
             raise NotNowError(self.reason, "timed out")
         return self.ask(question)
 
@@ -42,8 +42,9 @@ def test_a_zone_within_another_is_found(ask):
     assert silent_zone("a.b.sub.silent.example", Servers(ask, "sub.silent.example")) == "sub.silent.example"
 
 
-def test_a_top_level_that_is_silent_is_not_the_zone_of_all_its_domains(ask):
-    assert silent_zone("a.silent.example", Servers(ask, "example")) == "silent.example"
+@pytest.mark.parametrize("silent", ["example", ""])
+def test_of_a_silent_top_level_only_the_domain_counts_as_silent(ask, silent):
+    assert silent_zone("a.silent.example", Servers(ask, silent)) == "a.silent.example"
 
 
 def test_if_the_root_does_not_answer_our_resolvers_are_at_fault(ask):

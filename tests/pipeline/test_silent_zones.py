@@ -20,6 +20,7 @@ from postroom.pipeline.silent_zones import (
     MAX_WAITING,
     MAX_WAITING_OF_ZONE,
     PROVEN_SECONDS,
+    ZoneSilentError,
     seconds_silent,
 )
 from postroom.pipeline.waiting import UNKNOWN_SECONDS, WaitingRecord
@@ -230,6 +231,39 @@ def test_what_is_no_claim_stays_and_does_not_hold_up_others(silent: PipelineStac
     assert stay == ["bad"]
 
 
+def test_the_turn_of_a_zone_is_not_taken_while_a_zone_below_it_is_silent(silent: PipelineStack) -> None:
+    silence(silent, f"a.{name(1)}")
+    zones = silent.parts().storage.sender_zones
+    now = int(NOW)
+    zones.silence(SENDER, ZoneState(), now - 10, now - 5)
+    zones.silence(name(1), ZoneState(), now, now + 900)
+    with pytest.raises(ZoneSilentError) as error:
+        silent.parts().pipeline.patient_keys.find(f"nlweb._domainkey.a.{name(1)}")
+    assert error.value.silence.zone == name(1)
+    assert zones.read(SENDER) == ZoneState(1, now - 5)
+    assert silent.keys.lookups == []
+
+
+def test_a_failure_is_charged_to_the_zone_that_did_not_answer_and_not_to_those_above_it(silent: PipelineStack) -> None:
+    silence(silent, f"a.{name(1)}")
+    silent.silent_zone = name(1)
+    zones = silent.parts().storage.sender_zones
+    now = int(NOW)
+    zones.silence(SENDER, ZoneState(), now - 10, now - 5)
+    with pytest.raises(ZoneSilentError):
+        silent.parts().pipeline.patient_keys.find(f"nlweb._domainkey.a.{name(1)}")
+    assert not zones.read(SENDER).is_silent
+    assert zones.read(name(1)) == ZoneState(1, now + 5)
+
+
+def test_a_claim_that_begins_to_wait_again_is_counted_once(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    [body] = silent.deployed.bodies("WaitingQueue")
+    silent.settle(silent.record(body))
+    assert len(silent.deployed.bodies("WaitingQueue")) == 2
+    assert silent.parts().storage.sender_zones.backlog().waiting == 1
+
+
 # ---- proven domains, and faults of our own ---------------------------------------------------------------------
 
 
@@ -307,8 +341,8 @@ def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(
     silent.parts().storage.sender_zones.prove(name(2), int(NOW) + DAY)
     assert silent.post(silent.envelope(sender=name(2))).status == 200
     assert silent.post(silent.envelope(sender="125a5c75-cb72-43d2-9695-37026dfcaa48")).status == 200
-    # Once the zone answers, its messages are accepted again.
-    silent.parts().storage.sender_zones.answered(SENDER)
+    # Once the zone is due, a message is accepted that asks it.
+    silent.clock.now += LONGEST_SECONDS
     assert silent.post(silent.envelope(sender=name(1))).status == 200
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 import dns.name
-from dns.rdatatype import DS
+from dns.rdatatype import DS, SOA, RdataType
 
 from postroom.core.errors import NotNowError
 from postroom.core.steps import drive
@@ -20,8 +20,8 @@ def silent_zone(domain: str, ask: Ask) -> str | None:
     """The zone that is silent about `domain` (a host name in lower case); None: our own resolvers do not answer.
 
     Asks for DS records from the top level down: the parent of a zone answers for it (RFC 4035 §3.1.4.1), so the first
-    name without an answer is in the silent zone. A zone has at least two labels, or is `domain`: a top level has too
-    many domains to wait for together.
+    name without an answer is in the silent zone. If that is a top level, only `domain` counts as silent: a top level
+    has too many domains to wait for together.
     """
     return drive(_search(domain), ask)
 
@@ -38,19 +38,19 @@ def zones_of(domain: str) -> list[str]:
 def _search(domain: str) -> Steps[str | None]:
     top = domain.rpartition(".")[2]
     zones = zones_of(domain)
-    if not (yield from _is_answered(top)):
-        return None
-    parent = zones[0]
+    if not (yield from _is_answered(top, DS)):
+        return zones[-1] if (yield from _is_answered(".", SOA)) else None
+    parent = zones[-1]
     for zone in zones:
-        if not (yield from _is_answered(zone)):
+        if not (yield from _is_answered(zone, DS)):
             return parent
         parent = zone
     return parent
 
 
-def _is_answered(name: str) -> Steps[bool]:
+def _is_answered(name: str, rdtype: RdataType) -> Steps[bool]:
     try:
-        _: Answer = yield Question(dns.name.from_text(name), DS)
+        _: Answer = yield Question(dns.name.from_text(name), rdtype)
     except NotNowError as error:
         return error.reason != KEY_LOOKUP_FAILED
     return True

@@ -156,15 +156,15 @@ def unpack(body: str, objects: ObjectStore) -> QueuedClaim:
     KeyError if the object is gone.
     """
     members = Members(orjson.loads(body), "a message of the claims queue")
-    tries = members.whole("tries")
+    tries, awaited = members.whole("tries"), members.text("key") if "key" in members else ""
     if "at" not in members:
-        return QueuedClaim(read_claim(members.any("claim")), tries=tries)
+        return QueuedClaim(read_claim(members.any("claim")), tries=tries, awaited_key=awaited)
     name = members.text("at")
     if "claim" not in members:
-        return QueuedClaim(read_claim(orjson.loads(objects.get(name))), Pointer(name, is_bare=True), tries)
+        return QueuedClaim(read_claim(orjson.loads(objects.get(name))), Pointer(name, is_bare=True), tries, awaited)
     described = read_claim(members.any("claim"))
     feedback_request = FeedbackRequest.read(members.inner("feedback")) if members.any("feedback") else None
     stored = objects.find(name)
     if stored is None:
-        return QueuedClaim(described, Pointer(name, feedback_request, is_gone=True), tries)
-    return QueuedClaim(read_claim(orjson.loads(stored)), Pointer(name, feedback_request), tries)
+        return QueuedClaim(described, Pointer(name, feedback_request, is_gone=True), tries, awaited)
+    return QueuedClaim(read_claim(orjson.loads(stored)), Pointer(name, feedback_request), tries, awaited)

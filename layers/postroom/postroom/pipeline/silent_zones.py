@@ -5,7 +5,7 @@ other domains, all claims of one zone share its look-ups, which soon are hours a
 domain that does not answer must neither flood its servers nor hold the worker.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -98,51 +98,51 @@ class PatientKeys:
     def _ask(self, name: str, domain: str, now: int) -> SenderKey:
         """Look up a key of a domain that was never proven."""
         known = {zone: self.zones.read(zone) for zone in self.zones_of(domain)}
-        failed = {zone: state for zone, state in known.items() if state.failed}
-        mine = None
-        for zone, state in failed.items():
-            if state.is_silent:
-                mine = self._count_look_up(name, zone, state, now)
+        silent = {zone: state.due for zone, state in known.items() if state.due is not None}
+        for zone, due in silent.items():
+            if due > now:
+                raise self._error(KEY_LOOKUP_FAILED, Silence(name, zone, due))
+        for zone in silent:
+            known[zone] = self._count_look_up(name, zone, known[zone], now)
         try:
             found = self.keys.find(name)
         except TheirError:
-            self._answered(failed)
+            self._answered(silent)
             raise
         except NotNowError as error:
-            raise mine or self._silent(name, domain, failed, error) from error
-        self._answered(failed)
+            raise self._silent(name, domain, known, error) from error
+        self._answered(silent)
         return found
 
-    def _count_look_up(self, name: str, zone: str, state: ZoneState, now: int) -> ZoneSilentError:
-        """The error that is raised if this look-up, which is now due, fails. Raises it at once if it is not our turn.
+    def _count_look_up(self, name: str, zone: str, state: ZoneState, now: int) -> ZoneState:
+        """Count the look-up of a zone that is due. Raises ZoneSilentError if another worker makes it.
 
-        The look-up counts as failed beforehand: a killed worker must not make it free.
+        It counts as failed beforehand: a killed worker must not make it free.
         """
-        ours = False
-        if state.due is not None and state.due <= now:
-            due = now + seconds_silent(state.failed + 1)
-            state, ours = self.zones.silence(zone, state, now, due)
-        silent = self._error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
+        state, ours = self.zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
         if not ours:
-            raise silent
-        return silent
+            raise self._error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
+        return state
 
-    def _answered(self, failed: dict[str, ZoneState]) -> None:
-        for zone, state in failed.items():
-            if state.is_silent:
-                with suppress(NotNowError):  # its claims wait until it is due
-                    self.zones.answered(zone)
+    def _answered(self, zones: Iterable[str]) -> None:
+        for zone in zones:
+            with suppress(NotNowError):  # its claims wait until it is due
+                self.zones.answered(zone)
 
-    def _silent(self, name: str, domain: str, failed: dict[str, ZoneState], error: NotNowError) -> NotNowError:
-        """The error for a first failed look-up, or one of a zone that had answered again."""
-        zone = next(iter(failed), None)
-        if zone is None:
-            # A zone whose answers are too costly does answer; it is not asked more than the others.
-            zone = self.silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else self.zones_of(domain)[-1]
+    def _silent(self, name: str, domain: str, known: dict[str, ZoneState], error: NotNowError) -> NotNowError:
+        """The error for a failed look-up. The zone that did not answer is silent; those above it have answered.
+
+        `known`: the zones of the domain from the top down, with the look-ups that were counted.
+        """
+        zones = list(known)
+        # A zone whose answers are too costly does answer; it is not asked more often than the others.
+        zone = self.silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else zones[-1]
         if zone is None:
             return error
-        known, now = failed.get(zone, ZoneState()), int(self.clock())
-        state, _ = self.zones.silence(zone, known, now, now + seconds_silent(known.failed + 1))
+        self._answered(above for above in zones[: zones.index(zone)] if known[above].is_silent)
+        state, now = known[zone], int(self.clock())
+        if state.due is None:
+            state, _ = self.zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
         return self._error(error.reason, Silence(name, zone, state.due or now))
 
     def _error(self, reason: Reason, silence: Silence) -> ZoneSilentError:
@@ -168,18 +168,27 @@ class SilentSenders:
 
         One row is read each `cache_seconds`; more only while too many claims wait for some zone.
         """
+        full = None
+        with suppress(NotNowError):  # a limit that cannot be read refuses nobody
+            full = self._full_zone(domain)
+        if full:
+            raise NotNowError(SENDER_DNS_SILENT, full)
+
+    def _full_zone(self, domain: str) -> str | None:
         now = self.clock()
         if now - self._read_at >= self.cache_seconds:
             self._read_at = now
-            with suppress(NotNowError):  # a limit that cannot be read refuses nobody
-                backlog = self.zones.backlog()
-                self._full_until, self._waiting = backlog.full_until, backlog.waiting
+            backlog = self.zones.backlog()
+            self._full_until, self._waiting = backlog.full_until, backlog.waiting
         if self._full_until <= now or self.zones.proven_until(domain) > now:
-            return
+            return None
         for zone in self.zones_of(domain):
             state = self.zones.read(zone)
-            if state.is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or self._waiting >= MAX_WAITING):
-                raise NotNowError(SENDER_DNS_SILENT, zone)
+            # Once a zone is due, a message must be accepted that asks it.
+            is_silent = state.due is not None and state.due > now
+            if is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or self._waiting >= MAX_WAITING):
+                return zone
+        return None
 
 
 def domain_of(key_name: str) -> str:

@@ -218,6 +218,8 @@ class Worker:
         body = item.queued.awaiting(silence.key_name).body()
         delay = min(max(silence.due - now, 0), LONGEST_DELAY_SECONDS)
         self.waiting.send(body, delay, group=item.record.group)
+        if item.queued.awaited_key:
+            return  # it was counted when it began to wait
         with suppress(NotNowError):  # it waits, counted or not
             self.zones.wait(silence.zone, now, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
 
