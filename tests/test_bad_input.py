@@ -240,6 +240,8 @@ def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row)
     assert set(taken_in) == {"ClaimsQueue"}
     assert work_off(running) == {"batchItemFailures": []}
     new = added()
+    # That a key of the sender was proven is remembered, whatever becomes of the message.
+    assert all(known["pk"]["S"].startswith("proven#") for known in new.pop("LimitsTable", []))
     [register] = new.pop("PostTable")
     if row.then in (Then.FILED, Then.MARKED):
         assert register["st"]["S"] == "L"

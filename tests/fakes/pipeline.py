@@ -129,3 +129,18 @@ class FakeForwarding:
         if self.fault is not None:
             raise self.fault
         self.forwarded.append((target, message))
+
+
+@dataclass
+class FakeHideQueue:
+    """A queue whose messages are hidden. `hidden`: for how many seconds, by receipt. `requests`: one a message."""
+
+    hidden: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
+
+    def hide(self, seconds: Mapping[str, int]) -> None:
+        """Hide messages; at most 10 in a request, and for at most 12 hours, as SQS allows."""
+        assert len(seconds) <= 10
+        assert all(0 < hidden <= 43_200 for hidden in seconds.values())
+        self.requests += len(seconds)
+        self.hidden |= seconds

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.aws import new_clients
+from tests.fakes.pipeline import FakeHideQueue
 from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_KEY_NAME, PipelineStack, calls_of
 
 from postroom.core.errors import NotNowError, TheirError
@@ -32,17 +33,14 @@ assert WEEK == HORIZON
 
 
 @dataclass
-class HiddenMessages:
-    """The waiting queue, with its visibility time-outs. `requests`: those of SQS, each for one message."""
+class HiddenMessages(FakeHideQueue):
+    """The waiting queue, with the times at which its messages are visible again."""
 
-    clock: Clock
+    clock: Clock = field(kw_only=True)
     visible_at: dict[str, float] = field(default_factory=dict)
-    requests: int = 0
 
     def hide(self, seconds: Mapping[str, int]) -> None:
-        assert len(seconds) <= 10
-        assert all(0 < hidden <= 43_200 for hidden in seconds.values()), "the longest visibility time-out of SQS"
-        self.requests += len(seconds)
+        super().hide(seconds)
         self.visible_at |= {receipt: self.clock() + hidden for receipt, hidden in seconds.items()}
 
 
@@ -72,7 +70,7 @@ def waiting(stack: PipelineStack) -> list[WaitingRecord]:
 
 def play(stack: PipelineStack, until: float) -> HiddenMessages:
     """Deliver the claims of the waiting queue when they are visible, until a time or until none is left."""
-    queue = HiddenMessages(stack.clock)
+    queue = HiddenMessages(clock=stack.clock)
     records = {record.receipt: record for record in waiting(stack)}
     made = stack.parts()
     look_again = replace(made.pipeline.waiting_claims, waiting=queue, jitter=lambda: 0.5).look_again
@@ -198,7 +196,7 @@ def test_of_two_workers_one_makes_the_look_up_that_is_due(silent: PipelineStack)
 
 def test_a_claim_is_hidden_for_a_while_if_nothing_can_be_said_of_its_zone(silent: PipelineStack) -> None:
     silent.silent_zone = None
-    queue = HiddenMessages(silent.clock)
+    queue = HiddenMessages(clock=silent.clock)
     pipeline = silent.parts().pipeline
     waiting_claims = replace(pipeline.waiting_claims, waiting=queue)
     body = json.dumps({"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)})

@@ -18,7 +18,7 @@ KNOWN = {
     -32002: {"ProfileUnknown", "ProfileInvalid", "ProfileUriUnsupported", "ProfileLookupFailed", "FilterRuleUnchecked"},
     -32003: {"SenderSignatureInvalid"},
     -32004: {"RpcMethodNotOffered"},
-    -32005: {"RpcBatchTooLong", "MailboxFull"},
+    -32005: {"RpcBatchTooLong", "MailboxFull", "RpcTooManyUnknownReceivers"},
     -32006: {"RpcWrongVersion"},
     -32010: {"SenderNotWanted"},
     -32011: {"TooLarge"},

@@ -63,7 +63,7 @@ class DeploymentRules(Protocol):
 class Dm3Directory(Protocol):
     """The mailboxes of the dm3 delivery service."""
 
-    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None]) -> Dm3Mailbox | None:
+    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> Dm3Mailbox | None:
         """A mailbox by its normalised name, or None. `before_read`: called if it is not in the cache, and may raise.
 
         Raises NotNowError(STORE_UNAVAILABLE).
