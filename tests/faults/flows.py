@@ -178,7 +178,8 @@ class Flow:
         """Whether something is left to be done later, or the sender was asked to resend."""
         if self.function == INBOXES:
             return any(answer["statusCode"] == 503 for answer in answers)
-        return queues.holds(self.queue if self.function in _COURIERS else "RetryQueue") > 0
+        places = (self.queue,) if self.function in _COURIERS else ("RetryQueue", "WaitingQueue")
+        return any(queues.holds(place) for place in places)
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:
         """The answers to senders whose messages were accepted, without replies that could not be stored."""
