@@ -14,7 +14,6 @@ SPARED = {
     "storage/directory/mailboxes.py": "operators' commands; owners are answered once it is done",
     "storage/limits/verification_codes.py": "codes for targets: the mailbox API says so, and is asked again",
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
-    "storage/limits/held_runs.py": "slots that expire; each call is struck in tests/storage/test_held_runs.py",
     "pipeline/silent_zones.py SilentSenders._full_zone: self.zones.read": "the inbox queues the message or does not",
     "pipeline/silent_zones.py SilentSenders._full_zone: self.zones.proven_until": "the same",
     "storage/limits/sender_zones.py SenderZones.wait: self._table.update": "beyond the limit; the next claim notes it",
