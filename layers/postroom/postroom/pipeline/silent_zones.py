@@ -13,13 +13,14 @@ from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.expiring_cache import Cache, CacheEntry
+from postroom.core.loading_cache import LoadingCache
 from postroom.core.reason import Reason
 from postroom.core.settings import DAY_SECONDS
 from postroom.outbound.ports import Clock
 from postroom.pipeline.ports import SenderKey, SenderKeys
 from postroom.pipeline.silence import Silence
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SENDER_DNS_SILENT
-from postroom.storage.limits.sender_zones import SenderZones, ZoneState
+from postroom.storage.limits.sender_zones import Backlog, SenderZones, ZoneState
 
 FIRST_SECONDS: Final = 5
 FACTOR: Final = 3
@@ -151,22 +152,23 @@ class PatientKeys:
         return ZoneSilentError(reason, f"the zone {silence.zone} does not answer", silence)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class SilentSenders:
-    """The inbox's refusal of senders for whose silent zone too many claims wait."""
+    """The inbox's refusal of senders for whose silent zone too many claims wait. `zones_of`: as for PatientKeys."""
 
-    zones: SenderZones
-    zones_of: Callable[[str], list[str]]
-    clock: Clock
-    cache_seconds: float = 10
-    _full_until: float = 0
-    _waiting: int = 0
-    _read_at: float = float("-inf")
+    def __init__(
+        self, zones: SenderZones, zones_of: Callable[[str], list[str]], clock: Clock, *, cache_seconds: float = 10
+    ) -> None:
+        self._zones = zones
+        self._zones_of = zones_of
+        self._clock = clock
+        self._backlogs: LoadingCache[Backlog] = LoadingCache(
+            clock, cache_seconds, most=1, errors={NotNowError: cache_seconds}
+        )
 
     def admit(self, domain: str) -> None:
         """Raises NotNowError(SENDER_DNS_SILENT).
 
-        One row is read each `cache_seconds`; more only while too many claims wait for some zone.
+        One row is read in 10 s; more only while too many claims wait for some zone.
         """
         full = None
         with suppress(NotNowError):  # a limit that cannot be read refuses nobody
@@ -175,18 +177,15 @@ class SilentSenders:
             raise NotNowError(SENDER_DNS_SILENT, full)
 
     def _full_zone(self, domain: str) -> str | None:
-        now = self.clock()
-        if now - self._read_at >= self.cache_seconds:
-            self._read_at = now
-            backlog = self.zones.backlog()
-            self._full_until, self._waiting = backlog.full_until, backlog.waiting
-        if self._full_until <= now or self.zones.proven_until(domain) > now:
+        now = self._clock()
+        backlog = self._backlogs.get("", self._zones.backlog)
+        if backlog.full_until <= now or self._zones.proven_until(domain) > now:
             return None
-        for zone in self.zones_of(domain):
-            state = self.zones.read(zone)
+        for zone in self._zones_of(domain):
+            state = self._zones.read(zone)
             # Once a zone is due, a message must be accepted that asks it.
             is_silent = state.due is not None and state.due > now
-            if is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or self._waiting >= MAX_WAITING):
+            if is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or backlog.waiting >= MAX_WAITING):
                 return zone
         return None
 

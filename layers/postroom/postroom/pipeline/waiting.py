@@ -1,6 +1,6 @@
 """The waiting queue: claims whose sender's zone is silent, hidden in it until the zone is asked again.
 
-A claim is in this queue for days, and is received at most once for each look-up of its zone. It is never judged here:
+A claim is in this queue for days, and is received about once for each look-up of its zone. It is never judged here:
 when the zone answers, or its horizon has passed, it is sent to the retry queue.
 """
 

@@ -91,7 +91,7 @@ class PipelineParts(DeploymentParts):
         from postroom.names.silent_zones import zones_of
         from postroom.pipeline.silent_zones import SilentSenders
 
-        return SilentSenders(zones=self._storage.sender_zones, zones_of=zones_of, clock=self._system.clock)
+        return SilentSenders(self._storage.sender_zones, zones_of, self._system.clock)
 
     @cached_property
     def dm3_inbox(self) -> "Dm3Inbox":
