@@ -91,21 +91,28 @@ Change = Callable[[dns.message.Message], object]
 
 
 @pytest.fixture
-def meddle(ask: Ask) -> Callable[..., Ask]:
-    """An `Ask` whose answers to one question (or to all) are changed."""
+def meddle(ask: Ask) -> Iterator[Callable[..., Ask]]:
+    """An `Ask` whose answers to one question (or to all) are changed. The test fails if a question was never asked."""
+    not_asked: set[Question] = set()
 
     def meddle(change: Change, name: str | None = None, rdtype: RdataType = TXT) -> Ask:
+        if not isinstance(rdtype, RdataType):
+            raise TypeError(f"{rdtype!r} is not a record type, and equals none")
         wanted = name and Question(dns.name.from_text(name), rdtype)
+        if wanted:
+            not_asked.add(wanted)
 
         def meddled(question: Question) -> Answer:
             message = message_of(ask(question))
             if wanted in (None, question):
                 change(message)
+                not_asked.discard(question)
             return answer_of(message)
 
         return meddled
 
-    return meddle
+    yield meddle
+    assert not not_asked
 
 
 @pytest.fixture
