@@ -392,7 +392,7 @@ def _dm3() -> Iterator[Bound]:
         "net/test_timebox.py::test_the_look_ups_of_one_request_share_the_time",
     )  # fmt: skip
     yield Bound(
-        "receivers without a mailbox in a body", _n(dm3_inbox.MAX_UNKNOWN_RECEIVERS),
+        "receivers without a mailbox that a body looks up", _n(dm3_inbox.MAX_UNKNOWN_RECEIVERS),
         "anyone can make names up, and each costs a read", "`RpcTooManyUnknownReceivers`",
         "Postfix smtpd_hard_error_limit: 20",
         "pipeline/test_dm3_inbox.py::test_after_four_unknown_receivers_a_body_reads_nothing_more",

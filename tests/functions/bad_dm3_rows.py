@@ -188,8 +188,8 @@ def _rpc() -> Iterator[Line]:
     for what, name in no_names():
         yield wrong(f"the extension of {what}", extension(name), -32000, NAME_INVALID)
     strangers = [extension(f"stranger{number}.eth") for number in range(MAX_UNKNOWN_RECEIVERS)]
-    calls = [*strangers, extension(RECEIVER)]
-    yield wrong(f"the call after {len(strangers)} strangers", calls, -32005, RPC_TOO_MANY_UNKNOWN_RECEIVERS)
+    calls = [*strangers, extension("another.eth")]
+    yield wrong(f"the fifth of {len(calls)} strangers", calls, -32005, RPC_TOO_MANY_UNKNOWN_RECEIVERS)
 
 
 def _long_ids() -> Iterator[Line]:

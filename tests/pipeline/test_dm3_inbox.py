@@ -388,7 +388,7 @@ def extensions(names: Iterable[str]) -> bytes:
 def test_after_four_unknown_receivers_a_body_reads_nothing_more(service: DeliveryService) -> None:
     counted = CountedDirectory(service)
     inbox = replace(service.inbox(), directory=counted.directory)
-    names = [BOB, *(f"stranger{number}.eth" for number in range(MAX_BATCH - 2)), BOB]
+    names = [BOB, *(f"stranger{number}.eth" for number in range(MAX_BATCH - 1))]
     said = json.loads(inbox.post(extensions(names), "192.0.2.1").body)
     assert "result" in said[0]
     assert [refusal(entry) for entry in said[1:5]] == [(-32001, "ReceiverUnknown")] * MAX_UNKNOWN_RECEIVERS
@@ -398,6 +398,19 @@ def test_after_four_unknown_receivers_a_body_reads_nothing_more(service: Deliver
     said = json.loads(inbox.post(extensions(names[:5]), "192.0.2.1").body)
     assert [refusal(entry) for entry in said[1:]] == [(-32001, "ReceiverUnknown")] * MAX_UNKNOWN_RECEIVERS
     assert counted.reads == 5
+
+
+def test_after_four_unknown_receivers_those_that_are_cached_are_still_served(service: DeliveryService) -> None:
+    counted = CountedDirectory(service)
+    inbox = replace(service.inbox(), directory=counted.directory)
+    strangers = [f"stranger{number}.eth" for number in range(MAX_UNKNOWN_RECEIVERS)]
+    for known in (BOB, *strangers):
+        inbox.post(extensions([known]), "192.0.2.1")
+    reads = counted.reads
+    said = json.loads(inbox.post(extensions([*strangers, strangers[0], "another.eth", BOB]), "192.0.2.1").body)
+    assert [refusal(entry) for entry in said[:5]] == [(-32001, "ReceiverUnknown")] * 5
+    assert (refusal(said[5]), "result" in said[6]) == ((-32005, "RpcTooManyUnknownReceivers"), True)
+    assert counted.reads == reads
 
 
 def test_submitted_messages_to_unknown_receivers_count_as_well(service: DeliveryService) -> None:

@@ -54,8 +54,7 @@ MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 BODY_SECONDS: Final = 8.0
 """After this time no further call of a batch is begun: the function ends after 29 s, and API Gateway waits for 30 s."""
 MAX_UNKNOWN_RECEIVERS: Final = 4
-"""The most receivers without a mailbox in a body: each can cost a read of the directory, and anyone can make names up.
-"""
+"""After so many receivers without a mailbox, a body reads the directory no more: anyone can make names up."""
 READS_PER_SECOND: Final = 40
 """The rate at which one instance reads the directory for receivers that are not in its cache."""
 MAX_BESIDE_BYTES: Final = 65_536
@@ -217,15 +216,15 @@ class Dm3Inbox:
         return _Submitted(envelope, text)
 
     def _mailbox(self, name: str, body: _Body) -> Dm3Mailbox:
-        if body.unknown >= MAX_UNKNOWN_RECEIVERS:
-            raise TheirError(RPC_TOO_MANY_UNKNOWN_RECEIVERS)
-        mailbox = self.directory.dm3_mailbox(name, before_read=self._count_read)
+        mailbox = self.directory.dm3_mailbox(name, before_read=lambda: self._count_read(body))
         if mailbox is None:
             body.unknown += 1
             raise TheirError(RECEIVER_UNKNOWN)
         return mailbox
 
-    def _count_read(self) -> None:
+    def _count_read(self, body: _Body) -> None:
+        if body.unknown >= MAX_UNKNOWN_RECEIVERS:
+            raise TheirError(RPC_TOO_MANY_UNKNOWN_RECEIVERS)
         if not self.reads.take():
             raise NotNowError(TOO_MANY_LOOK_UPS)
 
