@@ -5,11 +5,13 @@ program before it costs its owner money; it does not count exactly.
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from postroom.api.reasons import TOO_MANY_REQUESTS
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, CacheEntry
+from postroom.core.leaky_bucket import LeakyBucket
 
 MOST_MAILBOXES: Final = 10_000
 BURST_SECONDS: Final = 5
@@ -22,14 +24,18 @@ class Rate:
     def __init__(self, a_second: int, clock: Callable[[], float]) -> None:
         self._a_second = a_second
         self._clock = clock
-        # The time at which a bucket is, or was, empty.
-        self._empty_at: Cache[float] = Cache(MOST_MAILBOXES)
+        self._buckets: Cache[LeakyBucket] = Cache(MOST_MAILBOXES)
 
     def take(self, mailbox: str) -> None:
         """Count one request. Raises NotNowError(TOO_MANY_REQUESTS)."""
-        now = self._clock()
-        kept = self._empty_at.get(mailbox, now)
-        empty_at = (kept.value if kept else now) + 1 / self._a_second
-        if empty_at > now + BURST_SECONDS:
+        if not self._bucket(mailbox).take():
             raise NotNowError(TOO_MANY_REQUESTS)
-        self._empty_at.put(mailbox, CacheEntry(empty_at, now, empty_at))
+
+    def _bucket(self, mailbox: str) -> LeakyBucket:
+        now = self._clock()
+        kept = self._buckets.get(mailbox, now)
+        if kept is not None:
+            return kept.value
+        bucket = LeakyBucket(self._a_second, self._a_second * BURST_SECONDS, self._clock)
+        self._buckets.put(mailbox, CacheEntry(bucket, now, inf))
+        return bucket
