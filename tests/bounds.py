@@ -39,6 +39,7 @@ from postroom.protocols.nlweb import names as nlweb_names
 from postroom.runtime import function_clients, pipeline_parts
 from postroom.storage.aws import object_store, queue
 from postroom.storage.directory import notification_targets
+from postroom.storage.limits import held_runs
 from postroom.storage.mail import head, replies
 from postroom.storage.secrets import secret, webhook_keys
 
@@ -146,7 +147,7 @@ def _counter() -> Iterator[Bound]:
         "http/test_waits.py::test_beside_twelve_waits_of_a_mailbox_others_sign_in_and_wait",
     )  # fmt: skip
     yield Bound(
-        "of one mailbox", f"{_n(waits.most_waits_of_a_mailbox(most_waits))}, and at most half of all, rounded up",
+        "of one mailbox", f"{_n(held_runs.most_of_a_name(most_waits))}, and at most half of all, rounded up",
         "others wait, too", "the same", "IMAP at Gmail: 15 connections",
         "http/test_waits.py::"
         "test_of_twelve_waits_of_a_mailbox_three_hold_a_run_and_the_others_are_answered_at_once",
@@ -277,7 +278,7 @@ def _inbox() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "of one domain",
-        f"{_n(look_ups.most_look_ups_of_a_domain(most_look_ups))}, and at most half of all, rounded up",
+        f"{_n(held_runs.most_of_a_name(most_look_ups))}, and at most half of all, rounded up",
         "a silent domain does not stop look-ups for others", "`TooManyLookUps`", "BIND fetches-per-zone: unlimited",
         "pipeline/test_look_ups.py::test_one_domain_takes_half_of_the_look_ups_at_most",
     )  # fmt: skip

@@ -353,6 +353,10 @@ def test_a_synchronous_request_waits_a_second_for_dns_and_holds_a_fifth_of_the_r
     )
 
 
+def test_the_name_of_the_table_that_selects_the_runs_of_a_name_is_drawn_at_random() -> None:
+    assert "TableName" not in resources("AWS::DynamoDB::Table")["LimitsTable"]
+
+
 def test_the_inbox_does_not_time_out_while_a_handler_may_still_answer() -> None:
     """A sender that does not get the reply of a handler repeats the request, and the handler runs again."""
     at, timeout = DeploymentSettings(), resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"]

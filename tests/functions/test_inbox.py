@@ -183,10 +183,11 @@ def test_a_synchronous_request_that_may_not_wait_for_dns_is_asked_to_come_again(
     running.parameters["InboxReservedConcurrency"] = "10"
     others = HeldRuns(
         running.deployed.clients.dynamodb, running.deployed.tables["LimitsTable"], KIND,
-        most=most_look_ups(10), most_of_a_name=most_look_ups(10), seconds=HOLD_SECONDS, clock=time.time, new_id=new_id,
+        most=most_look_ups(10), seconds=HOLD_SECONDS, clock=time.time, new_id=new_id,
     )  # fmt: skip
     with ExitStack() as held:
-        assert all(held.enter_context(others.hold(RECEIVER)) for _ in range(most_look_ups(10)))
+        looking = [held.enter_context(others.hold(f"sender{number}.example")) for number in range(20)]
+        assert sum(looking) == most_look_ups(10)
         answer = running.invoke("InboxFunction", events()["inbox-identity.json"])
         refused(answer, TOO_MANY_LOOK_UPS)
         assert int(answer["headers"]["Retry-After"]) > 0

@@ -21,7 +21,6 @@ from postroom.pipeline.look_ups import (
     ONE_OF,
     UNRESERVED_RUNS,
     most_look_ups,
-    most_look_ups_of_a_domain,
 )
 from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
@@ -170,11 +169,6 @@ def test_a_fifth_of_the_reserved_runs_may_look_keys_up(reserved: int, most: int)
 
 def test_without_reserved_runs_those_of_a_new_account_are_counted_on() -> None:
     assert most_look_ups(0) == most_look_ups(UNRESERVED_RUNS) == 2
-
-
-@pytest.mark.parametrize(("most", "of_a_domain"), [(1, 1), (2, 1), (3, 2), (40, 4)])
-def test_a_domain_may_not_take_all_look_ups(most: int, of_a_domain: int) -> None:
-    assert most_look_ups_of_a_domain(most) == of_a_domain
 
 
 def test_the_settings_agree_with_the_template() -> None:

@@ -9,7 +9,6 @@ KIND: Final = "waits"
 """The prefix of the rows of waits in table `limits`."""
 UNRESERVED: Final = 5
 """Waits in all, if no concurrency is reserved: half of what a new account has for all functions together."""
-OF_A_MAILBOX: Final = 4
 HOLD_SECONDS: Final = 30
 """The time after which a wait of a killed run no longer counts; no run of the function takes longer."""
 
@@ -17,8 +16,3 @@ HOLD_SECONDS: Final = 30
 def most_waits(reserved: int) -> int:
     """The most waits in all: half of the `reserved` runs. 0: none are reserved."""
     return reserved // 2 if reserved else UNRESERVED
-
-
-def most_waits_of_a_mailbox(most: int) -> int:
-    """The most waits of one mailbox, if there may be `most` in all: not all of them."""
-    return min(OF_A_MAILBOX, (most + 1) // 2)

@@ -12,7 +12,6 @@ ONE_OF: Final = 5
 """The share of the runs: one of five."""
 UNRESERVED_RUNS: Final = 10
 """The runs that are counted on if none are reserved: what a new account has for all functions together."""
-OF_A_DOMAIN: Final = 4
 HOLD_SECONDS: Final = 5
 """The time after which a look-up of a killed run no longer counts: more than any look-up takes."""
 
@@ -20,8 +19,3 @@ HOLD_SECONDS: Final = 5
 def most_look_ups(reserved: int) -> int:
     """The most look-ups in all, of the `reserved` runs. 0: none are reserved."""
     return max(1, (reserved or UNRESERVED_RUNS) // ONE_OF)
-
-
-def most_look_ups_of_a_domain(most: int) -> int:
-    """The most look-ups for one domain, if there may be `most` in all: not all of them."""
-    return min(OF_A_DOMAIN, (most + 1) // 2)

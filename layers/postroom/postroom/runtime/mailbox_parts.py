@@ -162,16 +162,14 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def waits(self) -> "HeldRuns":
         """The runs of the function that requests hold while they wait for a message."""
-        from postroom.http.waits import HOLD_SECONDS, KIND, most_waits, most_waits_of_a_mailbox
+        from postroom.http.waits import HOLD_SECONDS, KIND, most_waits
         from postroom.storage.limits.held_runs import HeldRuns
 
-        most = most_waits(self._settings.mailbox_api_reserved_concurrency)
         return HeldRuns(
             self._storage.dynamodb,
             self._settings.given("limits_table"),
             KIND,
-            most=most,
-            most_of_a_name=most_waits_of_a_mailbox(most),
+            most=most_waits(self._settings.mailbox_api_reserved_concurrency),
             seconds=HOLD_SECONDS,
             clock=self._system.clock,
             new_id=self._system.new_id,

@@ -56,13 +56,11 @@ class NameParts(DeploymentParts):
         from postroom.pipeline import look_ups
         from postroom.storage.limits.held_runs import HeldRuns
 
-        most = look_ups.most_look_ups(self._settings.inbox_reserved_concurrency)
         runs = HeldRuns(
             self._storage.dynamodb,
             self._settings.given("limits_table"),
             look_ups.KIND,
-            most=most,
-            most_of_a_name=look_ups.most_look_ups_of_a_domain(most),
+            most=look_ups.most_look_ups(self._settings.inbox_reserved_concurrency),
             seconds=look_ups.HOLD_SECONDS,
             clock=self._system.clock,
             new_id=self._system.new_id,

@@ -6,6 +6,11 @@ that limits the runs of a name without a further write. To hold a run takes one 
 request that gets no slot writes nothing, unless another request takes a slot at the same moment. Many requests write no
 common row.
 
+Which slots a name may take follows from it and from the name of the table, whose end CloudFormation draws at random: a
+stranger cannot calculate a name that may take the slots of somebody else, in order to hold them all. The slots of a
+name do not change with time, because it could hold twice its runs when they do. Nothing here stops a stranger with many
+names from holding all slots.
+
 A killed run releases nothing: its slot is free again when the row's time is over.
 """
 
@@ -21,14 +26,20 @@ from postroom.storage.aws.table import DynamoTable
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+OF_A_NAME: Final = 4
 _HOLDER: Final = Text("holder")
+
+
+def most_of_a_name(most: int) -> int:
+    """The most runs for one name, if there may be `most` in all: never more than half of them, rounded up."""
+    return min(OF_A_NAME, (most + 1) // 2)
 
 
 class HeldRuns:
     """The runs that requests of a `kind` hold.
 
-    `most`: in all; `most_of_a_name`: for one name. `seconds`: the longest time that a run can take. `clock`: epoch
-    seconds; `new_id`: a new identity for each request.
+    `most`: in all. `seconds`: the longest time that a run can take. `clock`: epoch seconds; `new_id`: a new identity
+    for each request.
     """
 
     def __init__(
@@ -38,15 +49,15 @@ class HeldRuns:
         kind: str,
         *,
         most: int,
-        most_of_a_name: int,
         seconds: int,
         clock: Callable[[], float],
         new_id: Callable[[], str],
     ) -> None:
         self._table = DynamoTable(dynamodb, table)
+        self._table_name = table
         self._kind = kind
         self._most = most
-        self._most_of_a_name = min(most, most_of_a_name)
+        self._most_of_a_name = most_of_a_name(most)
         self._seconds = seconds
         self._clock = clock
         self._new_id = new_id
@@ -71,7 +82,7 @@ class HeldRuns:
     def _take(self, name: str, holder: str) -> Item | None:
         now = int(self._clock())
         # The order differs from request to request, so that those of one moment rarely want the same slot.
-        for slot in _chosen(holder, self._most_of_a_name, _chosen(name, self._most_of_a_name, range(self._most))):
+        for slot in _chosen(holder, self._most_of_a_name, self._slots_of(name)):
             key = primary_key(f"{self._kind}#{slot}")
             row = self._table.get(key)
             if row is not None and TTL.read(row) >= now:
@@ -83,7 +94,10 @@ class HeldRuns:
             return key if other is None or _HOLDER.read(other) == holder else None
         return None
 
+    def _slots_of(self, name: str) -> Sequence[int]:
+        return _chosen(f"{self._table_name} {name}", self._most_of_a_name, range(self._most))
+
 
 def _chosen(text: str, number: int, slots: Sequence[int]) -> Sequence[int]:
     """A number of slots, the same for the same text."""
-    return Random(text).sample(slots, number)  # noqa: S311 - nothing is kept secret by it
+    return Random(text).sample(slots, number)  # noqa: S311 - nobody sees the result, from which the text could follow
