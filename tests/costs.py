@@ -26,7 +26,7 @@ _NEEDS = {
 }
 """Programs that only tests with these markers may start, by their command lines."""
 _started: set[str] = set()
-"""The markers of `_NEEDS` whose programs this process has started since the last check."""
+"""The markers of `_NEEDS` whose programs this process has started since the call of the current test began."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,6 +85,7 @@ class _Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        _started.clear()
         with self._measured(item):
             answer = yield
         self._bound(item)
@@ -99,7 +100,6 @@ class _Costs:
     def _bound(self, item: pytest.Item) -> None:
         marked = markers(item)
         missing = sorted(_started - marked.keys())
-        _started.clear()
         if missing:
             pytest.fail(
                 f"it needs the marker {', '.join(missing)}, because of the programs that it starts", pytrace=False
