@@ -719,9 +719,30 @@ def _worker() -> Iterator[Bound]:
     yield Bound(
         "claims that begin to wait for such a zone in 7 days; for all",
         f"{_n(silent_zones.MAX_WAITING_OF_ZONE)}; {_n(silent_zones.MAX_WAITING)}",
-        "SQS hides 120,000 messages of a queue", "`SenderDnsSilent`, at the inbox, for silent zones only",
+        "SQS hides 120,000 messages of a queue",
+        "`SenderDnsSilent`, at the inbox, for silent zones, and for names below a domain of which many are silent",
         "Postfix qmgr_message_active_limit: 20,000",
         "pipeline/test_silent_zones.py::test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone",
+    )  # fmt: skip
+    yield Bound(
+        "claims that begin to wait, before new senders are refused", _n(silent_zones.MAX_WAITING_OF_NEW_ZONES),
+        "SQS hides 120,000 messages of a queue; a claim that is never received is lost",
+        "`SenderDnsSilent` for domains that are not proven", "the same",
+        "pipeline/test_silent_zones.py::"
+        "test_far_beyond_the_limit_the_inbox_takes_messages_of_proven_domains_only",
+    )  # fmt: skip
+    yield Bound(
+        "silence of a proven domain before its messages wait so",
+        _n(silent_zones.PROVEN_SILENT_SECONDS, "s"), "anybody can prove a key, and then not answer",
+        "its claims wait in that queue, too", "Postfix delay_warning_time: 0 to 4 h as commonly set",
+        "pipeline/test_silent_zones.py::test_a_proven_domain_that_is_silent_for_an_hour_waits_as_others_do",
+    )  # fmt: skip
+    yield Bound(
+        "result of a look-up of a silent zone", _n(silent_zones.LOOK_UP_SECONDS, "s"),
+        "other claims of the zone wait for it", "the zone is asked again",
+        "SQS visibility time-out: 30 s",
+        "pipeline/test_silent_zones.py::"
+        "test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_the_next_look_up",
     )  # fmt: skip
     yield Bound(
         "zones told apart above a domain", f"up to {silent_zones_of_names.MAX_ZONE_LABELS} labels",

@@ -15,7 +15,7 @@ SPARED = {
     "storage/limits/verification_codes.py": "codes for targets: the mailbox API says so, and is asked again",
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "pipeline/silent_zones.py SilentSenders._full_zone: self._zones.read": "the inbox queues the message or does not",
-    "pipeline/silent_zones.py SilentSenders._full_zone: self._zones.proven_until": "the same",
+    "pipeline/silent_zones.py SilentSenders._full_zone: self._zones.proof": "the same",
     "storage/limits/sender_zones.py SenderZones.wait: self._table.update": "beyond the limit; the next claim notes it",
     "storage/limits/sender_zones.py SenderZones._count: self._table.update": "once in a period; the next one counts",
     "storage/limits/challenges.py": "signing in, once more if it failed",

@@ -13,20 +13,25 @@ from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_K
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import TOO_LATE
+from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.outbound.ports import Clock
-from postroom.pipeline import silent_zones
+from postroom.pipeline import silent_zones, worker
 from postroom.pipeline.outcomes import ClaimOutcome
+from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.silent_zones import (
     LONGEST_SECONDS,
+    LOOK_UP_SECONDS,
     MAX_WAITING,
     MAX_WAITING_OF_ZONE,
     PROVEN_SECONDS,
+    PROVEN_SILENT_SECONDS,
+    PatientKeys,
     ZoneSilentError,
     seconds_silent,
 )
 from postroom.pipeline.waiting import UNKNOWN_SECONDS, WaitingRecord
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_DNS_SILENT
-from postroom.storage.limits.sender_zones import ZoneState
+from postroom.storage.limits.sender_zones import DomainProof, ZoneState
 
 WEEK = 7 * DAY
 assert WEEK == HORIZON
@@ -182,8 +187,57 @@ def test_a_look_up_counts_before_it_is_made(silent: PipelineStack) -> None:
             return None
 
     with pytest.raises(KilledError):
-        replace(silent.parts().pipeline.patient_keys, keys=Kills()).find(SENDER_KEY_NAME)  # type: ignore[arg-type]
-    assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + 15, 1)
+        PatientKeys(
+            keys=Kills(),  # type: ignore[arg-type]
+            zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, clock=silent.clock,
+        ).find(SENDER_KEY_NAME)  # fmt: skip
+    assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + LOOK_UP_SECONDS, 1)
+
+
+def test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_the_next_look_up(
+    silent: PipelineStack,
+) -> None:
+    for _ in range(9):
+        silent.clock.now += LONGEST_SECONDS
+        with pytest.raises(ZoneSilentError):
+            silent.parts().pipeline.patient_keys.find(SENDER_KEY_NAME)
+    zones = silent.parts().storage.sender_zones
+    silent.clock.now += LONGEST_SECONDS
+    seen: list[int] = []
+
+    class Answers:
+        """The key, and what another worker is told meanwhile."""
+
+        def find(self, name: str, *, fresh: bool = False) -> SenderKey:
+            with pytest.raises(ZoneSilentError) as told:
+                silent.parts().pipeline.patient_keys.find(SENDER_KEY_NAME)
+            seen.append(told.value.silence.due - int(silent.clock.now))
+            silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+            return silent.keys.find(name)
+
+        def remembered(self, name: str) -> None:
+            return None
+
+    PatientKeys(
+        keys=Answers(), zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, clock=silent.clock
+    ).find(SENDER_KEY_NAME)
+    assert seen == [LOOK_UP_SECONDS]
+    assert not zones.read(SENDER).is_silent
+
+
+def test_a_failed_look_up_puts_off_the_next_one_unless_the_zone_answered_or_was_asked_meanwhile(
+    silent: PipelineStack,
+) -> None:
+    zones, now = silent.parts().storage.sender_zones, int(NOW)
+    first, _ = zones.silence(SENDER, ZoneState(), now, now + 5)
+    zones.put_off(SENDER, first, now + 15)
+    assert zones.read(SENDER) == ZoneState(1, now + 15)
+    second, _ = zones.silence(SENDER, first, now + 15, now + 20)
+    zones.put_off(SENDER, first, now + 900)
+    assert zones.read(SENDER) == second == ZoneState(2, now + 20)
+    zones.answered(SENDER)
+    zones.put_off(SENDER, second, now + 900)
+    assert not zones.read(SENDER).is_silent
 
 
 def test_of_two_workers_one_makes_the_look_up_that_is_due(silent: PipelineStack) -> None:
@@ -276,6 +330,45 @@ def test_a_domain_with_a_proven_key_is_looked_up_for_each_of_its_retries(silent:
     assert silent.parts().storage.sender_zones.read(SENDER) == ZoneState()
 
 
+def test_a_proven_domain_that_is_silent_for_an_hour_waits_as_others_do(silent: PipelineStack) -> None:
+    zones = silent.parts().storage.sender_zones
+    zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
+    for second in (0, 900, PROVEN_SILENT_SECONDS - 1):
+        silent.clock.now = NOW + second
+        assert silent.settle(silent.queued(silent.envelope())).silence is None
+    assert zones.read(SENDER) == ZoneState()
+    silent.clock.now = NOW + PROVEN_SILENT_SECONDS
+    assert silent.settle(silent.queued(silent.envelope())).silence
+    assert zones.read(SENDER).is_silent
+
+
+@pytest.mark.parametrize("answer", [SENDER_KEY.public, TheirError(KEY_NOT_FOUND)], ids=["key", "no key"])
+def test_a_proven_domain_that_answers_again_is_not_silent(
+    silent: PipelineStack, answer: PublicKey | TheirError
+) -> None:
+    zones = silent.parts().storage.sender_zones
+    proven_until = int(NOW) + PROVEN_SECONDS
+    zones.prove(SENDER, proven_until)
+    silent.settle(silent.queued(silent.envelope()))
+    assert zones.proof(SENDER) == DomainProof(proven_until, int(NOW))
+    silent.clock.now += 2 * PROVEN_SILENT_SECONDS
+    silent.keys.published[SENDER_KEY_NAME] = answer
+    silent.settle(silent.queued(silent.envelope()))
+    proof = zones.proof(SENDER)
+    assert proof.silent_since is None
+    assert proof.until >= proven_until
+
+
+def test_that_a_domain_is_silent_is_recorded_only_of_a_proven_one_and_once(silent: PipelineStack) -> None:
+    zones, now = silent.parts().storage.sender_zones, int(NOW)
+    zones.fall_silent(SENDER, now)
+    assert zones.proof(SENDER) == DomainProof()
+    zones.prove(SENDER, now + DAY)
+    zones.fall_silent(SENDER, now)
+    zones.fall_silent(SENDER, now + 900)
+    assert zones.proof(SENDER) == DomainProof(now + DAY, now)
+
+
 def test_a_proof_is_recorded_with_one_write_in_45_days(stack: PipelineStack) -> None:
     clients = new_clients()
     calls = calls_of(clients)
@@ -284,7 +377,7 @@ def test_a_proof_is_recorded_with_one_write_in_45_days(stack: PipelineStack) -> 
         stack.keys.cached.clear()
         stack.parts(clients).pipeline.patient_keys.find(SENDER_KEY_NAME)
     assert calls == Counter(GetItem=60 + 1, UpdateItem=2)  # the first look-up also reads the zone
-    assert stack.parts().storage.sender_zones.proven_until(SENDER) > NOW + PROVEN_SECONDS
+    assert stack.parts().storage.sender_zones.proof(SENDER).until > NOW + PROVEN_SECONDS
 
 
 def test_a_key_in_memory_takes_no_request(stack: PipelineStack) -> None:
@@ -319,7 +412,7 @@ def fill(stack: PipelineStack, zone: str, number: int) -> None:
     zones, now = stack.parts().storage.sender_zones, int(stack.clock.now)
     zones.silence(zone, ZoneState(), now, now + LONGEST_SECONDS)
     for _ in range(number):
-        zones.wait(zone, now, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
+        zones.wait(zone, now, above=zone, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
 
 
 def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(
@@ -355,6 +448,57 @@ def test_beyond_the_limit_for_all_the_inbox_takes_no_message_of_any_silent_zone(
     assert silent.post(silent.envelope(sender="three.com")).status == 200
     silent.clock.now += WEEK + 1
     assert silent.post(silent.envelope(sender="one.com")).status == 200
+
+
+def test_a_server_that_is_silent_for_each_name_as_for_a_zone_fills_the_limit_of_all_for_its_own_names(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
+    monkeypatch.setattr(worker, "MAX_WAITING", 4)
+    fill(silent, "other.com", 1)
+    for number in range(3):
+        silence(silent, name(number))
+        silent.silent_zone = name(number)
+        assert silent.post(silent.envelope(sender=name(number))).status == 200
+        silent.settle(silent.queued(silent.envelope(sender=name(number))))
+    zones = silent.parts().storage.sender_zones
+    assert (zones.read(SENDER).waiting, zones.backlog().waiting) == (3, 4)
+    silent.clock.now += 11  # the inbox looks again
+    refused = silent.post(silent.envelope(sender=name(99)))
+    assert (refused.status, refused.reason) == (503, SENDER_DNS_SILENT)
+    # The domain itself is not silent, and others are not concerned.
+    assert silent.post(silent.envelope(sender=SENDER)).status == 200
+    assert silent.post(silent.envelope(sender="below.third.com")).status == 200
+    zones.prove(name(98), int(NOW) + DAY)
+    assert silent.post(silent.envelope(sender=name(98))).status == 200
+
+
+def test_far_beyond_the_limit_the_inbox_takes_messages_of_proven_domains_only(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING", 4)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_NEW_ZONES", 6)
+    fill(silent, "one.com", 5)
+    assert silent.post(silent.envelope(sender="new.com")).status == 200
+    silent.clock.now += 11
+    fill(silent, "two.com", 1)
+    assert silent.post(silent.envelope(sender="new.com")).reason is SENDER_DNS_SILENT
+    silent.parts().storage.sender_zones.prove("new.com", int(NOW) + DAY)
+    assert silent.post(silent.envelope(sender="new.com")).status == 200
+
+
+def test_a_proven_domain_that_is_silent_for_an_hour_is_refused_as_others_are(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
+    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING_OF_ZONE", 3)
+    zones = silent.parts().storage.sender_zones
+    zones.prove(SENDER, int(NOW) + DAY)
+    zones.fall_silent(SENDER, int(NOW) - PROVEN_SILENT_SECONDS)
+    fill(silent, SENDER, 3)
+    assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
 
 
 def test_usually_the_inbox_reads_one_row_in_ten_seconds(stack: PipelineStack) -> None:

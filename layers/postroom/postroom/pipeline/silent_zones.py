@@ -1,13 +1,12 @@
 """Senders' keys with patience for silent zones: how often a zone is asked that never answered, and for how many claims.
 
-A domain of which a key was ever proven is looked up for each of its messages, as often as they are tried again. For
-other domains, all claims of one zone share its look-ups, which soon are hours apart: forged mail in the name of a
-domain that does not answer must neither flood its servers nor hold the worker.
+A domain of which a key was proven is looked up for each of its messages, as often as they are tried again, unless it
+has been silent for an hour. For other domains, all claims of one zone share its look-ups, which soon are hours apart:
+forged mail in the name of a domain that does not answer must neither flood its servers nor hold the worker.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
@@ -20,21 +19,33 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.ports import SenderKey, SenderKeys
 from postroom.pipeline.silence import Silence
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SENDER_DNS_SILENT
-from postroom.storage.limits.sender_zones import Backlog, SenderZones, ZoneState
+from postroom.storage.limits.sender_zones import Backlog, DomainProof, SenderZones, ZoneState
 
 FIRST_SECONDS: Final = 5
 FACTOR: Final = 3
 LONGEST_SECONDS: Final = 6 * 3600
 PROVEN_SECONDS: Final = 90 * DAY_SECONDS
 """How long a domain counts as proven after a proof was recorded; it is recorded again in the second half."""
+PROVEN_SILENT_SECONDS: Final = 3600
+"""How long the messages of a proven domain that does not answer are tried again each by itself; then they wait, too."""
+LOOK_UP_SECONDS: Final = 30
+"""A look-up of a silent zone ends within this time; meanwhile, its other claims wait for the result."""
+PROOF_CACHE_SECONDS: Final = 10
+STATE_CACHE_SECONDS: Final = 2
+"""How long rows are cached: claims of one batch are judged at the same time."""
 MAX_ZONES: Final = 10_000
 """Silent zones that a worker remembers; strangers choose them."""
 MAX_WAITING_OF_ZONE: Final = 1_000
 MAX_WAITING: Final = 20_000
 """Claims that wait for one zone, and for all: beyond these, the inbox takes no more messages of silent zones.
 
+A server may be silent for each name below its domain as if it were a zone. So if too many claims wait in all, the inbox
+takes no messages of any zone below a domain of two labels for which, with the zones below it, too many wait.
+
 SQS keeps at most 120,000 received messages of a queue, and claims that came before the inbox noticed are added.
 """
+MAX_WAITING_OF_NEW_ZONES: Final = 60_000
+"""Beyond so many, the inbox takes no messages of domains that are not proven: what is accepted must not be lost."""
 
 
 class ZoneSilentError(NotNowError):
@@ -53,7 +64,6 @@ def seconds_silent(failed: int) -> int:
     return int(min(FIRST_SECONDS * FACTOR ** min(failed - 1, 10), LONGEST_SECONDS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PatientKeys:
     """Senders' keys, looked up by `keys`, as often as the state of their zone allows.
 
@@ -61,52 +71,85 @@ class PatientKeys:
     None: our resolvers do not.
     """
 
-    keys: SenderKeys
-    zones: SenderZones
-    zones_of: Callable[[str], list[str]]
-    silent_zone: Callable[[str], str | None]
-    clock: Clock
-    _silent_until: Cache[int] = field(default_factory=lambda: Cache(MAX_ZONES))
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(
+        self,
+        keys: SenderKeys,
+        zones: SenderZones,
+        zones_of: Callable[[str], list[str]],
+        silent_zone: Callable[[str], str | None],
+        clock: Clock,
+    ) -> None:
+        self._keys = keys
+        self._zones = zones
+        self._zones_of = zones_of
+        self._silent_zone = silent_zone
+        self._clock = clock
+        self._proofs: LoadingCache[DomainProof] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
+        self._recorded: LoadingCache[int] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
+        self._states: LoadingCache[ZoneState] = LoadingCache(clock, STATE_CACHE_SECONDS, most=MAX_ZONES)
+        self._silent_until: Cache[int] = Cache(MAX_ZONES)
+        self._lock = Lock()
 
     def silent_until(self, name: str) -> int | None:
         """When the zone of a key is asked again, from memory; None: it may be asked, or has to be looked up.
 
         Nobody asks it before. A domain that was proven meanwhile is looked up then.
         """
-        now = self.clock()
+        now = self._clock()
         with self._lock:
-            found = [self._silent_until.get(zone, now) for zone in self.zones_of(domain_of(name))]
+            found = [self._silent_until.get(zone, now) for zone in self._zones_of(domain_of(name))]
         return next((each.value for each in found if each), None)
 
     def remembered(self, name: str) -> SenderKey | None:
         """As SenderKeys."""
-        return self.keys.remembered(name)
+        return self._keys.remembered(name)
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
         """As SenderKeys. Raises ZoneSilentError, too, and NotNowError(STORE_UNAVAILABLE)."""
-        remembered = self.keys.remembered(name)
+        remembered = self._keys.remembered(name)
         if remembered is not None:
-            return self.keys.find(name, fresh=True) if fresh else remembered
-        domain, now = domain_of(name), int(self.clock())
-        proven_until = self.zones.proven_until(domain)
-        found = self.keys.find(name, fresh=fresh) if proven_until > now else self._ask(name, domain, now)
-        if proven_until < now + PROVEN_SECONDS // 2:
-            with suppress(NotNowError):  # it is recorded at the next look-up
-                self.zones.prove(domain, now + PROVEN_SECONDS)
+            return self._keys.find(name, fresh=True) if fresh else remembered
+        domain, now = domain_of(name), int(self._clock())
+        proof = self._proofs.get(domain, lambda: self._zones.proof(domain))
+        is_trusted = _is_trusted(proof, now)
+        try:
+            found = self._keys.find(name, fresh=fresh) if is_trusted else self._ask(name, domain, now)
+        except TheirError:
+            if proof.silent_since is not None:
+                self._record(domain, proof.until)
+            raise
+        except NotNowError:
+            if is_trusted and proof.silent_since is None:
+                with suppress(NotNowError):  # it is recorded at the next look-up
+                    self._zones.fall_silent(domain, now)
+                self._proofs.drop(domain)
+            raise
+        if proof.silent_since is not None or proof.until < now + PROVEN_SECONDS // 2:
+            self._record(domain, now + PROVEN_SECONDS)
         return found
 
+    def _record(self, domain: str, proven_until: int) -> None:
+        """Record that a domain answers: once, although several claims wait for its key."""
+
+        def prove() -> int:
+            self._zones.prove(domain, proven_until)
+            return proven_until
+
+        with suppress(NotNowError):  # it is recorded at the next look-up
+            self._recorded.get(domain, prove)
+            self._proofs.drop(domain)
+
     def _ask(self, name: str, domain: str, now: int) -> SenderKey:
-        """Look up a key of a domain that was never proven."""
-        known = {zone: self.zones.read(zone) for zone in self.zones_of(domain)}
+        """Look up a key of a domain that is not trusted to answer."""
+        known = {zone: self._state(zone) for zone in self._zones_of(domain)}
         silent = {zone: state.due for zone, state in known.items() if state.due is not None}
         for zone, due in silent.items():
             if due > now:
-                raise self._error(KEY_LOOKUP_FAILED, Silence(name, zone, due))
+                raise self._error(KEY_LOOKUP_FAILED, name, zone, due)
         for zone in silent:
             known[zone] = self._count_look_up(name, zone, known[zone], now)
         try:
-            found = self.keys.find(name)
+            found = self._keys.find(name)
         except TheirError:
             self._answered(silent)
             raise
@@ -115,20 +158,25 @@ class PatientKeys:
         self._answered(silent)
         return found
 
+    def _state(self, zone: str) -> ZoneState:
+        return self._states.get(zone, lambda: self._zones.read(zone))
+
     def _count_look_up(self, name: str, zone: str, state: ZoneState, now: int) -> ZoneState:
         """Count the look-up of a zone that is due. Raises ZoneSilentError if another worker makes it.
 
         It counts as failed beforehand: a killed worker must not make it free.
         """
-        state, ours = self.zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
+        state, ours = self._zones.silence(zone, state, now, now + LOOK_UP_SECONDS)
+        self._states.drop(zone)
         if not ours:
-            raise self._error(KEY_LOOKUP_FAILED, Silence(name, zone, state.due or now))
+            raise self._error(KEY_LOOKUP_FAILED, name, zone, state.due or now)
         return state
 
     def _answered(self, zones: Iterable[str]) -> None:
         for zone in zones:
             with suppress(NotNowError):  # its claims wait until it is due
-                self.zones.answered(zone)
+                self._zones.answered(zone)
+            self._states.drop(zone)
 
     def _silent(self, name: str, domain: str, known: dict[str, ZoneState], error: NotNowError) -> NotNowError:
         """The error for a failed look-up. The zone that did not answer is silent; those above it have answered.
@@ -137,19 +185,25 @@ class PatientKeys:
         """
         zones = list(known)
         # A zone whose answers are too costly does answer; it is not asked more often than the others.
-        zone = self.silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else zones[-1]
+        zone = self._silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else zones[-1]
         if zone is None:
             return error
         self._answered(above for above in zones[: zones.index(zone)] if known[above].is_silent)
-        state, now = known[zone], int(self.clock())
-        if state.due is None:
-            state, _ = self.zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
-        return self._error(error.reason, Silence(name, zone, state.due or now))
+        state, now = known[zone], int(self._clock())
+        if state.is_silent:
+            due = now + seconds_silent(state.failed)
+            self._zones.put_off(zone, state, due)
+        else:
+            state, _ = self._zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
+            due = state.due or now
+        self._states.drop(zone)
+        return self._error(error.reason, name, zone, due)
 
-    def _error(self, reason: Reason, silence: Silence) -> ZoneSilentError:
+    def _error(self, reason: Reason, name: str, zone: str, due: int) -> ZoneSilentError:
         with self._lock:
-            self._silent_until.put(silence.zone, CacheEntry(silence.due, self.clock(), silence.due))
-        return ZoneSilentError(reason, f"the zone {silence.zone} does not answer", silence)
+            self._silent_until.put(zone, CacheEntry(due, self._clock(), due))
+        silence = Silence(name, zone, due, self._zones_of(domain_of(name))[0])
+        return ZoneSilentError(reason, f"the zone {zone} does not answer", silence)
 
 
 class SilentSenders:
@@ -179,15 +233,24 @@ class SilentSenders:
     def _full_zone(self, domain: str) -> str | None:
         now = self._clock()
         backlog = self._backlogs.get("", self._zones.backlog)
-        if backlog.full_until <= now or self._zones.proven_until(domain) > now:
+        if backlog.full_until <= now or _is_trusted(self._zones.proof(domain), now):
             return None
-        for zone in self._zones_of(domain):
-            state = self._zones.read(zone)
+        is_full = backlog.waiting >= MAX_WAITING
+        states = {zone: self._zones.read(zone) for zone in self._zones_of(domain)}
+        for zone, state in states.items():
             # Once a zone is due, a message must be accepted that asks it.
             is_silent = state.due is not None and state.due > now
-            if is_silent and (state.waiting >= MAX_WAITING_OF_ZONE or backlog.waiting >= MAX_WAITING):
+            if is_silent and (is_full or state.waiting >= MAX_WAITING_OF_ZONE):
                 return zone
-        return None
+        above, state = next(iter(states.items()))
+        is_crowded = is_full and above != domain and state.waiting >= MAX_WAITING_OF_ZONE
+        return above if is_crowded or backlog.waiting >= MAX_WAITING_OF_NEW_ZONES else None
+
+
+def _is_trusted(proof: DomainProof, now: float) -> bool:
+    """Whether a domain is looked up for each of its messages: it was proven, and has not been silent for long."""
+    is_silent = proof.silent_since is not None and proof.silent_since + PROVEN_SILENT_SECONDS <= now
+    return proof.until > now and not is_silent
 
 
 def domain_of(key_name: str) -> str:

@@ -221,7 +221,7 @@ class Worker:
         if item.queued.awaited_key:
             return  # it was counted when it began to wait
         with suppress(NotNowError):  # it waits, counted or not
-            self.zones.wait(silence.zone, now, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
+            self.zones.wait(silence.zone, now, above=silence.above, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
 
 
 def _memory_of(item: _ReceivedClaim) -> int:

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 _FAILED, _DUE, _WAITING, _SINCE = Number("failed"), Number("due"), Number("n"), Number("since")
 _FULL: Final = Number("full_until")
+_SILENT: Final = Number("silent")
+
+
+@dataclass(frozen=True, slots=True)
+class DomainProof:
+    """Until when a domain counts as proven (0: it does not), and since when its look-ups fail (None: they do not).
+
+    Epoch seconds.
+    """
+
+    until: int = 0
+    silent_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +34,8 @@ class ZoneState:
     """What is known of a zone none of whose keys was proven.
 
     `failed`: how many look-ups in a row of time did not get an answer; 0: none. `due`: when it is asked again, epoch
-    seconds; None: it has answered since. `waiting`: claims that began to wait for it in the current period.
+    seconds; None: it has answered since. `waiting`: claims that began to wait for it in the current period, or for a
+    zone below it.
     """
 
     failed: int = 0
@@ -53,14 +66,19 @@ class SenderZones:
         self._table = DynamoTable(dynamodb, table)
         self._period = period_seconds
 
-    def proven_until(self, domain: str) -> int:
-        """How long a domain counts as proven; 0: it does not."""
+    def proof(self, domain: str) -> DomainProof:
+        """What is known of a domain's keys."""
         row = self._table.get(_proven(domain))
-        return TTL.read(row) if row else 0
+        return DomainProof(TTL.read(row), _SILENT.find(row)) if row else DomainProof()
 
     def prove(self, domain: str, until: int) -> None:
-        """Record that a key of the domain was proven."""
-        self._table.update(_proven(domain), f"SET {TTL} = :until", {":until": TTL.encode(until)})
+        """Record that a key of the domain was proven, and that it is not silent."""
+        self._table.update(_proven(domain), f"SET {TTL} = :until REMOVE {_SILENT}", {":until": TTL.encode(until)})
+
+    def fall_silent(self, domain: str, now: int) -> None:
+        """Record that a look-up of a proven domain failed, unless an earlier one did."""
+        condition = f"attribute_exists({TTL}) AND attribute_not_exists({_SILENT})"
+        self._table.update(_proven(domain), f"SET {_SILENT} = :now", {":now": _SILENT.encode(now)}, condition)
 
     def read(self, zone: str) -> ZoneState:
         """The state of a zone."""
@@ -92,6 +110,20 @@ class SenderZones:
             return _state(refused.item), False
         return _state(row), True
 
+    def put_off(self, zone: str, known: ZoneState, due: int) -> None:
+        """Ask the zone again later than at the time that is known, unless another look-up was counted since."""
+        values = {
+            ":known": _FAILED.encode(known.failed),
+            ":due": _DUE.encode(due),
+            ":ttl": TTL.encode(due + self._period),
+        }
+        self._table.update(
+            _zone(zone),
+            f"SET {_DUE} = :due, {TTL} = :ttl",
+            values,
+            f"{_FAILED} = :known AND attribute_exists({_DUE})",
+        )
+
     def answered(self, zone: str) -> None:
         """Record that a zone which was silent has answered. How often it failed is remembered for a period."""
         self._table.update(_zone(zone), f"REMOVE {_DUE}", condition=f"attribute_exists({_DUE})")
@@ -101,9 +133,11 @@ class SenderZones:
         row = self._table.get(_ALL) or {}
         return Backlog(_WAITING.find(row) or 0, _FULL.find(row) or 0)
 
-    def wait(self, zone: str, now: int, *, most_of_zone: int, most: int) -> None:
-        """Count a claim that begins to wait for a zone. Two writes."""
+    def wait(self, zone: str, now: int, *, above: str, most_of_zone: int, most: int) -> None:
+        """Count a claim that begins to wait for a zone, which is `above` or below it. Two writes, or three."""
         of_zone = self._count(_zone(zone), now)
+        if above != zone:
+            self._count(_zone(above), now)
         if self._count(_ALL, now) >= most or of_zone >= most_of_zone:
             full = {":until": _FULL.encode(now + self._period), ":now": _FULL.encode(now)}
             self._table.update(_ALL, f"SET {_FULL} = :until", full, f"attribute_not_exists({_FULL}) OR {_FULL} < :now")
