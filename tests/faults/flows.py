@@ -16,6 +16,8 @@ from tests.faults.queues import Queues, event_of
 from tests.faults.stack import FaultStack, Json
 
 from postroom.core.errors import NotNowError
+from postroom.pipeline.silent_zones import PROVEN_SECONDS
+from postroom.storage.limits.sender_zones import SenderZones
 
 INBOXES = "the inboxes"
 """The victims that messages are posted to: InboxFunction, Dm3Function."""
@@ -60,6 +62,8 @@ class Flow:
     dns: Trouble | None = None
     keyless: bool = False
     """Whether senders' keys are not published yet when the victim looks them up."""
+    proven: bool = False
+    """Whether DARK proved a key before."""
     redriven: bool = False
     """Whether the remaining messages become dead letters, and are redriven with new queue ids."""
     stays: int = 0
@@ -81,6 +85,9 @@ class Flow:
         stack.wipe()
         stack.internet.forget()
         run, queues = Run(self.make()), Queues(stack)
+        if self.proven:
+            clients, table = stack.deployed.clients, stack.deployed.tables["LimitsTable"]
+            SenderZones(clients.dynamodb, table, PROVEN_SECONDS).prove(DARK, int(CLOCK()) + PROVEN_SECONDS)
         if self.function != INBOXES:
             assert all(is_taken(stack.call(message.inbox, message.posted())) for message in run.messages)
         if self.function in (*_COURIERS, OWNERS):

@@ -103,6 +103,9 @@ ONE_OR_NONE = Flow(
     "worker: one message, with another verdict by a second worker", "WorkerFunction", lambda: [nlweb(*EITHER)]
 )
 DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)])
+PROVEN_DARK = Flow(
+    "worker: one message, its proven sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)], proven=True
+)
 WAITING = Flow(
     "worker: two that waited for silent zones, one of which answers", "WorkerFunction",
     lambda: [nlweb(), nlweb(sender=DARK)], queue="WaitingQueue", stays=1,
@@ -193,6 +196,7 @@ SUITES = {
             EachCall(BAD, [*ERRORS, reset, *CLOCKS], [(overtaken, SAME)]),
             EachCall(RETRIED, ERRORS, [(overtaken, OWNED)]),
             EachCall(DARK_ONE, [*ERRORS, denied]),
+            EachCall(PROVEN_DARK, ERRORS),
             EachCall(WAITING, ERRORS),
             EachCall(BIG, [*ERRORS, entry_refused]),
             EachCall(LARGE_ONES, [throttled], [(overtaken, SAME)]),
