@@ -840,8 +840,8 @@ def _courier() -> Iterator[Bound]:
         "outbound/test_forged_mail.py::test_a_forged_message_costs_no_more_than_twenty_connections_in_its_life",
     )  # fmt: skip
     yield Bound(
-        "names that fail in a zone, before its other names are left alone", _n(failing_zones.FAILING_NAMES),
-        "one wildcard record has any number of names", f"tried again after {failing_zones.FAILING_SECONDS} s",
+        "names below a wildcard that fail, before its other names are left alone", _n(failing_zones.FAILING_NAMES),
+        "it has any number of names", f"tried again after {failing_zones.FAILING_SECONDS} s",
         "Unbound infra-host-ttl: 900 s",
         "names/test_manifest.py::test_further_names_in_a_zone_whose_hosts_fail_cost_no_request_for_five_minutes",
     )  # fmt: skip

@@ -3,12 +3,15 @@
 import dns.name
 import dns.rrset
 import pytest
+from dns.rcode import NOERROR
 from dns.rdatatype import SOA
 from tests.fakes.clock import FakeClock
+from tests.names.messages import answer_of, message_of
 
 from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
-from postroom.names.failing_zones import FAILING_NAMES, FAILING_SECONDS, MAX_ZONES, FailingZones, zone_of
+from postroom.names.failing_zones import FAILING_NAMES, FAILING_SECONDS, MAX_ZONES, FailingZones, wildcard_above
+from postroom.names.silent_zones import MAX_ZONE_LABELS
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 ZONE = "wild.example"
@@ -59,40 +62,77 @@ def test_the_number_of_remembered_zones_is_limited() -> None:
     assert zones.zone_above(f"another.{ZONE}") is None
 
 
-# --- which zone a host is in ----------------------------------------------------------------------------------------
+# --- which wildcard a name is below ---------------------------------------------------------------------------------
+
+
+LABEL = "drawn"
 
 
 @pytest.fixture(autouse=True)
-def hosts(tree):
-    tree.put("sender.example", "* A 127.0.0.1")
+def zones(tree):
     tree.put("wild.test", "* A 127.0.0.1", Mode.UNSIGNED)
+    tree.put("signed.test", "* A 127.0.0.1")
+    tree.put("alias.test", "* CNAME nothing.plain.test.")
+    tree.put("plain.test", "* TXT x\n@ A 127.0.0.1", Mode.UNSIGNED)
+    tree.put("registry.test", "here A 127.0.0.1\n*.deep A 127.0.0.1")
+    tree.put("stranger.registry.test", "* A 127.0.0.1", Mode.UNSIGNED)
 
 
 @pytest.mark.parametrize(
-    ("host", "zone"),
+    ("domain", "above"),
     [
-        ("nlweb.x1.wild.test", "wild.test"),
-        ("wild.test", "wild.test"),
-        ("nlweb.sender.example", "sender.example"),
+        ("x1.wild.test", "wild.test"),
+        ("a.b.c.wild.test", "wild.test"),
+        ("x1.signed.test", "signed.test"),
+        ("x1.alias.test", "alias.test"),
+        ("x1.deep.registry.test", "deep.registry.test"),
+        ("x1.stranger.registry.test", "stranger.registry.test"),
+        ("wild.test", None),
+        ("here.registry.test", None),
+        ("stranger.registry.test", None),
+        ("test", None),
     ],
 )
-def test_the_zone_of_a_host_is_the_one_that_answers_for_it(ask, host, zone):
-    assert zone_of(host, ask) == zone
+def test_names_that_can_be_made_up_are_below_the_highest_wildcard(ask, domain, above):
+    assert wildcard_above(domain, ask, LABEL) == above
 
 
-def test_a_zone_that_is_not_above_the_host_or_is_a_top_level_domain_is_not_believed(ask, meddle):
-    for owner in ("test.", ".", "other.test.", "a.nlweb.x1.wild.test."):
+def test_a_stranger_is_not_asked_about_what_is_above_its_own_domain(ask):
+    stranger = dns.name.from_text("stranger.registry.test")
+    asked = []
 
-        def another_zone(message, owner=owner):
-            [soa] = [rrset for rrset in message.authority if rrset.rdtype.name == "SOA"]
-            message.authority = [dns.rrset.from_rdata(owner, 60, soa[0])]
+    def with_a_liar(question):
+        asked.append(str(question))
+        answer = ask(question)
+        if not question.name.is_subdomain(stranger):
+            return answer
+        message = message_of(answer)
+        [soa] = [rrset for rrset in message.authority if rrset.rdtype == SOA]
+        message.set_rcode(NOERROR)
+        message.authority = [dns.rrset.from_rdata("registry.test.", 60, soa[0])]
+        return answer_of(message)
 
-        assert zone_of("nlweb.x1.wild.test", meddle(another_zone, "nlweb.x1.wild.test", SOA)) is None
+    assert wildcard_above("stranger.registry.test", with_a_liar, LABEL) is None
+    assert asked == ["drawn.registry.test. SOA"]
+    assert wildcard_above("x1.stranger.registry.test", with_a_liar, LABEL) == "stranger.registry.test"
 
 
-def test_without_an_answer_there_is_no_zone():
+def test_nothing_is_asked_about_a_top_level_domain_and_little_about_many_labels(ask):
+    asked = []
+
+    def counted(question):
+        asked.append(str(question.name))
+        return ask(question)
+
+    assert wildcard_above("sender.test", counted, LABEL) is None
+    assert asked == []
+    assert wildcard_above("a.b.c.d.e.f.g.registry.test", counted, LABEL) is None
+    assert len(asked) == MAX_ZONE_LABELS - 1
+
+
+def test_without_an_answer_no_wildcard_is_known():
     def silent(_):
         raise NotNowError(KEY_LOOKUP_FAILED, "down")
 
-    assert zone_of("nlweb.wild.test", silent) is None
-    assert zone_of("x" * 64 + ".test", silent) is None
+    assert wildcard_above("x1.wild.test", silent, LABEL) is None
+    assert wildcard_above(".".join(["x" * 63] * 4), silent, LABEL) is None

@@ -1,4 +1,4 @@
-"""Zones in which the hosts of several names failed: further names in them are not tried for some minutes."""
+"""Zones with a wildcard in which the hosts of several names failed: further names in them are not tried for minutes."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,11 +6,13 @@ from typing import Final
 
 import dns.exception
 import dns.name
-from dns.rdatatype import SOA
+from dns.rcode import NOERROR
+from dns.rdatatype import CNAME, SOA
 
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.names.dns import Ask, Question
+from postroom.names.silent_zones import zones_of
 
 FAILING_SECONDS: Final = 300
 FAILING_NAMES: Final = 3
@@ -21,8 +23,7 @@ MAX_ZONES: Final = 4096
 class FailingZones:
     """The zones in which FAILING_NAMES names failed within FAILING_SECONDS; safe to share among threads.
 
-    `clock` returns epoch seconds. A zone here is what its servers answer for: names that have zones of their own, such
-    as the domains of other people below `co.uk`, do not count towards the zone above them.
+    `clock` returns epoch seconds. A zone here is a domain below which all names exist, as `wildcard_above` finds it.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -51,16 +52,29 @@ class FailingZones:
         return None
 
 
-def zone_of(name: str, ask: Ask) -> str | None:
-    """The zone that a host name is in, by the SOA record in the answer; None if the answer does not say."""
-    try:
-        at = dns.name.from_text(name.encode("ascii"))
-        answer = ask(Question(at, SOA))
-    except (dns.exception.DNSException, UnicodeError, NotNowError):
-        return None
-    owners = (*answer.answer.of_type(SOA), *answer.authority.of_type(SOA))
-    # Never a zone with a single label: a failing server must not stop a whole top-level domain.
-    return next((it.to_text(omit_final_dot=True) for it in owners if at.is_subdomain(it) and len(it.labels) > 2), None)
+def wildcard_above(domain: str, ask: Ask, label: str) -> str | None:
+    """The highest domain above `domain` with a wildcard (RFC 4592), below which all names exist; None: there is none.
+
+    `label`: drawn at random for this call, so that nobody has given it to a host. If a name with it exists below a
+    domain, anybody may have made up other names there. Only the servers for that domain say so. The servers of a
+    delegation, such as a stranger's domain below `co.uk`, are asked about nothing above it, and top-level domains are
+    left out.
+
+    What remains: honest people may share a domain with a wildcard, such as that of a web host, with a stranger; and
+    some signed zones say of each name that it exists, without records (RFC 9824). Three names that fail stop the others
+    there.
+    """
+    for above in zones_of(domain):
+        if above == domain:
+            break
+        try:
+            answer = ask(Question(dns.name.from_text(f"{label}.{above}"), SOA))
+        except (dns.exception.DNSException, NotNowError):
+            return None
+        # An alias exists, whatever it leads to.
+        if answer.rcode == NOERROR or answer.answer.count(CNAME):
+            return above
+    return None
 
 
 def _above(name: str) -> Iterator[str]:

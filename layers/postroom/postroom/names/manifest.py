@@ -80,14 +80,14 @@ class ManifestDirectory:
     `clock` returns epoch seconds. `fetch_seconds` limits the requests to all hosts of a domain together. A Feedback
     domain is cached for `keep_seconds`. A missing domain, or a failure to fetch the manifest, is cached for
     `keep_none_seconds`: mail forged in a domain's name must not make us flood its host. At most `most` answers and
-    `most` failures are cached. `zone_of` finds the zone of a host after a failure, or None.
+    `most` failures are cached. `wildcard_above` is called after a failure.
     """
 
     def __init__(
         self,
         https: Gets,
         clock: Callable[[], float],
-        zone_of: Callable[[str], str | None],
+        wildcard_above: Callable[[str], str | None],
         *,
         fetch_seconds: float = 3.0,
         keep_seconds: float = 3600,
@@ -95,7 +95,7 @@ class ManifestDirectory:
         most: int = MAX_DOMAINS,
     ) -> None:
         self._https = https
-        self._zone_of = zone_of
+        self._wildcard_above = wildcard_above
         self._fetch_seconds = fetch_seconds
         self._failing = FailingZones(clock)
         self._cache: LoadingCache[FeedbackAddress] = LoadingCache(
@@ -133,7 +133,7 @@ class ManifestDirectory:
             except NoSuchHostError:
                 continue
             except NotNowError:
-                zone = self._zone_of(host)
+                zone = self._wildcard_above(domain)
                 if zone:
                     self._failing.note(domain, zone)
                 raise

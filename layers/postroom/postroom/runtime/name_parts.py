@@ -131,16 +131,16 @@ class NameParts(DeploymentParts):
 
     @cached_property
     def manifests(self) -> "ManifestDirectory":
-        """Other domains' manifests: `manifest_seconds` for each, of which a quarter is to find the zone of one that
+        """Other domains' manifests: `manifest_seconds` for each, of which a quarter is to find the wildcard of one that
         failed."""
-        from postroom.names.failing_zones import zone_of
+        from postroom.names.failing_zones import wildcard_above
         from postroom.names.manifest import ManifestDirectory
 
-        seconds, resolvers = self._settings.manifest_seconds, self.resolvers
+        seconds, resolvers, new_id = self._settings.manifest_seconds, self.resolvers, self._system.new_id
         return ManifestDirectory(
             self._https_client(seconds * 3 / 8, seconds * 3 / 4, self._failing),
             self._system.clock,
-            lambda host: zone_of(host, resolvers.asking(seconds / 4)),
+            lambda domain: wildcard_above(domain, resolvers.asking(seconds / 4), new_id()),
             fetch_seconds=seconds * 3 / 4,
         )
 
