@@ -745,6 +745,26 @@ def _worker() -> Iterator[Bound]:
         "test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_the_next_look_up",
     )  # fmt: skip
     yield Bound(
+        "waiting claims in a batch", _n(_source("Waiting")["BatchSize"]), "all are looked up at the same time",
+        "the next batch", "Lambda: 10 by default",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "a run of the waiting queue", _run("WaitingFunction"), "a full batch with slow look-ups",
+        "delivered again", "Lambda: 900 s",
+        "test_template.py::test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time",
+    )  # fmt: skip
+    yield Bound(
+        "memory of a run of the waiting queue", _memory("WaitingFunction"),
+        "a full batch of the longest queue messages", "delivered again", "Lambda: 128 to 10,240 MB",
+        "test_memory.py::test_a_batch_of_the_longest_waiting_claims_uses_a_quarter_of_the_memory",
+    )  # fmt: skip
+    yield Bound(
+        "concurrent runs of the waiting queue", _n(_source("Waiting")["ScalingConfig"]["MaximumConcurrency"]),
+        "honest claims must not wait for DNS servers that strangers name", "claims wait in the queue",
+        "Postfix default_destination_concurrency_limit: 20", "test_template.py::test_workers_at_once_are_limited",
+    )  # fmt: skip
+    yield Bound(
         "zones told apart above a domain", f"up to {silent_zones_of_names.MAX_ZONE_LABELS} labels",
         "zones may be nested without limit", "it is the zone of that many labels",
         "Mozilla's Public Suffix List: 5 labels",

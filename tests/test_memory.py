@@ -11,7 +11,7 @@ import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from orjson import dumps
 from tests.aws import Deployed, function, memory_bytes
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.pipeline.stack import HORIZON, NOW, OUR_KEY, SHOP, PipelineStack
+from tests.fakes.pipeline import FakeHideQueue
+from tests.pipeline.stack import HORIZON, NOW, OUR_KEY, SENDER, SENDER_KEY_NAME, SHOP, PipelineStack
 from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
@@ -37,10 +38,13 @@ from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
 from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
 from postroom.pipeline import dm3_inbox
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
-from postroom.pipeline.claims import Claim, pack
+from postroom.pipeline.claims import Claim, QueuedClaim, pack
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, DeadLetter
+from postroom.pipeline.waiting import WaitingRecord
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
+from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
+from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.layout import row_key
 from postroom.storage.secrets.signing_keys import SigningKey
 
@@ -160,6 +164,24 @@ def test_the_largest_dead_letters_use_half_of_their_handlers_memory(deployed: De
     assert len(kept.outcomes) == DEAD_LETTERS_AT_ONCE
     assert deployed.objects() == {}
     assert memory.peak < memory_bytes("DeadLetterFunction") / 2
+
+
+def test_a_batch_of_the_longest_waiting_claims_uses_a_quarter_of_the_memory(deployed: Deployed) -> None:
+    stack = PipelineStack(deployed)
+    stack.silent_zone = SENDER
+    stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
+    row = row_key(SHOP, 1, int(NOW * 1000), "c")
+    claim = Claim("c", int(NOW * 1000), SHOP, row, "192.0.2.1", "\U0001f91d", NlwebDetails())
+    shortest = QueuedClaim(claim).awaiting(SENDER_KEY_NAME)
+    envelope = claim.envelope + "x" * (MAX_BODY_BYTES - len(shortest.body()))
+    body = QueuedClaim(replace(claim, envelope=envelope)).awaiting(SENDER_KEY_NAME).body()
+    assert len(body) == MAX_BODY_BYTES
+    waiting_claims = replace(stack.parts().pipeline.waiting_claims, waiting=FakeHideQueue())
+    batch = range(function("WaitingFunction")["Events"]["Waiting"]["Properties"]["BatchSize"])
+    with traced() as memory:
+        records = [WaitingRecord(f"w{number}", bytes(body, "ascii").decode(), f"r{number}") for number in batch]
+        assert len(waiting_claims.look_again(records)) == len(records)
+    assert memory.peak < memory_bytes("WaitingFunction") / 4
 
 
 @dataclass

@@ -15,6 +15,7 @@ from tests.test_template import evaluator, of_type
 
 from postroom.local.intrinsics import Evaluator
 from postroom.pipeline.dead_letters import LOOKED_AT_SECONDS
+from postroom.pipeline.silent_zones import MAX_WAITING
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ ALARMS = resources("AWS::CloudWatch::Alarm")
 
 STACK = "AWS::StackName"
 """The namespace of our own metrics, so that two stacks do not share metrics."""
-SERVICES = ("inbox", "dm3", "mailbox", "worker", "dead-letters", "courier")
+SERVICES = ("inbox", "dm3", "mailbox", "worker", "waiting", "dead-letters", "courier", "feedback")
 
 
 def metrics_of(alarm: Json) -> list[Json]:
@@ -73,6 +74,8 @@ ALARMED = (
     ("5xx of the HTTP API", "AWS/ApiGateway", "5xx", "Api"),
     ("the age of the oldest claim", "AWS/SQS", "ApproximateAgeOfOldestMessage", "ClaimsQueue.QueueName"),
     ("the age of the oldest Feedback", "AWS/SQS", "ApproximateAgeOfOldestMessage", "FeedbackQueue.QueueName"),
+    ("waiting claims, hidden", "AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "WaitingQueue.QueueName"),
+    ("waiting claims, visible", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "WaitingQueue.QueueName"),
     ("dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
     ("the courier's dead letters", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "CourierDeadLetterQueue.QueueName"),
     ("suspects", STACK, "Suspected", "worker"),
@@ -122,6 +125,12 @@ def test_a_dead_letter_raises_one_alarm_although_the_handler_receives_it_in_ever
     assert round_["Properties"]["ScheduleExpression"] == f"rate({ALARMS[alarm]['Period'] // 60} minutes)"
     assert ALARMS[alarm]["Period"] > 2 * LOOKED_AT_SECONDS
     assert ALARMS[alarm]["Statistic"] == "Maximum"
+
+
+def test_an_operator_hears_of_waiting_claims_before_the_inbox_refuses_any() -> None:
+    assert ALARMS["WaitingAlarm"]["Threshold"] == MAX_WAITING // 2
+    assert f"{MAX_WAITING // 2:,}" in ALARMS["WaitingAlarm"]["AlarmDescription"]
+    assert f"{MAX_WAITING:,}" in ALARMS["WaitingAlarm"]["AlarmDescription"]
 
 
 def test_alarms_watch_metrics_that_we_write() -> None:

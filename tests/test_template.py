@@ -32,8 +32,8 @@ Json = dict[str, Any]
 DAY = 86_400
 
 FUNCTIONS = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
-    "MailboxFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
+    "FeedbackFunction", "MailboxFunction",
 )  # fmt: skip
 WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue", "CourierQueue", "FeedbackQueue")
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
@@ -144,8 +144,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
-        *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:4]),
-        ("sqs:ChangeMessageVisibility", "sqs WaitingQueue"),
+        *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:3]),
         ("sqs:SendMessage", "sqs WaitingQueue"),
         ("sqs:SendMessage", "sqs RetryQueue"),
         ("sqs:SendMessage", "sqs SuspectsQueue"),
@@ -162,6 +161,12 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("s3:DeleteObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
+    },
+    "WaitingFunction": {
+        *((action, "logs /aws/lambda/postroom-WaitingFunction-*:*") for action in LOGS),
+        *((action, "sqs WaitingQueue") for action in (*CONSUME, "sqs:ChangeMessageVisibility")),
+        ("sqs:SendMessage", "sqs RetryQueue"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of proven# zone#") for verb in ("Get", "Update")),
     },
     "DeadLetterFunction": {
         *((action, "logs /aws/lambda/postroom-DeadLetterFunction-*:*") for action in LOGS),
@@ -512,7 +517,8 @@ def test_lambda_does_not_stop_retries_as_a_loop() -> None:
         for function, queue, _ in sources()
         if {"Ref": queue} in functions[function]["Environment"]["Variables"].values()
     }
-    assert sends_to_itself == {"WorkerFunction", "CourierFunction", "FeedbackFunction"}
+    # The waiting queue's function sends to it by way of the worker.
+    assert sends_to_itself == {"WorkerFunction", "WaitingFunction", "CourierFunction", "FeedbackFunction"}
     for name, said in of_type("AWS::Lambda::Function").items():
         assert said["Properties"].get("RecursiveLoop") == ("Allow" if name in sends_to_itself else None)
 
@@ -522,7 +528,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "ClaimsQueue"),
         ("WorkerFunction", "RetryQueue"),
         ("WorkerFunction", "SuspectsQueue"),
-        ("WorkerFunction", "WaitingQueue"),
+        ("WaitingFunction", "WaitingQueue"),
         ("CourierFunction", "CourierQueue"),
         ("FeedbackFunction", "FeedbackQueue"),
     }
@@ -588,11 +594,12 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     post = at.dns_budget_seconds + at.outbound_total_seconds
     assert batches["CourierQueue"] * post <= timeouts["CourierFunction"]
     assert batches["FeedbackQueue"] * (at.manifest_seconds + 2 * post) <= timeouts["FeedbackFunction"]
-    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue"):
-        # As many claims at once as there are threads; where a look-up fails, its silent zone is searched for.
-        rounds = math.ceil(batches[queue] / THREADS)
+    # As many claims at once as there are threads; where a look-up fails, its silent zone is searched for.
+    look_up = at.dns_budget_seconds + at.dns_try_seconds
+    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
         # A batch may have many parts; the last one begins early enough to be completed.
-        assert BEGIN_SECONDS + rounds * (at.dns_budget_seconds + at.dns_try_seconds) < timeouts["WorkerFunction"]
+        assert BEGIN_SECONDS + math.ceil(batches[queue] / THREADS) * look_up < timeouts["WorkerFunction"]
+    assert math.ceil(batches["WaitingQueue"] / THREADS) * look_up < timeouts["WaitingFunction"]
 
 
 def test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once() -> None:

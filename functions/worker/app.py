@@ -16,7 +16,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome
-from postroom.pipeline.waiting import WaitingRecord
 from postroom.pipeline.worker import Record
 from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures
 from postroom.runtime.deployment import Deployment
@@ -28,11 +27,8 @@ logger = json_logger()
 metrics = Metrics()
 own_faults = OwnFaults()
 settings = read_settings(os.environ)
-pipeline = Deployment(settings, FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults).pipeline
-worker, waiting_claims = pipeline.worker, pipeline.waiting_claims
-suspects_queue, waiting_queue = (
-    url.rpartition("/")[2] for url in (settings.suspects_queue_url, settings.waiting_queue_url)
-)
+worker = Deployment(settings, FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults).pipeline.worker
+suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
 garbage_collection.resume()
 
 
@@ -40,9 +36,6 @@ garbage_collection.resume()
 @reporting_own_faults(own_faults, logger, metrics)
 def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
     """Process one batch."""
-    source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
-    if source == waiting_queue:
-        return _look_again(event)
     records = [
         Record(
             record["messageId"],
@@ -52,6 +45,7 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         )
         for record in event["Records"]
     ]
+    source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
     report = worker.work(records, suspects=source == suspects_queue)
     log_outcomes(report.outcomes)
     if report.suspected:
@@ -62,22 +56,6 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
         logger.error("messages to be delivered again", messages=report.failed)
     return batch_item_failures(report.failed)
-
-
-def _look_again(event: SqsEvent) -> BatchResult:
-    waiting = waiting_claims.look_again(
-        [
-            WaitingRecord(
-                record["messageId"],
-                record["body"],
-                record["receiptHandle"],
-                record["attributes"].get("MessageGroupId", ""),
-            )
-            for record in event["Records"]
-        ]
-    )
-    metrics.add_metric("Waiting", MetricUnit.Count, len(waiting))
-    return batch_item_failures(waiting)
 
 
 def log_outcomes(outcomes: Sequence[Outcome]) -> None:

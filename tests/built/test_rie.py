@@ -55,7 +55,8 @@ if sys.platform != "linux":
 
 Json = dict[str, Any]
 FUNCTIONS = {"inbox": "InboxFunction", "dm3": "Dm3Function", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
-FUNCTIONS |= {"dead-letters": "DeadLetterFunction", "courier": "CourierFunction", "feedback": "FeedbackFunction"}
+FUNCTIONS |= {"waiting": "WaitingFunction", "dead-letters": "DeadLetterFunction"}
+FUNCTIONS |= {"courier": "CourierFunction", "feedback": "FeedbackFunction"}
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +230,7 @@ def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(stack
     assert sorted(json.dumps(json.loads(line.envelope)["Body"]) for line in stack.deployed.filed(RECEIVER)) == sorted(
         json.dumps(body) for body in ({"Text": "Good morning ☀"}, [1, 2], "once more")
     )
-    assert stack.invoke("worker-waiting.json") == WORKED_OFF
+    assert stack.invoke("waiting-claims.json") == WORKED_OFF
     [notice] = received(stack, "FeedbackQueue")
     assert json.loads(notice)["reason"] == "SignatureInvalid"
 

@@ -161,8 +161,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
         "function InboxFunction", "function Dm3Function",
-        "function WorkerFunction", "function MailboxFunction", "function DeadLetterFunction",
-        "function CourierFunction", "function FeedbackFunction",
+        "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
+        "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
         "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
         "queue WaitingQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact",
         "job expire", "alarms", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",

@@ -68,6 +68,7 @@ DIRECTORY = Call("dynamodb", "query", query("Directory", "domain#receiver.exampl
 DM3_MAILBOX = Call("dynamodb", "query", query("Directory", "dm3#bob.eth"))
 FILE = Call("dynamodb", "put_item", put("Post", "receiver.example#1", sort="m"))
 READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
+ZONE = Call("dynamodb", "get_item", {"TableName": "@LimitsTable", "Key": {"pk": {"S": "zone#sender.example"}}})
 
 OWN = {
     "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x")],
@@ -80,6 +81,7 @@ OWN = {
         FILE,
         get_secret("DeliveryServiceKeys"),
     ],
+    "WaitingFunction": [send("Retry"), ZONE],
     "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
     "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
     "FeedbackFunction": [send("Feedback"), get_secret("SigningKeys")],
@@ -115,6 +117,18 @@ NOT_OWN = {
         get_secret("TokenKeys"),
         Call("dynamodb", "put_item", put("Directory", "domain#evil.example", sort="-")),
         delete_object("seg/x"),
+    ],
+    # What asks strangers' DNS servers gets at no mail, no settings, and no key.
+    "WaitingFunction": [
+        DIRECTORY,
+        FILE,
+        READ_MAIL,
+        send("Claims"),
+        send("Waiting"),
+        send("Feedback"),
+        put_object("seg/x"),
+        delete_object("claim/x"),
+        get_secret("DeliveryServiceKeys"),
     ],
     "DeadLetterFunction": [
         DIRECTORY,
@@ -212,6 +226,7 @@ KEYED = [
     ("Dm3Function", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
     ("Dm3Function", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),
     ("WorkerFunction", "dynamodb:UpdateItem", "LimitsTable", "codes#receiver.example"),
+    ("WaitingFunction", "dynamodb:UpdateItem", "LimitsTable", "usage#receiver.example"),
     ("CourierFunction", "dynamodb:Query", "DirectoryTable", "domain#receiver.example"),
     ("CourierFunction", "dynamodb:UpdateItem", "DirectoryTable", "mailbox#receiver.example"),
     ("CompactJob", "dynamodb:Query", "DirectoryTable", "mailbox#receiver.example"),

@@ -12,7 +12,7 @@ WORKED_BY = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
-    "WaitingQueue": "WorkerFunction",
+    "WaitingQueue": "WaitingFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "FeedbackFunction",
 }

@@ -48,7 +48,7 @@ WALLET = "5f0d8f9e-0000-4000-8000-00000000000a"
 ORDERS, NEWS_ROOM = "orders", "news"
 """The queues of operators that get the messages with the Subject ORDER, and those of the event bus."""
 FUNCTIONS = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "CourierFunction", "FeedbackFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "CourierFunction", "FeedbackFunction",
     "DeadLetterFunction", "MailboxFunction",
 )  # fmt: skip
 _AT_ONCE = 25

@@ -107,7 +107,7 @@ PROVEN_DARK = Flow(
     "worker: one message, its proven sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)], proven=True
 )
 WAITING = Flow(
-    "worker: two that waited for silent zones, one of which answers", "WorkerFunction",
+    "waiting queue: two claims, the zone of one of which answers", "WaitingFunction",
     lambda: [nlweb(), nlweb(sender=DARK)], queue="WaitingQueue", stays=1,
 )  # fmt: skip
 NO_KEY = Flow("worker: one message, its key not found", "WorkerFunction", lambda: [nlweb(*EITHER)], keyless=True)

@@ -240,7 +240,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "worker-suspects.json": sqs(
             "SuspectsQueue", at, QueuedClaim(claim(5, at, text_of(envelope(5, at, "once more")))).body(), received=2
         ),
-        "worker-waiting.json": sqs(
+        "waiting-claims.json": sqs(
             "WaitingQueue", at,
             QueuedClaim(claim(6, at, text_of(envelope(6, at, "later"))))
             .awaiting(NLWEB.key_name(SENDER, SELECTOR)).body(),

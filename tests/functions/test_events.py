@@ -211,11 +211,11 @@ def test_a_suspect_is_worked_on_by_itself(running: FunctionsStack) -> None:
     assert running.deployed.bodies("SuspectsQueue") == []
 
 
-@covers("worker-waiting.json")
+@covers("waiting-claims.json")
 def test_a_claim_waits_until_its_senders_zone_answers(running: FunctionsStack) -> None:
-    assert running.invoke("WorkerFunction", sample("worker-waiting.json")) == {"batchItemFailures": []}
+    assert running.invoke("WaitingFunction", sample("waiting-claims.json")) == {"batchItemFailures": []}
     [waited] = running.deployed.bodies("RetryQueue")
-    assert json.loads(waited)["claim"] == json.loads(sample("worker-waiting.json")["Records"][0]["body"])["claim"]
+    assert json.loads(waited)["claim"] == json.loads(sample("waiting-claims.json")["Records"][0]["body"])["claim"]
 
 
 @covers("dead-letters-round.json")

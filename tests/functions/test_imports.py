@@ -13,11 +13,12 @@ EVERYWHERE = {
     "urllib3",
     "postroom.api", "postroom.core", "postroom.crypto", "postroom.net", "postroom.net.aws_errors",
     "postroom.outbound", "postroom.pipeline", "postroom.protocols", "postroom.protocols.dm3",
-    "postroom.protocols.nlweb", "postroom.reasons", "postroom.runtime", "postroom.storage",
-    "postroom.storage.aws", "postroom.storage.mail", "postroom.storage.secrets",
+    "postroom.protocols.nlweb", "postroom.runtime", "postroom.storage", "postroom.storage.aws",
+    "postroom.storage.secrets",
 }  # fmt: skip
+MAIL = {"postroom.reasons", "postroom.storage.mail"}
 MESSAGES = {
-    "coincurve", "postroom.http", "postroom.storage.directory", "postroom.storage.limits",
+    *MAIL, "coincurve", "postroom.http", "postroom.storage.directory", "postroom.storage.limits",
 }  # fmt: skip
 """Of whoever has to do with more than dead letters."""
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
@@ -26,7 +27,8 @@ IMPORTED = {
     "inbox/app": {*MESSAGES, *DNS, *JUDGING},
     "dm3/app": {*MESSAGES, "postroom.names", "postroom.net.timebox", "postroom.pipeline.judges"},
     "worker/app": {*MESSAGES, *DNS, *JUDGING},
-    "worker/dead_letters": set[str](),
+    "worker/dead_letters": MAIL,
+    "waiting/app": {*MESSAGES - MAIL, *DNS, "postroom.names.dnssec"},
     "courier/app": {
         *MESSAGES - {"postroom.storage.limits"}, *DNS, "h11", "httpcore", "postroom.net.failing_addresses",
         "postroom.net.https", "postroom.net.timed", "standardwebhooks",

@@ -15,6 +15,7 @@ DOCUMENT = (ROOT / "docs" / "operate" / "metrics.md").read_text(encoding="utf-8"
 FUNCTIONS = {
     "inbox": "inbox/app.py", "dm3": "dm3/app.py", "worker": "worker/app.py", "dead-letters": "worker/dead_letters.py",
     "courier": "courier/app.py", "feedback": "courier/feedback.py", "mailbox": "mailbox/app.py",
+    "waiting": "waiting/app.py",
 }  # fmt: skip
 FATES = {fate.title() for fate in ClaimOutcome}
 CALLS = {

@@ -192,6 +192,7 @@ FORGED = Work("WorkerFunction", "a forged message that requires Feedback", _forg
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
 DM3_CLAIM = Work("WorkerFunction", "a dm3 message", _dm3_claim, _batch)
 FORWARD = Work("WorkerFunction", "a message to forward to an operator's queue", _to_queue, _batch)
+SILENT = Work("WaitingFunction", "a claim of a silent zone", lambda _: events()["waiting-claims.json"], _batch)
 DEAD = Work("DeadLetterFunction", "a dead letter near its horizon", _dead_letter, _dead_letters)
 FEEDBACK = Work("FeedbackFunction", "Feedback", _feedback, _batch)
 TELL = Work("CourierFunction", "a notification", _waiting, _batch)
@@ -396,6 +397,7 @@ ROWS = [
     Row(TABLE, CLAIM, no_table("SeenTable"), "table SeenTable", "dynamodb:PutItem", Then.AGAIN),
     Row(TABLE, CLAIM, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
     Row(TABLE, FORGED, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.AGAIN),
+    Row(TABLE, SILENT, no_table("LimitsTable"), "table LimitsTable", "dynamodb:GetItem", Then.AGAIN),
     Row(TABLE, DEAD, no_table("PostTable"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
     Row(TABLE, FEEDBACK, no_table("SeenTable"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
     Row(TABLE, FEEDBACK, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.AGAIN),
@@ -413,6 +415,7 @@ ROWS = [
     Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE, FORGED, no_queue("FeedbackQueue"), "queue FeedbackQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE, FORWARD, lambda _: None, "queue orders", "sqs:GetQueueUrl", Then.WAITS),
+    Row(QUEUE, SILENT, no_queue("RetryQueue"), "queue RetryQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE, DEAD, no_queue("DeadLetterQueue"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE, SEND, no_queue("CourierQueue"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
     Row(FUNCTION, SYNC, throttled("lambda", "ResourceNotFoundException", 404),
@@ -431,6 +434,7 @@ ROWS = [
     Row(DENIED, LARGE_CLAIM, denied("s3"), "bucket bucket", "s3:GetObject", Then.AGAIN),
     Row(DENIED, DM3_CLAIM, denied("secretsmanager"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
+    Row(DENIED, SILENT, denied("dynamodb"), "table LimitsTable", "dynamodb:GetItem", Then.AGAIN),
     Row(DENIED, DEAD, denied("dynamodb"), "table PostTable", "dynamodb:PutItem", Then.STAYS),
     Row(DENIED, TELL, denied("dynamodb"), "table DirectoryTable", "dynamodb:UpdateItem", Then.AGAIN),
     Row(DENIED, FEEDBACK, denied("dynamodb"), "table SeenTable", "dynamodb:GetItem", Then.AGAIN),
@@ -444,6 +448,7 @@ ROWS = [
     Row(QUEUE_DENIED, INBOX, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE_DENIED, DM3, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE_DENIED, FORGED, denied("sqs"), "queue FeedbackQueue", "sqs:SendMessage", Then.AGAIN),
+    Row(QUEUE_DENIED, SILENT, denied("sqs"), "queue RetryQueue", "sqs:SendMessage", Then.AGAIN),
     Row(QUEUE_DENIED, DEAD, denied("sqs"), "queue DeadLetterQueue", "sqs:ReceiveMessage", Then.FAILS),
     Row(QUEUE_DENIED, SEND, denied("sqs"), "queue CourierQueue", "sqs:SendMessage", Then.CLOSED),
     Row(QUOTA, INBOX, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
@@ -464,6 +469,8 @@ ROWS = [
     Row(QUOTA, CLAIM, throttled("s3", "SlowDown", 503), "bucket bucket", "s3:PutObject", Then.WAITS),
     Row(QUOTA, DM3_CLAIM, throttled("secretsmanager", "ThrottlingException"), _SECRET + "DeliveryServiceKeys",
         "secretsmanager:GetSecretValue", Then.WAITS),
+    Row(QUOTA, SILENT, throttled("dynamodb", "ThrottlingException"), "table LimitsTable",
+        "dynamodb:GetItem", Then.AGAIN),
     Row(QUOTA, DEAD, throttled("dynamodb", "ThrottlingException"), "table PostTable", "dynamodb:PutItem",
         Then.STAYS),
     Row(QUOTA, TELL, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
@@ -483,6 +490,7 @@ SETTINGS = [
     ("Dm3Function", "DM3_KEYS_SECRET", ""),
     ("WorkerFunction", "SEEN_TABLE", ""),
     ("WorkerFunction", "RETAIN_SECONDS", "604800"),
+    ("WaitingFunction", "WAITING_QUEUE_URL", ""),
     ("DeadLetterFunction", "DEAD_LETTER_QUEUE_URL", ""),
     ("DeadLetterFunction", "HORIZON_SECONDS", "a week"),
     ("CourierFunction", "WEBHOOK_KEYS_SECRET", ""),
@@ -681,8 +689,8 @@ def test_the_document_is_the_table() -> None:
 
 def test_every_function_has_its_rows() -> None:
     functions = {
-        "InboxFunction", "Dm3Function", "WorkerFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
-        "MailboxFunction",
+        "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
+        "FeedbackFunction", "MailboxFunction",
     }  # fmt: skip
     for failure in (TABLE, DENIED, QUOTA):
         assert {row.work.function for row in ROWS if row.failure == failure} == functions

@@ -20,7 +20,9 @@ ROOT: Final = Path(__file__).parent.parent.parent
 INBOXES: Final = 2
 DM3_INBOXES: Final = 2
 WORKERS: Final = 3
+WAITING: Final = 2
 COURIERS: Final = 2
+_WAITING_BATCH: Final = 10
 _COURIER_BATCH: Final = 5
 
 
@@ -140,7 +142,7 @@ class Crew:
 def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
     """The processes, which run until the end of the block."""
     urls = stack.deployment.outputs
-    sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "WaitingQueueUrl": BATCH, "SuspectsQueueUrl": 1}
+    sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "SuspectsQueueUrl": 1}
     claims = [f"{urls[queue]}={size}" for queue, size in sizes.items()]
     notices, discards = (f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl"))
 
@@ -153,6 +155,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
         (*hands("inbox", "InboxFunction", INBOXES, []), *hands("dm3", "Dm3Function", DM3_INBOXES, [])),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
+            *hands("waiting", "WaitingFunction", WAITING, [f"{urls['WaitingQueueUrl']}={_WAITING_BATCH}"]),
             *hands("courier", "CourierFunction", COURIERS, [notices]),
             *hands("feedback", "FeedbackFunction", COURIERS, [discards]),
         ),

@@ -26,7 +26,7 @@ BATCH: Final = 100
 INBOXES: Final = ("inbox", "dm3")
 """The functions that are sent requests."""
 MODULES: Final = {
-    **{name: (name, "app") for name in (*INBOXES, "worker", "courier")},
+    **{name: (name, "app") for name in (*INBOXES, "worker", "waiting", "courier")},
     "feedback": ("courier", "feedback"),
 }
 """The folder and the module of each function."""

@@ -1,4 +1,4 @@
-"""The pipeline objects of a deployment, for functions/inbox, functions/dm3 and functions/worker."""
+"""The pipeline objects of a deployment, for functions/inbox, functions/dm3, functions/worker and functions/waiting."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -203,7 +203,7 @@ class PipelineParts(DeploymentParts):
 
     @cached_property
     def waiting_claims(self) -> "WaitingClaims":
-        """The claims of the waiting queue, for functions/worker."""
+        """The claims of the waiting queue, for functions/waiting."""
         from postroom.pipeline.waiting import WaitingClaims
 
         return WaitingClaims(
@@ -232,7 +232,7 @@ class PipelineParts(DeploymentParts):
 
     @cached_property
     def pool(self) -> "Executor":
-        """The threads of a worker beside its own."""
+        """The threads beside that of the function."""
         return self._system.threads(THREADS - 1)
 
     @cached_property

@@ -18,8 +18,8 @@ from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
 FUNCTIONS: Final = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction",
-    "FeedbackFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "MailboxFunction", "DeadLetterFunction",
+    "CourierFunction", "FeedbackFunction",
 )  # fmt: skip
 BOUNDS: Final = {
     "InboxFunction": "InboxReservedConcurrency",
@@ -31,7 +31,7 @@ SOURCES: Final = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
-    "WaitingQueue": "WorkerFunction",
+    "WaitingQueue": "WaitingFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "FeedbackFunction",
 }

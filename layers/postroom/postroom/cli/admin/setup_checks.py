@@ -19,8 +19,9 @@ from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
 from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
-    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction", "MailboxFunction",
-    "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob", "ExpireJob", "JobsLogGroup",
+    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction",
+    "MailboxFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob", "ExpireJob",
+    "JobsLogGroup",
     "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "Bucket",
     "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "DeadLetterQueueUrl", "CourierQueueUrl",
     "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds", "CompactLagHours",
