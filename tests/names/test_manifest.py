@@ -10,8 +10,9 @@ from tests.fakes.net import FakeHttps
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
-from postroom.names.failing_zones import FAILING_NAMES, FAILING_SECONDS
+from postroom.names.failing_names import FAILING_NAMES, FAILING_SECONDS
 from postroom.names.manifest import MAX_MANIFEST_BYTES, FeedbackAddress, ManifestDirectory, feedback_of
+from postroom.net.failing_addresses import FailedRecentlyError
 
 PRINTED = """
 🤝: nlweb.org/MANIFEST/ABOUT
@@ -190,18 +191,32 @@ def test_an_invalid_manifest_names_no_feedback(status: int) -> None:
 def test_a_temporary_error_is_retried_after_five_minutes(page: tuple[int, bytes] | NotNowError) -> None:
     hosts = Hosts({NLWEB: page, PW: (200, PRINTED)})
     ours = directory(hosts)
-    said = set()
-    for seconds in (0, 299):
-        hosts.now += seconds
-        with pytest.raises(NotNowError) as caught:
-            ours.feedback_domain_of("any-sender.com")
-        assert caught.value.reason is OUTBOUND_FAILED
-        said.add(caught.value.detail)
-    assert len(said) == 1
+    with pytest.raises(NotNowError) as caught:
+        ours.feedback_domain_of("any-sender.com")
+    assert caught.value.reason is OUTBOUND_FAILED
+    hosts.now += 299
+    assert seconds_left(ours, "any-sender.com") == 1
     assert hosts.fetched == [NLWEB]
     hosts.pages[NLWEB] = (200, PRINTED)
     hosts.now += 1
     assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
+
+
+def test_a_host_that_is_not_tried_has_not_failed() -> None:
+    """Its address failed for others: the name is tried as soon as the address may be."""
+    hosts = Hosts({NLWEB: FailedRecentlyError(OUTBOUND_FAILED, "", 7)})
+    ours = directory(hosts, "wild.example")
+    assert seconds_left(ours, "any-sender.com") == 7
+    hosts.pages[NLWEB] = (200, PRINTED)
+    assert ours.feedback_domain_of("any-sender.com") == "any-buffer.com"
+
+
+def seconds_left(manifests: ManifestDirectory, domain: str) -> float:
+    """The seconds until a domain that failed a moment ago is tried again."""
+    with pytest.raises(FailedRecentlyError) as caught:
+        manifests.feedback_of(domain)
+    assert caught.value.reason is OUTBOUND_FAILED
+    return caught.value.seconds
 
 
 def test_both_hosts_together_get_the_seconds_of_one_manifest() -> None:

@@ -19,6 +19,18 @@ def test_an_address_that_failed_is_left_out_for_five_minutes_and_no_longer() -> 
     assert failing.without([FIRST, SECOND]) == [FIRST, SECOND]
 
 
+def test_a_host_is_tried_again_when_the_first_of_its_addresses_may_be() -> None:
+    clock = FakeClock(0.0)
+    failing = FailingAddresses(clock)
+    failing.note(FIRST)
+    clock.now += 100
+    failing.note(SECOND)
+    assert failing.seconds_left([SECOND]) == FAILING_SECONDS
+    assert failing.seconds_left([SECOND, FIRST]) == FAILING_SECONDS - 100
+    clock.now += FAILING_SECONDS - 100
+    assert failing.seconds_left([SECOND, FIRST]) == 0
+
+
 def test_all_ipv6_addresses_of_one_network_count_as_one() -> None:
     failing = FailingAddresses(FakeClock(0.0))
     failing.note(ip_address("2001:db8:0:1::1"))

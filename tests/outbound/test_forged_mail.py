@@ -6,8 +6,9 @@ instance, which remembers nothing, unless the test is about what an instance rem
 
 import json
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count, pairwise
 from typing import Any, NoReturn
 
 import httpcore
@@ -18,11 +19,12 @@ from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names import host_addresses
+from postroom.net.failing_addresses import FAILING_SECONDS, FailedRecentlyError
 from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.envelope_sender import EnvelopeSender
 from postroom.outbound.feedback_buffers import FeedbackBuffers
-from postroom.outbound.feedback_sender import MANIFEST_TRIES
+from postroom.outbound.feedback_sender import MANIFEST_TRIES, FeedbackSender
 from postroom.outbound.ports import Manifests
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
@@ -31,6 +33,8 @@ from postroom.runtime.deployment import Deployment
 
 MOST_CONNECTIONS = 20
 """Those that leave us for one forged message, over its whole life."""
+MOST_PASSES = 150
+"""Its passes through the queue: each is sent, received and deleted."""
 ADDRESSES = [f"192.0.2.{number}" for number in range(1, 9)]
 
 
@@ -84,14 +88,20 @@ class LateManifests:
     def feedback_domain_of(self, domain: str) -> str | None:
         with pytest.raises(NotNowError):
             self.real.feedback_domain_of(domain)
-        self.failures -= 1
-        if self.failures >= 0:
+        if self.failures:
+            self.failures -= 1
             raise NotNowError(OUTBOUND_FAILED)
         return BUFFER
 
 
-def life(stack: PipelineStack, failures: int) -> Iterator[tuple[DiscardNotification | DiscardSummaryDue, Delivery]]:
-    """What becomes of a forged message at each of its passes through the queue, with the time between them."""
+Pass = tuple[DiscardNotification | DiscardSummaryDue, Delivery]
+
+
+def passes(stack: PipelineStack, sender: Callable[[], FeedbackSender]) -> Iterator[Pass]:
+    """What becomes of a forged message at each of its passes through the queue, with the time between them.
+
+    `sender`: sends the Feedback when it is due.
+    """
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
     idle = stack.feedback_sender()
     while bodies := stack.deployed.bodies("FeedbackQueue"):
@@ -100,14 +110,20 @@ def life(stack: PipelineStack, failures: int) -> Iterator[tuple[DiscardNotificat
         stack.clock.now += delay
         [notice] = map(read_queue_message, bodies)
         assert isinstance(notice, DiscardNotification)
-        if not notice.is_due:
-            yield notice, idle.deliver(notice)
-            continue
+        yield notice, (sender() if notice.is_due else idle).deliver(notice)
+
+
+def life(stack: PipelineStack, failures: int) -> Iterator[Pass]:
+    """Its passes, if its manifest cannot be read so many times, at a new instance each time."""
+
+    def sender() -> FeedbackSender:
         courier = instance(stack)
-        manifests = LateManifests(courier.outbound.buffers, failures)
-        courier.outbound.buffers = manifests
-        yield notice, courier.outbound.feedback.deliver(notice)
-        failures = max(manifests.failures, 0)
+        late.real = courier.outbound.buffers
+        courier.outbound.buffers = late  # type: ignore[assignment]
+        return courier.outbound.feedback
+
+    late = LateManifests(stack.manifests, failures)
+    return passes(stack, sender)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +149,9 @@ def test_a_forged_message_costs_no_more_than_twenty_connections_in_its_life(
 def test_an_unreachable_manifest_is_given_up_after_four_tries_and_nobody_is_told(
     stack: PipelineStack, network: Network
 ) -> None:
-    passes = list(life(stack, MANIFEST_TRIES))
-    assert [notice.tries for notice, _ in passes if notice.is_due] == [0, 1, 3, 7]
-    notice, end = passes[-1]
+    tries = list(life(stack, MANIFEST_TRIES))
+    assert [notice.tries for notice, _ in tries if notice.is_due] == [0, 1, 3, 7]
+    notice, end = tries[-1]
     assert end is Delivery.UNREACHABLE
     # Whatever is delivered again afterwards is silent.
     assert instance(stack).outbound.feedback.deliver(notice) is Delivery.SILENT
@@ -159,6 +175,47 @@ def test_a_summary_for_an_unreachable_domain_is_given_up_after_four_tries(
     assert len(network.connections) == 2 * MANIFEST_TRIES
 
 
+@pytest.mark.parametrize(
+    ("attack_seconds", "end", "connections"),
+    [(600, Delivery.UNREACHABLE, MANIFEST_TRIES), (2 * 3600, Delivery.GIVEN_UP, 3), (2 * DAY, Delivery.GIVEN_UP, 0)],
+)
+def test_an_address_that_fails_for_others_is_not_an_attempt_and_the_feedback_ends_all_the_same(
+    stack: PipelineStack, network: Network, attack_seconds: int, end: Delivery, connections: int
+) -> None:
+    """The host of an honest sender has an address to which a stranger's names lead, too, such as one of a CDN."""
+    network.addresses = ADDRESSES[:1]
+    courier, begun, names = instance(stack), stack.clock.now, count()
+    postponed_at: list[float] = []
+
+    def sender() -> FeedbackSender:
+        if stack.clock.now < begun + attack_seconds:
+            failures_of(courier, [f"n{next(names)}.test"])
+            postponed_at.append(stack.clock.now)
+        network.connections.clear()
+        return courier.outbound.feedback
+
+    connected, tries = 0, list[Pass]()
+    for each in passes(stack, sender):
+        connected += len(network.connections)
+        network.connections.clear()
+        tries.append(each)
+    assert connected == connections, "none while the attack lasts"
+    assert tries[-1][1] is end
+    assert min(later - before for before, later in pairwise(postponed_at)) >= FAILING_SECONDS
+    assert sum(notice.is_due for notice, _ in tries) <= 9
+    assert len(tries) <= MOST_PASSES
+
+
+def test_a_message_that_is_postponed_waits_until_its_host_is_tried_again(stack: PipelineStack) -> None:
+    stack.settle(stack.queued(stack.envelope(UNKNOWN)))
+    [notice] = stack.discard_notifications()
+    stack.manifests.buffers[SENDER] = FailedRecentlyError(OUTBOUND_FAILED, "", 250.5)
+    assert stack.feedback_sender().deliver(notice) is Delivery.WAITING
+    again = stack.discard_notifications()[-1]
+    assert (again.failures, again.postponed) == (0, 1)
+    assert stack.deployed.delays("FeedbackQueue")[-1] == 251
+
+
 def test_faults_of_our_own_deployment_do_not_count_as_attempts(stack: PipelineStack) -> None:
     stack.our_keys.keys.clear()
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
@@ -166,13 +223,13 @@ def test_faults_of_our_own_deployment_do_not_count_as_attempts(stack: PipelineSt
         notice = stack.discard_notifications()[-1]
         assert notice.is_due
         assert stack.feedback_sender().deliver(notice) is Delivery.WAITING
-    assert notice.failures == 0
+    assert (notice.failures, notice.postponed) == (0, 0)
 
 
 def test_a_message_of_the_previous_release_counts_no_failures(stack: PipelineStack) -> None:
     stack.settle(stack.queued(stack.envelope(UNKNOWN)))
     [body] = stack.deployed.bodies("FeedbackQueue")
-    before = {name: value for name, value in json.loads(body).items() if name != "failures"}
+    before = {name: value for name, value in json.loads(body).items() if name not in ("failures", "postponed")}
     [notice] = stack.discard_notifications()
     assert read_queue_message(json.dumps(before)) == notice
 

@@ -10,14 +10,15 @@ from postroom.core.errors import NotNowError
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import FAULTS, Strings
-from postroom.names.failing_zones import FailingZones
+from postroom.names.failing_names import FailingNames
+from postroom.net.failing_addresses import FailedRecentlyError
 from postroom.net.https import HttpsResponse, NoSuchHostError, can_be_reached
 from postroom.protocols.nlweb.names import read_host_name
 
 MAX_MANIFEST_BYTES = 16384
 """Many times what a manifest needs; parsing 64 kB of hostile YAML takes a second."""
 MAX_DOMAINS = 4096
-"""The most cached answers, and the most cached failures."""
+"""The most cached answers, and the most remembered failures."""
 _PREFIXES = ("nlweb", "pw")
 """Hosts that serve a domain's manifest: the name of 2023, then that of 2026, if the former does not exist."""
 _MAY_CHANGE_SOON = frozenset({408, 425, 429})
@@ -78,9 +79,9 @@ class ManifestDirectory:
     """Fetches manifests and caches their content; safe to share among threads.
 
     `clock` returns epoch seconds. `fetch_seconds` limits the requests to all hosts of a domain together. A Feedback
-    domain is cached for `keep_seconds`. A missing domain, or a failure to fetch the manifest, is cached for
-    `keep_none_seconds`: mail forged in a domain's name must not make us flood its host. At most `most` answers and
-    `most` failures are cached. `wildcard_above` is called after a failure.
+    domain is cached for `keep_seconds`, a missing one for `keep_none_seconds`. If a manifest could not be fetched, its
+    domain is left alone for FAILING_SECONDS: mail forged in its name must not make us flood its host. At most `most`
+    answers and `most` failures are remembered. `wildcard_above` is called after a failure.
     """
 
     def __init__(
@@ -97,18 +98,17 @@ class ManifestDirectory:
         self._https = https
         self._wildcard_above = wildcard_above
         self._fetch_seconds = fetch_seconds
-        self._failing = FailingZones(clock)
+        self._failing = FailingNames(clock, most)
         self._cache: LoadingCache[FeedbackAddress] = LoadingCache(
             clock,
             lambda found: keep_seconds if found.domain else keep_none_seconds,
             most=most,
-            errors={NotNowError: keep_none_seconds},
         )
 
     def feedback_domain_of(self, domain: str) -> str | None:
         """The domain for Feedback about messages of this domain (lower-case host name); None: nobody.
 
-        Raises NotNowError (OutboundFailed) if its manifest is unavailable now, or was a moment ago.
+        Raises NotNowError (OutboundFailed) if its manifest is unavailable now; FailedRecentlyError is one of these.
         """
         return self.feedback_of(domain).domain
 
@@ -119,9 +119,9 @@ class ManifestDirectory:
     def _fetch(self, domain: str) -> FeedbackAddress:
         if not can_be_reached(domain):
             return FeedbackAddress(None, "only a host name has a manifest")
-        failing = self._failing.zone_above(domain)
-        if failing:
-            raise NotNowError(OUTBOUND_FAILED, f"the hosts of several names below {failing} failed a moment ago")
+        seconds_left = self._failing.seconds_left(domain)
+        if seconds_left:
+            raise FailedRecentlyError(OUTBOUND_FAILED, f"the hosts of {domain} failed a moment ago", seconds_left)
         deadline = time.monotonic() + self._fetch_seconds
         for prefix in _PREFIXES:
             host = f"{prefix}.{domain}"
@@ -132,10 +132,10 @@ class ManifestDirectory:
                 return read_manifest(answer, host)
             except NoSuchHostError:
                 continue
+            except FailedRecentlyError:
+                raise
             except NotNowError:
-                zone = self._wildcard_above(domain)
-                if zone:
-                    self._failing.note(domain, zone)
+                self._failing.note(domain, self._wildcard_above(domain))
                 raise
         return FeedbackAddress(None, "the domain has no host that would serve a manifest")
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
+from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, CacheEntry
+from postroom.core.reason import Reason
 
 FAILING_SECONDS: Final = 300
 """Honest hosts may share the address, at a content delivery network for example: they wait no longer than this for what
@@ -16,6 +18,14 @@ HELD_SECONDS: Final = 1.0
 MAX_FAILING: Final = 4096
 _HOST_BITS: Final = 64
 """A customer of a provider has at least 2⁶⁴ IPv6 addresses (RFC 6177): they count as one."""
+
+
+class FailedRecentlyError(NotNowError):
+    """Nothing was tried, because it failed a moment ago; the reason is OutboundFailed. `seconds`: until it is tried."""
+
+    def __init__(self, reason: Reason, detail: str = "", seconds: float = 0) -> None:
+        super().__init__(reason, detail)
+        self.seconds = seconds
 
 
 class FailingAddresses:
@@ -40,6 +50,13 @@ class FailingAddresses:
         now = self._clock()
         with self._lock:
             return [each for each in addresses if self._failing.get(_key(each), now) is None]
+
+    def seconds_left(self, addresses: Iterable[IPv4Address | IPv6Address]) -> float:
+        """The seconds until the first of the addresses may be connected to; 0: now."""
+        now = self._clock()
+        with self._lock:
+            kept = [self._failing.get(_key(each), now) for each in addresses]
+        return min((each.expires_at - now if each else 0 for each in kept), default=0)
 
 
 def _key(address: IPv4Address | IPv6Address) -> tuple[int, int]:

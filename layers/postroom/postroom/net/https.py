@@ -19,7 +19,7 @@ import httpcore
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
+from postroom.net.failing_addresses import HELD_SECONDS, FailedRecentlyError, FailingAddresses
 from postroom.net.timed import TimedStream, seconds_left
 from postroom.protocols.nlweb.names import is_host_name
 
@@ -86,7 +86,7 @@ class HttpsClient:
     def get(self, url: str, accept: str, seconds: float = inf) -> HttpsResponse:
         """GET an https URL within `seconds`, or less if `total_timeout` is less.
 
-        Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError is one of these.
+        Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError and FailedRecentlyError are such.
         """
         return self._exchange("GET", url, [("Accept", accept)], None, seconds)
 
@@ -135,9 +135,13 @@ class HttpsClient:
         if not allowed:
             raise _failed(f"{host} has no public address")
         if self._failing:
-            allowed = self._failing.without(allowed)
-            if not allowed:
-                raise _failed(f"{host} has only addresses that failed a moment ago")
+            free = self._failing.without(allowed)
+            if not free:
+                seconds = self._failing.seconds_left(allowed)
+                raise FailedRecentlyError(
+                    OUTBOUND_FAILED, f"{host} has only addresses that failed a moment ago", seconds
+                )
+            allowed = free
         return allowed[: self._max_addresses]
 
     def _read(self, answer: httpcore.Response, host: str) -> HttpsResponse:

@@ -19,22 +19,30 @@ _DIALECTS: Final = {dialect.authority: dialect for dialect in (NLWEB, POLLYWEB)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTask(CourierMessage, ABC):
-    """A message in the queue of Feedback. `failures`: the attempts that failed at the hosts of others."""
+    """A message in the queue of Feedback. `failures`: the attempts that failed at the hosts of others.
+
+    `postponed`: the attempts that were not made, because such a host had failed a moment ago.
+    """
 
     failures: int = 0
+    postponed: int = 0
 
     @property
     def is_due(self) -> bool:
         """Whether to try now: otherwise the message only passes through the queue, which delays it by 900 s at most.
 
-        The tries 0, 1, 3, 7 and so on are made: about eight in a day, because anybody can name the host that we
-        connect to. An attempt that failed because of our own deployment does not count.
+        The tries 0, 1, 3, 7 and so on are made, or postponed: about eight in a day, because anybody can name the host
+        that we connect to. An attempt that failed because of our own deployment does not count.
         """
-        return self.tries + 1 >= 1 << self.failures
+        return self.tries + 1 >= 1 << (self.failures + self.postponed)
 
     def failed(self) -> Self:
         """The same message with one more failure at the hosts of others."""
         return replace(self, failures=self.failures + 1)
+
+    def postpone(self) -> Self:
+        """The same message with one more attempt that was not made."""
+        return replace(self, postponed=self.postponed + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,8 @@ class DiscardNotification(FeedbackTask):
             _dialect(members),
             members.whole("since"),
             tries=members.whole("tries"),
-            failures=_failures(members),
+            failures=_count(members, "failures"),
+            postponed=_count(members, "postponed"),
         )
 
     @property
@@ -90,6 +99,7 @@ class DiscardNotification(FeedbackTask):
             "dialect": self.dialect.authority,
             "since": self.since_ms,
             "failures": self.failures,
+            "postponed": self.postponed,
         }
 
 
@@ -113,7 +123,8 @@ class DiscardSummaryDue(FeedbackTask):
             members.whole("hour"),
             _dialect(members),
             tries=members.whole("tries"),
-            failures=_failures(members),
+            failures=_count(members, "failures"),
+            postponed=_count(members, "postponed"),
         )
 
     @property
@@ -130,6 +141,7 @@ class DiscardSummaryDue(FeedbackTask):
             "sender": self.sender,
             "dialect": self.dialect.authority,
             "failures": self.failures,
+            "postponed": self.postponed,
         }
 
 
@@ -190,9 +202,9 @@ def discard_notification(
     )
 
 
-def _failures(members: Members) -> int:
-    """Messages of the previous release do not count them."""
-    return members.whole("failures") if "failures" in members else 0
+def _count(members: Members, name: str) -> int:
+    """Messages of the previous release do not have these counts."""
+    return members.whole(name) if name in members else 0
 
 
 def _dialect(members: Members) -> Dialect:

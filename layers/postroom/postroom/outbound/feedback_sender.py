@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net.failing_addresses import FailedRecentlyError
 from postroom.outbound.backoff import backoff
 from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
@@ -30,7 +32,8 @@ A domain names its buffer without asking it. The owner of a zone has any number 
 make us send Feedback to another host without limit.
 """
 MANIFEST_TRIES: Final = 4
-"""Attempts to find a sender's buffer: then nobody is told, because whoever forges mail may have made the host up."""
+"""Attempts to find a sender's buffer, without those that were postponed: then nobody is told, because whoever forges
+mail may have made the host up."""
 _GRACE_SECONDS: Final = 120
 """The wait after an hour's end, before it is summarised: workers' clocks differ by a minute at most."""
 _log: Final = logging.getLogger(__name__)
@@ -80,16 +83,18 @@ class FeedbackSender:
                 if isinstance(notification, DiscardNotification)
                 else self._sum_up(notification)
             )
+        except FailedRecentlyError as error:
+            _log.warning("Feedback for %s is postponed: %s", notification.sender, error)
+            return self._wait(notification.postpone(), error.seconds)
         except NotNowError as error:
             _log.warning("Feedback for %s waits: %s", notification.sender, error)
             return self._wait(notification.failed() if error.reason == OUTBOUND_FAILED else notification)
 
-    def _wait(self, notification: DiscardNotification | DiscardSummaryDue) -> Delivery:
+    def _wait(self, notification: DiscardNotification | DiscardSummaryDue, at_least_seconds: float = 0) -> Delivery:
         if self.clock() * 1000 - _begun_ms(notification) > self.rules.give_up_seconds * 1000:
             return self._finish(notification, Delivery.GIVEN_UP)
-        self.queue.send(
-            notification.again().encode(), backoff(notification.tries, self.jitter()), group=notification.group
-        )
+        delay = max(backoff(notification.tries, self.jitter()), ceil(at_least_seconds))
+        self.queue.send(notification.again().encode(), delay, group=notification.group)
         return Delivery.WAITING
 
     def _deliver(self, notification: DiscardNotification) -> Delivery:
@@ -124,6 +129,8 @@ class FeedbackSender:
         """The sender's buffer, or what becomes of the Feedback without one. Raises NotNowError."""
         try:
             return self.manifests.feedback_domain_of(notification.sender) or Delivery.NOBODY
+        except FailedRecentlyError:
+            raise
         except NotNowError as error:
             if error.reason != OUTBOUND_FAILED or notification.failures + 1 < MANIFEST_TRIES:
                 raise

@@ -133,7 +133,7 @@ class NameParts(DeploymentParts):
     def manifests(self) -> "ManifestDirectory":
         """Other domains' manifests: `manifest_seconds` for each, of which a quarter is to find the wildcard of one that
         failed."""
-        from postroom.names.failing_zones import wildcard_above
+        from postroom.names.failing_names import wildcard_above
         from postroom.names.manifest import ManifestDirectory
 
         seconds, resolvers, new_id = self._settings.manifest_seconds, self.resolvers, self._system.new_id
@@ -148,7 +148,7 @@ class NameParts(DeploymentParts):
     def _failing(self) -> "FailingAddresses":
         from postroom.net.failing_addresses import FailingAddresses
 
-        return FailingAddresses()
+        return FailingAddresses(self._system.monotonic)
 
     def _https_client(
         self, dns_seconds: float, total_seconds: float, failing: "FailingAddresses | None" = None

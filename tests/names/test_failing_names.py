@@ -1,4 +1,4 @@
-"""Zones in which the hosts of several names failed."""
+"""Names whose hosts failed, and zones with a wildcard in which several did."""
 
 import dns.name
 import dns.rrset
@@ -10,56 +10,68 @@ from tests.names.messages import answer_of, message_of
 
 from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
-from postroom.names.failing_zones import FAILING_NAMES, FAILING_SECONDS, MAX_ZONES, FailingZones, wildcard_above
+from postroom.names.failing_names import FAILING_NAMES, FAILING_SECONDS, FailingNames, wildcard_above
 from postroom.names.silent_zones import MAX_ZONE_LABELS
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
-ZONE = "wild.example"
+ZONE, MOST = "wild.example", 10
 
 
-def failed(zones: FailingZones, zone: str = ZONE, names: int = FAILING_NAMES) -> None:
+def failed(failing: FailingNames, zone: str = ZONE, names: int = FAILING_NAMES) -> None:
     for number in range(names):
-        zones.note(f"n{number}.{zone}", zone)
+        failing.note(f"n{number}.{zone}", zone)
+
+
+def test_a_name_that_failed_is_left_alone_for_five_minutes_and_no_longer() -> None:
+    clock = FakeClock(0.0)
+    failing = FailingNames(clock, MOST)
+    failing.note("down.example", None)
+    clock.now += FAILING_SECONDS - 1
+    assert failing.seconds_left("down.example") == 1
+    assert failing.seconds_left("below.down.example") == failing.seconds_left("up.example") == 0
+    clock.now += 1
+    assert failing.seconds_left("down.example") == 0
 
 
 def test_a_zone_fails_when_the_hosts_of_three_names_in_it_failed() -> None:
-    zones = FailingZones(FakeClock(0.0))
-    failed(zones, names=FAILING_NAMES - 1)
-    assert zones.zone_above(f"another.{ZONE}") is None
-    zones.note("n9.wild.example", ZONE)
-    assert zones.zone_above(f"another.{ZONE}") == zones.zone_above(f"a.b.c.{ZONE}") == ZONE
+    failing = FailingNames(FakeClock(0.0), MOST)
+    failed(failing, names=FAILING_NAMES - 1)
+    assert failing.seconds_left(f"another.{ZONE}") == 0
+    failing.note("n9.wild.example", ZONE)
+    assert failing.seconds_left(f"another.{ZONE}") == failing.seconds_left(f"a.b.c.{ZONE}") == FAILING_SECONDS
 
 
 def test_one_name_that_fails_again_and_again_is_not_its_zone() -> None:
-    zones = FailingZones(FakeClock(0.0))
+    failing = FailingNames(FakeClock(0.0), MOST)
     for _ in range(10):
-        zones.note(f"down.{ZONE}", ZONE)
-    assert zones.zone_above(f"up.{ZONE}") is None
+        failing.note(f"down.{ZONE}", ZONE)
+    assert failing.seconds_left(f"up.{ZONE}") == 0
 
 
 def test_a_failing_zone_is_left_alone_for_five_minutes_and_no_longer() -> None:
     clock = FakeClock(0.0)
-    zones = FailingZones(clock)
-    failed(zones)
+    failing = FailingNames(clock, MOST)
+    failed(failing)
     clock.now += FAILING_SECONDS - 1
-    assert zones.zone_above(f"another.{ZONE}") == ZONE
+    assert failing.seconds_left(f"another.{ZONE}") == 1
     clock.now += 1
-    assert zones.zone_above(f"another.{ZONE}") is None
+    assert failing.seconds_left(f"another.{ZONE}") == 0
 
 
 def test_names_that_are_made_up_below_a_zone_do_not_stop_its_own_name_or_others() -> None:
-    zones = FailingZones(FakeClock(0.0))
-    failed(zones)
+    failing = FailingNames(FakeClock(0.0), MOST)
+    failed(failing)
     for name in (ZONE, "example", "other.example", f"not{ZONE}"):
-        assert zones.zone_above(name) is None
+        assert failing.seconds_left(name) == 0
 
 
-def test_the_number_of_remembered_zones_is_limited() -> None:
-    zones = FailingZones(FakeClock(0.0))
-    failed(zones)
-    for number in range(MAX_ZONES):
-        zones.note(f"a.z{number}.example", f"z{number}.example")
-    assert zones.zone_above(f"another.{ZONE}") is None
+def test_the_number_of_remembered_names_and_zones_is_limited() -> None:
+    failing = FailingNames(FakeClock(0.0), MOST)
+    failed(failing)
+    failing.note("down.example", None)
+    for number in range(MOST):
+        failing.note(f"a.z{number}.example", f"z{number}.example")
+    assert failing.seconds_left(f"another.{ZONE}") == failing.seconds_left("down.example") == 0
 
 
 # --- which wildcard a name is below ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Zones with a wildcard in which the hosts of several names failed: further names in them are not tried for minutes."""
+"""Names whose hosts failed, and zones with a wildcard in which several did: they are not tried again for minutes."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,39 +17,47 @@ from postroom.names.silent_zones import zones_of
 FAILING_SECONDS: Final = 300
 FAILING_NAMES: Final = 3
 """So many names must fail in a zone: in a zone that many people share, one may fail by accident."""
-MAX_ZONES: Final = 4096
 
 
-class FailingZones:
-    """The zones in which FAILING_NAMES names failed within FAILING_SECONDS; safe to share among threads.
+class FailingNames:
+    """The names that failed within FAILING_SECONDS, and the zones in which FAILING_NAMES did; safe to share among
+    threads.
 
-    `clock` returns epoch seconds. A zone here is a domain below which all names exist, as `wildcard_above` finds it.
+    `clock` returns epoch seconds. `most`: names, and zones, that are remembered. A zone here is a domain below which
+    all names exist, as `wildcard_above` finds it.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], most: int) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._failed: Cache[frozenset[str]] = Cache(MAX_ZONES)
+        self._names: Cache[None] = Cache(most)
+        self._zones: Cache[frozenset[str]] = Cache(most)
 
-    def note(self, name: str, zone: str) -> None:
-        """Record that the hosts of a name in this zone failed now."""
+    def note(self, name: str, zone: str | None) -> None:
+        """Record that the hosts of a name failed now. `zone`: that the name is in, if it is below a wildcard."""
         now = self._clock()
         with self._lock:
-            kept = self._failed.get(zone, now)
+            self._names.put(name, CacheEntry(None, now, now + FAILING_SECONDS))
+            if zone is None:
+                return
+            kept = self._zones.get(zone, now)
             names = kept.value if kept else frozenset()
             if len(names) < FAILING_NAMES:
                 names |= {name}
-            self._failed.put(zone, CacheEntry(names, now, now + FAILING_SECONDS))
+            self._zones.put(zone, CacheEntry(names, now, now + FAILING_SECONDS))
 
-    def zone_above(self, name: str) -> str | None:
-        """A failing zone that a name is below. The zone's own name stays free: made-up names are always below it."""
+    def seconds_left(self, name: str) -> float:
+        """The seconds for which a name is not tried, because it failed, or a zone that it is below; 0: it is tried.
+
+        A zone's own name stays free: made-up names are always below it.
+        """
         now = self._clock()
         with self._lock:
-            for zone in _above(name):
-                kept = self._failed.get(zone, now)
-                if kept and len(kept.value) >= FAILING_NAMES:
-                    return zone
-        return None
+            failed = self._names.get(name, now)
+            zones = [kept for zone in _above(name) if (kept := self._zones.get(zone, now))]
+        ends = [failed.expires_at] if failed else []
+        ends += [kept.expires_at for kept in zones if len(kept.value) >= FAILING_NAMES]
+        return max(ends, default=now) - now
 
 
 def wildcard_above(domain: str, ask: Ask, label: str) -> str | None:
