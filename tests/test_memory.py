@@ -5,6 +5,7 @@ benchmarks/bench_memory.py holds the former over 100,000 messages.
 
 import ast
 import gc
+import json
 import logging
 import sys
 import tracemalloc
@@ -151,18 +152,18 @@ def test_the_largest_dead_letters_use_half_of_their_handlers_memory(deployed: De
         envelope = f'{{"\U0001f91d":[{values}]}}'.ljust(at.nlweb_max_body_bytes - 3)
     else:
         envelope = "\U0001f91d".ljust(at.dm3_size_limit_bytes - 3)
+    # Of the release before: later ones are decided without their objects.
     dead = []
     for number in range(DEAD_LETTERS_AT_ONCE):
         row = row_key(SHOP, 1, int(NOW * 1000), f"c{number}")
         claim = Claim(f"c{number}", int(NOW * 1000), SHOP, row, "192.0.2.1", envelope, details)
-        dead.append(DeadLetter(f"dead letter {number}", pack(claim, stack.objects.put)))
+        name = json.loads(pack(claim, stack.objects.put))["at"]
+        dead.append(DeadLetter(f"dead letter {number}", json.dumps({"at": name, "tries": 0})))
     stack.clock.now += HORIZON
     handler = stack.dead_letter_handler()
-    assert len(deployed.objects()) == DEAD_LETTERS_AT_ONCE
     with traced() as memory:
         kept = handler.keep(dead)
     assert len(kept.outcomes) == DEAD_LETTERS_AT_ONCE
-    assert deployed.objects() == {}
     assert memory.peak < memory_bytes("DeadLetterFunction") / 2
 
 

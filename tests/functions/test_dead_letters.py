@@ -110,6 +110,22 @@ def test_a_dead_letter_that_was_decided_and_not_deleted_stays_and_is_reported(
     assert {json.loads(feedback)["reason"] for feedback in store.bodies("FeedbackQueue")} == {str(UNDELIVERABLE)}
 
 
+def test_a_dead_letter_too_large_for_the_queue_is_decided_by_calls_that_the_role_allows(
+    running: FunctionsStack,
+) -> None:
+    store = running.deployed
+    [claim] = [json.loads(record["body"])["claim"] for record in events(LONG_AGO)["worker-claims.json"]["Records"][:1]]
+    store.storage.objects.put("claim/x", json.dumps(claim).encode())
+    body = {"at": "claim/x", "claim": {**claim, "envelope": ""}, "feedback": None, "tries": 0}
+    store.clients.sqs.send_message(QueueUrl=store.queues["DeadLetterQueue"], MessageBody=json.dumps(body))
+    assert running.invoke("DeadLetterFunction", {})["decided"] == 1
+    assert [row["why"]["S"] for row in store.rows("PostTable")] == [f"discarded:{UNDELIVERABLE}"]
+    assert store.objects() == {}
+    assert {call.action for call in running.calls} == {
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "dynamodb:PutItem", "s3:DeleteObject",
+    }  # fmt: skip
+
+
 def test_a_message_of_an_owners_that_became_a_dead_letter_is_given_up_by_calls_that_the_role_allows(
     running: FunctionsStack, capsys: pytest.CaptureFixture[str]
 ) -> None:

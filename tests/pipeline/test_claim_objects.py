@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from tests.aws import gate_calls, new_clients
+from tests.aws import Clients, gate_calls, new_clients
 from tests.pipeline.stack import (
     HORIZON,
     NOW,
@@ -29,6 +30,20 @@ from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SIGNATURE_INVALI
 from postroom.storage.mail.register import ACKED, DUPLICATE
 
 LARGE = "x" * 1_040_000
+
+
+def denied(operation: str) -> Clients:
+    """Clients of a role that lacks a right on the bucket: S3 then says the same as of a missing object."""
+
+    @contextmanager
+    def gate(called: str) -> Iterator[None]:
+        if called == operation:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}, called)
+        yield
+
+    clients = new_clients()
+    gate_calls(clients, gate)
+    return clients
 
 
 def calls(stack: PipelineStack, *bodies: str) -> list[str]:
@@ -195,6 +210,45 @@ def test_a_claim_that_lost_its_object_is_not_done_without_a_row(stack: PipelineS
     [notice] = stack.discard_notifications()
     assert isinstance(notice, DiscardNotification)
     assert (notice.row, notice.reason) == (stack.claim(record).row, UNDELIVERABLE)
+
+
+def test_a_claim_whose_object_is_denied_is_not_done_and_is_filed_when_it_is_not_denied(stack: PipelineStack) -> None:
+    record = stack.pointed(stack.queued(stack.envelope()))
+    report = stack.worker(denied("GetObject")).work([record])
+    assert (report.failed, [outcome.fate for outcome in report.outcomes]) == (
+        (record.message_id,), [ClaimOutcome.STUCK],
+    )  # fmt: skip
+    assert (stack.deployed.rows("PostTable"), stack.discard_notifications()) == ([], [])
+    assert stack.settle(record).fate is ClaimOutcome.ACCEPTED
+
+
+def test_the_dead_letter_handler_decides_by_the_queue_message_whatever_s3_says_of_the_object(
+    stack: PipelineStack,
+) -> None:
+    record = stack.pointed(stack.queued(stack.envelope()))
+    letters, handler = [DeadLetter("handle", record.body)], stack.dead_letter_handler(denied("GetObject"))
+    young = handler.keep(letters)
+    assert (young.decided, len(young.waiting), young.unreadable) == ((), 1, 0)
+    stack.clock.now += HORIZON
+    assert handler.keep(letters).decided == ("handle",)
+    [notice] = stack.discard_notifications()
+    assert isinstance(notice, DiscardNotification)
+    assert (notice.row, notice.reason, notice.sender) == (stack.claim(record).row, UNDELIVERABLE, SENDER)
+    assert stack.claim_objects() == []
+
+
+def test_a_dead_letter_of_the_release_before_stays_while_its_object_is_denied(stack: PipelineStack) -> None:
+    """Only the object says which row is its own: denied is not gone."""
+    stack.pointed(stack.queued(stack.envelope()))
+    [name] = stack.claim_objects()
+    letters = [DeadLetter("handle", f'{{"at":"{name}","tries":0}}')]
+    stack.clock.now += HORIZON
+    kept = stack.dead_letter_handler(denied("GetObject")).keep(letters)
+    assert (kept.decided, kept.unreadable) == ((), 0)
+    assert stack.dead_letter_handler().keep(letters).decided == ("handle",)
+    assert [notice.reason for notice in stack.discard_notifications() if isinstance(notice, DiscardNotification)] == [
+        UNDELIVERABLE
+    ]
 
 
 def test_the_dead_letter_handler_deletes_the_object_of_what_it_decides(stack: PipelineStack) -> None:

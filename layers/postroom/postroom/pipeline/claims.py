@@ -149,22 +149,47 @@ def pack(claim: Claim, store: Callable[[str, bytes], None], feedback_request: Fe
     return QueuedClaim(claim, Pointer(name, feedback_request)).body()
 
 
+def describe(body: str) -> QueuedClaim | None:
+    """The claim in a queue message, without its envelope if that is in an object.
+
+    None: the message is of the previous release, and has nothing but the name of the object. Raises ValueError if it is
+    not a claim.
+    """
+    members = _members(body)
+    tries, awaited = _tries_and_key(members)
+    if "at" not in members:
+        return QueuedClaim(read_claim(members.any("claim")), tries=tries, awaited_key=awaited)
+    if "claim" not in members:
+        return None
+    feedback_request = FeedbackRequest.read(members.inner("feedback")) if members.any("feedback") else None
+    pointer = Pointer(members.text("at"), feedback_request)
+    return QueuedClaim(read_claim(members.any("claim")), pointer, tries, awaited)
+
+
 def unpack(body: str, objects: ObjectStore) -> QueuedClaim:
-    """The claim in a queue message.
+    """The claim in a queue message, with its envelope.
 
     Raises NotNowError(STORE_UNAVAILABLE), ValueError if it is not a claim, and, for a message of the previous release,
     KeyError if the object is gone.
     """
-    members = Members(orjson.loads(body), "a message of the claims queue")
-    tries, awaited = members.whole("tries"), members.text("key") if "key" in members else ""
-    if "at" not in members:
-        return QueuedClaim(read_claim(members.any("claim")), tries=tries, awaited_key=awaited)
-    name = members.text("at")
-    if "claim" not in members:
-        return QueuedClaim(read_claim(orjson.loads(objects.get(name))), Pointer(name, is_bare=True), tries, awaited)
-    described = read_claim(members.any("claim"))
-    feedback_request = FeedbackRequest.read(members.inner("feedback")) if members.any("feedback") else None
-    stored = objects.find(name)
+    queued = describe(body)
+    if queued is None:
+        members = _members(body)
+        name = members.text("at")
+        return QueuedClaim(
+            read_claim(orjson.loads(objects.get(name))), Pointer(name, is_bare=True), *_tries_and_key(members)
+        )
+    if queued.pointer is None:
+        return queued
+    stored = objects.find(queued.pointer.name)
     if stored is None:
-        return QueuedClaim(described, Pointer(name, feedback_request, is_gone=True), tries, awaited)
-    return QueuedClaim(read_claim(orjson.loads(stored)), Pointer(name, feedback_request), tries, awaited)
+        return replace(queued, pointer=replace(queued.pointer, is_gone=True))
+    return replace(queued, claim=read_claim(orjson.loads(stored)))
+
+
+def _members(body: str) -> Members:
+    return Members(orjson.loads(body), "a message of the claims queue")
+
+
+def _tries_and_key(members: Members) -> tuple[int, str]:
+    return members.whole("tries"), members.text("key") if "key" in members else ""

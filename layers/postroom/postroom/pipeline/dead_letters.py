@@ -14,7 +14,7 @@ from postroom.core.reasons import UNDELIVERABLE
 from postroom.net.aws_errors import our_own_fault
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_objects import ClaimObjects
-from postroom.pipeline.claims import Claim, QueuedClaim, unpack
+from postroom.pipeline.claims import Claim, QueuedClaim, describe, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.outcomes import Outcome, attempt
 from postroom.pipeline.verdicts import Discarded, given_up
@@ -65,7 +65,8 @@ class DeadLetterHandler:
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for dead_letter in dead_letters:
             try:
-                queued = unpack(dead_letter.body, self.objects)
+                # An object is not read: S3 may deny it, which must not be taken for its absence.
+                queued = describe(dead_letter.body) or unpack(dead_letter.body, self.objects)
             except NotNowError:
                 continue
             except Exception as error:
@@ -91,7 +92,7 @@ class DeadLetterHandler:
 
 def _undeliverable(queued: QueuedClaim) -> Discarded:
     pointer = queued.pointer
-    if pointer is None or not pointer.is_gone:
+    if pointer is None or pointer.is_bare:
         return given_up(queued.claim, UNDELIVERABLE)
     request = pointer.feedback_request
     return Discarded(UNDELIVERABLE, "", request.correlation if request else "", request)
