@@ -25,8 +25,8 @@ FEEDBACK_REQUEST = feedback_request_of(read_envelope(json.loads(ENVELOPES[0])))
 CLAIMS = (
     *(
         record["body"].encode()
-        for name in ("claims", "retries", "suspects", "waiting")
-        for record in json.loads((EVENTS / f"worker-{name}.json").read_bytes())["Records"]
+        for name in ("worker-claims", "worker-retries", "worker-suspects", "waiting-claims")
+        for record in json.loads((EVENTS / f"{name}.json").read_bytes())["Records"]
     ),
     QueuedClaim(CLAIM, Pointer("claim/here", FEEDBACK_REQUEST), 2).body().encode(),
     QueuedClaim(CLAIM, Pointer("claim/gone"), 2).body().encode(), b'{"at":"claim/here","tries":0}',
