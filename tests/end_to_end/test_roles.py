@@ -68,6 +68,11 @@ DIRECTORY = Call("dynamodb", "query", query("Directory", "domain#receiver.exampl
 DM3_MAILBOX = Call("dynamodb", "query", query("Directory", "dm3#bob.eth"))
 FILE = Call("dynamodb", "put_item", put("Post", "receiver.example#1", sort="m"))
 READ_MAIL = Call("dynamodb", "query", query("Post", "receiver.example#1"))
+HIDE = Call(
+    "sqs",
+    "change_message_visibility_batch",
+    {"QueueUrl": "@WaitingQueueUrl", "Entries": [{"Id": "1", "ReceiptHandle": "x", "VisibilityTimeout": 1}]},
+)
 ZONE = Call("dynamodb", "get_item", {"TableName": "@LimitsTable", "Key": {"pk": {"S": "zone#sender.example"}}})
 
 OWN = {
@@ -81,7 +86,7 @@ OWN = {
         FILE,
         get_secret("DeliveryServiceKeys"),
     ],
-    "WaitingFunction": [send("Retry"), ZONE],
+    "WaitingFunction": [send("Retry"), ZONE, HIDE],
     "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
     "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
     "FeedbackFunction": [send("Feedback"), get_secret("SigningKeys")],

@@ -304,7 +304,7 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
     import hypercorn.asyncio
     from ministack import app as ministack_app
-    from ministack.core import lambda_runtime
+    from ministack.core import iam_actions, lambda_runtime
     from ministack.core.lambda_runtime import Worker
     from ministack.services import lambda_svc
 
@@ -333,6 +333,8 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert callable(Worker.kill)
     assert parameters(lambda_runtime.kill_workers) == ["workers"]
     assert isinstance(lambda_runtime._workers, dict)
+    assert parameters(iam_actions.extract_iam_action)[0] == "service"
+    assert "extract_iam_action" in names(ministack_app._dispatch_service_request)
     assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
     assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
 

@@ -11,8 +11,8 @@ from tests.aws import new_clients
 from tests.fakes.pipeline import FakeHideQueue
 from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_KEY_NAME, PipelineStack, calls_of
 
-from postroom.core.errors import NotNowError, TheirError
-from postroom.core.reasons import TOO_LATE
+from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.outbound.ports import Clock
 from postroom.pipeline import silent_zones, worker
@@ -281,6 +281,23 @@ def test_what_is_no_claim_stays_and_does_not_hold_up_others(silent: PipelineStac
     [record] = waiting(silent)
     stay = silent.parts().pipeline.waiting_claims.look_again([WaitingRecord("bad", "{", "r"), record])
     assert stay == ["bad"]
+
+
+@pytest.mark.parametrize("error", [NotNowError(STORE_UNAVAILABLE), OurError("access is denied")])
+def test_if_claims_cannot_be_hidden_those_that_were_sent_on_are_done(silent: PipelineStack, error: Exception) -> None:
+    class Refusing(FakeHideQueue):
+        def hide(self, seconds: Mapping[str, int]) -> None:
+            raise error
+
+    answers = "nlweb._domainkey.answers.com"
+    silent.keys.published[answers] = SENDER_KEY.public
+    records = [
+        WaitingRecord(key_name, json.dumps({"key": key_name, "received_at_ms": int(NOW * 1000)}), key_name)
+        for key_name in (SENDER_KEY_NAME, answers)
+    ]
+    waiting_claims = replace(silent.parts().pipeline.waiting_claims, waiting=Refusing())
+    assert waiting_claims.look_again(records) == [SENDER_KEY_NAME]
+    assert len(silent.deployed.bodies("RetryQueue")) == 1
 
 
 def test_the_turn_of_a_zone_is_not_taken_while_a_zone_below_it_is_silent(silent: PipelineStack) -> None:

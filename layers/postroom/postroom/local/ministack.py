@@ -5,7 +5,8 @@ above a limit, as AWS does. Here they wait: at most QUEUE invocations run at a t
 and HTTP of any other. A batch is received from its queue only when it can run at once, because its visibility timeout
 begins then. MiniStack also ends all processes of a function when one of them dies before it is ready; here only that
 one ends. When MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
-stopped.
+stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may send, delete or hide a
+message may do the same with a batch.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 import hypercorn.asyncio
 import ministack.app
-from ministack.core import lambda_runtime
+from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc
 
 _LOOK_SECONDS: Final = 0.05
@@ -175,10 +176,22 @@ def stop_at_once(slots: InvocationSlots) -> None:
     hypercorn.asyncio.serve = functools.partial(hypercorn.asyncio.serve, shutdown_trigger=stopped)
 
 
+def authorize_batches_as_single_messages() -> None:
+    """Name a request of SQS for a batch by the permission that AWS requires for it."""
+    action = iam_actions.extract_iam_action
+
+    def action_of(service: str, *request: Any, **more: Any) -> Any:
+        named = action(service, *request, **more)
+        return named.removesuffix("Batch") if named and service == "sqs" else named
+
+    iam_actions.extract_iam_action = action_of
+
+
 if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
     fail_alone()
+    authorize_batches_as_single_messages()
     stop_at_once(slots)
     del sys.argv[1:]  # MiniStack reads arguments, too
     ministack.app.main()

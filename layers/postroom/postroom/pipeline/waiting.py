@@ -60,9 +60,9 @@ class WaitingClaims:
         if stay:
             try:
                 self.waiting.hide(stay)
-            except NotNowError as error:
-                # They come again after the queue's own visibility time-out.
-                _log.warning("%s waiting claims were not hidden: %s", len(stay), error)
+            except Exception as error:
+                # They come again after the queue's own visibility time-out. The others were sent on, and are done.
+                _log.error("%s waiting claims were not hidden", len(stay), exc_info=stack_of(error))
         return [record.message_id for record in records if seconds.get(record.receipt) != 0]
 
     def _hidden(self, record: WaitingRecord) -> int | None:
