@@ -1,6 +1,6 @@
 """The zone whose servers do not answer, for a domain whose look-up failed."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dns.name
 from dns.rdatatype import DS, SOA, RdataType
@@ -9,8 +9,10 @@ from postroom.core.errors import NotNowError
 from postroom.core.steps import drive
 from postroom.names.dns import Ask, Question
 from postroom.names.dns.answer import Answer
-from postroom.names.dnssec.proofs import Steps
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
+
+if TYPE_CHECKING:
+    from postroom.names.dnssec.proofs import Steps
 
 MAX_ZONE_LABELS: Final = 6
 """Zones of more labels are not told apart: a stranger can nest them without limit, and each takes a question."""
@@ -35,7 +37,7 @@ def zones_of(domain: str) -> list[str]:
     return [".".join(labels[-number:]) for number in range(2, most + 1)]
 
 
-def _search(domain: str) -> Steps[str | None]:
+def _search(domain: str) -> "Steps[str | None]":
     top = domain.rpartition(".")[2]
     zones = zones_of(domain)
     if not (yield from _is_answered(top, DS)):
@@ -48,7 +50,7 @@ def _search(domain: str) -> Steps[str | None]:
     return parent
 
 
-def _is_answered(name: str, rdtype: RdataType) -> Steps[bool]:
+def _is_answered(name: str, rdtype: RdataType) -> "Steps[bool]":
     try:
         _: Answer = yield Question(dns.name.from_text(name), rdtype)
     except NotNowError as error:
