@@ -178,7 +178,7 @@ def _call_of(service: str, operation: str, request: Json) -> Call:
     return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request), partition)
 
 
-_ACTIONS = {"Invoke": "InvokeFunction"}
+_ACTIONS = {"Invoke": "InvokeFunction", "ChangeMessageVisibilityBatch": "ChangeMessageVisibility"}
 _RESOURCES: dict[str, Callable[[Json], str]] = {
     "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{_table_name(request)}",
     "sqs": lambda request: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{_queue_name(request)}",
