@@ -99,9 +99,12 @@ class Start(NamedTuple):
 NOTHING: Final = Process("pass")
 STARTS: Final = {
     "inbox": ("app", "inbox"),
+    "dm3": ("app", "dm3"),
     "worker": ("app", "worker"),
+    "waiting": ("app", "waiting"),
     "dead-letters": ("dead_letters", "worker"),
     "courier": ("app", "courier"),
+    "feedback": ("feedback", "courier"),
     "mailbox": ("app", "mailbox"),
 }
 
@@ -178,7 +181,7 @@ def _shares(process: Process, effort: Effort) -> Counter[str]:
             r"^import time: +(\d+) \| +\d+ \| +(\S+)$", process.run("-X", "importtime").stderr, re.MULTILINE
         ):
             top = module.partition(".")[0]
-            own = {"app": "the function itself", "dead_letters": "the function itself"}
+            own = dict.fromkeys((module for module, _ in STARTS.values()), "the function itself")
             took["Python's own" if top in sys.stdlib_module_names else own.get(top, top)] += int(microseconds)
         runs.append({package: time / took.total() for package, time in took.items()})
     return Counter({package: statistics.median(run.get(package, 0) for run in runs) for package in runs[0]})

@@ -46,9 +46,12 @@ ROWS = {
     "dnssec": [*SIGNED_BY, *(f"{algorithm}, warm" for algorithm in SIGNED_BY), *HOSTILE],
     "start": [
         "inbox",
+        "dm3",
         "worker",
+        "waiting",
         "dead-letters",
         "courier",
+        "feedback",
         "mailbox",
         "inbox, without Powertools",
         "inbox, every client late",
