@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -29,6 +30,8 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "faults.md"
 MARK = "<!-- written by python -m tests.faults --write -->\n"
 HEAD = "| Flow | AWS calls | Runs | Faults at each call | Problems |"
 RULE = "|---|--:|--:|---|--:|"
+DROPPED_TURNS = 10
+"""With a tier, one of so many flows is played by `--dropped`, another one in the next rotation."""
 NOW = " Run now |"
 """An additional column of the printed table."""
 
@@ -105,13 +108,14 @@ def _groups(given: argparse.Namespace) -> Iterator[_Group]:
             "batch", Suite([dying_worker(given.batch) if given.deaths else worker(given.batch, *ERRORS, denied)])
         )
         return
+    numbers = count()
     for name in given.suites or SUITES:
         suite = SUITES[name]
         if given.dropped:
-            suite = Suite(
-                [EachDropped(each.flow) for each in suite.plays if isinstance(each, EachCall) and each.dies],
-                suite.settings,
-            )
+            flows = [each.flow for each in suite.plays if isinstance(each, EachCall) and each.dies]
+            # Over all suites: they differ much in length.
+            turns = [not given.tier or next(numbers) % DROPPED_TURNS == given.rotation % DROPPED_TURNS for _ in flows]
+            suite = Suite([EachDropped(flow) for flow, turn in zip(flows, turns, strict=True) if turn], suite.settings)
         elif given.places and not given.tier:
             suite = Suite([EachCall(each.flow, dies=False) for each in suite.plays], suite.settings)
         yield _Group(name, suite)
