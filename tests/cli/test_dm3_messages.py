@@ -91,7 +91,7 @@ def test_a_message_is_accepted_and_its_hash_is_printed(shell: Dm3Commands) -> No
     result = shell.send("hello 🤝")
     opened = shell.net.opened()
     assert (result.exit_code, result.stdout) == (
-        0, f"taken: ds.eth at https://ds.example/rpc\nmessage hash {opened.message_hash}\n",
+        0, f"taken: ds.eth at https://ds.example\nmessage hash {opened.message_hash}\n",
     )  # fmt: skip
     assert opened.message is not None
     assert (opened.verdict, opened.message.message, opened.message.metadata.type) == ("accepted", "hello 🤝", "NEW")
@@ -156,7 +156,7 @@ def test_a_refusal_is_printed_with_the_services_code_and_reason(shell: Dm3Comman
     result = shell.send("hello")
     assert result.exit_code == 1
     assert result.stdout == (
-        "refused: ds.eth at https://ds.example/rpc: -32001, ReceiverUnknown: "
+        "refused: ds.eth at https://ds.example: -32001, ReceiverUnknown: "
         "The receiver has no mailbox at this delivery service.\n"
     )
 
@@ -168,7 +168,7 @@ def test_a_message_that_the_receivers_profile_rejects_is_not_sent(shell: Dm3Comm
         "fate": "refused",
         "message_hash": None,
         "attempts": [{
-            "service": "ds.eth", "url": "https://ds.example/rpc", "fate": "refused", "code": None,
+            "service": "ds.eth", "url": "https://ds.example", "fate": "refused", "code": None,
             "reason": "SenderNotWanted", "detail": "the receiver blocks this sender",
         }],
     })  # fmt: skip
@@ -181,8 +181,8 @@ def test_the_next_delivery_service_is_tried_when_one_is_unavailable(shell: Dm3Co
     result = shell.send("hello")
     first, second, _ = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert first == "not now: ds.eth at https://ds.example/rpc: HTTP 503"
-    assert second == "taken: second.eth at https://second.example/rpc"
+    assert first == "not now: ds.eth at https://ds.example/rpc: HTTP 503 with no JSON-RPC answer: ''"
+    assert second == "taken: second.eth at https://second.example"
 
 
 def test_with_all_services_unavailable_the_exit_code_says_to_retry(shell: Dm3Commands) -> None:
@@ -381,7 +381,7 @@ def test_a_local_stack_provides_the_registry_and_the_address(
     local = ("--local", str(stack.path))
     assert postroom("dm3", "registry", "put", "names.json", *local).exit_code == 0
     result = postroom("dm3", "send", ALICE, ALICE, "note to self", "--key", "key", *local)
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"taken: ds.eth at https://{HOST}/rpc")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"taken: ds.eth at https://{HOST}")
     envelope = json.dumps(stack.service.came[-1]["params"][0])
     printed = json.loads(postroom("dm3", "open", "-", "--key", "key", *local, "--json", input=envelope).stdout)
     assert [check["name"] for check in printed["checks"] if not check["ok"]] == ["postmark"]

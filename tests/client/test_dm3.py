@@ -27,7 +27,7 @@ from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dm3.dialect import rpc_url
+from postroom.protocols.dm3.dialect import service_urls
 from postroom.protocols.dm3.envelope import open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
 from postroom.protocols.dm3.keys import UserKeys
@@ -90,9 +90,9 @@ def test_a_message_arrives_and_passes_every_check(net: Net, alice: Writer) -> No
 def test_the_receivers_preferences_are_fetched_before_sending(net: Net, alice: Writer) -> None:
     alice.send(Dm3Draft(BOB, "hello"))
     assert [(path, method) for _, path, method in net.came] == [
-        ("/rpc", "dm3_getProfileExtension"),
-        ("/rpc", "dm3_getDeliveryServiceProperties"),
-        ("/rpc", "dm3_submitMessage"),
+        ("/", "dm3_getProfileExtension"),
+        ("/", "dm3_getDeliveryServiceProperties"),
+        ("/", "dm3_submitMessage"),
     ]
 
 
@@ -260,6 +260,8 @@ class Service:
     """A delivery service with given responses, and the calls it received."""
 
     submit: Answer = field(default_factory=lambda: result("accepted"))
+    elsewhere: Answer | None = None
+    """The response to each call that is not posted to /rpc; None: there is no difference."""
     extension: Answer = field(default_factory=lambda: result(OPEN))
     properties: Answer = field(default_factory=lambda: result({"sizeLimit": 1_000_000}))
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -271,6 +273,8 @@ class Service:
     def answer(self, post: Post) -> Answer:
         call = json.loads(post.body)
         self.calls.append((post.url, call))
+        if self.elsewhere is not None and not post.url.endswith("/rpc"):
+            return self.elsewhere
         return {
             "dm3_getProfileExtension": self.extension,
             "dm3_getDeliveryServiceProperties": self.properties,
@@ -295,40 +299,33 @@ class Service:
             error(-32010, data={"reason": "SenderNotWanted", "detail": "no"}),
             SendOutcome.REFUSED, -32010, "SenderNotWanted", "no",
         ),
-        (error(-32603), SendOutcome.NOT_NOW, -32603, "", "Said so"),
         (error(-32600, status=400), SendOutcome.REFUSED, -32600, "", "Said so"),
         (error("-32002"), SendOutcome.REFUSED, None, "", "Said so"),
         (error(True, data=[1]), SendOutcome.REFUSED, None, "", "Said so"),
         (said({"error": {}}), SendOutcome.REFUSED, None, "", "no reason was given"),
-        (
-            said({"error": "unknown user"}, 400), SendOutcome.REFUSED, None, "",
-            "HTTP 400 with no JSON-RPC answer: '{\"error\": \"unknown user\"}'",
-        ),
-        (said(b"Not here", 404), SendOutcome.REFUSED, None, "", "HTTP 404 with no JSON-RPC answer: 'Not here'"),
-        (said(b"\xff" * 500, 404), SendOutcome.REFUSED, None, "", f"HTTP 404 with no JSON-RPC answer: '{'�' * 200}'"),
-        (said(b"", 429), SendOutcome.NOT_NOW, None, "", "HTTP 429 with no JSON-RPC answer: ''"),
-        (said(b"<html>", 302), SendOutcome.NOT_NOW, None, "", "HTTP 302 with no JSON-RPC answer: '<html>'"),
-        (said(b"<html>"), SendOutcome.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '<html>'"),
-        (said([]), SendOutcome.NOT_NOW, None, "", "HTTP 200 with no JSON-RPC answer: '[]'"),
-        (said({"result": "accepted"}, 302), SendOutcome.NOT_NOW, None, "", None),
     ],
     ids=str,
 )  # fmt: skip
-def test_any_other_response_is_final(
+def test_any_other_error_of_json_rpc_is_final(
     answer: Answer, fate: SendOutcome, code: int | None, reason: str, detail: str | None
 ) -> None:
     service = Service(submit=answer)
     [attempt] = service.send(Dm3Draft(BOB, "hello")).attempts
-    assert (attempt.service, attempt.url) == ("one.eth", "https://one.example/base/rpc")
+    assert (attempt.service, attempt.url) == ("one.eth", "https://one.example/base/")
     assert (attempt.fate, attempt.code, attempt.reason) == (fate, code, reason)
     assert detail is None or attempt.detail == detail
 
 
 @pytest.mark.parametrize(
     "answer",
-    [error(-32002), said(b"", 500), said({"result": "accepted"}, 503), NotNowError(OUTBOUND_FAILED, "TLS")],
+    [
+        error(-32002), error(-32603), error(-32003, status=500), NotNowError(OUTBOUND_FAILED, "TLS"),
+        said(b"", 500), said({"result": "accepted"}, 503), said({"result": "accepted"}, 302),
+        said({"error": "unknown user"}, 400), said(b"Not here", 404), said(b"", 413), said(b"", 429),
+        said(b"<html>", 302), said(b"<html>"), said([]),
+    ],
     ids=str,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("method", ["extension", "properties", "submit"])
 def test_the_next_delivery_service_is_tried_when_any_call_fails(method: str, answer: Answer) -> None:
     service = Service()
@@ -339,6 +336,22 @@ def test_the_next_delivery_service_is_tried_when_any_call_fails(method: str, ans
         ("two.eth", SendOutcome.NOT_NOW),
     ]
     assert (sent.fate, bool(sent.message_hash)) == (SendOutcome.NOT_NOW, method == "submit")
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        (
+            said({"error": "unknown user"}, 400),
+            "HTTP 400 with no JSON-RPC answer: '{\"error\": \"unknown user\"}'",
+        ),
+        (said(b"\xff" * 500, 404), f"HTTP 404 with no JSON-RPC answer: '{'�' * 200}'"),
+        (said(b"", 429), "HTTP 429 with no JSON-RPC answer: ''"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_json_rpc_is_shown(answer: HttpsResponse, detail: str) -> None:
+    attempt = Service(submit=answer).send(Dm3Draft(BOB, "hello")).attempts[0]
+    assert (attempt.fate, attempt.code, attempt.detail) == (SendOutcome.NOT_NOW, None, detail)
 
 
 def test_each_delivery_service_gets_the_same_sealed_message() -> None:
@@ -456,10 +469,30 @@ def test_a_receiver_without_a_profile_is_refused_before_sending() -> None:
 @pytest.mark.parametrize(
     ("url", "posted"),
     [
-        ("https://ds.example", "https://ds.example/rpc"),
-        ("https://ds.example/", "https://ds.example/rpc"),
-        ("https://ds.example/api//", "https://ds.example/api/rpc"),
+        ("https://ds.example", ["https://ds.example", "https://ds.example/rpc"]),
+        ("https://ds.example/", ["https://ds.example/", "https://ds.example/rpc"]),
+        ("https://ds.example/api//", ["https://ds.example/api//", "https://ds.example/api/rpc"]),
+        ("https://ds.example/api/rpc", ["https://ds.example/api/rpc"]),
+        ("https://ds.example/?tenant=1", ["https://ds.example/?tenant=1"]),
+        ("https://ds.example:8443", ["https://ds.example:8443"]),
+        ("https://[2001:db8::1]:8443/", ["https://[2001:db8::1]:8443/"]),
+        ("https://[2001:db8::1]/", ["https://[2001:db8::1]/", "https://[2001:db8::1]/rpc"]),
     ],
 )
-def test_the_profiles_url_is_a_base_url_as_in_the_reference(url: str, posted: str) -> None:
-    assert rpc_url(url) == posted
+def test_a_services_url_is_posted_to_as_it_is_given_and_then_as_the_reference_does(url: str, posted: list[str]) -> None:
+    assert list(service_urls(url)) == posted
+
+
+@pytest.mark.parametrize("answer", [said(b"Cannot POST /", 404), said(b"<html>"), said(b"", 502)], ids=str)
+def test_a_service_that_takes_calls_at_rpc_only_is_asked_there(answer: HttpsResponse) -> None:
+    service = Service(elsewhere=answer)
+    sent = service.send(Dm3Draft(BOB, "hello"))
+    assert (sent.fate, [each.url for each in sent.attempts]) == (SendOutcome.TAKEN, ["https://one.example/base/rpc"])
+    assert [url for url, _ in service.calls] == ["https://one.example/base/", *["https://one.example/base/rpc"] * 3]
+
+
+def test_a_refusal_and_a_failed_connection_are_not_tried_at_another_url() -> None:
+    for answer in (error(-32001), NotNowError(OUTBOUND_FAILED, "TLS")):
+        service = Service(elsewhere=answer)
+        service.send(Dm3Draft(BOB, "hello"))
+        assert not [url for url, _ in service.calls if url.endswith("/rpc")]

@@ -94,14 +94,14 @@ def test_a_refusal_stores_nothing_anywhere(demo_stack: DemoStack, https: HttpsCl
     assert dumps.everything(demo_stack.receiver.deployment) == before
 
 
-def test_batches_and_notifications_go_through_the_real_inbox(demo_stack: DemoStack, https: HttpsClient) -> None:
+def test_batches_and_calls_without_ids_go_through_the_real_inbox(demo_stack: DemoStack, https: HttpsClient) -> None:
     sent = write(demo_stack, https, "in a batch")
     answer = call(https, [submission(sent, id="a"), {"jsonrpc": "2.0", "method": "nonsense", "id": "b"}])
     said = json.loads(answer.body)
     assert [entry["id"] for entry in said] == ["a", "b"]
     assert said[1]["error"]["code"] == -32601
-    silent = call(https, submission(sent))
-    assert (silent.status, silent.body) == (204, b"")
+    nameless = call(https, submission(sent))
+    assert (nameless.status, json.loads(nameless.body)["id"]) == (200, None)
 
 
 def test_an_envelope_too_large_for_the_queue_is_filed(demo_stack: DemoStack, https: HttpsClient) -> None:

@@ -84,7 +84,7 @@ def answers_of_others(data: bytes) -> None:
     sent = deliver(other, "https://nlweb.a.example/inbox", b"")  # type: ignore[arg-type]
     assert sent.fate in SendOutcome
     try:
-        value = read_result(response)
+        value = read_result("https://ds.example", response)
     except NoResultError as error:
         assert error.detail
     else:

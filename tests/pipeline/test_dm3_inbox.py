@@ -293,9 +293,9 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
     said = json.loads(answer.body)
     assert answer.status == 200
     assert [entry.get("result", entry.get("error", {}).get("code")) for entry in said] == [
-        "accepted", -32003, -32600, -32003,
+        "accepted", -32003, "accepted", -32600, -32003,
     ]  # fmt: skip
-    assert [entry["id"] for entry in said] == [1, 2, None, None]
+    assert [entry["id"] for entry in said] == [1, 2, None, None, None]
     assert [part.reason for part in answer.parts] == [
         None, SENDER_SIGNATURE_INVALID, None, RPC_NOT_A_REQUEST, SENDER_SIGNATURE_INVALID,
     ]  # fmt: skip
@@ -305,10 +305,11 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
     assert queued(service) == 2
 
 
-def test_a_json_rpc_notification_is_executed_without_a_response(service: DeliveryService) -> None:
+def test_a_call_without_an_id_is_answered_as_others_are(service: DeliveryService) -> None:
     body = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()]}
     answer = service.post(body)
-    assert (answer.status, answer.body, queued(service)) == (204, b"", 1)
+    assert (answer.status, queued(service)) == (200, 1)
+    assert json.loads(answer.body) == {"jsonrpc": "2.0", "result": "accepted", "id": None}
 
 
 def test_an_internal_error_shows_no_details(service: DeliveryService, monkeypatch: pytest.MonkeyPatch) -> None:

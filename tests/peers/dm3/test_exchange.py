@@ -202,19 +202,20 @@ def test_our_receiver_opens_what_we_filed_of_theirs(exchange: Dm3Exchange) -> No
     check_postmark(read_postmark(open_sealed(envelope.postmark, bob)), envelope, exchange.service_keys.signing.public)
 
 
-def test_their_client_posts_a_notification_and_gets_no_answer(exchange: Dm3Exchange) -> None:
-    """JSON-RPC 2.0 §4.1: a notification. Their client looks at the HTTP status only."""
+def test_their_client_sends_no_id_and_is_answered(exchange: Dm3Exchange) -> None:
+    """JSON-RPC 2.0 §4.1 would have it a notification, but their client waits for the answer."""
     body = exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", exchange.their_envelope(), TOKEN)
     assert set(body) == {"jsonrpc", "method", "params"}
     assert [type(param) for param in body["params"]] == [str, str]
     answer = exchange.service.post(body)
-    assert (answer.status, answer.body, exchange.queued()) == (204, b"", 1)
+    assert (answer.status, exchange.queued()) == (200, 1)
+    assert json.loads(answer.body) == {"jsonrpc": "2.0", "result": "accepted", "id": None}
 
-    # So nobody hears of a refusal either; our log has its reason.
     envelope = json.loads(body["params"][0])
     envelope["metadata"]["signature"] = changed(envelope["metadata"]["signature"])
     answer = exchange.service.post(exchange.reference.call("messaging.createJsonRpcCallSubmitMessage", envelope, TOKEN))
-    assert (answer.status, answer.body, exchange.queued()) == (204, b"", 1)
+    assert (answer.status, exchange.queued()) == (200, 1)
+    assert json.loads(answer.body)["error"]["code"] == -32003
     assert [part.reason for part in answer.parts] == [SENDER_SIGNATURE_INVALID]
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as a whole: requests, notifications, batches, errors (decision "JSON-RPC")."""
+"""JSON-RPC 2.0 as a whole: requests, batches, errors (decision "JSON-RPC")."""
 
 import json
 from collections.abc import Callable
@@ -18,10 +18,8 @@ from postroom.protocols.dm3.jsonrpc import (
     RpcRequest,
     RpcResult,
     error,
-    fault,
     first_param,
     read_calls,
-    result,
     write_answers,
 )
 from postroom.protocols.dm3.reasons import (
@@ -61,28 +59,26 @@ METHODS: dict[str, Callable[[JsonValue], JsonValue]] = {
 """The server of JSON-RPC 2.0 §7."""
 
 
-def answer(item: RpcRequest | RpcError) -> RpcResult | RpcError | None:
+def answer(item: RpcRequest | RpcError) -> RpcResult | RpcError:
     if isinstance(item, RpcError):
         return item
     method = METHODS.get(item.method)
     if method is None:
         return error(item, TheirError(RPC_UNKNOWN_METHOD))
     try:
-        return result(item, method(item.params))
+        return RpcResult(item.id, method(item.params))
     except TheirError as refused:
         return error(item, refused)
 
 
-def serve(body: str | bytes) -> bytes | None:
+def serve(body: str | bytes) -> bytes:
     calls = read_calls(body.encode() if isinstance(body, str) else body, max_bytes=100_000)
     return write_answers(calls, map(answer, calls.items))
 
 
 def served(body: str | bytes) -> JsonValue:
     """What is served, with nothing but code and message of errors, as the examples have them."""
-    text = serve(body)
-    assert text is not None
-    answers: JsonValue = json.loads(text)
+    answers: JsonValue = json.loads(serve(body))
     for one in answers if isinstance(answers, list) else [answers]:
         if isinstance(one, dict) and isinstance(said := one.get("error"), dict):
             del said["data"]
@@ -125,6 +121,7 @@ def failure(said: dict[str, object], identity: object = None) -> dict[str, objec
          ]""",
          [
             {"jsonrpc": "2.0", "result": 7, "id": "1"},
+            {"jsonrpc": "2.0", "result": None, "id": None},
             {"jsonrpc": "2.0", "result": 19, "id": "2"},
             failure(INVALID_REQUEST),
             failure(NOT_FOUND, "5"),
@@ -137,19 +134,22 @@ def test_the_examples_of_the_specification(request_: str, response: object) -> N
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("request_", "response"),
     [
-        '{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}',
-        '{"jsonrpc": "2.0", "method": "foobar"}',
-        """[
+        ('{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}', {"jsonrpc": "2.0", "result": None}),
+        ('{"jsonrpc": "2.0", "method": "foobar"}', failure(NOT_FOUND)),
+        ("""[
             {"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]},
             {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}
-        ]""",
-        '[{"jsonrpc": "2.0", "method": "subtract", "params": {}}]',
+        ]""", [{"jsonrpc": "2.0", "result": None}] * 2),
     ],
-)
-def test_notifications_get_no_answer_even_for_errors(body: str) -> None:
-    assert serve(body) is None
+)  # fmt: skip
+def test_the_specifications_notifications_are_answered_with_null_as_their_id(
+    request_: str, response: dict[str, object] | list[dict[str, object]]
+) -> None:
+    answers = response if isinstance(response, list) else [response]
+    expected = [{**each, "id": None} for each in answers]
+    assert served(request_) == (expected if isinstance(response, list) else expected[0])
 
 
 # --- ids ---------------------------------------------------------------------------------------------------------
@@ -170,9 +170,10 @@ def test_an_id_of_another_type_is_invalid(identity: str) -> None:
     assert served(f'{{"jsonrpc":"2.0","method":"get_data","id":{identity}}}') == failure(INVALID_REQUEST)
 
 
-def test_null_is_an_id_and_absence_makes_a_notification() -> None:
+def test_a_request_without_an_id_is_answered_as_one_whose_id_is_null() -> None:
+    """The reference's clients send none, and wait for the answer."""
     calls = read_calls(b'[{"jsonrpc":"2.0","method":"m","id":null},{"jsonrpc":"2.0","method":"m"}]', max_bytes=1000)
-    assert calls.items == (RpcRequest(None, False, "m", None), RpcRequest(None, True, "m", None))
+    assert calls.items == (RpcRequest(None, "m", None), RpcRequest(None, "m", None))
 
 
 # --- what is no request ------------------------------------------------------------------------------------------
@@ -203,15 +204,13 @@ def test_null_is_an_id_and_absence_makes_a_notification() -> None:
     ],
 )
 def test_each_error_has_its_code_and_cause(body: str | bytes, code: int, identity: object, why: str) -> None:
-    text = serve(body)
-    assert text is not None
-    answers = json.loads(text)
+    answers = json.loads(serve(body))
     one = answers[0] if isinstance(answers, list) else answers
     assert (one["error"]["code"], one["id"]) == (code, identity)
     assert why in one["error"]["data"]["detail"]
 
 
-def test_a_value_without_version_and_id_is_not_a_notification() -> None:
+def test_a_value_without_id_and_with_another_version_is_refused() -> None:
     assert served('{"jsonrpc":"1.0","method":"update"}') == failure(
         {"code": -32006, "message": "JSON-RPC version not supported"}
     )
@@ -280,18 +279,12 @@ def call_with(params: str) -> RpcRequest:
     ],
 )  # fmt: skip
 def test_an_error_has_the_specifications_code_and_our_reason(why: TheirError | NotNowError, said: object) -> None:
-    call = RpcRequest("7", False, "m", None)
-    refused = error(call, why)
-    assert refused is not None
-    assert refused.as_json() == {"jsonrpc": "2.0", "error": said, "id": "7"}
-    assert error(RpcRequest(None, True, "m", None), why) is None
+    assert error(RpcRequest("7", "m", None), why).as_json() == {"jsonrpc": "2.0", "error": said, "id": "7"}
 
 
 def test_an_internal_error_reveals_nothing() -> None:
-    call = RpcRequest(3, False, "m", None)
-    text = write_answers(Calls((call,), is_batch=False), [fault(call)])
+    text = write_answers(Calls((RpcRequest(3, "m", None),), is_batch=False), [RpcError(3, None)])
     assert text == b'{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":3}'
-    assert fault(RpcRequest(None, True, "m", None)) is None
 
 
 # --- whatever comes, there is a well-formed answer ---------------------------------------------------------------
@@ -345,7 +338,7 @@ def test_the_length_of_an_id_is_limited() -> None:
         return item
 
     longest = "x" * MAX_ID_CHARACTERS
-    assert asked(longest) == RpcRequest(longest, False, "m", None)
+    assert asked(longest) == RpcRequest(longest, "m", None)
     refused = asked(longest + "x")
     assert isinstance(refused, RpcError)
     assert (refused.id, refused.reason) == (None, RPC_NOT_A_REQUEST)

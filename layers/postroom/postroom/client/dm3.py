@@ -10,7 +10,7 @@ The rules are in `delivering`, which makes no request itself; the sender makes t
 import asyncio
 import time
 from base64 import b64encode
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
@@ -23,7 +23,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reasons import TOO_LARGE
 from postroom.core.steps import drive
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dm3.dialect import rpc_url
+from postroom.protocols.dm3.dialect import service_urls
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, message_hash, write_envelope
 from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
@@ -160,8 +160,8 @@ def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: Explained
         url = ""
         try:
             service = profiles.service(name)
-            url = rpc_url(service.url)
-            size_limit = yield from _ask(url, delivery, message)
+            url, extension = yield from _reach(service_urls(service.url), delivery)
+            size_limit = yield from _ask(url, extension, delivery, message)
             envelope = write_envelope(
                 message,
                 delivery=delivery,
@@ -173,7 +173,7 @@ def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: Explained
             _check_size(envelope, size_limit)
             yield from _call(url, "dm3_submitMessage", envelope.as_json())
         except NoResultError as error:
-            attempts.append(Attempt(name, url, error.fate, error.detail, error.code, error.reason))
+            attempts.append(Attempt(name, error.url, error.fate, error.detail, error.code, error.reason))
             if error.is_unavailable:
                 continue
         except (TheirError, NotNowError) as error:
@@ -201,18 +201,30 @@ def _sign(draft: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms
     return sign_message(draft.text, metadata, keys.signing, attachments=attachments or None)
 
 
-def _ask(url: str, delivery: DeliveryInformation, message: Dm3Message) -> Generator[Post, Answer, int | None]:
-    """Ask what the receiver and the service accept; returns the largest envelope.
+def _reach(urls: Sequence[str], delivery: DeliveryInformation) -> Generator[Post, Answer, tuple[str, JsonValue]]:
+    """The first URL that answers JSON-RPC, and the receiver's profile extension. Raises NoResultError."""
+    for url in urls[:-1]:
+        try:
+            return url, (yield from _call(url, "dm3_getProfileExtension", delivery.to))
+        except NoResultError as error:
+            if error.is_rpc:
+                raise
+    return urls[-1], (yield from _call(urls[-1], "dm3_getProfileExtension", delivery.to))
+
+
+def _ask(
+    url: str, extension_known: JsonValue, delivery: DeliveryInformation, message: Dm3Message
+) -> Generator[Post, Answer, int | None]:
+    """Ask what the service accepts, and check it and what the receiver accepts; returns the largest envelope.
 
     Raises the reason that forbids sending.
     """
-    extension_known = yield from _call(url, "dm3_getProfileExtension", delivery.to)
     properties_known = yield from _call(url, "dm3_getDeliveryServiceProperties")
     try:
         extension, size_limit = read_extension(extension_known), read_size_limit(properties_known)
     except TheirError as error:
         # Nobody refused the message: the delivery service's answer makes no sense.
-        raise NoResultError(SendOutcome.NOT_NOW, error.detail, reason=str(error.reason)) from None
+        raise NoResultError(SendOutcome.NOT_NOW, error.detail, url=url, reason=str(error.reason)) from None
     wanted = str(message.metadata.type)
     if wanted not in extension.message_types:
         taken = ", ".join(extension.message_types)
@@ -231,7 +243,7 @@ def _check_size(envelope: Dm3Envelope, size_limit: int | None) -> None:
 def _call(url: str, method: str, *params: JsonValue) -> Generator[Post, Answer, JsonValue]:
     """The result of a call. Raises NoResultError."""
     body = stringify({"jsonrpc": VERSION, "id": 1, "method": method, "params": list(params)})
-    return read_result((yield Post(url, body)))
+    return read_result(url, (yield Post(url, body)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from postroom.client.sending import SendOutcome, fate_of, text_or_empty
+from postroom.client.sending import SendOutcome, text_or_empty
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.net.https import HttpsResponse
@@ -14,51 +14,60 @@ _LONGEST_SHOWN: Final = 200
 class NoResultError(Exception):
     """There is no result. `is_unavailable`: the next delivery service is to be tried; otherwise none is.
 
+    `is_rpc`: whether the answer was JSON-RPC, or there was none; otherwise another URL of the service may answer.
     `code`: of JSON-RPC; None if the answer is not JSON-RPC. `reason`: the service's machine code, which need not be
-    from our list; may be empty.
+    from our list; may be empty. `url`: where it was asked.
     """
 
     def __init__(
-        self, fate: SendOutcome, detail: str, *, code: int | None = None, reason: str = "", is_unavailable: bool = False
+        self,
+        fate: SendOutcome,
+        detail: str,
+        *,
+        url: str,
+        code: int | None = None,
+        reason: str = "",
+        is_unavailable: bool = False,
+        is_rpc: bool = True,
     ) -> None:
         super().__init__(detail)
         self.fate = fate
         self.detail = detail
+        self.url = url
         self.code = code
         self.reason = reason
         self.is_unavailable = is_unavailable
+        self.is_rpc = is_rpc
 
 
-def read_result(answer: HttpsResponse | NotNowError) -> JsonValue:
-    """The result of a call. `answer`: the response, or why there is none. Raises NoResultError."""
+def read_result(url: str, answer: HttpsResponse | NotNowError) -> JsonValue:
+    """The result of a call to `url`. `answer`: the response, or why there is none. Raises NoResultError."""
     if isinstance(answer, NotNowError):
         detail = answer.detail or answer.reason.sentence
-        raise NoResultError(SendOutcome.NOT_NOW, detail, reason=str(answer.reason), is_unavailable=True)
-    if answer.status >= 500:
-        raise NoResultError(SendOutcome.NOT_NOW, f"HTTP {answer.status}", is_unavailable=True)
+        raise NoResultError(SendOutcome.NOT_NOW, detail, url=url, reason=str(answer.reason), is_unavailable=True)
     value = _json(answer)
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        raise _refusal(value["error"])
+        raise _refusal(url, answer.status, value["error"])
     if isinstance(value, dict) and "result" in value and 200 <= answer.status < 300:
         return value["result"]
     detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
-    refused = fate_of(answer.status) is SendOutcome.REFUSED
-    raise NoResultError(SendOutcome.REFUSED if refused else SendOutcome.NOT_NOW, detail)
+    raise NoResultError(SendOutcome.NOT_NOW, detail, url=url, is_unavailable=True, is_rpc=False)
 
 
-def _refusal(error: JsonValue) -> NoResultError:
+def _refusal(url: str, status: int, error: JsonValue) -> NoResultError:
     """The error for an error object; our own services put their reason into `data`."""
     members = error if isinstance(error, dict) else {}
     code, data = members.get("code"), members.get("data")
     said = data if isinstance(data, dict) else {}
-    detail = text_or_empty(said.get("detail")) or text_or_empty(members.get("message")) or "no reason was given"
     number = code if type(code) is int else None
+    is_unavailable = status >= 500 or number in (UNAVAILABLE, INTERNAL_ERROR)
     return NoResultError(
-        SendOutcome.NOT_NOW if number in (UNAVAILABLE, INTERNAL_ERROR) else SendOutcome.REFUSED,
-        detail,
+        SendOutcome.NOT_NOW if is_unavailable else SendOutcome.REFUSED,
+        text_or_empty(said.get("detail")) or text_or_empty(members.get("message")) or "no reason was given",
+        url=url,
         code=number,
         reason=text_or_empty(said.get("reason")),
-        is_unavailable=number == UNAVAILABLE,
+        is_unavailable=is_unavailable,
     )
 
 

@@ -120,7 +120,7 @@ class Dm3Inbox:
     def _respond(self, calls: jsonrpc.Calls, source: str) -> HttpResponse:
         begun = self.clock()
         body = _Body(source, self.new_timebox())
-        answers: list[RpcResult | RpcError | None] = []
+        answers: list[RpcResult | RpcError] = []
         parts: list[HttpResponse] = []
         for item in calls.items:
             if isinstance(item, RpcError):
@@ -132,23 +132,20 @@ class Dm3Inbox:
                 answers.append(answer)
                 parts.append(part)
         written = jsonrpc.write_answers(calls, answers)
-        # If we failed in every call, the HTTP status says so, too; also if we failed in a notification, because nothing
-        # else tells its sender. Calls that succeeded are not executed twice if everything is sent again.
-        ours = [part.status == 503 for part in parts]
-        failed = all(ours) or any(mine and answer is None for mine, answer in zip(ours, answers, strict=True))
-        if written is None:
-            return HttpResponse(503 if failed else 204, "application/json", parts=tuple(parts))
+        # If we failed in every call, the HTTP status says so, too. Calls that succeeded are not executed twice if
+        # everything is sent again.
+        failed = all(part.status == 503 for part in parts)
         if len(written) > MAX_ANSWER_BYTES:
             written = _too_long(len(written))
         return HttpResponse(503 if failed else 200, "application/json", written, parts=tuple(parts))
 
-    def _answer(self, call: RpcRequest, body: _Body) -> tuple[RpcResult | RpcError | None, HttpResponse]:
+    def _answer(self, call: RpcRequest, body: _Body) -> tuple[RpcResult | RpcError, HttpResponse]:
         done = HttpResponse(200, "")
         try:
             if call.method == "dm3_submitMessage":
                 about = self._submit(jsonrpc.first_param(call), body)
-                return jsonrpc.result(call, "accepted"), replace(done, about=about)
-            return jsonrpc.result(call, self._describe(call, body)), done
+                return RpcResult(call.id, "accepted"), replace(done, about=about)
+            return RpcResult(call.id, self._describe(call, body)), done
         except (TheirError, NotNowError) as error:
             status = error.reason.status if error.reason in _OURS else done.status
             return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
@@ -156,7 +153,7 @@ class Dm3Inbox:
             # One call must not fail the others of its batch; stack traces are never shown.
             if not our_own_fault(error):
                 _log.exception("a call failed")
-            return jsonrpc.fault(call), replace(done, status=503, reason=NOT_QUEUED)
+            return RpcError(call.id, None), replace(done, status=503, reason=NOT_QUEUED)
 
     def _describe(self, call: RpcRequest, body: _Body) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
@@ -268,7 +265,7 @@ class Dm3Inbox:
             return receiver_key, error
 
 
-def _too_late(call: RpcRequest) -> tuple[RpcError | None, HttpResponse]:
+def _too_late(call: RpcRequest) -> tuple[RpcError, HttpResponse]:
     error = NotNowError(NOT_QUEUED, "there was no time left for this call of the batch")
     return jsonrpc.error(call, error), HttpResponse(503, "", reason=error.reason)
 

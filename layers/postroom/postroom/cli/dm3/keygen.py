@@ -67,7 +67,8 @@ def keygen(
         bool, typer.Option("--service", help="Make the delivery service's keys instead, in the deployment's secret.")
     ] = False,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="With --service: its address; messages are posted to URL/rpc.")
+        str | None,
+        typer.Option(metavar="URL", help="With --service: its address; messages are posted to it, or to URL/rpc."),
     ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="With --service: a new encryption key; older ones still open messages.")
@@ -131,7 +132,7 @@ def _make_service(
     opened: OpenDeployment, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
 ) -> None:
     from postroom.names.registry import SERVICE_KEY
-    from postroom.protocols.dm3.dialect import rpc_url
+    from postroom.protocols.dm3.dialect import service_urls
     from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
 
     if url is None:
@@ -155,7 +156,11 @@ def _make_service(
     profile = _service_profile(keys, url)
     if rotate or not stored:
         secret.put(keys.as_json())
-    summary: dict[str, JsonValue] = {"url": url, "rpc_url": rpc_url(url), "encryption_keys": len(keys.encryption)}
+    summary: dict[str, JsonValue] = {
+        "url": url,
+        "rpc_url": service_urls(url)[-1],
+        "encryption_keys": len(keys.encryption),
+    }
     line = f"private keys  in the deployment's secret; {len(keys.encryption)} encryption keys are live"
     _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), summary, as_json)
 
@@ -164,7 +169,7 @@ def _service_profile(keys: "ServiceKeys", url: str) -> "ServiceProfile":
     if not url.startswith("https://"):
         raise UsageFault(f"--url is {url!r}; it must be a URL such as https://ds.example")
     if url.rstrip("/").endswith(_RPC_PATHS):
-        raise UsageFault(f"--url is {url!r}; leave the last part out: senders add /rpc")
+        raise UsageFault(f"--url is {url!r}; leave the last part out: senders of other implementations add /rpc")
     try:
         return keys.profile(url)
     except TheirError as error:

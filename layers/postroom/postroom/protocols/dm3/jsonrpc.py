@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: requests and answers (dm3 §2.3; decision "JSON-RPC").
 
 `read_calls` parses a body: each request becomes a `RpcRequest`, or the `RpcError` that answers it. The caller makes an
-answer of each request, with `result` or `error` or `fault`, and `write_answers` joins them.
+answer of each request, and `write_answers` joins them.
 """
 
 from collections.abc import Iterable
@@ -30,11 +30,10 @@ Id: TypeAlias = "str | int | float | None"
 class RpcRequest:
     """A well-formed request. `params`: as received; None: there are none.
 
-    A notification has no id, and gets no answer, not even for an error.
+    `id` None: it is null, or there is none (decision "JSON-RPC").
     """
 
     id: Id
-    is_notification: bool
     method: str
     params: JsonValue
 
@@ -109,29 +108,14 @@ def first_param(call: RpcRequest) -> JsonValue:
     raise TheirError(RPC_WRONG_PARAMS, "params must be an array with at least one element")
 
 
-def result(call: RpcRequest, value: JsonValue) -> RpcResult | None:
-    """The answer to a call that succeeded; None for a notification."""
-    return None if call.is_notification else RpcResult(call.id, value)
+def error(call: RpcRequest, why: TheirError | NotNowError) -> RpcError:
+    """The answer to a call that was refused, or cannot be executed now."""
+    return RpcError(call.id, why.reason, why.detail)
 
 
-def error(call: RpcRequest, why: TheirError | NotNowError) -> RpcError | None:
-    """The answer to a call that was refused, or cannot be executed now; None for a notification."""
-    return None if call.is_notification else RpcError(call.id, why.reason, why.detail)
-
-
-def fault(call: RpcRequest) -> RpcError | None:
-    """The answer to a call that failed by our own fault: internal error, without details; None for a notification."""
-    return None if call.is_notification else RpcError(call.id, None)
-
-
-def write_answers(calls: Calls, answers: Iterable[RpcResult | RpcError | None]) -> bytes | None:
-    """The body of the response. `answers`: in the order of the calls; a call that is an error is its own answer.
-
-    None: no answer is expected, and there is no body at all, not even an empty array (JSON-RPC 2.0 §6).
-    """
-    written = [answer.as_json() for answer in answers if answer is not None]
-    if not written:
-        return None
+def write_answers(calls: Calls, answers: Iterable[RpcResult | RpcError]) -> bytes:
+    """The body of the response. `answers`: in the order of the calls; a call that is an error is its own answer."""
+    written = [answer.as_json() for answer in answers]
     return orjson.dumps(written if calls.is_batch else written[0])
 
 
@@ -158,4 +142,4 @@ def _read(value: JsonValue) -> RpcRequest | RpcError:
     params = value.get("params")
     if not isinstance(params, list | dict | None):
         return RpcError(given, RPC_WRONG_PARAMS, "params must be an array or an object")
-    return RpcRequest(given, "id" not in value, method, params)
+    return RpcRequest(given, method, params)
