@@ -34,4 +34,4 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     response = router.respond(request)
     for call in response.parts or (response,):
         log_response(call, logger, metrics, context.aws_request_id)
-    return write_response(response, request)
+    return write_response(response)

@@ -33,4 +33,4 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     request = read_request(event)
     response = router.respond(request)
     log_response(response, logger, metrics, context.aws_request_id)
-    return write_response(response, request)
+    return write_response(response)

@@ -18,7 +18,7 @@ from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import NOW, PipelineStack
 
-from postroom.client.dm3 import Answer, Dm3Draft, Dm3Sender, Dm3Sent, Post, attach, delivering, reply
+from postroom.client.dm3 import Answer, Dm3Draft, Dm3Sender, Dm3Sent, Post, attach, delivering, reply, service_urls
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
@@ -27,7 +27,6 @@ from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dm3.dialect import service_urls
 from postroom.protocols.dm3.envelope import open_delivery, open_message, read_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
 from postroom.protocols.dm3.keys import UserKeys

@@ -80,6 +80,12 @@ def test_an_acknowledgement_of_another_media_type_is_refused(owner: Owner) -> No
     assert (reply.status, reason(reply)) == (415, "WrongContentType")
 
 
+def test_a_compressed_acknowledgement_is_refused(owner: Owner) -> None:
+    reply = owner.ask("POST", "/acknowledgements", body={"ids": []}, headers={"content-encoding": "gzip"})
+    assert (reply.status, reason(reply)) == (415, "WrongContentEncoding")
+    assert reply.headers["Accept-Encoding"] == "identity"
+
+
 # --- as dm3's reference does -----------------------------------------------------------------------------------------
 
 

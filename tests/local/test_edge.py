@@ -120,9 +120,10 @@ def test_each_cookie_is_a_header_of_its_own(call) -> None:
     assert [value for name, value in response.headers if name == b"set-cookie"] == [b"a=1; Secure", b"b=2"]
 
 
-def test_head_is_answered_without_a_body(call) -> None:
-    response = call("HEAD", "/do/plain")
+def test_head_is_answered_without_a_body_and_with_its_length(call) -> None:
+    response, whole = call("HEAD", "/do/plain"), call("GET", "/do/plain")
     assert (response.status, response.content) == (200, b"")
+    assert dict(response.headers)[b"content-length"] == str(len(whole.content)).encode()
 
 
 @pytest.mark.parametrize("what", ["fail", "exit", "odd", "huge"])

@@ -15,9 +15,9 @@ from tests.aws import gate_calls, new_clients
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import PipelineStack
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.leaky_bucket import LeakyBucket
-from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, WRONG_CONTENT_ENCODING
 from postroom.http.response import MAX_ANSWER_BYTES
 from postroom.names.registry import FRESH_SECONDS
 from postroom.pipeline.claim_details import Dm3Details
@@ -310,6 +310,20 @@ def test_a_call_without_an_id_is_answered_as_others_are(service: DeliveryService
     answer = service.post(body)
     assert (answer.status, queued(service)) == (200, 1)
     assert json.loads(answer.body) == {"jsonrpc": "2.0", "result": "accepted", "id": None}
+
+
+def test_a_compressed_body_is_refused_with_its_reason(service: DeliveryService) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope().as_json()]})
+    for coding in ("gzip", "br", "identity, gzip"):
+        answer = service.inbox().post(body.encode(), "192.0.2.1", coding)
+        said = json.loads(answer.body)
+        assert (answer.status, said["error"]["code"], said["id"]) == (200, -32600, None)
+        assert said["error"]["data"]["reason"] == "WrongContentEncoding"
+        with pytest.raises(TheirError) as refused:
+            service.inbox().post_calls(body.encode(), "192.0.2.1", coding)
+        assert refused.value.reason is WRONG_CONTENT_ENCODING
+    assert queued(service) == 0
+    assert service.inbox().post(body.encode(), "192.0.2.1", "identity").status == 200
 
 
 def test_an_internal_error_shows_no_details(service: DeliveryService, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,17 @@ def test_only_plain_json_is_accepted(stack: PipelineStack, content_type: str, en
     assert stack.deployed.dump() == before
 
 
+@pytest.mark.parametrize(
+    ("content_type", "encoding", "header", "taken"),
+    [("text/plain", "", "Accept", "application/json"), ("application/json", "gzip", "Accept-Encoding", "identity")],
+)
+def test_a_refused_media_type_or_coding_is_answered_with_what_is_taken(
+    stack: PipelineStack, content_type: str, encoding: str, header: str, taken: str
+) -> None:
+    """RFC 9110 §15.5.16."""
+    assert stack.post(stack.envelope(), content_type, encoding).headers[header] == taken
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "identity, gzip"])
 def test_a_body_may_be_as_it_is_and_in_no_compressed_form(stack: PipelineStack, coding: str) -> None:
     for plain in ("", "identity"):
@@ -126,7 +137,14 @@ def test_a_body_may_be_as_it_is_and_in_no_compressed_form(stack: PipelineStack, 
     assert refusal(stack.post(stack.envelope(), encoding=coding)) == (415, WRONG_CONTENT_ENCODING)
 
 
-@pytest.mark.parametrize("content_type", ["Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"'])
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"', "application/json;",
+        "application/json ;",
+        "application/json;\tcharset=utf-8", 'application/json; profile="a;b"; charset=utf-8', "application/json; x=1",
+    ],
+)  # fmt: skip
 def test_json_may_be_named_in_all_its_forms(stack: PipelineStack, content_type: str) -> None:
     assert stack.post(stack.envelope(), content_type, "identity").status == 200
 
@@ -300,7 +318,9 @@ def test_a_reply_that_cannot_be_remembered_is_given_and_logged(
 def test_a_bad_signature_is_401_and_nothing_is_stored(stack: PipelineStack) -> None:
     before = stack.deployed.dump()
     assert refusal(stack.post(stack.envelope(ASK, key=OTHER_KEY))) == (401, SIGNATURE_INVALID)
-    assert refusal(stack.post(stack.envelope(ASK, sender="keyless.com"))) == (401, KEY_NOT_FOUND)
+    unknown = stack.post(stack.envelope(ASK, sender="keyless.com"))
+    assert refusal(unknown) == (401, KEY_NOT_FOUND)
+    assert unknown.headers["WWW-Authenticate"] == "NLWeb"  # RFC 9110 §15.5.2
     assert stack.deployed.dump() == before
     assert stack.handlers.calls == []
 

@@ -19,7 +19,7 @@ from postroom.api.reasons import (
 )
 from postroom.api.schemas import Problem
 from postroom.core.reason import Reason
-from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, WRONG_CONTENT_TYPE
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 Json = dict[str, Any]
@@ -138,7 +138,7 @@ def _refusals(operation: Operation) -> list[Reason]:
     if operation.query or operation.body:
         found.append(NOT_A_REQUEST)
     if operation.body:
-        found.append(WRONG_CONTENT_TYPE)
+        found += (WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING)
     if "{" in operation.path:
         found += _ALWAYS
     return found

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from postroom.client.dm3_answers import NoResultError, read_result
 from postroom.client.sending import SendOutcome
@@ -23,7 +24,6 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reasons import TOO_LARGE
 from postroom.core.steps import drive
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dm3.dialect import service_urls
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, message_hash, write_envelope
 from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
@@ -35,6 +35,7 @@ from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPO
 from postroom.protocols.dm3.sign import sign_message
 
 _DATA: Final = "data:"
+_RPC_PATH: Final = "/rpc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,17 @@ def _sign(draft: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms
     )
     attachments = (*map(Attachment, draft.encodings), *draft.attachments)
     return sign_message(draft.text, metadata, keys.signing, attachments=attachments or None)
+
+
+def service_urls(url: str) -> tuple[str, ...]:
+    """Where calls are posted, by the `url` of a delivery service's profile: the next one if one does not know JSON-RPC.
+
+    The text says that the URL is used (dm3 §2.2.1). The reference's clients post to /rpc below it (axios: slashes at
+    its end are dropped). A URL with /rpc, a query or a port is complete.
+    """
+    parts = urlsplit(url)
+    is_complete = parts.path.endswith(_RPC_PATH) or bool(parts.query) or ":" in parts.netloc.rpartition("]")[2]
+    return (url,) if is_complete else (url, url.rstrip("/") + _RPC_PATH)
 
 
 def _reach(urls: Sequence[str], delivery: DeliveryInformation) -> Generator[Post, Answer, tuple[str, JsonValue]]:

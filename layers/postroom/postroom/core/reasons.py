@@ -9,8 +9,8 @@ METHOD_NOT_ALLOWED = refusal("MethodNotAllowed", 405, NLWEB | DM3 | OWNERS, "RFC
     "This path does not support that HTTP method.")
 WRONG_CONTENT_TYPE = refusal("WrongContentType", 415, NLWEB | OWNERS, 'decision "Answers"',
     "A message must be posted as application/json in UTF-8.")
-WRONG_CONTENT_ENCODING = refusal("WrongContentEncoding", 415, NLWEB, 'decisions "Answers" and "No compression"',
-    "The request body must not be compressed.")
+WRONG_CONTENT_ENCODING = refusal("WrongContentEncoding", 415, NLWEB | DM3 | OWNERS,
+    'decisions "Answers" and "No compression"', "The request body must not be compressed.", json_rpc=-32600)
 TOO_LARGE = refusal("TooLarge", 413, NLWEB | DM3 | OWNERS, 'decision "Answers"',
     "The message is larger than this receiver accepts.", json_rpc=-32011)
 NOT_JSON = refusal("NotJson", 400, NLWEB | DM3 | OWNERS, "RFC 8259 §2, §8.1",

@@ -1,6 +1,6 @@
 """Requests, responses and routing of both HTTP functions, and the handlers of the mailbox API.
 
-request.py, response.py     requests and responses as values
+request.py, response.py, media_type.py    requests and responses as values
 router.py, cors.py          from a request to its handler
 request_parts.py, conditions.py, ranges.py, cursors.py, private_responses.py    what handlers read and write
 tokens.py, owner_keys.py, sign_in.py, registration.py, rate_limit.py            authentication and rate limits

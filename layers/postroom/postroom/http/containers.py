@@ -34,7 +34,7 @@ from postroom.http.conditions import check_match, check_write
 from postroom.http.private_responses import not_modified, respond_bytes
 from postroom.http.ranges import whole_or_part
 from postroom.http.request import HttpRequest
-from postroom.http.request_parts import check_media_type, is_known
+from postroom.http.request_parts import check_media, is_known
 from postroom.http.response import HttpResponse
 from postroom.storage.containers.rows import Part as StoredPart
 from postroom.storage.containers.rows import StoredContainer
@@ -92,7 +92,7 @@ class ContainerService:
         """Store the body of a request under a key, and return the container with its ETag.
 
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, STORAGE_FULL, CONTAINER_TOO_LARGE, NOT_A_REQUEST,
-        WRONG_CONTENT_TYPE.
+        WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING.
         """
         old, data = self._writable(mailbox, key, request.headers), _sealed(request)
         new = self._within_quota(mailbox, lambda: self._storage.put(mailbox, key, old, data))
@@ -119,7 +119,7 @@ class ContainerService:
     def add_part(self, mailbox: str, request: HttpRequest) -> NewPart:
         """Store the body of a request as a part.
 
-        Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE, WRONG_CONTENT_TYPE.
+        Raises TheirError: STORAGE_FULL, CONTAINER_TOO_LARGE, WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING.
         """
         data = _sealed(request)
         now = int(self._clock())
@@ -182,7 +182,7 @@ def _check_key(key: str) -> str:
 
 def _sealed(request: HttpRequest) -> bytes:
     """The body of a request, which must be bytes."""
-    check_media_type(request, BYTES)
+    check_media(request, BYTES)
     if len(request.body) > MAX_PART_BYTES:
         raise TheirError(
             CONTAINER_TOO_LARGE, f"a request has at most {MAX_PART_BYTES} bytes; larger containers come in parts"

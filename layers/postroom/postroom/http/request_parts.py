@@ -8,7 +8,7 @@ import msgspec
 
 from postroom.api.reasons import NOT_A_REQUEST, RANGE_UNSATISFIABLE
 from postroom.core.errors import TheirError
-from postroom.core.reasons import WRONG_CONTENT_TYPE
+from postroom.http.media_type import check_coding, check_media_type
 from postroom.http.request import HttpRequest
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -26,19 +26,21 @@ def read_query(query: Mapping[str, str], shape: type[S]) -> S:
 
 
 def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
-    """The body as a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE."""
-    check_media_type(request, media_type)
+    """The body as a shape. Raises TheirError: NOT_A_REQUEST, WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING."""
+    check_media(request, media_type)
     try:
         return msgspec.json.decode(request.body, type=shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise TheirError(NOT_A_REQUEST, f"body: {error}") from None
 
 
-def check_media_type(request: HttpRequest, media_type: str) -> None:
-    """Check that the body has this media type. Raises TheirError(WRONG_CONTENT_TYPE)."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != media_type:
-        raise TheirError(WRONG_CONTENT_TYPE, f"the body must be {media_type}")
+def check_media(request: HttpRequest, media_type: str) -> None:
+    """Check that the body has this media type, and is not compressed.
+
+    Raises TheirError: WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING.
+    """
+    check_media_type(request.headers.get("content-type", ""), media_type, f"the body must be {media_type}")
+    check_coding(request.headers.get("content-encoding", ""))
 
 
 def is_known(if_none_match: str, etag: str) -> bool:

@@ -22,6 +22,7 @@ from postroom.core.reasons import (
     TOO_LARGE,
     TOO_MANY_LOOK_UPS,
 )
+from postroom.http.media_type import check_coding
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.net.aws_errors import our_own_fault
 from postroom.net.timebox import TimeBox
@@ -100,18 +101,23 @@ class Dm3Inbox:
     intake: Intake
     clock: Clock
 
-    def post(self, body: bytes, source: str) -> HttpResponse:
+    def post(self, body: bytes, source: str, content_encoding: str = "") -> HttpResponse:
         """The answer to a body of one or more calls.
 
-        `parts`: the outcome of each call. `source`: the sender's IP address.
+        `parts`: the outcome of each call. `source`: the sender's IP address. `content_encoding`: the header.
         """
+        try:
+            check_coding(content_encoding)
+        except TheirError as error:
+            return self._respond(jsonrpc.Calls((RpcError(None, error.reason),), is_batch=False), source)
         return self._respond(jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES), source)
 
-    def post_calls(self, body: bytes, source: str) -> HttpResponse:
+    def post_calls(self, body: bytes, source: str, content_encoding: str = "") -> HttpResponse:
         """The same for a body that need not be meant for dm3.
 
-        Raises TheirError(NO_SUCH_ROUTE) if there is no call in it.
+        Raises TheirError: NO_SUCH_ROUTE if there is no call in it, WRONG_CONTENT_ENCODING.
         """
+        check_coding(content_encoding)
         calls = jsonrpc.read_calls(body, max_bytes=MAX_BODY_BYTES)
         if not any(isinstance(item, RpcRequest) for item in calls.items):
             raise TheirError(NO_SUCH_ROUTE)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
+from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE
+from postroom.http.media_type import check_coding, check_media_type
 from postroom.http.response import HttpResponse, json_response, problem, text_response
 from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.ports import Clock
@@ -92,7 +93,8 @@ class NlwebInbox:
 
     def _take_in(self, posted: Posted) -> HttpResponse:
         received_at_ms = int(self.clock() * 1000)
-        _check_media(posted)
+        check_media_type(posted.content_type, "application/json")
+        check_coding(posted.content_encoding)
         envelope = check_before_lookup(
             posted.body,
             is_ours=self._is_ours,
@@ -144,12 +146,3 @@ def _check_forwardable(posted: Posted) -> None:
     # As it will be in the forwarded message: a JSON string in ASCII.
     if len(json.dumps(posted.body.decode())) > MAX_FORWARDED_BYTES:
         raise TheirError(TOO_LARGE, f"messages of this Subject are accepted up to {MAX_FORWARDED_BYTES} bytes")
-
-
-def _check_media(posted: Posted) -> None:
-    media_type, _, parameters = posted.content_type.partition(";")
-    charset = parameters.replace(" ", "").replace('"', "").lower()
-    if media_type.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise TheirError(WRONG_CONTENT_TYPE)
-    if posted.content_encoding.strip().lower() not in ("", "identity"):
-        raise TheirError(WRONG_CONTENT_ENCODING)

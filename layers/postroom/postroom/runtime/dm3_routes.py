@@ -4,6 +4,7 @@ from typing import Final
 
 from postroom.core.reasons import NOT_QUEUED
 from postroom.http.cors import Cors
+from postroom.http.request import HttpRequest
 from postroom.http.response import problem
 from postroom.http.router import Route, Router
 from postroom.pipeline.dm3_inbox import Dm3Inbox
@@ -18,11 +19,15 @@ def dm3_router(dm3: Dm3Inbox, cors: Cors) -> Router:
     """The router of the dm3 inbox. `cors`: the pages that may call it."""
     return Router(
         [
-            *(Route("POST", path, lambda call: dm3.post(call.request.body, call.request.source)) for path in PATHS),
+            *(Route("POST", path, lambda call: dm3.post(*_posted(call.request))) for path in PATHS),
             # A sender of an NLWeb message would take the 200 of a JSON-RPC error for an acceptance.
-            Route("POST", ROOT, lambda call: dm3.post_calls(call.request.body, call.request.source)),
+            Route("POST", ROOT, lambda call: dm3.post_calls(*_posted(call.request))),
         ],
         refuse=problem,
         failure=NOT_QUEUED,
         cors=lambda path: cors if path in (*PATHS, ROOT) else None,
     )
+
+
+def _posted(request: HttpRequest) -> tuple[bytes, str, str]:
+    return request.body, request.source, request.headers.get("content-encoding", "")

@@ -61,9 +61,12 @@ def read_request(event: HttpEvent) -> HttpRequest:
     )
 
 
-def write_response(response: HttpResponse, request: HttpRequest) -> HttpResult:
-    """The function's result for a response to the request."""
-    body = b"" if request.method == "HEAD" else response.body
+def write_response(response: HttpResponse) -> HttpResult:
+    """The function's result for a response.
+
+    To a HEAD, too, it has the body: API Gateway sends its length, and not the body itself (RFC 9110 §9.3.2).
+    """
+    body = response.body
     # As text in JSON it may become three times as long, and Lambda returns 6 MB; a part may begin within a character.
     encoded = (
         len(body) > MAX_ANSWER_BYTES or response.status == HTTPStatus.PARTIAL_CONTENT or response.content_type == BYTES

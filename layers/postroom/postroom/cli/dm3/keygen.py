@@ -131,8 +131,8 @@ def _user_keys(wallet_signature: str | None, algorithm: SigningAlgorithm | None)
 def _make_service(
     opened: OpenDeployment, url: str | None, algorithm: SigningAlgorithm | None, *, rotate: bool, as_json: bool
 ) -> None:
+    from postroom.client.dm3 import service_urls
     from postroom.names.registry import SERVICE_KEY
-    from postroom.protocols.dm3.dialect import service_urls
     from postroom.protocols.dm3.service import ServiceKeys, read_service_keys
 
     if url is None:

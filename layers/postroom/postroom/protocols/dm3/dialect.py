@@ -9,7 +9,6 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from postroom.core.canonical import NotCanonicalError, json_stringify, stringify
 from postroom.core.ijson import JsonValue
@@ -21,21 +20,6 @@ from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 WRITTEN_VERSION: Final = "1.0"
 VERSIONS: Final = frozenset((WRITTEN_VERSION, "v1", "1"))
 """The text writes 1.0, the reference v1; all are the same."""
-
-# --- dm3 §2.2.1: where a delivery service is posted to ------------------------------------------------------------
-RPC_PATH: Final = "/rpc"
-
-
-def service_urls(url: str) -> tuple[str, ...]:
-    """Where calls are posted, by the `url` of a delivery service's profile: the next one if one does not know JSON-RPC.
-
-    The text says that the URL is used. The reference's clients post to /rpc below it (axios: slashes at its end are
-    dropped). A URL with /rpc, a query or a port is complete.
-    """
-    parts = urlsplit(url)
-    is_complete = parts.path.endswith(RPC_PATH) or bool(parts.query) or ":" in parts.netloc.rpartition("]")[2]
-    return (url,) if is_complete else (url, url.rstrip("/") + RPC_PATH)
-
 
 # --- decision "Postmarks": the timestamp -----------------------------------------------------------------
 TIMESTAMP_MEMBER: Final = "incomingTimestamp"
