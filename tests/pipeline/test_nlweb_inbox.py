@@ -149,8 +149,10 @@ def test_json_may_be_named_in_all_its_forms(stack: PipelineStack, content_type: 
     assert stack.post(stack.envelope(), content_type, "identity").status == 200
 
 
-def test_once_queued_the_answer_is_200_with_the_correlation(stack: PipelineStack) -> None:
-    correlation = "125a5c75-cb72-43d2-9695-37026dfcaa48"
+@pytest.mark.parametrize(
+    "correlation", ["125a5c75-cb72-43d2-9695-37026dfcaa48", "125A5C75-CB72-43d2-9695-37026DFCAA48"]
+)
+def test_once_queued_the_answer_is_200_with_the_correlation_as_it_came(stack: PipelineStack, correlation: str) -> None:
     answer = stack.post(stack.envelope(correlation=correlation))
     assert (answer.status, said(answer)) == (200, {"Correlation": correlation, "Status": "Queued"})
 

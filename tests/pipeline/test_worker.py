@@ -152,6 +152,13 @@ def test_the_senders_retry_adopts_the_home_and_needs_no_line(stack: PipelineStac
     assert stack.deployed.dump() == before
 
 
+def test_a_correlation_is_told_as_it_came_and_compared_in_any_case(stack: PipelineStack) -> None:
+    stack.settle(stack.queued(stack.envelope(correlation=CORRELATION)))
+    other = stack.settle(stack.queued(stack.envelope(body=2, correlation=CORRELATION.upper())))
+    assert (other.fate, other.reason) == (ClaimOutcome.DISCARDED, CORRELATION_REUSED)
+    assert only_notice(stack).correlation == CORRELATION.upper()
+
+
 @pytest.mark.parametrize("threads", [False, True])
 def test_a_message_and_its_retry_in_one_batch_are_one_row(stack: PipelineStack, threads: bool) -> None:
     if threads:

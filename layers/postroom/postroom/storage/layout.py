@@ -94,7 +94,7 @@ def row_key(mailbox: str, shards: int, received_at_ms: int, claim_id: str) -> Ro
 
 def seen_key_nlweb(receiver: str, sender: str, correlation: str) -> str:
     """The identity of an NLWeb message: (To, From, Correlation), normalised (decision "Replay")."""
-    return "n#" + _digest(receiver, sender, correlation)
+    return "n#" + _digest(receiver, sender, correlation.lower())
 
 
 def seen_key_dm3(receiver: str, sender: str, message_hash: str, *, verified: bool) -> str:

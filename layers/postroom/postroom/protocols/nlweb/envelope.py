@@ -27,9 +27,9 @@ _SHA256: Final = hashlib.sha256()
 class NlwebEnvelope(NamedTuple):
     """An envelope whose members all have the right form. `verify` checks whether it is authentic.
 
-    `sender`: host name or wallet UUID. `receiver`: host name. `correlation`: lower-case UUID. `timestamp_ms`: epoch
-    milliseconds. `selector`: None if the sender is a wallet and named none. `claimed_hash`: the member Hash.
-    `signed_text`: RFC 8785 of {Body, Header} as received; `digest`: its SHA-256.
+    `sender`: host name or wallet UUID. `receiver`: host name. `correlation`: a UUID as the sender wrote it.
+    `timestamp_ms`: epoch milliseconds. `selector`: None if the sender is a wallet and named none. `claimed_hash`: the
+    member Hash. `signed_text`: RFC 8785 of {Body, Header} as received; `digest`: its SHA-256.
     """
 
     dialect: Dialect
@@ -71,7 +71,7 @@ def read_envelope(value: JsonValue) -> NlwebEnvelope:
         sender,
         read_receiver(text_of(header, "To", "Header.")),
         read_subject(header),
-        read_correlation(text_of(header, "Correlation", "Header.")),
+        _correlation_of(header),
         read_timestamp(text_of(header, "Timestamp", "Header.")),
         read_key_selector(header, dialect, sender),
         envelope.get("Body"),
@@ -80,6 +80,12 @@ def read_envelope(value: JsonValue) -> NlwebEnvelope:
         signed_text := signed_text_of(envelope, header, jcs_of_parsed),
         digest_of(signed_text),
     )
+
+
+def _correlation_of(header: JsonObject) -> str:
+    text = text_of(header, "Correlation", "Header.")
+    read_correlation(text)
+    return text
 
 
 def read_frame(value: JsonValue) -> tuple[JsonObject, JsonObject]:
