@@ -6,6 +6,7 @@ import tracemalloc
 
 import orjson
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,9 +125,11 @@ def test_text_that_is_not_json_is_refused(text: bytes, sentence: str) -> None:
         (b'{"a": {"b": [1.7976931348623159e308]}}', "range of IEEE doubles"),
         (b"1" + b"0" * 309 + b".0", "range of IEEE doubles"),
         (b"9" * 100_000, "range of IEEE doubles"),
-        (b"9007199254740992", "2^53-1"),
-        (b'{"a": [-9007199254740992]}', "2^53-1"),
-        (b"9" * 4300, "2^53-1"),
+        (b"9007199254740993", "the integer of the whole text is beyond ±(2^53-1) and not exact"),
+        (b'{"a": [null, {"b c": [-9007199254740993]}]}', "the integer at a[1].b c[0] is beyond"),
+        (b'{"%b": 9007199254740993}' % (b"x" * 200), f"the integer at {'x' * 100} is beyond"),
+        (b"9" * 300, "2^53-1"),
+        (b"9" * 4300, "range of IEEE doubles"),
     ],
 )
 def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
@@ -137,13 +140,25 @@ def test_json_that_is_not_i_json_is_refused(text: bytes, sentence: str) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("text", [b"[%d]", b"[null, %d]"])  # beside a null numbers are looked at one by one
-def test_integers_are_limited_to_the_exact_range_of_doubles(text: bytes, sign: int) -> None:
-    largest = parse(text % (sign * MAX_EXACT_INTEGER), max_bytes=100)
-    assert isinstance(largest, list)
-    assert largest[-1] == sign * MAX_EXACT_INTEGER
-    error = refusal(text % (sign * (MAX_EXACT_INTEGER + 1)))
-    assert error.reason is NOT_I_JSON
-    assert "2^53-1" in error.detail
+def test_an_integer_beyond_the_exact_range_is_read_if_nobody_reads_another_one(text: bytes, sign: int) -> None:
+    def read(integer: int) -> object:
+        parsed = parse(text % (sign * integer), max_bytes=400)
+        assert isinstance(parsed, list)
+        return parsed[-1]
+
+    assert type(read(MAX_EXACT_INTEGER)) is int
+    for exact in (2**53, 2**60, 10**20, 10**21, 2**1023):
+        assert (type(read(exact)), read(exact)) == (float, sign * exact)
+    assert read(1152921504606847000) == sign * 2**60  # as JavaScript and RFC 8785 write it
+    for inexact in (2**53 + 1, 2**60 + 1, 10**23):
+        error = refusal(text % (sign * inexact))
+        assert error.reason is NOT_I_JSON
+        assert "2^53-1" in error.detail
+
+
+@given(st.floats(min_value=2**53, max_value=1e21, allow_nan=False).map(float.__trunc__).map(float))
+def test_the_digits_of_rfc_8785_are_read_as_their_double(double: float) -> None:
+    assert parse(rfc8785.dumps(double), max_bytes=30) == double
 
 
 def test_the_size_is_limited() -> None:
@@ -296,12 +311,12 @@ def test_a_text_without_white_space_is_parsed_to_the_same_value(value: object) -
         b'{"a":1,"a":2}',
         b'[{"x":{"a":1,"b":2,"a":3}}]',
         b'{"a":1,"\\u0061":1}',
-        b"[9007199254740992]",
-        b"[-9007199254740992]",
-        b"[18446744073709551616]",
+        b"[9007199254740993]",
+        b"[-9007199254740993]",
+        b"[18446744073709551617]",
         b"[1e309]",
         b"[1e309,null]",
-        b'{"a": [null, 9007199254740992]}',
+        b'{"a": [null, 9007199254740993]}',
         b"[" + nested(64) + b"]",
         b"[" * 64 + b"1,{}" + b"]" * 64,
         b"[" + b"{}," * 64 + nested(64) + b"]",

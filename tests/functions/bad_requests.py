@@ -359,8 +359,8 @@ def _json() -> Iterator[Line]:
     yield "100,000 levels that are not closed", lambda: Sent(b"[" * 100_000), not_i
     yield "the number 1e400", lambda: body_text("1e400"), not_i
     yield "the number -1e400", lambda: body_text("-1e400"), not_i
-    yield "the integer 2^53", lambda: body_text(str(2**53)), not_i
-    yield "the integer -2^53", lambda: body_text(str(-(2**53))), not_i
+    yield "the integer 2^53+1", lambda: body_text(str(2**53 + 1)), not_i
+    yield "the integer -2^53-1", lambda: body_text(str(-(2**53) - 1)), not_i
     yield "an integer of a million digits", lambda: body_text("9" * 1_000_000), not_i
     yield "a fraction of a million digits and an exponent", lambda: body_text("0." + "9" * 999_000 + "e999"), not_i
     yield "NaN", lambda: body_text("NaN"), not_i

@@ -7,7 +7,7 @@ from postroom.reasons import REASONS, reason_of
 
 KNOWN = {
     -32700: {"NotJson", "NotIJson"},
-    -32600: {"RpcNotARequest"},
+    -32600: {"RpcNotARequest", "WrongContentEncoding"},
     -32601: {"RpcUnknownMethod"},
     -32602: {"RpcWrongParams"},
     -32000: {

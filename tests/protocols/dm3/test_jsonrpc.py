@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.ijson import JsonValue
+from postroom.core.ijson import MAX_VALUES, JsonValue
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.jsonrpc import (
     MAX_BATCH,
@@ -196,7 +196,7 @@ def test_a_request_without_an_id_is_answered_as_one_whose_id_is_null() -> None:
         ("", -32700, None, "no content"),
         ('{"jsonrpc":"2.0","method":"a","method":"b","id":1}', -32700, None, "occurs twice"),
         ('{"jsonrpc":"2.0","method":"\\ud800","id":1}', -32700, None, "surrogate"),
-        ('{"jsonrpc":"2.0","method":"a","id":9007199254740993}', -32700, None, "integer is beyond"),
+        ('{"jsonrpc":"2.0","method":"a","id":9007199254740993}', -32700, None, "integer at id is beyond"),
         ('{"jsonrpc":"2.0","method":"a","id":1e400}', -32700, None, "beyond the range"),
         ("[" * 1000, -32700, None, "deeper"),
         (b'{"jsonrpc":"2.0","method":"\xff","id":1}', -32700, None, "not UTF-8"),
@@ -221,6 +221,29 @@ def test_a_value_without_id_and_with_another_version_is_refused() -> None:
 
 def batch(size: int) -> str:
     return json.dumps([{"jsonrpc": "2.0", "method": "get_data", "id": number} for number in range(size)])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["9007199254740993", "1e400", '{"a":1,"a":2}', "[" * 100 + "]" * 100],
+    ids=["integer", "number", "duplicate", "depth"],
+)
+def test_a_request_that_is_not_i_json_costs_itself_and_not_the_batch(bad: str) -> None:
+    good = '{"jsonrpc":"2.0","method":"get_data","id":%d}'
+    wrong = f'{{"jsonrpc":"2.0","method":"get_data","params":[{bad}],"id":2}}'
+    first, second, third = served(f"[{good % 1}, {wrong}, {good % 3}]")  # type: ignore[misc]
+    assert (first["id"], third["id"]) == (1, 3)  # type: ignore[index,call-overload]
+    assert second == failure(PARSE_ERROR)
+    assert served(wrong) == failure(PARSE_ERROR)
+
+
+def test_a_batch_that_cannot_be_split_is_refused_as_a_whole() -> None:
+    good = '{"jsonrpc":"2.0","method":"get_data","id":1}'
+    too_many = f"[{good}, [{'0,' * MAX_VALUES}0]]"
+    for body in (f"[{good}, 1e400", f"[{good}, NaN]", "[" + ",".join([good] * MAX_BATCH) + ",1e400]"):
+        assert served(body) == failure(PARSE_ERROR)
+    calls = read_calls(too_many.encode(), max_bytes=len(too_many))
+    assert [type(item) for item in calls.items] == [RpcRequest, RpcError]
 
 
 TOO_LONG = failure({"code": -32005, "message": "Limit exceeded"})

@@ -2,7 +2,7 @@
 
 `jiter` decides: of the fast parsers, it alone refuses duplicate member names (compared after escapes are decoded) and
 lone surrogates. It accepts some values that a walk over the parsed value then refuses: numbers beyond IEEE doubles,
-integers that are not exact as doubles, and deep nesting.
+integers that are not read by others as they are written, and deep nesting.
 
 Most texts need neither. If a text is, byte for byte, what `orjson` writes for its own value, it has no white space or
 needless escapes, as most senders write it, and it is proven to be I-JSON:
@@ -17,6 +17,7 @@ depends on their absence.
 """
 
 import re
+from decimal import Decimal
 from itertools import islice
 from math import inf
 from typing import Any, TypeAlias, cast
@@ -30,7 +31,14 @@ from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 MAX_EXACT_INTEGER = 2**53 - 1
-"""The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2)."""
+"""The largest magnitude at which every integer is exact as an IEEE double (RFC 7493 §2.2).
+
+Larger ones are read as doubles if they are exact, or if they are written with the digits of RFC 8785, as JavaScript
+does: nobody reads another number. Others are refused.
+"""
+_LONGEST_DIGITS = 1e21
+"""From here on, RFC 8785 writes exponents (ECMA-262, Number::toString)."""
+_LONGEST_PATH = 100
 
 MAX_DEPTH = 64
 """Levels of nesting, unless the caller sets another limit: code that walks the value later may be recursive."""
@@ -55,7 +63,7 @@ _SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.
 _BOM = b"\xef\xbb\xbf"
 _DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
 _SURROGATE = "an escape is half of a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
-_BIG_INTEGER = "an integer is beyond ±(2^53-1) and cannot be exact as an IEEE double (RFC 7493 §2.2)"
+_BIG_INTEGER = "the integer {} is beyond ±(2^53-1) and not exact as an IEEE double (RFC 7493 §2.2)"
 _BIG_NUMBER = "a number is beyond the range of IEEE doubles (RFC 7493 §2.2)"
 _NO_NUMBER = "NaN or Infinity is not a number; numbers must be finite (RFC 8259 §6)"
 
@@ -77,7 +85,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
 
     It may contain `max_values` values. A bare scalar has depth 0, `[]` has depth 1. The time is linear in `len(data)`
     for every content. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, but never
-    what, the sender wrote.
+    what, the sender wrote, except for the names of the members that lead to an integer.
     """
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
@@ -94,7 +102,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
         proven = _has_plain_numbers(value)
     # Finding that there is none is much faster than counting, and few messages contain a list.
     if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
-        _check(value, max_depth)
+        return _checked(value, max_depth)
     return value
 
 
@@ -131,10 +139,11 @@ def _has_plain_numbers(value: JsonValue) -> bool:
         return False
 
 
-def _check(value: JsonValue, max_depth: int) -> None:
+def _checked(value: JsonValue, max_depth: int) -> JsonValue:
     """Refuse what jiter accepts, level by level; `type` rather than `isinstance` because it is faster."""
     level: list[Any] = [value]
     levels_left = max_depth
+    has_large_integers = False
     while level:
         below: list[Any] = []
         for member in level:
@@ -146,12 +155,33 @@ def _check(value: JsonValue, max_depth: int) -> None:
                     raise _too_deep(max_depth)
                 below += member.values() if kind is dict else member
             elif kind is int:
-                if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
-                    raise TheirError(NOT_I_JSON, _BIG_INTEGER)
+                has_large_integers |= not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER
             elif kind is float and not -inf < member < inf:
                 raise TheirError(NOT_I_JSON, _BIG_NUMBER)
         level = below
         levels_left -= 1
+    return _with_doubles(value, "") if has_large_integers else value
+
+
+def _with_doubles(value: JsonValue, path: str) -> JsonValue:
+    """The value with large integers as doubles. `path`: the members that lead to it."""
+    if isinstance(value, dict):
+        return {name: _with_doubles(member, f"{path}.{name}" if path else name) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_with_doubles(member, f"{path}[{index}]") for index, member in enumerate(value)]
+    if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
+        return _double_of(value, path)
+    return value
+
+
+def _double_of(integer: int, path: str) -> float:
+    try:
+        double = float(integer)
+    except OverflowError:
+        raise TheirError(NOT_I_JSON, _BIG_NUMBER) from None
+    if int(double) == integer or (abs(double) < _LONGEST_DIGITS and int(Decimal(repr(double))) == integer):
+        return double
+    raise TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"))
 
 
 def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:

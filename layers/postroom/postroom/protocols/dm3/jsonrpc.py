@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import orjson
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.ijson import JsonValue, parse
+from postroom.core.ijson import MAX_VALUES, JsonValue, parse
 from postroom.core.reason import Reason
+from postroom.core.reasons import NOT_I_JSON
 from postroom.protocols.dm3.codes import INTERNAL_ERROR, TEXTS, code_of
 from postroom.protocols.dm3.reasons import RPC_BATCH_TOO_LONG, RPC_NOT_A_REQUEST, RPC_WRONG_PARAMS, RPC_WRONG_VERSION
 
@@ -83,11 +85,17 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     """Parse a body of at most `max_bytes` (JSON-RPC 2.0 §4, §6). Never raises: every fault becomes an answer.
 
     A body that is not I-JSON, an empty batch, and one of more than `MAX_BATCH` requests get one error, not an array.
+    But if only some requests of a batch are not I-JSON, the others are executed.
     """
     try:
         value = parse(body, max_bytes=max_bytes)
     except TheirError as error:
-        return _one(RpcError(None, error.reason, error.detail))
+        parts = _split(body) if error.reason is NOT_I_JSON else []
+        if not 1 < len(parts) <= MAX_BATCH:
+            return _one(RpcError(None, error.reason, error.detail))
+        # Together, they may take no more memory than a batch that is parsed as a whole.
+        most = MAX_VALUES // len(parts)
+        return Calls(tuple(_read_part(part, max_bytes, most) for part in parts), is_batch=True)
     if not isinstance(value, list):
         return _one(_read(value))
     if not value:
@@ -96,6 +104,21 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
         detail = f"the batch holds {len(value)} requests; at most {MAX_BATCH} are answered at once"
         return _one(RpcError(None, RPC_BATCH_TOO_LONG, detail))
     return Calls(tuple(_read(item) for item in value), is_batch=True)
+
+
+def _split(body: bytes) -> list[msgspec.Raw]:
+    """The requests of a batch as bytes; none if it is not a batch."""
+    try:
+        return msgspec.json.decode(body, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return []
+
+
+def _read_part(part: msgspec.Raw, max_bytes: int, max_values: int) -> RpcRequest | RpcError:
+    try:
+        return _read(parse(bytes(part), max_bytes=max_bytes, max_values=max_values))
+    except TheirError as error:
+        return RpcError(None, error.reason, error.detail)
 
 
 def first_param(call: RpcRequest) -> JsonValue:
