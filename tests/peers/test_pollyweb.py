@@ -169,7 +169,7 @@ REFUSED = {
     "the number 0.00001": ({"Body": {"n": 0.00001}}, HASH_MISMATCH),
     "the number -0.0": ({"Body": {"n": -0.0}}, HASH_MISMATCH),
     "member names beyond U+FFFF beside U+E000–U+FFFF": ({"Body": {"😀": 1, "\ufb33": 2}}, HASH_MISMATCH),
-    "an integer beyond 2^53−1": ({"Body": {"n": 2**53}}, NOT_I_JSON),
+    "an integer that is not exact as a double": ({"Body": {"n": 2**53 + 1}}, NOT_I_JSON),
     "NaN": ({"Body": {"n": float("nan")}}, NOT_I_JSON),
     "a Body nested 70 deep": ({"Body": {"n": json.loads("[" * 70 + "]" * 70)}}, NOT_I_JSON),
     "a Body of more than 1 MiB": ({"Body": {"Text": "x" * (1 << 20)}}, TOO_LARGE),

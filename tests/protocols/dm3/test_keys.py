@@ -157,6 +157,16 @@ def test_a_signature_of_another_library_verifies_in_either_form_but_with_the_low
 
 
 @given(st.binary(max_size=20))
+def test_the_higher_s_is_told_apart_from_a_wrong_signature(text: bytes) -> None:
+    low, high = low_and_high(OURS.sign(text, ec.ECDSA(SHA256())))
+    for (r, s), is_higher in ((low, False), (high, True)):
+        assert SECP.public.has_higher_s(r.to_bytes(32) + s.to_bytes(32)) is is_higher
+        assert SECP.public.has_higher_s(utils.encode_dss_signature(r, s)) is is_higher
+    assert not SECP.public.has_higher_s(b"neither form")
+    assert not UserKeys.random("ed25519").signing.public.has_higher_s(b"\xff" * 64)
+
+
+@given(st.binary(max_size=20))
 def test_the_lower_s_is_emitted(text: bytes) -> None:
     assert int.from_bytes(SECP.sign(text)[32:]) <= ORDER // 2
 

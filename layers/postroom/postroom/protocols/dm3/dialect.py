@@ -8,13 +8,16 @@ length of the key (decision "Signatures", keys.py).
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from postroom.core.canonical import NotCanonicalError, json_stringify, stringify
+from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64
 from postroom.crypto.ethereum import keccak_256
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
+from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 
 # --- decision "Versions" ----------------------------------------------------------------------------
 WRITTEN_VERSION: Final = "1.0"
@@ -52,6 +55,17 @@ def verify_struct(value: Mapping[str, JsonValue], signature: str, key: PublicSig
         return key.verify(decode_base64(signature), stringify(dict(value)))
     except (NotCanonicalError, ValueError):
         return False  # a value without canonical text, which cannot have been signed; or invalid base64
+
+
+def wrong_signature(what: str, signature: str, key: PublicSigningKey) -> TheirError:
+    """The error for a signature that `verify_struct` does not accept. `what`: whose it is, such as `the message's`."""
+    with suppress(ValueError):
+        if key.has_higher_s(decode_base64(signature)):
+            return TheirError(
+                SENDER_SIGNATURE_INVALID,
+                f"{what} has the higher of two possible values s; only the lower one is accepted (BIP 62)",
+            )
+    return TheirError(SENDER_SIGNATURE_INVALID, f"{what} is not by the sender's key")
 
 
 def sign_postmark(value: Mapping[str, JsonValue], key: PrivateSigningKey) -> str:

@@ -24,6 +24,7 @@ from postroom.protocols.dm3.dialect import (
     postmark_hash,
     sign_struct,
     verify_struct,
+    wrong_signature,
 )
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.members import check_optional_text, check_text, members_of, take
@@ -32,7 +33,6 @@ from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
     ENVELOPE_INVALID,
     MESSAGE_INVALID,
-    SENDER_SIGNATURE_INVALID,
 )
 from postroom.protocols.dm3.sealing import SCHEME, open_sealed, seal
 
@@ -237,7 +237,7 @@ def check_signature(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Check that the metadata are signed by this key. Raises TheirError(SENDER_SIGNATURE_INVALID)."""
     metadata = envelope.metadata
     if not verify_struct(metadata.unsigned(), metadata.signature, key):
-        raise TheirError(SENDER_SIGNATURE_INVALID, "metadata.signature is not by the sender's key")
+        raise wrong_signature("metadata.signature", metadata.signature, key)
 
 
 def check_hashes(envelope: Dm3Envelope, message: Dm3Message | None = None) -> None:

@@ -6,9 +6,8 @@ answer of each request, and `write_answers` joins them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
 import orjson
 
 from postroom.core.errors import NotNowError, TheirError
@@ -17,6 +16,9 @@ from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON
 from postroom.protocols.dm3.codes import INTERNAL_ERROR, TEXTS, code_of
 from postroom.protocols.dm3.reasons import RPC_BATCH_TOO_LONG, RPC_NOT_A_REQUEST, RPC_WRONG_PARAMS, RPC_WRONG_VERSION
+
+if TYPE_CHECKING:
+    import msgspec
 
 VERSION = "2.0"
 MAX_BATCH = 50
@@ -106,15 +108,18 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     return Calls(tuple(_read(item) for item in value), is_batch=True)
 
 
-def _split(body: bytes) -> list[msgspec.Raw]:
+def _split(body: bytes) -> "list[msgspec.Raw]":
     """The requests of a batch as bytes; none if it is not a batch."""
+    # Rarely needed, and imported by no cold start of dm3.
+    import msgspec
+
     try:
         return msgspec.json.decode(body, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return []
 
 
-def _read_part(part: msgspec.Raw, max_bytes: int, max_values: int) -> RpcRequest | RpcError:
+def _read_part(part: "msgspec.Raw", max_bytes: int, max_values: int) -> RpcRequest | RpcError:
     try:
         return _read(parse(bytes(part), max_bytes=max_bytes, max_values=max_values))
     except TheirError as error:

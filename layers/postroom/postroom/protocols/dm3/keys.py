@@ -13,6 +13,8 @@ from typing import Final, Literal, TypeAlias
 
 import coincurve
 from coincurve.ecdsa import cdata_to_der, deserialize_compact
+from coincurve.utils import GROUP_ORDER_INT
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
@@ -85,6 +87,16 @@ class PublicSigningKey:
             return self._key.verify(der, text)
         except (BadSignatureError, ValueError):  # ValueError: neither DER nor the compact form
             return False
+
+    def has_higher_s(self, signature: bytes) -> bool:
+        """Whether `signature` is refused for its form alone: another one, of the same r and the lower s, may verify."""
+        if self.algorithm != "secp256k1":
+            return False
+        try:
+            s = int.from_bytes(signature[32:]) if len(signature) == 64 else decode_dss_signature(signature)[1]
+        except ValueError:
+            return False
+        return s > GROUP_ORDER_INT // 2
 
 
 @dataclass(frozen=True, slots=True)

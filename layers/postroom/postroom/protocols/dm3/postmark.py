@@ -99,16 +99,13 @@ def make_postmark(
 def check_certifiable(delivery: DeliveryInformation) -> None:
     """Check that a postmark with a copy of this delivery information can be read again by its receiver.
 
-    It is written as canonical text, which may contain integers that no strict parser accepts (1e20 is written out), and
-    is nested one level deeper. Raises TheirError(ENVELOPE_INVALID).
+    It is nested one level deeper there. Raises TheirError(ENVELOPE_INVALID).
     """
     try:
         text = stringify({"deliveryInformation": delivery.as_json()})
         parse(text, max_bytes=len(text))
     except (NotCanonicalError, TheirError):
-        raise TheirError(
-            ENVELOPE_INVALID, "deliveryInformation holds a number beyond 2^53 or nests too deeply"
-        ) from None
+        raise TheirError(ENVELOPE_INVALID, "deliveryInformation nests too deeply") from None
 
 
 def read_postmark(text: bytes) -> Postmark:
