@@ -278,16 +278,12 @@ def test_an_added_mailbox_exists(operate: Operate, directory: Directory) -> None
 def test_message_types_and_senders_of_a_mailbox_can_be_set(operate: Operate, directory: Directory) -> None:
     result = operate(
         "mailbox", "add", "two.eth", "--type", "REPLY", "--type", "edit", "--allow", "Alice.eth", "--block", "eve.eth",
-        "--min-nonce", "5", "--min-balance", str(10**30), "--unverified",
+        "--unverified",
     )  # fmt: skip
-    assert result.stdout == ("two.eth: takes NEW, REPLY, EDIT from alice.eth but eve.eth, verified or marked\n"), (
-        "who is allowed needs neither a nonce nor a balance"
-    )
-    rules = FilterRules(5, 10**30, allow=("alice.eth",), block=("eve.eth",))
+    assert result.stdout == "two.eth: takes NEW, REPLY, EDIT from alice.eth but eve.eth, verified or marked\n"
+    rules = FilterRules(allow=("alice.eth",), block=("eve.eth",))
     extension = ProfileExtension(message_types=("REPLY", "EDIT"), rules=rules)
     assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth", extension, takes_unverified=True)
-    asked = operate("mailbox", "add", "two.eth", "--min-nonce", "5", "--min-balance", str(10**30)).stdout
-    assert asked == f"two.eth: takes NEW from anybody of nonce 5 or more of {10**30} wei or more, verified\n"
     operate("mailbox", "add", "two.eth")
     assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth"), "adding anew replaces all of it"
 
@@ -327,8 +323,6 @@ def test_a_mailbox_is_removed(operate: Operate, directory: Directory) -> None:
         (("five..eth",), "is not a valid name"),
         (("five.eth", "--type", "GREETING"), "--type is 'GREETING'; it must be one of NEW, "),
         (("five.eth", "--allow", "a b"), "is not a valid name"),
-        (("five.eth", "--min-nonce", str(2**53)), "minNonce is not from 0 to 2^53-1"),
-        (("five.eth", "--min-balance", "-1"), "--min-balance"),
     ],
 )
 def test_settings_that_cannot_be_published_are_one_sentence(
@@ -368,6 +362,16 @@ def test_a_registry_is_stored_where_the_functions_read_it(
     assert operate("registry", "put", "names.yaml").stdout == "3 names: bob.eth, carol.eth, ds.eth\n"
     registry = PinnedRegistry(lambda: objects.get(DeploymentSettings().dm3_registry), time.monotonic)
     assert registry.text("bob.eth", PROFILE_KEY) == BOB["dataUri"]
+
+
+@pytest.mark.usefixtures("objects")
+def test_a_profile_that_nobody_here_can_read_is_stored_and_noted(operate: Operate, tmp_path: Path) -> None:
+    elsewhere = {"far.eth": {PROFILE_KEY: "ipfs://QmU6n6n1Q"}, "bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
+    (tmp_path / "names.json").write_text(json.dumps(elsewhere))
+    result = operate("registry", "put", "names.json")
+    assert (result.exit_code, result.stdout) == (0, "2 names: bob.eth, far.eth\n")
+    assert result.stderr.startswith("postroom: network.dm3.profile of far.eth cannot be read here: ")
+    assert "bob.eth" not in result.stderr
 
 
 @pytest.mark.usefixtures("objects")

@@ -74,13 +74,18 @@ def test_the_settings_are_available_as_json(settings: Settings) -> None:
 
 def test_only_named_settings_change(settings: Settings, served: ServedApi) -> None:
     result = settings(
-        "--set", f'{BLOCK}=["mallory.eth"]', "--set", "extension.spamFilterRules.minNonce=3", "--set", "unverified=true"
+        "--set",
+        f'{BLOCK}=["mallory.eth"]',
+        "--set",
+        'extension.supportedMessageTypes=["EDIT"]',
+        "--set",
+        "unverified=true",
     )
     assert (result.exit_code, result.stderr) == (0, "")
     assert f'{BLOCK}=["mallory.eth"]\n' in result.stdout
     found = stored(served)
-    assert (found.extension.rules.block, found.extension.rules.min_nonce) == (("mallory.eth",), 3)
-    assert (found.takes_unverified, found.extension.message_types) == (True, ("NEW", "REPLY"))
+    assert found.extension.rules.block == ("mallory.eth",)
+    assert (found.takes_unverified, found.extension.message_types) == (True, ("NEW", "EDIT"))
 
 
 def test_null_removes_a_setting(settings: Settings, served: ServedApi) -> None:

@@ -1,5 +1,7 @@
 """What the owner of a mailbox sets for it."""
 
+import json
+
 import pytest
 from tests.http.api_stack import BOB, BOB_KEY, ApiStack, Owner, reason, said
 
@@ -21,18 +23,24 @@ def change(owner: Owner, body: object, etag: str = "") -> object:
 
 
 def test_senders_get_the_owners_settings_within_a_minute(api: ApiStack, bob: Owner) -> None:
-    rules = {"minBalance": "5", "block": ["eve.eth"]}
+    rules = {"allow": ["alice.eth"], "block": ["eve.eth"]}
     changed = said(change(bob, {"extension": {"supportedMessageTypes": ["EDIT"], "spamFilterRules": rules}}))  # type: ignore[arg-type]
     assert changed["extension"]["supportedMessageTypes"] == ["NEW", "EDIT"], "NEW is always there"
     api.clock.now += 30
-    extension = ProfileExtension(message_types=("NEW", "EDIT"), rules=FilterRules(min_balance=5, block=("eve.eth",)))
+    extension = ProfileExtension(
+        message_types=("NEW", "EDIT"), rules=FilterRules(allow=("alice.eth",), block=("eve.eth",))
+    )
     assert api.directory.dm3_mailbox(BOB) == Dm3Mailbox(BOB, extension, takes_unverified=False)
     assert said(bob.ask("GET", "/settings")) == changed
 
 
 def test_settings_not_named_stay_and_null_removes(bob: Owner) -> None:
-    said(change(bob, {"extension": {"spamFilterRules": {"minNonce": 2, "block": ["eve.eth"]}}, "unverified": True}))  # type: ignore[arg-type]
-    said(change(bob, {"extension": {"spamFilterRules": {"minNonce": None}}}))  # type: ignore[arg-type]
+    said(
+        change(
+            bob, {"extension": {"spamFilterRules": {"allow": ["alice.eth"], "block": ["eve.eth"]}}, "unverified": True}
+        )
+    )  # type: ignore[arg-type]
+    said(change(bob, {"extension": {"spamFilterRules": {"allow": None}}}))  # type: ignore[arg-type]
     settings = said(bob.ask("GET", "/settings"))
     assert settings["extension"]["spamFilterRules"] == {"block": ["eve.eth"]}
     assert settings["unverified"] is True
@@ -65,6 +73,45 @@ def test_invalid_settings_are_refused_and_change_nothing(bob: Owner, body: objec
     before = said(bob.ask("GET", "/settings"))
     assert reason(change(bob, body)) == "NotARequest"  # type: ignore[arg-type]
     assert said(bob.ask("GET", "/settings")) == before
+
+
+@pytest.mark.parametrize(
+    ("extension", "member"),
+    [
+        ({"supportedMessageType": ["EDIT"]}, "extension.supportedMessageType is not known; use "),
+        ({"spamFilterRules": {"blocked": ["eve.eth"]}}, "extension.spamFilterRules.blocked is not known; use "),
+        ({"spamFilterRules": {"blocked": None}}, "extension.spamFilterRules.blocked is not known"),
+        ({"spamFilterRules": {"minNonce": 1}}, "extension.spamFilterRules.minNonce cannot be checked"),
+        ({"spamFilterRules": {"minBalance": "1"}}, "extension.spamFilterRules.minBalance cannot be checked"),
+        (
+            {"spamFilterRules": {"minTokenBalance": {"address": "0x" + "0" * 40, "amount": "1"}}},
+            "extension.spamFilterRules.minTokenBalance cannot be checked",
+        ),
+        (
+            {"spamFilterRules": {"minTokenBalance": {"address": "0x" + "0" * 40, "amount": "0", "chain": 1}}},
+            "extension.spamFilterRules.minTokenBalance.chain is not known",
+        ),
+    ],
+)
+def test_settings_without_an_effect_are_refused_with_their_name(
+    bob: Owner, extension: dict[str, object], member: str
+) -> None:
+    before = said(bob.ask("GET", "/settings"))
+    reply = change(bob, {"extension": extension})
+    assert reason(reply) == "SettingInvalid"  # type: ignore[arg-type]
+    assert member in json.loads(reply.body)["detail"]  # type: ignore[attr-defined]
+    assert said(bob.ask("GET", "/settings")) == before
+
+
+def test_rules_about_a_chain_that_were_set_before_are_read_and_stay(api: ApiStack, bob: Owner) -> None:
+    rules = FilterRules(min_nonce=3, min_balance=5)
+    api.operators.put_dm3_mailbox(Dm3Mailbox(BOB, ProfileExtension(rules=rules)))
+    shown = said(bob.ask("GET", "/settings"))["extension"]
+    assert said(change(bob, {"extension": shown}))["extension"] == shown  # type: ignore[arg-type]
+    less = {"extension": {"spamFilterRules": {"minNonce": None, "minBalance": "0"}}}
+    assert said(change(bob, less))["extension"]["spamFilterRules"] == {"minBalance": "0"}  # type: ignore[arg-type]
+    raised = {"extension": {"spamFilterRules": {"minBalance": "6"}}}
+    assert reason(change(bob, raised)) == "SettingInvalid"  # type: ignore[arg-type]
 
 
 def test_the_size_of_the_profile_extension_is_limited(bob: Owner) -> None:

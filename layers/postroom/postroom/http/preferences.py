@@ -1,6 +1,7 @@
 """Settings of mailboxes by their owners, NLWeb and dm3; the inbox applies a change within a minute."""
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -10,7 +11,14 @@ from postroom.api.schemas import Settings, SettingsChange
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.http.nlweb_settings import NlwebSettings
-from postroom.protocols.dm3.extension import ProfileExtension, read_extension
+from postroom.protocols.dm3.extension import (
+    CHAIN_RULES,
+    MEMBERS,
+    RULES,
+    TOKEN_MEMBERS,
+    ProfileExtension,
+    read_extension,
+)
 from postroom.protocols.dm3.sealing import SCHEME
 from postroom.storage.directory.mailboxes import Mailboxes, StoredSettings
 
@@ -51,7 +59,10 @@ class Preferences:
             raise TheirError(CHANGED_MEANWHILE)
         extension = stored.extension
         if change.extension is not UNSET:
-            extension = json.dumps(_read(_merged(json.loads(extension), change.extension)).as_json())
+            before = json.loads(extension)
+            merged = _read(_merged(before, change.extension))
+            _check_change(change.extension, read_extension(before), merged)
+            extension = json.dumps(merged.as_json())
         if len(extension) > MAX_EXTENSION_BYTES:
             raise TheirError(
                 NOT_A_REQUEST, f"extension has {len(extension)} bytes; at most {MAX_EXTENSION_BYTES} are kept"
@@ -72,6 +83,29 @@ def _read(value: JsonValue) -> ProfileExtension:
     if extension.encryption_schemes != (SCHEME,):
         raise TheirError(SETTING_INVALID, f"extension: the only encryptionScheme that is accepted is {SCHEME}")
     return extension
+
+
+def _check_change(change: JsonValue, before: ProfileExtension, after: ProfileExtension) -> None:
+    """Raises TheirError(SETTING_INVALID) if a change sets what has no effect, or a rule for which a chain is asked."""
+    members = change if isinstance(change, dict) else {}
+    rules = members.get("spamFilterRules")
+    _check_names(members, MEMBERS, "extension")
+    _check_names(rules, RULES, "extension.spamFilterRules")
+    if isinstance(rules, dict):
+        _check_names(rules.get("minTokenBalance"), TOKEN_MEMBERS, "extension.spamFilterRules.minTokenBalance")
+    old, new = before.rules.as_json(), after.rules.as_json()
+    for name in CHAIN_RULES:
+        rule = {name: new.get(name)}
+        if new.get(name) != old.get(name) and read_extension({"spamFilterRules": rule}).rules.asks_a_chain:
+            raise TheirError(
+                SETTING_INVALID, f"extension.spamFilterRules.{name} cannot be checked: no chain is configured here"
+            )
+
+
+def _check_names(members: JsonValue, known: Sequence[str], where: str) -> None:
+    for name in members if isinstance(members, dict) else ():
+        if name not in known:
+            raise TheirError(SETTING_INVALID, f"{where}.{name[:80]} is not known; use {', '.join(known)}")
 
 
 def _merged(value: JsonValue, change: JsonValue) -> JsonValue:

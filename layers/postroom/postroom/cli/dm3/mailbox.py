@@ -36,10 +36,6 @@ class Dm3MailboxOptions(OptionGroup):
     block: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
     ] = None
-    min_nonce: Annotated[int | None, typer.Option(min=0, help="Transactions a sender's account must have made.")] = None
-    min_balance: Annotated[
-        int | None, typer.Option(metavar="WEI", min=0, help="Balance that a sender's account must have.")
-    ] = None
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
     ] = False
@@ -51,9 +47,7 @@ class Dm3MailboxOptions(OptionGroup):
 
         types = message_types(self.type_ or ())
         try:
-            rules = FilterRules(
-                self.min_nonce, self.min_balance, allow=tuple(self.allow or ()), block=tuple(self.block or ())
-            )
+            rules = FilterRules(allow=tuple(self.allow or ()), block=tuple(self.block or ()))
         except TheirError as error:
             raise UsageFault(f"these rules are invalid: {error.detail}") from None
         return Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), self.unverified)

@@ -11,7 +11,7 @@ from postroom.cli.dm3.inputs import REGISTRY_OBJECT, profiles_of, read_registry,
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.options import CommandTyper
-from postroom.cli.output import print_either, print_json
+from postroom.cli.output import note, print_either, print_json
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
 
 
 def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> None:
-    """Raises UsageFault if a profile cannot be read. Profiles that are stored elsewhere are not read."""
+    """Raises UsageFault if a profile is invalid. Notes those that are stored where nobody here can read them."""
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
     from postroom.protocols.dm3.reasons import PROFILE_URI_UNSUPPORTED
 
@@ -74,3 +74,4 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
             except TheirError as error:
                 if error.reason != PROFILE_URI_UNSUPPORTED:
                     raise UsageFault(f"{source}: {key} of {name} is not a profile: {error.detail}") from None
+                note(f"{key} of {name} cannot be read here: {error.detail}; messages from and to {name} are refused")

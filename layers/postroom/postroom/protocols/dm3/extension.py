@@ -28,6 +28,11 @@ _AMOUNT: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}|[0-9]{1,78}", re.ASCII)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _SCHEME_MEMBERS: Final = ("encryptionScheme", "encryptionAlgorithm")
 """The name in the text, and that of the reference."""
+MEMBERS: Final = (*_SCHEME_MEMBERS, "supportedMessageTypes", "notSupportedMessageTypes", "spamFilterRules")
+CHAIN_RULES: Final = ("minNonce", "minBalance", "minTokenBalance")
+"""The rules for which a sender's account must be looked up on a chain."""
+RULES: Final = (*CHAIN_RULES, "allow", "block")
+TOKEN_MEMBERS: Final = ("address", "amount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,7 @@ def _read_rules(value: JsonValue) -> FilterRules:
     if value is None:
         return FilterRules()
     members = _object(value, "spamFilterRules")
-    nonce, balance, token = (members.get(name) for name in ("minNonce", "minBalance", "minTokenBalance"))
+    nonce, balance, token = (members.get(name) for name in CHAIN_RULES)
     # In Python a boolean is an int, but it is not a valid number.
     if nonce is not None and type(nonce) is not int:
         raise _invalid("minNonce is not an integer")
