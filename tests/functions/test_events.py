@@ -98,10 +98,10 @@ def test_get_says_what_this_is(running: FunctionsStack) -> None:
 
 
 @covers("inbox-head.json")
-def test_head_says_the_same_without_a_body(running: FunctionsStack) -> None:
+def test_head_is_answered_as_get(running: FunctionsStack) -> None:
     head = running.invoke("InboxFunction", sample("inbox-head.json"))
     get = running.invoke("InboxFunction", sample("inbox-get.json"))
-    assert head == {**get, "body": ""}
+    assert head == get
 
 
 @covers("inbox-manifest.json")
