@@ -92,7 +92,7 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     try:
         value = parse(body, max_bytes=max_bytes)
     except TheirError as error:
-        parts = _split(body) if error.reason is NOT_I_JSON else []
+        parts = _split(body) if error.reason == NOT_I_JSON else []
         if not 1 < len(parts) <= MAX_BATCH:
             return _one(RpcError(None, error.reason, error.detail))
         # Together, they may take no more memory than a batch that is parsed as a whole.
