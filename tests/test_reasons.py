@@ -227,7 +227,7 @@ def statuses(reason: Reason) -> set[int]:
     """What the status of a reason may be."""
     if reason in ONLY_OWNERS:
         return {*range(400, 500), 503, 507}
-    if reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB:
+    if reason.audience is Audience.DM3 or (reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB):
         return {200}  # as every answer of JSON-RPC
     if reason is MAILBOX_FULL:
         return {507}  # the message is good, and may be sent again

@@ -140,7 +140,7 @@ def _json() -> Iterator[Line]:
     yield "100,001 elements", lambda: value_text("[" + ",".join("0" * 100_001) + "]"), -32700, not_i
     yield broken("100,000 levels that are not closed", lambda _: b"[" * 100_000, not_i)
     yield (
-        "a body of one byte more than Lambda takes",
+        "a body of one byte more than 6 MiB",
         lambda: raw(json.dumps(call()).encode().ljust(MAX_BODY_BYTES + 1)),
         -32011,
         TOO_LARGE,

@@ -16,11 +16,11 @@ TOO_LARGE = refusal("TooLarge", 413, NLWEB | DM3 | OWNERS, 'decision "Answers"',
 NOT_JSON = refusal("NotJson", 400, NLWEB | DM3 | OWNERS, "RFC 8259 §2, §8.1",
     "The request body is not a JSON text in UTF-8.", json_rpc=-32700)
 NOT_I_JSON = refusal("NotIJson", 400, NLWEB | DM3 | OWNERS, "RFC 7493 §2",
-    "The request body is JSON, but not I-JSON: member names must be unique, numbers must fit an IEEE double, "
-    "strings must be valid Unicode, nesting and the number of values are limited.", json_rpc=-32700)
+    "The request body is JSON, but not I-JSON, or above our limits: member names must be unique, integers exact as IEEE "
+    "doubles, and strings valid Unicode; nesting and the number of values are limited.", json_rpc=-32700)
 MAILBOX_FULL = refusal("MailboxFull", 507, NLWEB | DM3, "RFC 4918 §11.5",
     "The mailbox is full until its owner has acknowledged messages.", json_rpc=-32005)
-SENDER_NOT_WANTED = discard("SenderNotWanted", 403, DM3,
+SENDER_NOT_WANTED = discard("SenderNotWanted", 200, DM3,
     'dm3 §2.2.1; decisions "Order of checks", "Profile extension" and "Subjects"',
     "The receiver's filter rules exclude this sender.", json_rpc=-32010)
 TOO_LATE = discard("TooLate", 504, NLWEB, 'store protocol: Times; decision "DNSSEC required"',
