@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import json, sys
 from postroom.client import AsyncMailbox, Mailbox
@@ -11,6 +13,18 @@ print(json.dumps(sorted(sys.modules)))
 """
 OF_THE_SERVER = {"http", "jobs", "outbound", "pipeline", "runtime", "storage"}
 OF_OTHERS = {"aws_lambda_powertools", "boto3", "botocore", "dns", "pyspark", "typer", "yaml"}
+
+
+def test_errors_and_retries_are_imported_from_the_client_itself() -> None:
+    from postroom import client
+    from postroom.client import mailbox
+
+    errors = [name for name in mailbox.__all__ if name.endswith(("Error", "Warning"))]
+    for name in ("AsyncMailbox", "Mailbox", "Retries", *errors):
+        assert getattr(client, name) is getattr(mailbox, name)
+        assert name in client.__all__
+    with pytest.raises(AttributeError):
+        client.Nothing  # noqa: B018
 
 
 def test_a_mailbox_is_imported_without_the_server_and_without_aws() -> None:

@@ -17,6 +17,7 @@ from postroom.api.schemas import OperatorsSubject
 from postroom.api.states import TargetState
 from postroom.client.mailbox import (
     ChangedMeanwhileError,
+    ClosedError,
     MessageGoneError,
     NotTheOwnerError,
     RefusedError,
@@ -63,6 +64,22 @@ def test_a_message_has_its_metadata(api: ApiStack, mailbox: Any) -> None:
     assert message.received_at == datetime(2026, 11, 21, 9, 29, 57, tzinfo=UTC)
     assert (message.receipt, message.unverified) == ({"protocol": "nlweb"}, None)
     assert message.json == json.loads(TEXT)
+
+
+def test_the_parts_of_an_nlweb_message_have_names(api: ApiStack, mailbox: Any) -> None:
+    correlation = "125A5C75-cb72-43d2-9695-37026dfcaa48"
+    header = {"From": "b.com", "To": SHOP, "Subject": "Hello@Host", "Correlation": correlation}
+    api.file(json.dumps({"Header": header, "Body": {"Say": "hi"}}))
+    [message] = mailbox.unread()
+    assert (message.from_domain, message.subject) == ("b.com", "Hello@Host")
+    assert (message.correlation, message.body) == (correlation, {"Say": "hi"})
+
+
+@pytest.mark.parametrize("text", ['{"message":"sealed"}', '{"Header":[]}', "[]", '{"Header":{"Subject":1}}'])
+def test_another_message_has_none_of_these_parts(api: ApiStack, mailbox: Any, text: str) -> None:
+    api.file(text)
+    [message] = mailbox.unread()
+    assert (message.from_domain, message.subject, message.correlation, message.body) == ("", "", "", None)
 
 
 def test_pages_are_read_one_after_the_other(host: Host, api: ApiStack, mailbox: Any) -> None:
@@ -303,6 +320,22 @@ def test_an_endless_response_is_cut_off(host: Host, mailbox: Any) -> None:
 
 
 # --- acknowledging ---------------------------------------------------------------------------------------------------
+
+
+def test_a_single_id_is_not_taken_for_a_list_of_its_characters(host: Host, api: ApiStack, mailbox: Any) -> None:
+    [one] = api.file(TEXT)
+    with pytest.raises(TypeError, match="takes a list"):
+        mailbox.acknowledge(one)
+    assert ids(mailbox.unread()) == [one]
+
+
+def test_a_closed_client_says_so(api: ApiStack, mailbox: Any) -> None:
+    api.file(TEXT)
+    [message] = mailbox.unread()
+    mailbox.close()
+    for use in (message.acknowledge, mailbox.status, lambda: list(mailbox.unread())):
+        with pytest.raises(ClosedError, match="is closed"):
+            use()
 
 
 def test_many_messages_are_acknowledged_in_several_requests(

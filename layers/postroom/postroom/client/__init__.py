@@ -15,13 +15,55 @@ from typing import TYPE_CHECKING
 from postroom.client.sending import Sender, SendOutcome, Sent, deliver
 
 if TYPE_CHECKING:
-    from postroom.client.mailbox import AsyncMailbox, Mailbox
+    from postroom.client.mailbox import (
+        AsyncMailbox,
+        ChangedMeanwhileError,
+        ClosedError,
+        ContainerTooLargeError,
+        Mailbox,
+        MailboxError,
+        MessageGoneError,
+        MessageUnreadableError,
+        NotSentError,
+        NotTheOwnerError,
+        RefusedError,
+        Retries,
+        StorageFullError,
+        TokenReusedError,
+        UnavailableError,
+        UnexpectedAnswerError,
+        UnreadableMessageWarning,
+        UntrustedHostError,
+    )
 
-__all__ = ["AsyncMailbox", "Mailbox", "SendOutcome", "Sender", "Sent", "deliver"]
+__all__ = [
+    "AsyncMailbox",
+    "ChangedMeanwhileError",
+    "ClosedError",
+    "ContainerTooLargeError",
+    "Mailbox",
+    "MailboxError",
+    "MessageGoneError",
+    "MessageUnreadableError",
+    "NotSentError",
+    "NotTheOwnerError",
+    "RefusedError",
+    "Retries",
+    "SendOutcome",
+    "Sender",
+    "Sent",
+    "StorageFullError",
+    "TokenReusedError",
+    "UnavailableError",
+    "UnexpectedAnswerError",
+    "UnreadableMessageWarning",
+    "UntrustedHostError",
+    "deliver",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in ("AsyncMailbox", "Mailbox"):
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Only a mailbox needs httpx, which is not in the layer of the Lambda functions.
     from postroom.client import mailbox

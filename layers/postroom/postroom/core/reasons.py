@@ -16,8 +16,8 @@ TOO_LARGE = refusal("TooLarge", 413, NLWEB | DM3 | OWNERS, 'decision "Answers"',
 NOT_JSON = refusal("NotJson", 400, NLWEB | DM3 | OWNERS, "RFC 8259 §2, §8.1",
     "The request body is not a JSON text in UTF-8.", json_rpc=-32700)
 NOT_I_JSON = refusal("NotIJson", 400, NLWEB | DM3 | OWNERS, "RFC 7493 §2",
-    "The request body is JSON, but not I-JSON, or above our limits: member names must be unique, integers exact as IEEE "
-    "doubles, and strings valid Unicode; nesting and the number of values are limited.", json_rpc=-32700)
+    "The request body is JSON, but not I-JSON, or above our limits: member names must be unique, integers exact as "
+    "IEEE doubles, and strings valid Unicode; nesting and the number of values are limited.", json_rpc=-32700)
 MAILBOX_FULL = refusal("MailboxFull", 507, NLWEB | DM3, "RFC 4918 §11.5",
     "The mailbox is full until its owner has acknowledged messages.", json_rpc=-32005)
 SENDER_NOT_WANTED = discard("SenderNotWanted", 200, DM3,

@@ -20,6 +20,7 @@ from postroom.client.mailbox.containers import FetchedContainer
 from postroom.client.mailbox.core import OwnerSettings
 from postroom.client.mailbox.errors import (
     ChangedMeanwhileError,
+    ClosedError,
     ContainerTooLargeError,
     MailboxError,
     MessageGoneError,
@@ -41,6 +42,7 @@ __all__ = [
     "AsyncMailbox",
     "AsyncMailboxMessage",
     "ChangedMeanwhileError",
+    "ClosedError",
     "ContainerTooLargeError",
     "FetchedContainer",
     "Mailbox",

@@ -67,6 +67,10 @@ class UntrustedHostError(MailboxError):
     """The host is not the expected one, or asks for a signature for another host: nothing was signed."""
 
 
+class ClosedError(MailboxError):
+    """The client was closed before. Make another one."""
+
+
 class UnexpectedAnswerError(MailboxError):
     """The host is not a postroom mailbox, or has another version. Check the address."""
 

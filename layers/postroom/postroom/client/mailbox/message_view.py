@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from postroom.api import schemas
 from postroom.client.mailbox.errors import UnreadableMessageWarning
+from postroom.core.ijson import JsonValue
 
 _LONGEST_EXCERPT: Final = 200
 
@@ -64,6 +65,18 @@ class ShownMessage:
         }
         cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows.items())
         return f"<table>{cells}</table>"
+
+
+def header_of(envelope: JsonValue, member: str) -> str:
+    """A text in the Header of an NLWeb envelope; empty if the envelope has none."""
+    header = envelope.get("Header") if isinstance(envelope, dict) else None
+    text = header.get(member) if isinstance(header, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def body_of(envelope: JsonValue) -> JsonValue:
+    """The Body of an NLWeb envelope; None if there is none."""
+    return envelope.get("Body") if isinstance(envelope, dict) else None
 
 
 def warn_of(unreadable: Iterable[str]) -> None:

@@ -18,10 +18,11 @@ from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.schemas import MAX_CONTAINER_BYTES
 from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
+from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
-from postroom.client.mailbox.message_view import ShownMessage, warn_of
+from postroom.client.mailbox.message_view import ShownMessage, body_of, header_of, warn_of
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
@@ -105,7 +106,12 @@ class Mailbox:
         return MailboxMessage(self, self._make(self._core.message(message_id)))
 
     def acknowledge(self, messages: "Iterable[MailboxMessage | str]") -> schemas.Acknowledged:
-        """Acknowledge messages, or ids of messages, that are stored safely: they never come again. May be repeated."""
+        """Acknowledge messages, or ids of messages, that are stored safely: they never come again. May be repeated.
+
+        Raises TypeError for a single id: its characters would be taken for ids.
+        """
+        if isinstance(messages, str):
+            raise TypeError(f"acknowledge takes a list of messages or ids, such as [{messages!r}]")
         ids = (each if isinstance(each, str) else each.id for each in messages)
         return self._make(self._core.acknowledge(ids))
 
@@ -236,6 +242,8 @@ class Mailbox:
         self._make(self._containers.delete(key))
 
     def _make(self, steps: Steps[T]) -> T:
+        if self._client.is_closed:
+            raise ClosedError(f"{self!r} is closed: use it before it is closed, or inside its with block.")
         return drive(steps, self._ask)
 
     def _ask(self, request: MailboxRequest) -> Answer:
@@ -272,6 +280,26 @@ class MailboxMessage(ShownMessage):
         """The value of the envelope. Raises as `envelope` does."""
         value: JsonValue = json.loads(self.envelope)
         return value
+
+    @property
+    def subject(self) -> str:
+        """The Subject of an NLWeb message; empty for a dm3 message. Raises as `envelope` does."""
+        return header_of(self.json, "Subject")
+
+    @property
+    def from_domain(self) -> str:
+        """The sender of an NLWeb message as it wrote itself; empty for a dm3 message. Raises as `envelope` does."""
+        return header_of(self.json, "From")
+
+    @property
+    def correlation(self) -> str:
+        """The Correlation of an NLWeb message; empty for a dm3 message. Raises as `envelope` does."""
+        return header_of(self.json, "Correlation")
+
+    @property
+    def body(self) -> JsonValue:
+        """The Body of an NLWeb message; None if it has none, and for a dm3 message. Raises as `envelope` does."""
+        return body_of(self.json)
 
     def acknowledge(self) -> None:
         """Acknowledge the message, which is stored safely: it never comes again. May be repeated."""
