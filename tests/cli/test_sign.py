@@ -3,10 +3,19 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from tests.cli.conftest import FakeDns, Postroom, code_of
+from typer.testing import Result
 
+from postroom.cli import inputs
 from postroom.cli.exits import Exit
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
 from postroom.protocols.nlweb.verify import check_signature
@@ -97,7 +106,7 @@ def test_a_file_that_is_not_a_body_is_named(postroom: Postroom, fake_dns: FakeDn
         (("--dialect", "pollyweb"), "Header.Selector is missing; see --subject and --selector"),
         (("--correlation", "1"), "--correlation is '1': Header.Correlation is not a UUID"),
         (("--timestamp", "yesterday"), "--timestamp is 'yesterday': Header.Timestamp is not an RFC 3339 time"),
-        (("--key", "junk"), "junk: the private key must be an unencrypted PEM file"),
+        (("--key", "junk"), "junk: the private key must be a PEM file"),
         (("--key", "missing"), "missing: No such file or directory"),
     ],
 )
@@ -111,3 +120,47 @@ def test_a_message_that_receivers_would_refuse_is_not_signed(
     )  # fmt: skip
     assert (result.exit_code, result.stdout) == (code_of(sentence), "")
     assert sentence in result.stderr
+
+
+@pytest.fixture
+def encrypted(fake_dns: FakeDns, tmp_path: Path) -> Path:
+    key = load_pem_private_key(fake_dns.key_file.read_bytes(), None)
+    path = tmp_path / "encrypted.pem"
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")))
+    return path
+
+
+def signed_with(postroom: Postroom, key: Path) -> Result:
+    return postroom(
+        "sign", "--key", str(key), "--from", "sender.example", "--to", "receiver.example", "--subject", "Hello@Host",
+        input="{}",
+    )  # fmt: skip
+
+
+def test_an_encrypted_key_is_used_with_the_passphrase_of_the_environment(
+    postroom: Postroom, encrypted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_KEY_PASSPHRASE", "secret")
+    assert signed_with(postroom, encrypted).exit_code == Exit.GOOD
+    monkeypatch.setenv("POSTROOM_KEY_PASSPHRASE", "another")
+    result = signed_with(postroom, encrypted)
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert "encrypted with another passphrase" in result.stderr
+
+
+def test_without_a_passphrase_and_a_terminal_an_encrypted_key_is_a_usage_error(
+    postroom: Postroom, encrypted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POSTROOM_KEY_PASSPHRASE", raising=False)
+    result = signed_with(postroom, encrypted)
+    assert result.exit_code == Exit.USAGE
+    assert "set POSTROOM_KEY_PASSPHRASE, or run the command at a terminal" in result.stderr
+
+
+def test_at_a_terminal_the_passphrase_is_typed(encrypted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POSTROOM_KEY_PASSPHRASE", raising=False)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    asked: list[str] = []
+    monkeypatch.setattr(inputs, "getpass", lambda prompt: asked.append(prompt) or "secret")
+    assert inputs.load_private_key(encrypted).sign(b"text")
+    assert asked == [f"Passphrase of {encrypted}: "]

@@ -434,3 +434,18 @@ def test_a_private_key_of_1024_bits_is_accepted_by_setting() -> None:
     key = PrivateKey.from_pem(SMALL_RSA, KeyRules(allow_rsa_1024=True))
     assert key.public.verify(key.sign(b"text"), b"text")
     assert isinstance(key.public, PublicKey)
+
+
+@pytest.mark.parametrize("key", [LARGE, ed25519.Ed25519PrivateKey.generate()], ids=["rsa", "ed25519"])
+def test_an_encrypted_key_is_read_with_its_passphrase(key: rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey) -> None:
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption("pässword".encode()))
+    assert PrivateKey.from_pem(pem, passphrase=lambda: "pässword").public == public_key_from_spki(
+        der_of(key.public_key())
+    )
+    for passphrase, why in (("other", "encrypted with another passphrase"), ("", "there is no passphrase for it")):
+        with pytest.raises(OurError, match=why):
+            PrivateKey.from_pem(pem, passphrase=lambda given=passphrase: given)  # type: ignore[misc]
+
+
+def test_no_passphrase_is_asked_for_a_key_that_is_not_encrypted() -> None:
+    assert PrivateKey.from_pem(RSA.to_pem(), passphrase=lambda: pytest.fail("it is asked for")) == RSA

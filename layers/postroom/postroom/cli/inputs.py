@@ -1,10 +1,12 @@
 """The inputs of commands: files or standard input, names, keys. An invalid one is a usage error."""
 
+import os
 import sys
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
 from contextlib import contextmanager
+from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -107,12 +109,23 @@ def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
         raise UsageFault(f"--selector is {selector!r}; it must be labels of letters, digits and hyphens") from None
 
 
+def read_passphrase(path: Path) -> str:
+    """The passphrase of an encrypted key: from the environment, or typed at the terminal. Raises UsageFault."""
+    from postroom.client.mailbox.keys import PASSPHRASE
+
+    if passphrase := os.environ.get(PASSPHRASE):
+        return passphrase
+    if not sys.stdin.isatty():
+        raise UsageFault(f"{path} is encrypted: set {PASSPHRASE}, or run the command at a terminal")
+    return getpass(f"Passphrase of {path}: ")
+
+
 def load_private_key(path: Path) -> "PrivateKey":
     """A private key from a PEM file. Raises UsageFault."""
     from postroom.crypto.rsa_ed25519 import PrivateKey
 
     try:
-        return PrivateKey.from_pem(path.read_bytes())
+        return PrivateKey.from_pem(path.read_bytes(), passphrase=lambda: read_passphrase(path))
     except OurError as error:
         raise UsageFault(f"{path}: {error}") from None
 

@@ -12,6 +12,7 @@ import typer
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import NotFoundFault, RefusalFault, UnavailableFault, UsageFault
+from postroom.cli.inputs import read_passphrase
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.network import CaFile, choose_network, open_resolvers
 from postroom.cli.options import OptionGroup
@@ -88,7 +89,7 @@ def load_owners_key(path: Path) -> "PrivateKey | UserKeys":
     from postroom.client.mailbox.keys import read_key
 
     try:
-        return read_key(path)
+        return read_key(path, lambda: read_passphrase(path))
     except OurError as error:
         raise UsageFault(str(error)) from None
 

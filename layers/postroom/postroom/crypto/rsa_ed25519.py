@@ -7,8 +7,9 @@ verifies Ed25519: with such a key, one "signature" fits every text.
 A key is loaded once and then only used. Both classes are values, compared by content, and safe to cache.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -35,6 +36,9 @@ from nacl.signing import SigningKey, VerifyKey
 from postroom.core.errors import OurError, TheirError
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.spki import ED25519_SPKI, fingerprint
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 Algorithm: TypeAlias = Literal["rsa", "ed25519"]
 
@@ -98,6 +102,15 @@ class PublicKey:
         return True
 
 
+def _decrypted(pem: bytes, passphrase: str) -> "PrivateKeyTypes":
+    if not passphrase:
+        raise OurError("the private key is encrypted, and there is no passphrase for it")
+    try:
+        return load_pem_private_key(pem, password=passphrase.encode())
+    except ValueError as error:
+        raise OurError("the private key is encrypted with another passphrase") from error
+
+
 @dataclass(frozen=True, slots=True)
 class PrivateKey:
     """A key that signs. Neither its repr nor any error shows it."""
@@ -113,12 +126,19 @@ class PrivateKey:
         return cls._of(generate_private_key(public_exponent=65537, key_size=2048))
 
     @classmethod
-    def from_pem(cls, pem: bytes, rules: KeyRules = DEFAULT_RULES) -> "PrivateKey":
-        """Load an unencrypted PEM, PKCS#8 or PKCS#1. Raises OurError, because it is our own key."""
+    def from_pem(
+        cls, pem: bytes, rules: KeyRules = DEFAULT_RULES, *, passphrase: Callable[[], str] = lambda: ""
+    ) -> "PrivateKey":
+        """Load a PEM, PKCS#8 or PKCS#1. `passphrase` is called if it is encrypted; empty: there is none.
+
+        Raises OurError, because it is our own key.
+        """
         try:
             key = load_pem_private_key(pem, password=None)
-        except (ValueError, TypeError) as error:  # TypeError: encrypted
-            raise OurError("the private key must be an unencrypted PEM file (PKCS#8 or PKCS#1)") from error
+        except TypeError:  # encrypted
+            key = _decrypted(pem, passphrase())
+        except ValueError as error:
+            raise OurError("the private key must be a PEM file (PKCS#8 or PKCS#1)") from error
         if isinstance(key, Ed25519PrivateKey):
             return cls._of(SigningKey(key.private_bytes_raw()))
         if not isinstance(key, RSAPrivateKey):

@@ -1,6 +1,7 @@
 """The key that an owner signs in with: an object that signs, or a file."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -11,7 +12,12 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
 
 Key: TypeAlias = Signer | UserKeys | str | os.PathLike[str]
-"""An object that signs, or the path of a file: PEM, or the output of `postroom dm3 keygen`."""
+"""An object that signs, or the path of a file: PEM, or the output of `postroom dm3 keygen`.
+
+The passphrase of an encrypted PEM is in the environment variable POSTROOM_KEY_PASSPHRASE.
+"""
+
+PASSPHRASE: Final = "POSTROOM_KEY_PASSPHRASE"  # noqa: S105 - the name of a variable
 
 _MAX_FILE_BYTES: Final = 16_384
 """The PEM of an RSA key with 8192 bits has some 6,400 bytes."""
@@ -30,13 +36,20 @@ def load_signer(key: Key) -> Signer:
     return found.signing if isinstance(found, UserKeys) else found
 
 
-def read_key(path: Path) -> PrivateKey | UserKeys:
+def _passphrase() -> str:
+    found = os.environ.get(PASSPHRASE, "")
+    if not found:
+        raise OurError(f"the private key is encrypted: set {PASSPHRASE}")
+    return found
+
+
+def read_key(path: Path, passphrase: Callable[[], str] = _passphrase) -> PrivateKey | UserKeys:
     """The key in a file, or the keys of a dm3 user. Raises as `load_signer` does."""
     with path.open("rb") as file:
         data = file.read(_MAX_FILE_BYTES)
     try:
         if not data.lstrip().startswith(b"{"):
-            return PrivateKey.from_pem(data)
+            return PrivateKey.from_pem(data, passphrase=passphrase)
         return read_user_keys(parse(data, max_bytes=_MAX_FILE_BYTES))
     except OurError as error:
         raise OurError(f"{path}: {error}") from None
