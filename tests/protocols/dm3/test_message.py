@@ -128,8 +128,13 @@ def test_a_signature_must_be_there(value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["new", "NEWS", "READ", "GROUP_INVITE"])
-def test_a_type_the_text_does_not_have_is_refused(name: str) -> None:
-    assert "metadata.type is none of NEW, DELETE_REQUEST, EDIT" in refusal(message({"type": name}))
+@pytest.mark.parametrize("text", [ABSENT, "", "hello"])
+def test_a_type_the_text_does_not_have_is_kept_and_handled_as_a_new_message(name: str, text: Any) -> None:
+    """dm3 §2.2.3: handle not interpreted types meaningfully."""
+    value = message({"type": name}, message=text)
+    found = read_message(value)
+    assert (found.metadata.type_name, found.metadata.type) == (name, MessageType.NEW)
+    assert found.as_json() == value
 
 
 @pytest.mark.parametrize("kind", list(MessageType))

@@ -37,7 +37,7 @@ def _opened(entry: "StoredEnvelope") -> tuple[list[str], str]:
     head = [entry.author]
     if entry.unverified:
         head.append(f"NOT verified: {entry.unverified}")
-    if str(message.metadata.type) != "NEW":
+    if message.metadata.type_name != "NEW":
         head.append(str(message.metadata.type_name))
     if message.attachments:
         head.append(f"{len(message.attachments)} attachments")

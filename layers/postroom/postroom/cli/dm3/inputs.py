@@ -14,6 +14,7 @@ from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.open_deployment import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
+from postroom.cli.output import note
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.settings import DeploymentSettings
 
@@ -57,15 +58,25 @@ def message_hash(text: str) -> str:
     return text
 
 
-def message_types(names: Sequence[str]) -> "tuple[MessageType, ...]":
-    """The message types with these names, in any case. Raises UsageFault."""
+def message_type(name: str) -> "MessageType":
+    """The message type with this name, in any case. Raises UsageFault."""
     from postroom.protocols.dm3.message import MessageType
 
-    known = {str(each): each for each in MessageType}
+    found = next((each for each in MessageType if str(each) == name.upper()), None)
+    if found is None:
+        raise UsageFault(f"--type is {name!r}; it must be one of {', '.join(MessageType)}")
+    return found
+
+
+def offered_types(names: Sequence[str]) -> tuple[str, ...]:
+    """The message types that a mailbox offers: those of dm3 in any case, others as they are, with a note."""
+    from postroom.protocols.dm3.message import MessageType
+
+    known = {str(each) for each in MessageType}
     for name in names:
         if name.upper() not in known:
-            raise UsageFault(f"--type is {name!r}; it must be one of {', '.join(known)}")
-    return tuple(known[name.upper()] for name in names)
+            note(f"type {name} is none of dm3 ({', '.join(MessageType)}): such messages are handled as NEW")
+    return tuple(name.upper() if name.upper() in known else name for name in names)
 
 
 def load_user_keys(path: Path) -> "UserKeys":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.dm3.inputs import dm3_name, message_types
+from postroom.cli.dm3.inputs import dm3_name, offered_types
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper, OptionGroup, repeatable
@@ -45,7 +45,7 @@ class Dm3MailboxOptions(OptionGroup):
         from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
         from postroom.storage.directory.domains import Dm3Mailbox
 
-        types = message_types(self.type_ or ())
+        types = offered_types(self.type_ or ())
         try:
             rules = FilterRules(allow=tuple(self.allow or ()), block=tuple(self.block or ()))
         except TheirError as error:

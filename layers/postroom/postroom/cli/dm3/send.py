@@ -12,7 +12,7 @@ from postroom.cli.dm3.inputs import (
     dm3_name,
     load_user_keys,
     message_hash,
-    message_types,
+    message_type,
 )
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, read_input
@@ -93,7 +93,7 @@ def _message(
         raise UsageFault("the text and --reply-to cannot both be read from standard input")
     attachments = tuple(_attachment(file) for file in files)
     written = _read_text() if text == "-" else text
-    [chosen] = message_types([type_]) if type_ else [MessageType.REPLY if reply_to else MessageType.NEW]
+    chosen = message_type(type_) if type_ else MessageType.REPLY if reply_to else MessageType.NEW
     if reply_to is None:
         return Dm3Draft(to, written, chosen, ref, attachments)
     if ref is not None:

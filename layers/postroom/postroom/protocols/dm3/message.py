@@ -87,7 +87,7 @@ class MessageMetadata:
     """The sender, receiver, time and purpose of a message (dm3 §2.2.3). Raises TheirError(MESSAGE_INVALID).
 
     `to`, `sender`: names as received, not normalised. `timestamp_ms`: epoch milliseconds. `type_name`: the type as
-    received, which may be an alias; `type` is its meaning.
+    received, which may be an alias, or one that is not interpreted here; `type` is its meaning.
     """
 
     to: str
@@ -106,15 +106,13 @@ class MessageMetadata:
         check_text(self.type_name, "metadata.type", _INVALID)
         check_optional_text(self.reference_message_hash, "metadata.referenceMessageHash", _INVALID)
         check_optional_text(self.reply_delivery_instruction, "metadata.replyDeliveryInstruction", _INVALID)
-        if self.type_name not in _MEANINGS:
-            raise TheirError(_INVALID, f"metadata.type is none of {', '.join(MessageType)}")
         if self.type in NEEDS_REFERENCE and not self.reference_message_hash:
             raise TheirError(_INVALID, f"a message of type {self.type} needs metadata.referenceMessageHash")
 
     @property
     def type(self) -> MessageType:
-        """The type, whatever its name was."""
-        return _MEANINGS[self.type_name]
+        """The type, whatever its name was. A type that is not interpreted here is that of a new message."""
+        return _MEANINGS.get(self.type_name, MessageType.NEW)
 
     def as_json(self) -> dict[str, JsonValue]:
         """The metadata as members of the message."""
@@ -150,7 +148,8 @@ class Dm3Message:
         """Check the form."""
         if not isinstance(self.metadata, MessageMetadata):
             raise TheirError(_INVALID, "metadata must be a MessageMetadata")
-        if self.message is not None or self.metadata.type not in NEEDS_NO_TEXT:
+        needs_text = self.metadata.type not in NEEDS_NO_TEXT and self.metadata.type_name in _MEANINGS
+        if self.message is not None or needs_text:
             check_text(self.message, "message", _INVALID, empty=True)
         check_text(self.signature, "signature", _INVALID)
         if self.attachments is not None and not (
