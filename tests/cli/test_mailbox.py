@@ -40,6 +40,15 @@ def pem(path: Path, key: PublicKey) -> str:
     return str(path)
 
 
+def test_a_mailbox_that_does_not_exist_is_not_shown(operate: Operate) -> None:
+    result = operate("show", "nobody.example")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "nobody.example has no mailbox here, and no mail; `postroom mailbox list` shows all" in result.stderr
+    operate("hold", "nobody.example")
+    assert operate("show", "nobody.example").exit_code == 0
+    operate("release", "nobody.example")
+
+
 def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, directory: Directory, tmp_path: Path) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
     dm3_key = PrivateSigningKey.generate().public
@@ -58,7 +67,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert described in json.loads(operate("list", "--json").stdout)
     shown = operate("show", "one.example").stdout
     assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
-    assert "0 messages wait, 0 bytes, in 1 shards" in shown
+    assert "0 messages waiting, 0 bytes, in 1 shard\n" in shown
     assert "it may hold an unlimited number of messages, an unlimited number of bytes" in shown
     assert "messages never expire" in shown
     assert operate("close", "one.example").stdout == "one.example: closed\n"

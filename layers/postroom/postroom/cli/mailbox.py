@@ -172,13 +172,16 @@ def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = Fal
     """Show a mailbox's settings, and how much mail it has."""
     opened = deployment.open()
     described = _describe(opened, name)
+    if not (_is_set(described) or name in opened.storage.operators.domains() or _is_known(opened, name)):
+        raise NotFoundFault(f"{name} has no mailbox here, and no mail", hint="`postroom mailbox list` shows all")
     waiting, size = _count(opened, name)
+    shards = described["shards"]
     if as_json:
         print_json({**described, "waiting": waiting, "bytes": size})
         return
     print_line(f"{name}: {described['protocol']}, {_state(described)}")
     print_line(f"    the owner signs in by {_login_text(described)}")
-    print_line(f"    {waiting} messages wait, {size} bytes, in {described['shards']} shards")
+    print_line(f"    {waiting} {_noun(waiting, 'message')} waiting, {size} bytes, in {shards} {_noun(shards, 'shard')}")
     print_line(
         f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}"
     )
@@ -272,6 +275,10 @@ def _count(opened: OpenDeployment, name: str) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
+def _noun(number: JsonValue, one: str) -> str:
+    return one if number == 1 else f"{one}s"
+
+
 def _most(bound: JsonValue, things: str) -> str:
     return f"at most {bound} {things}" if bound else f"an unlimited number of {things}"
 
@@ -308,6 +315,14 @@ def _describe(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
         "held": mailbox.held,
         "by_owner": dm3 is not None and dm3.by_owner,
     }
+
+
+def _is_set(described: dict[str, JsonValue]) -> bool:
+    """Whether an operator set something for the mailbox."""
+    return bool(
+        described["max_messages"] or described["max_bytes"] or described["ttl_days"] is not None or described["held"]
+        or described["shards"] != 1
+    )  # fmt: skip
 
 
 def _print_one(opened: OpenDeployment, name: str, *, as_json: bool) -> None:
