@@ -182,7 +182,7 @@ def test_a_message_is_queued_then_answered(stack: BuiltStack, name: str) -> None
 def test_get_and_head_say_what_this_is(stack: BuiltStack) -> None:
     answer = stack.invoke("inbox-get.json")
     assert (answer["statusCode"], "post office" in answer["body"]) == (200, True)
-    assert stack.invoke("inbox-head.json") == {**answer, "body": ""}
+    assert stack.invoke("inbox-head.json") == answer
 
 
 def test_the_manifest_names_the_buffer(stack: BuiltStack) -> None:

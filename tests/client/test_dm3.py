@@ -299,9 +299,8 @@ class Service:
             SendOutcome.REFUSED, -32010, "SenderNotWanted", "no",
         ),
         (error(-32600, status=400), SendOutcome.REFUSED, -32600, "", "Said so"),
-        (error("-32002"), SendOutcome.REFUSED, None, "", "Said so"),
-        (error(True, data=[1]), SendOutcome.REFUSED, None, "", "Said so"),
-        (said({"error": {}}), SendOutcome.REFUSED, None, "", "no reason was given"),
+        (error(-32010, data=[1]), SendOutcome.REFUSED, -32010, "", "Said so"),
+        (said({"jsonrpc": "2.0", "error": {"code": 1}}), SendOutcome.REFUSED, 1, "", "no reason was given"),
     ],
     ids=str,
 )  # fmt: skip
@@ -320,7 +319,9 @@ def test_any_other_error_of_json_rpc_is_final(
     [
         error(-32002), error(-32603), error(-32003, status=500), NotNowError(OUTBOUND_FAILED, "TLS"),
         said(b"", 500), said({"result": "accepted"}, 503), said({"result": "accepted"}, 302),
-        said({"error": "unknown user"}, 400), said(b"Not here", 404), said(b"", 413), said(b"", 429),
+        said({"error": "unknown user"}, 400), said({"error": {"code": 404, "message": "Not Found"}}, 404),
+        said({"error": {"message": "rate limit"}}, 429), error(-32003, status=302), error("-32002"), error(True),
+        said(b"Not here", 404), said(b"", 413), said(b"", 429),
         said(b"<html>", 302), said(b"<html>"), said([]),
     ],
     ids=str,

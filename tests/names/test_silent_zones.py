@@ -7,7 +7,7 @@ from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
 from postroom.names.dns import Question
 from postroom.names.dns.answer import Answer
-from postroom.names.silent_zones import MAX_ZONE_LABELS, silent_zone, zones_of
+from postroom.names.silent_zones import MAX_ZONE_LABELS, is_silent, silent_zone, zones_of
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
 
@@ -79,3 +79,18 @@ def test_the_zones_of_a_domain_begin_below_the_top_level():
     assert zones_of("a.b.example") == ["b.example", "a.b.example"]
     assert zones_of("b.example") == ["b.example"]
     assert zones_of("localhost") == ["localhost"]
+
+
+def test_a_domain_that_answers_is_not_silent_whatever_name_below_it_fails(ask):
+    def asks(*silent):
+        def answer(question: Question) -> Answer:
+            if str(question.name).rstrip(".") in silent:
+                raise NotNowError(KEY_LOOKUP_FAILED, "timed out")
+            return ask(question)
+
+        return answer
+
+    assert not is_silent("silent.example", asks())
+    assert not is_silent("silent.example", asks("pk1._domainkey.silent.example"))
+    assert is_silent("silent.example", asks("silent.example"))
+    assert not is_silent("silent.example", asks("silent.example", "")), "our own resolvers do not answer"

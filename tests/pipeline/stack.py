@@ -121,6 +121,7 @@ class PipelineStack:
         made.storage.quota = self.quota
         made.names.sender_keys = made.names.sender_keys_for_requests = self.keys
         made.names.silent_zone = lambda _domain: self.silent_zone
+        made.names.is_silent = lambda _domain: self.silent_zone is not None
         made.pipeline.handlers = self.handlers
         made.pipeline.forwarding = self.forwarding
         made.pipeline.pool = self.pool

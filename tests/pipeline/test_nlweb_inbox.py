@@ -110,6 +110,11 @@ def test_a_refusal_says_its_reason_and_nothing_is_stored(
         ("text/plain", "", WRONG_CONTENT_TYPE),
         ("application/jsonl", "", WRONG_CONTENT_TYPE),
         ("application/json; charset=latin-1", "", WRONG_CONTENT_TYPE),
+        ('application/json; x="; charset=utf-8', "", WRONG_CONTENT_TYPE),
+        ("application/json; charset", "", WRONG_CONTENT_TYPE),
+        ("application/json, text/plain", "", WRONG_CONTENT_TYPE),
+        ("application/json x", "", WRONG_CONTENT_TYPE),
+        ("application/json; x=\0", "", WRONG_CONTENT_TYPE),
         ("application/json", "gzip", WRONG_CONTENT_ENCODING),
     ],
 )
@@ -143,6 +148,7 @@ def test_a_body_may_be_as_it_is_and_in_no_compressed_form(stack: PipelineStack, 
         "Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"', "application/json;",
         "application/json ;",
         "application/json;\tcharset=utf-8", 'application/json; profile="a;b"; charset=utf-8', "application/json; x=1",
+        "application/json; charset*0*=a'b'c; charset*=x'y'z", f"application/json; a*{'1' * 4400}=x",
     ],
 )  # fmt: skip
 def test_json_may_be_named_in_all_its_forms(stack: PipelineStack, content_type: str) -> None:

@@ -12,6 +12,7 @@ from tests.fakes.pipeline import FakeHideQueue
 from tests.pipeline.stack import DAY, HORIZON, NOW, SENDER, SENDER_KEY, SENDER_KEY_NAME, PipelineStack, calls_of
 
 from postroom.core.errors import NotNowError, OurError, TheirError
+from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.outbound.ports import Clock
@@ -189,7 +190,8 @@ def test_a_look_up_counts_before_it_is_made(silent: PipelineStack) -> None:
     with pytest.raises(KilledError):
         PatientKeys(
             keys=Kills(),  # type: ignore[arg-type]
-            zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, clock=silent.clock,
+            zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, is_silent=lambda _: True,
+            clock=silent.clock,
         ).find(SENDER_KEY_NAME)  # fmt: skip
     assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + LOOK_UP_SECONDS, 1)
 
@@ -219,7 +221,12 @@ def test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_
             return None
 
     PatientKeys(
-        keys=Answers(), zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, clock=silent.clock
+        keys=Answers(),
+        zones=zones,
+        zones_of=lambda _: [SENDER],
+        silent_zone=lambda _: SENDER,
+        is_silent=lambda _: True,
+        clock=silent.clock,
     ).find(SENDER_KEY_NAME)
     assert seen == [LOOK_UP_SECONDS]
     assert not zones.read(SENDER).is_silent
@@ -230,13 +237,13 @@ def test_a_failed_look_up_puts_off_the_next_one_unless_the_zone_answered_or_was_
 ) -> None:
     zones, now = silent.parts().storage.sender_zones, int(NOW)
     first, _ = zones.silence(SENDER, ZoneState(), now, now + 5)
-    zones.put_off(SENDER, first, now + 15)
+    zones.put_off(SENDER, first, 1, now + 15)
     assert zones.read(SENDER) == ZoneState(1, now + 15)
     second, _ = zones.silence(SENDER, first, now + 15, now + 20)
-    zones.put_off(SENDER, first, now + 900)
+    zones.put_off(SENDER, first, 1, now + 900)
     assert zones.read(SENDER) == second == ZoneState(2, now + 20)
     zones.answered(SENDER)
-    zones.put_off(SENDER, second, now + 900)
+    zones.put_off(SENDER, second, 2, now + 900)
     assert not zones.read(SENDER).is_silent
 
 
@@ -374,6 +381,33 @@ def test_a_proven_domain_that_answers_again_is_not_silent(
     proof = zones.proof(SENDER)
     assert proof.silent_since is None
     assert proof.until >= proven_until
+
+
+@pytest.mark.parametrize(
+    ("reason", "silent_zone"),
+    [(KEY_LOOKUP_FAILED, None), (DNSSEC_TOO_COSTLY, SENDER)],
+    ids=["the domain answers", "too costly"],
+)
+def test_a_name_that_fails_does_not_make_its_proven_domain_silent(
+    silent: PipelineStack, reason: Reason, silent_zone: str | None
+) -> None:
+    """A stranger chooses the selector."""
+    zones = silent.parts().storage.sender_zones
+    zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
+    silent.silent_zone = silent_zone
+    silent.keys.published[SENDER_KEY_NAME] = NotNowError(reason)
+    for hour in range(3):
+        silent.clock.now = NOW + 3600 * hour
+        assert silent.settle(silent.queued(silent.envelope())).silence is None
+    assert zones.proof(SENDER).silent_since is None
+
+
+def test_a_look_up_that_fails_because_of_our_own_resolvers_is_taken_back(silent: PipelineStack) -> None:
+    zones, now = silent.parts().storage.sender_zones, int(NOW)
+    zones.silence(SENDER, ZoneState(), now - 10, now - 5)
+    silent.silent_zone = None
+    silent.settle(silent.queued(silent.envelope()))
+    assert zones.read(SENDER) == ZoneState(1, now + LOOK_UP_SECONDS)
 
 
 def test_that_a_domain_is_silent_is_recorded_only_of_a_proven_one_and_once(silent: PipelineStack) -> None:

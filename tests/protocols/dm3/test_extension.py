@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.ijson import parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.extension import (
@@ -113,6 +114,11 @@ def test_filter_rules_are_published_in_the_decided_members() -> None:
 def test_unset_rules_are_not_published() -> None:
     assert ProfileExtension(rules=FilterRules(min_nonce=0)).as_json()["spamFilterRules"] == {"minNonce": 0}
     assert "spamFilterRules" not in ProfileExtension(rules=FilterRules()).as_json()
+
+
+def test_an_amount_beyond_the_exact_integers_is_read_as_json_has_it() -> None:
+    text = b'{"spamFilterRules":{"minBalance":1000000000000000000}}'
+    assert read_extension(parse(text, max_bytes=100)).rules == FilterRules(min_balance=10**18)
 
 
 @pytest.mark.parametrize("amount", ["255", "0xff", "0XFF", 255])

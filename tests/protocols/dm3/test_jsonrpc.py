@@ -72,7 +72,7 @@ def answer(item: RpcRequest | RpcError) -> RpcResult | RpcError:
 
 
 def serve(body: str | bytes) -> bytes:
-    calls = read_calls(body.encode() if isinstance(body, str) else body, max_bytes=100_000)
+    calls = read_calls(body.encode() if isinstance(body, str) else body, max_bytes=400_000)
     return write_answers(calls, map(answer, calls.items))
 
 
@@ -200,7 +200,7 @@ def test_a_request_without_an_id_is_answered_as_one_whose_id_is_null() -> None:
         ('{"jsonrpc":"2.0","method":"a","id":1e400}', -32700, None, "beyond the range"),
         ("[" * 1000, -32700, None, "deeper"),
         (b'{"jsonrpc":"2.0","method":"\xff","id":1}', -32700, None, "not UTF-8"),
-        (b" " * 100_001, -32011, None, "at most 100000"),
+        (b" " * 400_001, -32011, None, "at most 400000"),
     ],
 )
 def test_each_error_has_its_code_and_cause(body: str | bytes, code: int, identity: object, why: str) -> None:
@@ -233,8 +233,15 @@ def test_a_request_that_is_not_i_json_costs_itself_and_not_the_batch(bad: str) -
     wrong = f'{{"jsonrpc":"2.0","method":"get_data","params":[{bad}],"id":2}}'
     first, second, third = served(f"[{good % 1}, {wrong}, {good % 3}]")  # type: ignore[misc]
     assert (first["id"], third["id"]) == (1, 3)  # type: ignore[index,call-overload]
-    assert second == failure(PARSE_ERROR)
+    assert second == failure(PARSE_ERROR, 2)
     assert served(wrong) == failure(PARSE_ERROR)
+
+
+@pytest.mark.parametrize("identity", ["null", "true", "[]", "9007199254740993", json.dumps("x" * 257)])
+def test_of_a_request_that_is_not_i_json_only_a_valid_id_is_repeated(identity: str) -> None:
+    good = '{"jsonrpc":"2.0","method":"get_data","id":1}'
+    _, second = served(f'[{good}, {{"jsonrpc":"2.0","method":"get_data","params":[1e400],"id":{identity}}}]')  # type: ignore[misc]
+    assert second == failure(PARSE_ERROR)
 
 
 def test_a_batch_that_cannot_be_split_is_refused_as_a_whole() -> None:
@@ -242,8 +249,7 @@ def test_a_batch_that_cannot_be_split_is_refused_as_a_whole() -> None:
     too_many = f"[{good}, [{'0,' * MAX_VALUES}0]]"
     for body in (f"[{good}, 1e400", f"[{good}, NaN]", "[" + ",".join([good] * MAX_BATCH) + ",1e400]"):
         assert served(body) == failure(PARSE_ERROR)
-    calls = read_calls(too_many.encode(), max_bytes=len(too_many))
-    assert [type(item) for item in calls.items] == [RpcRequest, RpcError]
+    assert served(too_many) == failure(PARSE_ERROR)
 
 
 TOO_LONG = failure({"code": -32005, "message": "Limit exceeded"})

@@ -7,6 +7,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.net.https import HttpsResponse
 from postroom.protocols.dm3.codes import INTERNAL_ERROR, UNAVAILABLE
+from postroom.protocols.dm3.jsonrpc import VERSION
 
 _LONGEST_SHOWN: Final = 200
 
@@ -46,12 +47,18 @@ def read_result(url: str, answer: HttpsResponse | NotNowError) -> JsonValue:
         detail = answer.detail or answer.reason.sentence
         raise NoResultError(SendOutcome.NOT_NOW, detail, url=url, reason=str(answer.reason), is_unavailable=True)
     value = _json(answer)
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        raise _refusal(url, answer.status, value["error"])
-    if isinstance(value, dict) and "result" in value and 200 <= answer.status < 300:
-        return value["result"]
+    # Many servers have an object `error` in their own errors.
+    if isinstance(value, dict) and value.get("jsonrpc") == VERSION and not 300 <= answer.status < 400:
+        if _is_error(value.get("error")):
+            raise _refusal(url, answer.status, value["error"])
+        if "result" in value and 200 <= answer.status < 300:
+            return value["result"]
     detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
     raise NoResultError(SendOutcome.NOT_NOW, detail, url=url, is_unavailable=True, is_rpc=False)
+
+
+def _is_error(value: JsonValue) -> bool:
+    return isinstance(value, dict) and type(value.get("code")) is int
 
 
 def _refusal(url: str, status: int, error: JsonValue) -> NoResultError:

@@ -9,7 +9,7 @@ from typing import Final
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind, Reason
-from postroom.core.reasons import WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
+from postroom.core.reasons import WRONG_CONTENT_ENCODING
 
 RETRY_AFTER_SECONDS: Final = 5
 MAX_ANSWER_BYTES: Final = 1_900_000
@@ -19,11 +19,6 @@ As text within ASCII JSON it may become three times as long, and Lambda returns 
 """
 
 
-_NEEDED: Final[Mapping[Reason, Mapping[str, str]]] = {
-    WRONG_CONTENT_TYPE: {"Accept": "application/json"},
-    WRONG_CONTENT_ENCODING: {"Accept-Encoding": "identity"},
-}
-"""The headers that say what is taken (RFC 9110 §15.5.16)."""
 _CHALLENGE: Final = {"WWW-Authenticate": "NLWeb"}
 """A 401 must have a challenge (RFC 9110 §15.5.2): messages are signed as NLWeb says."""
 
@@ -73,12 +68,13 @@ def problem(error: TheirError | NotNowError, headers: Mapping[str, str] | None =
         "detail": f"{reason.sentence} ({error.detail})" if error.detail else reason.sentence,
         "reason": str(reason),
     }
+    coding = {"Accept-Encoding": "identity"} if reason == WRONG_CONTENT_ENCODING else {}  # RFC 9110 §15.5.16
     challenge = _CHALLENGE if reason.status == HTTPStatus.UNAUTHORIZED else {}
     wait = {"Retry-After": str(RETRY_AFTER_SECONDS)} if reason.kind is Kind.RETRY else {}
     return HttpResponse(
         reason.status,
         "application/problem+json",
         json.dumps(body, ensure_ascii=False).encode(),
-        {**wait, **challenge, **_NEEDED.get(reason, {}), **(headers or {})},
+        {**wait, **challenge, **coding, **(headers or {})},
         reason,
     )

@@ -28,6 +28,12 @@ def silent_zone(domain: str, ask: Ask) -> str | None:
     return drive(_search(domain), ask)
 
 
+def is_silent(domain: str, ask: Ask) -> bool:
+    """Whether the servers of `domain` do not answer, and our own resolvers do."""
+    # In this order: the second question may use up the time.
+    return drive(_is_answered(".", SOA), ask) and not drive(_is_answered(domain, SOA), ask)
+
+
 def zones_of(domain: str) -> list[str]:
     """The zones of which `silent_zone` can answer for a domain, from the top down."""
     labels = domain.split(".")

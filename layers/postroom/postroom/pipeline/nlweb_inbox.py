@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Final
 
+from postroom.api.http import JSON
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE
+from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE, WRONG_CONTENT_TYPE
 from postroom.http.media_type import check_coding, check_media_type
 from postroom.http.response import HttpResponse, json_response, problem, text_response
 from postroom.outbound.discard_messages import feedback_request_of
@@ -89,11 +90,11 @@ class NlwebInbox:
             if error.reason == SENDER_NOT_WANTED:
                 # Only our own log says so: a blocked sender must not learn that it is blocked.
                 return replace(problem(TheirError(UNEXPECTED_SUBJECT)), reason=error.reason)
-            return problem(error)
+            return problem(error, {"Accept": JSON} if error.reason == WRONG_CONTENT_TYPE else None)
 
     def _take_in(self, posted: Posted) -> HttpResponse:
         received_at_ms = int(self.clock() * 1000)
-        check_media_type(posted.content_type, "application/json")
+        check_media_type(posted.content_type, JSON)
         check_coding(posted.content_encoding)
         envelope = check_before_lookup(
             posted.body,

@@ -68,7 +68,7 @@ class PatientKeys:
     """Senders' keys, looked up by `keys`, as often as the state of their zone allows.
 
     `zones_of`: the zones that a domain can be in, from the top down. `silent_zone`: which of them does not answer;
-    None: our resolvers do not.
+    None: our resolvers do not. `is_silent`: whether a domain does not answer, whatever the name of the key is.
     """
 
     def __init__(
@@ -77,12 +77,14 @@ class PatientKeys:
         zones: SenderZones,
         zones_of: Callable[[str], list[str]],
         silent_zone: Callable[[str], str | None],
+        is_silent: Callable[[str], bool],
         clock: Clock,
     ) -> None:
         self._keys = keys
         self._zones = zones
         self._zones_of = zones_of
         self._silent_zone = silent_zone
+        self._is_silent = is_silent
         self._clock = clock
         self._proofs: LoadingCache[DomainProof] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
         self._recorded: LoadingCache[int] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
@@ -118,8 +120,10 @@ class PatientKeys:
             if proof.silent_since is not None:
                 self._record(domain, proof.until)
             raise
-        except NotNowError:
-            if is_trusted and proof.silent_since is None:
+        except NotNowError as error:
+            # A stranger chooses the name of the key: that it fails does not say that the domain is silent.
+            failed = is_trusted and proof.silent_since is None and error.reason == KEY_LOOKUP_FAILED
+            if failed and self._is_silent(domain):
                 with suppress(NotNowError):  # it is recorded at the next look-up
                     self._zones.fall_silent(domain, now)
                 self._proofs.drop(domain)
@@ -187,17 +191,26 @@ class PatientKeys:
         # A zone whose answers are too costly does answer; it is not asked more often than the others.
         zone = self._silent_zone(domain) if error.reason == KEY_LOOKUP_FAILED else zones[-1]
         if zone is None:
+            self._take_back(known)
             return error
         self._answered(above for above in zones[: zones.index(zone)] if known[above].is_silent)
         state, now = known[zone], int(self._clock())
         if state.is_silent:
             due = now + seconds_silent(state.failed)
-            self._zones.put_off(zone, state, due)
+            self._zones.put_off(zone, state, state.failed, due)
         else:
             state, _ = self._zones.silence(zone, state, now, now + seconds_silent(state.failed + 1))
             due = state.due or now
         self._states.drop(zone)
         return self._error(error.reason, name, zone, due)
+
+    def _take_back(self, known: dict[str, ZoneState]) -> None:
+        """Do not count look-ups that failed because our own resolvers do not answer."""
+        for zone, state in known.items():
+            if state.is_silent:
+                with suppress(NotNowError):  # one failure more is counted
+                    self._zones.put_off(zone, state, state.failed - 1, int(self._clock()) + LOOK_UP_SECONDS)
+                self._states.drop(zone)
 
     def _error(self, reason: Reason, name: str, zone: str, due: int) -> ZoneSilentError:
         with self._lock:

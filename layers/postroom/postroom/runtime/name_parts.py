@@ -97,6 +97,13 @@ class NameParts(DeploymentParts):
         return lambda domain: silent_zone(domain, self.resolvers.asking(budget_seconds))
 
     @cached_property
+    def is_silent(self) -> "Callable[[str], bool]":
+        """Whether a domain does not answer, although our resolvers do."""
+        from postroom.names.silent_zones import is_silent
+
+        return lambda domain: is_silent(domain, self.resolvers.asking(self._settings.dns_try_seconds))
+
+    @cached_property
     def profiles(self) -> "Profiles":
         """The dm3 profiles of the deployment's registry; if there is none, look-ups fail."""
         return self._profiles(None)

@@ -227,6 +227,7 @@ class PipelineParts(DeploymentParts):
             zones=self._storage.sender_zones,
             zones_of=zones_of,
             silent_zone=self._names.silent_zone,
+            is_silent=self._names.is_silent,
             clock=self._system.clock,
         )
 

@@ -225,6 +225,8 @@ def _amount(value: JsonValue, what: str) -> int:
     """An amount as the reference's library reads it: a number, or a string of decimal digits or of 0x and hex."""
     if type(value) is int:
         return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # beyond 2^53
     if isinstance(value, str) and _AMOUNT.fullmatch(value):
         return int(value, 16 if value[:2].lower() == "0x" else 10)
     raise _invalid(f"{what} is neither an integer nor a string of decimal or 0x-hex digits")

@@ -92,12 +92,13 @@ def read_calls(body: bytes, *, max_bytes: int) -> Calls:
     try:
         value = parse(body, max_bytes=max_bytes)
     except TheirError as error:
-        parts = _split(body) if error.reason == NOT_I_JSON else []
+        # Only as many commas as a batch may have: otherwise each element would take memory before it is refused.
+        parts = _split(body) if error.reason == NOT_I_JSON and body.count(b",") <= MAX_VALUES else []
         if not 1 < len(parts) <= MAX_BATCH:
             return _one(RpcError(None, error.reason, error.detail))
         # Together, they may take no more memory than a batch that is parsed as a whole.
         most = MAX_VALUES // len(parts)
-        return Calls(tuple(_read_part(part, max_bytes, most) for part in parts), is_batch=True)
+        return Calls(tuple(_read_part(at, part, max_bytes, most) for at, part in enumerate(parts)), is_batch=True)
     if not isinstance(value, list):
         return _one(_read(value))
     if not value:
@@ -119,11 +120,24 @@ def _split(body: bytes) -> "list[msgspec.Raw]":
         return []
 
 
-def _read_part(part: "msgspec.Raw", max_bytes: int, max_values: int) -> RpcRequest | RpcError:
+def _read_part(at: int, part: "msgspec.Raw", max_bytes: int, max_values: int) -> RpcRequest | RpcError:
     try:
         return _read(parse(bytes(part), max_bytes=max_bytes, max_values=max_values))
     except TheirError as error:
-        return RpcError(None, error.reason, error.detail)
+        return RpcError(_id_of(part), error.reason, f"request {at + 1} of the batch: {error.detail}")
+
+
+def _id_of(part: "msgspec.Raw") -> Id:
+    """The id of a request that is not I-JSON; None if it is not one that can be repeated."""
+    import msgspec
+
+    try:
+        given = msgspec.json.decode(part, type=dict[str, msgspec.Raw]).get("id")
+        found = None if given is None else parse(bytes(given), max_bytes=2 * MAX_ID_CHARACTERS)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, TheirError):
+        return None
+    is_id = isinstance(found, str | int | float) and not isinstance(found, bool)
+    return found if is_id and len(str(found)) <= MAX_ID_CHARACTERS else None  # type: ignore[return-value]
 
 
 def first_param(call: RpcRequest) -> JsonValue:

@@ -110,16 +110,17 @@ class SenderZones:
             return _state(refused.item), False
         return _state(row), True
 
-    def put_off(self, zone: str, known: ZoneState, due: int) -> None:
-        """Ask the zone again later than at the time that is known, unless another look-up was counted since."""
+    def put_off(self, zone: str, known: ZoneState, failed: int, due: int) -> None:
+        """Ask the zone again at another time than was counted, unless it was asked since. `failed`: the new count."""
         values = {
             ":known": _FAILED.encode(known.failed),
+            ":failed": _FAILED.encode(failed),
             ":due": _DUE.encode(due),
             ":ttl": TTL.encode(due + self._period),
         }
         self._table.update(
             _zone(zone),
-            f"SET {_DUE} = :due, {TTL} = :ttl",
+            f"SET {_FAILED} = :failed, {_DUE} = :due, {TTL} = :ttl",
             values,
             f"{_FAILED} = :known AND attribute_exists({_DUE})",
         )
