@@ -16,6 +16,7 @@ SPARED = {
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "pipeline/silent_zones.py SilentSenders._full_zone: self._zones.read": "the inbox queues the message or does not",
     "pipeline/silent_zones.py SilentSenders._full_zone: self._zones.proof": "the same",
+    "pipeline/silent_zones.py PatientKeys._take_back: self._zones.put_off": "one failure more is counted",
     "storage/limits/sender_zones.py SenderZones.wait: self._table.update": "beyond the limit; the next claim notes it",
     "storage/limits/sender_zones.py SenderZones._count: self._table.update": "once in a period; the next one counts",
     "storage/limits/challenges.py": "signing in, once more if it failed",
