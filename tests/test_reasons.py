@@ -81,7 +81,8 @@ def page() -> str:
     for kind, heading in HEADINGS.items():
         lines += ["", f"## {heading}", "", f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         lines += [
-            f"| `{reason}` | {reason.status} | {'' if reason.json_rpc is None else reason.json_rpc} "
+            f"| `{reason}` | {200 if reason.audience is Audience.DM3 else reason.status} "
+            f"| {'' if reason.json_rpc is None else reason.json_rpc} "
             f"| {', '.join(NAMES[one] for one in reason.audience)} | {reason.sentence} | {reason.section} |"
             for reason in REASONS
             if reason.kind is kind
@@ -227,14 +228,14 @@ def statuses(reason: Reason) -> set[int]:
     """What the status of a reason may be."""
     if reason in ONLY_OWNERS:
         return {*range(400, 500), 503, 507}
+    if reason.kind is Kind.RETRY:
+        return {503}  # `status_hint` says so; JSON-RPC answers 200
     if reason.audience is Audience.DM3 or (reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB):
         return {200}  # as every answer of JSON-RPC
     if reason is MAILBOX_FULL:
         return {507}  # the message is good, and may be sent again
     if reason.kind is Kind.REFUSAL:
         return {*range(400, 500)} - {401}  # the inbox asks for no credentials
-    if reason.kind is Kind.RETRY:
-        return {503}
     return {*range(400, 600)} - {503}  # a discard is final
 
 

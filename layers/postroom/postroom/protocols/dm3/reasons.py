@@ -46,5 +46,5 @@ POSTMARK_INVALID = refusal("PostmarkInvalid", 200, CLIENTS, 'dm3 §2.2.8; decisi
 PROFILE_LOOKUP_FAILED = retry("ProfileLookupFailed", 503, DM3 | OWNERS,
     'dm3 §2.1; decisions "JSON-RPC" and "Acceptance"',
     "The dm3 profile of a name could not be looked up now.", json_rpc=-32002)
-FILTER_RULE_UNCHECKED = retry("FilterRuleUnchecked", 200, DM3, 'dm3 §2.2.1; decision "Profile extension"',
+FILTER_RULE_UNCHECKED = retry("FilterRuleUnchecked", 503, DM3, 'dm3 §2.2.1; decision "Profile extension"',
     "The receiver's filter rules need a nonce or a balance, which cannot be looked up here.", json_rpc=-32002)
