@@ -18,6 +18,7 @@ from postroom.demo.deployment import until
 from postroom.local.emulator import Processes
 from postroom.local.stack import LocalStack
 from postroom.pipeline.claims import Claim, QueuedClaim
+from postroom.pipeline.worker import retry_delay
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.runtime.deployment import Deployment
@@ -34,8 +35,8 @@ _POLL_SECONDS: Final = 0.01
 _TEMPLATE: Final = Path(__file__).parent.parent / "template.yaml"
 
 
-def measure(effort: Effort, *, elsewhere: bool = False) -> Waits:
-    """The seconds (95th percentile) from when a retry is due until it is filed.
+def measure(effort: Effort, *, delay_seconds: int = 0, elsewhere: bool = False) -> Waits:
+    """The seconds (95th percentile) from when a retry is queued, with a delay, until it is filed.
 
     `elsewhere`: another deployment of the local stack is attacked, which shares nothing but the machine and the
     embedded AWS.
@@ -46,8 +47,8 @@ def measure(effort: Effort, *, elsewhere: bool = False) -> Waits:
         stack.tree.put(SENDER, f"{zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(key.public))}\n")
         for number in range(ZONES):
             stack.tree.put(zone_of(number), "@ IN A 127.0.0.1\n")
-        worker = WorkerUnderAttack(stack, key, "hostile-silence")
-        attacked = WorkerUnderAttack(stack, key, "attacked") if elsewhere else worker
+        worker = WorkerUnderAttack(stack, key, "hostile-silence", delay_seconds)
+        attacked = WorkerUnderAttack(stack, key, "attacked", delay_seconds) if elsewhere else worker
         # The first one waits for the function's start, and proves the sender's domain.
         worker.filed()
         quiet = worker.filed_in_turn(retries)
@@ -67,21 +68,23 @@ def zone_of(number: int) -> str:
 class WorkerUnderAttack:
     """A deployment whose claims are put into its queues directly: the inbox is not measured."""
 
-    def __init__(self, stack: LocalStack, key: PrivateKey, name: str) -> None:
+    def __init__(self, stack: LocalStack, key: PrivateKey, name: str, delay_seconds: int) -> None:
         deployed = stack.deploy(name)
         self._storage = Deployment(read_outputs(deployed.outputs), deployed.client).storage
         self._storage.operators.put_domain(Domain(RECEIVER, inbox=True))
         self._storage.operators.put_subject(RECEIVER, RULE)
         self._key = key
+        self._delay_seconds = delay_seconds
 
     def filed(self) -> float:
-        """The seconds from when the retry of a proven sender's message is due, which is at once, until it is filed."""
+        """The seconds from when the retry of a proven sender's message is queued until it is filed."""
         claim = self._claim()
-        due = time.perf_counter()
-        self._storage.retry_queue.send(QueuedClaim(claim, tries=1).body(), group=uuid4().hex)
+        queued = time.perf_counter()
+        body = QueuedClaim(claim, tries=1).body()
+        self._storage.retry_queue.send(body, self._delay_seconds, group=uuid4().hex)
         while self._storage.register.find(claim.row) is None:
             time.sleep(_POLL_SECONDS)
-        return time.perf_counter() - due
+        return time.perf_counter() - queued
 
     def filed_in_turn(self, retries: int) -> list[float]:
         """The seconds of so many retries, each of which is queued a moment after the one before."""
@@ -111,13 +114,14 @@ class WorkerUnderAttack:
         return claim
 
 
+_DELAY_SECONDS: Final = retry_delay(0)
+_DUE: Final = "a retry of a proven domain, from when it is due, p95"
 ATTACK: Final = Attack(
     f"{FORGERIES:,} forged messages of domains that do not answer, which wait for their {ZONES} zones",
-    "a retry of a proven domain, from when it is due, p95",
-    measure,
+    f"a retry of a proven domain, with its delay of {_DELAY_SECONDS} s, p95",
+    partial(measure, delay_seconds=_DELAY_SECONDS),
 )
+FROM_DUE: Final = Attack("the same", _DUE, measure, has_goal=False)
 CONTROL: Final = Attack(
-    "the same, against another deployment of the local stack",
-    ATTACK.honest,
-    partial(measure, elsewhere=True),
+    "the same, against another deployment of the local stack", _DUE, partial(measure, elsewhere=True), has_goal=False
 )
