@@ -27,8 +27,8 @@ local stack and both kinds of traffic share the machine. Goal: ≤ {MOST:g}.
 
 A retry has a delay of 5 s at least, which is part of the time that its sender waits. From when it is due, it takes
 about 0.05 s here, because the local stack does not wait for a batch to fill, as Lambda does for a second: so this ratio
-shows most of what busy processors do. The row below it shows this effect alone: the deployment that is attacked shares
-the machine and the embedded AWS with the one that is measured, and nothing else. These two rows have no goal.
+also shows what busy processors do. The row below it is a control without a goal: the deployment that is attacked shares
+the machine and the embedded AWS with the one that is measured, and nothing else. What is above it is not explained yet.
 
 The second table is simulated: two days of the retries of honest senders beside {SIMULATED:,} claims whose zones do not
 answer, with the concurrency, the batches and the delays of the template (`benchmarks/silent_queue.py`).

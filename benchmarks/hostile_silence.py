@@ -121,7 +121,7 @@ ATTACK: Final = Attack(
     f"a retry of a proven domain, with its delay of {_DELAY_SECONDS} s, p95",
     partial(measure, delay_seconds=_DELAY_SECONDS),
 )
-FROM_DUE: Final = Attack("the same", _DUE, measure, has_goal=False)
+FROM_DUE: Final = Attack("the same", _DUE, measure)
 CONTROL: Final = Attack(
     "the same, against another deployment of the local stack", _DUE, partial(measure, elsewhere=True), has_goal=False
 )
