@@ -1,5 +1,6 @@
 """The meaning of a delivery service's answer (JSON-RPC 2.0 §5; dm3 §2.3.1; decision "Fallback")."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from postroom.client.sending import SendOutcome, text_or_empty
@@ -49,30 +50,25 @@ def read_result(url: str, answer: HttpsResponse | NotNowError) -> JsonValue:
     value = _json(answer)
     # Many servers have an object `error` in their own errors.
     if isinstance(value, dict) and value.get("jsonrpc") == VERSION and not 300 <= answer.status < 400:
-        if _is_error(value.get("error")):
-            raise _refusal(url, answer.status, value["error"])
+        error = value.get("error")
+        if isinstance(error, dict) and type(code := error.get("code")) is int:
+            raise _refusal(url, answer.status, code, error)
         if "result" in value and 200 <= answer.status < 300:
             return value["result"]
     detail = f"HTTP {answer.status} with no JSON-RPC answer: {answer.body[:_LONGEST_SHOWN].decode(errors='replace')!r}"
     raise NoResultError(SendOutcome.NOT_NOW, detail, url=url, is_unavailable=True, is_rpc=False)
 
 
-def _is_error(value: JsonValue) -> bool:
-    return isinstance(value, dict) and type(value.get("code")) is int
-
-
-def _refusal(url: str, status: int, error: JsonValue) -> NoResultError:
+def _refusal(url: str, status: int, code: int, error: Mapping[str, JsonValue]) -> NoResultError:
     """The error for an error object; our own services put their reason into `data`."""
-    members = error if isinstance(error, dict) else {}
-    code, data = members.get("code"), members.get("data")
+    data = error.get("data")
     said = data if isinstance(data, dict) else {}
-    number = code if type(code) is int else None
-    is_unavailable = status >= 500 or number in (UNAVAILABLE, INTERNAL_ERROR)
+    is_unavailable = status >= 500 or code in (UNAVAILABLE, INTERNAL_ERROR)
     return NoResultError(
         SendOutcome.NOT_NOW if is_unavailable else SendOutcome.REFUSED,
-        text_or_empty(said.get("detail")) or text_or_empty(members.get("message")) or "no reason was given",
+        text_or_empty(said.get("detail")) or text_or_empty(error.get("message")) or "no reason was given",
         url=url,
-        code=number,
+        code=code,
         reason=text_or_empty(said.get("reason")),
         is_unavailable=is_unavailable,
     )

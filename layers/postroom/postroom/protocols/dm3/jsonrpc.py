@@ -6,7 +6,7 @@ answer of each request, and `write_answers` joins them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import orjson
 
@@ -136,8 +136,7 @@ def _id_of(part: "msgspec.Raw") -> Id:
         found = None if given is None else parse(bytes(given), max_bytes=2 * MAX_ID_CHARACTERS)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TheirError):
         return None
-    is_id = isinstance(found, str | int | float) and not isinstance(found, bool)
-    return found if is_id and len(str(found)) <= MAX_ID_CHARACTERS else None  # type: ignore[return-value]
+    return None if _fault_of_id(found) else cast("Id", found)
 
 
 def first_param(call: RpcRequest) -> JsonValue:
@@ -165,15 +164,22 @@ def _one(item: RpcRequest | RpcError) -> Calls:
     return Calls((item,), is_batch=False)
 
 
+def _fault_of_id(given: JsonValue) -> str:
+    """Why a value cannot be an id, which is repeated in the answer; empty: it can."""
+    # In Python a boolean is an int, but it is not a valid id.
+    if isinstance(given, dict | list | bool):
+        return "id must be a string, a number or null"
+    if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
+        return f"id has more than {MAX_ID_CHARACTERS} characters"
+    return ""
+
+
 def _read(value: JsonValue) -> RpcRequest | RpcError:
     if not isinstance(value, dict):
         return RpcError(None, RPC_NOT_A_REQUEST, "a request is an object")
-    given = value.get("id")
-    # In Python a boolean is an int, but it is not a valid id.
-    if isinstance(given, (dict, list, bool)):
-        return RpcError(None, RPC_NOT_A_REQUEST, "id must be a string, a number or null")
-    if isinstance(given, str) and len(given) > MAX_ID_CHARACTERS:
-        return RpcError(None, RPC_NOT_A_REQUEST, f"id has more than {MAX_ID_CHARACTERS} characters")
+    if fault := _fault_of_id(value.get("id")):
+        return RpcError(None, RPC_NOT_A_REQUEST, fault)
+    given = cast("Id", value.get("id"))
     if "jsonrpc" not in value:
         return RpcError(given, RPC_NOT_A_REQUEST, 'jsonrpc is missing; it must be "2.0"')
     if value["jsonrpc"] != VERSION:
