@@ -35,10 +35,7 @@ def story(demo_stack: DemoStack) -> Story:
 
 @pytest.fixture(scope="session")
 def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The private key of receiver.example's owner.
-
-    All pages use the same one, because the mailbox API caches the keys of an owner for half a minute.
-    """
+    """The private key of receiver.example's owner on the pages, which replaces the one that the demo has set."""
     path = tmp_path_factory.mktemp("owner") / "own.pem"
     path.write_bytes(PrivateKey.generate("ed25519").to_pem())
     return path

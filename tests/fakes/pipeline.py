@@ -66,6 +66,9 @@ class FakeDirectory:
         """A mailbox of the delivery service, or None."""
         return self.dm3_mailboxes.get(name)
 
+    def forget(self, mailbox: str) -> None:
+        """Nothing is cached."""
+
 
 @dataclass
 class FakeServiceKeys:

@@ -255,6 +255,27 @@ def test_removing_a_key_revokes_its_tokens_within_a_minute(api: ApiStack) -> Non
     assert said(new.ask("GET", "/status"))
 
 
+@pytest.mark.parametrize("name", [SHOP, "new.com"])
+def test_a_key_is_accepted_as_soon_as_it_is_set_although_it_was_refused_before(api: ApiStack, name: str) -> None:
+    key = PrivateKey.generate("ed25519")
+    elsewhere = api.parts().mailbox_api.sign_in
+    assert refused(api, name, api.challenge(name), key) == "NotTheOwner"
+    assert not elsewhere.directory.dm3_mailbox(name)
+    assert b64encode(key.public.spki()).decode() not in elsewhere.directory.mailbox(name).keys
+    api.mailboxes.set_keys(name, [b64encode(key.public.spki()).decode()])
+    token = api.sign_in(name, key)
+    assert said(api.ask("GET", f"/mailboxes/{name}/status", token=token))
+    # An instance that has cached the mailbox without the key accepts the token of another one.
+    assert elsewhere.check(token, name, HOST).name == name
+
+
+def test_a_dm3_mailbox_is_accessible_as_soon_as_it_is_opened_although_it_was_refused_before(api: ApiStack) -> None:
+    api.users.keys["eve.eth"] = BOB_KEY
+    assert refused(api, "eve.eth", api.challenge("eve.eth"), BOB_KEY) == "NotTheOwner"
+    api.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
+    assert Owner(api, "eve.eth", BOB_KEY).page()["messages"] == []
+
+
 def test_a_closed_mailbox_refuses_all_requests(api: ApiStack) -> None:
     owner = Owner(api)
     api.mailboxes.close(SHOP, 1)

@@ -1,4 +1,7 @@
-"""`postroom mailbox`: the owners and shards of mailboxes. Changes take effect within a minute."""
+"""`postroom mailbox`: the owners and shards of mailboxes.
+
+A key that is set can sign in at once. Other changes take effect within a minute.
+"""
 
 import time
 from base64 import b64encode

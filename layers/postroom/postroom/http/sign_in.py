@@ -44,6 +44,10 @@ class OwnerDirectory(Protocol):
         """The settings of a mailbox of the delivery service; None: it is not one."""
         ...
 
+    def forget(self, mailbox: str) -> None:
+        """Remove a mailbox from the cache."""
+        ...
+
 
 class Users(Protocol):
     """The source of dm3 profiles."""
@@ -74,6 +78,8 @@ class SignIn:
         """
         issued = self.tokens.read_challenge(challenge, name, audience, Purpose.PICK_UP)
         raw = decoded(signature)
+        # An operator may just have given the mailbox this key.
+        self.directory.forget(name)
         key = self._find(name, lambda key: key.verify(raw, challenge.encode()), evenly=True)
         if key is None:
             raise TheirError(NOT_THE_OWNER)
@@ -92,8 +98,12 @@ class SignIn:
         token = self.tokens.read_token(text, audience)
         if token.name != name:
             raise TheirError(ANOTHERS_MAILBOX)
-        # The mailbox was closed, the key was removed, or all devices were signed out since.
         key = self._find(name, lambda key: key.fingerprint == token.key)
+        if key is None:
+            # Another instance issued the token, by a key that this one's cache does not know yet.
+            self.directory.forget(name)
+            key = self._find(name, lambda key: key.fingerprint == token.key)
+        # The mailbox was closed, the key was removed, or all devices were signed out since.
         # More sign-outs than are known here: the token was issued after one that has not reached this cache yet.
         if key is None or token.sign_outs < self.directory.mailbox(name).sign_outs:
             raise TheirError(TOKEN_INVALID)
