@@ -1,4 +1,4 @@
-"""The README, and docs/start/try-it.md: every command in them is run here, as printed."""
+"""The README, docs/start/try-it.md and docs/receive/client.md: every command and example is run here, as printed."""
 
 import os
 import re
@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(text: str) -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def blocks(text: str, language: str = "sh") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def page(name: str) -> str:
@@ -25,6 +25,8 @@ def page(name: str) -> str:
 
 DEMO, UP, FIRST_MESSAGE = blocks(README)
 DM3_MESSAGE, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
+READ, SETTINGS = blocks(page("receive/client.md"))
+SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
 [TIERS] = blocks(page("CONTRIBUTING.md"))
 
 pytestmark = pytest.mark.xdist_group("readme")
@@ -195,3 +197,41 @@ def test_the_printed_doctor_command_finds_a_domain_good(clone: Path, shell: dict
     *checks, end = run(DOCTOR, clone, shell).splitlines()
     assert [line[0] for line in checks] == ["✓"] * len(checks)
     assert end == "sender.example: good"
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack")
+def test_the_examples_of_the_client_page_read_the_mailbox_of_the_stack(clone: Path, shell: dict[str, str]) -> None:
+    begun = SIX_LINES.partition("with ")[0]
+    run(FIRST_MESSAGE, clone, shell)
+    said = run_python("".join([SIX_LINES, *OTHERS]), clone, shell)
+    assert said.startswith("sender.example {")
+    assert "receiver.example Hello@Host queued" in said
+    assert "<Mailbox bob.eth at nlweb.receiver.example>" in said
+
+    run(FIRST_MESSAGE, clone, shell)
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", begun + WAITING], cwd=clone, env=shell, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("new: ")
+        process.send_signal(signal.SIGINT)
+
+    run(FIRST_MESSAGE, clone, shell)
+    run_python(begun + NOTEBOOK, clone, shell)
+    shown = run(f". .venv/bin/activate\n{READ}", clone, shell)
+    assert '  body         {"Text": "Good morning"}\n' in shown
+    assert "Good morning" in (clone / "mail.jsonl").read_text().splitlines()[-1]
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack")
+def test_an_owner_shows_and_changes_settings_as_the_client_page_says(clone: Path, shell: dict[str, str]) -> None:
+    shown = run(f". .venv/bin/activate\n{SETTINGS}", clone, shell).splitlines()
+    assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
+    assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
+
+
+def run_python(code: str, clone: Path, shell: dict[str, str]) -> str:
+    (clone / "example.py").write_text(code)
+    return run(". .venv/bin/activate\npython example.py", clone, shell)

@@ -23,7 +23,7 @@ from postroom.storage.directory.mailboxes import read_own_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "client.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-FIVE_LINES, WAITING, ASYNC, MANY, SETTING, SENDING, ERRORS, KEYS, LOCAL, NOTEBOOK = BLOCKS
+SIX_LINES, WAITING, ASYNC, MANY, SETTING, SENDING, ERRORS, KEYS, NOTEBOOK = BLOCKS
 NAME = "receiver.example"
 
 
@@ -32,8 +32,13 @@ def at_home(tmp_path: Path, api: ApiStack, host: Host, monkeypatch: pytest.Monke
     """A folder with the page's keys, which own the mailboxes; httpx reaches the API."""
     monkeypatch.chdir(tmp_path)
     key = PrivateKey.generate("rsa")
-    Path(f"{NAME}.pem").write_bytes(key.to_pem())
-    Path("bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
+    keys = tmp_path / ".postroom" / "keys"
+    keys.mkdir(parents=True)
+    (keys / f"{NAME}.pem").write_bytes(key.to_pem())
+    authority = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(authority)
+    (keys.parent / "local.json").write_text(json.dumps({"ca_file": str(authority), "port": 8443}))
+    (keys / "bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
     api.mailboxes.set_keys(NAME, [b64encode(key.public.spki()).decode()])
 
     async def answered(_: object, request: httpx.Request) -> httpx.Response:
@@ -52,8 +57,8 @@ def filed(api: ApiStack) -> list[str]:
 
 def run(code: str) -> dict[str, object]:
     names: dict[str, object] = {"__name__": "__main__"}
-    # Every block may use what the first one imports, as the page's readers do.
-    exec(FIVE_LINES.splitlines()[0], names)
+    # Every block may use what the first one imports and names, as the page's readers do.
+    exec(SIX_LINES.partition("with ")[0], names)
     exec(compile(code, "docs/receive/client.md", "exec"), names)
     return names
 
@@ -65,7 +70,7 @@ def waiting(api: ApiStack) -> int:
 READ = "".join(f"b.com {{'Body': {number}}}\n" for number in range(3))
 
 
-@pytest.mark.parametrize("code", [FIVE_LINES, ASYNC], ids=["sync", "async"])
+@pytest.mark.parametrize("code", [SIX_LINES, ASYNC], ids=["sync", "async"])
 def test_mail_is_read_and_acknowledged(
     code: str, api: ApiStack, filed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,8 +79,8 @@ def test_mail_is_read_and_acknowledged(
     assert waiting(api) == 0
 
 
-def test_the_first_example_has_five_lines() -> None:
-    assert len([line for line in FIVE_LINES.splitlines() if line]) == 5
+def test_the_first_example_has_six_lines() -> None:
+    assert len([line for line in SIX_LINES.splitlines() if line]) == 6
 
 
 def test_waiting_continues_until_it_is_stopped(
@@ -114,7 +119,7 @@ def test_a_domain_sends_a_message_and_follows_its_state(api: ApiStack, capsys: p
     api.operators.put_domain(Domain(NAME, signs=True))
     for _ in range(2):
         run(SENDING)
-        assert capsys.readouterr().out == "shop.example Order@Shop queued\n"
+        assert capsys.readouterr().out == f"{NAME} Hello@Host queued\n"
 
 
 def test_after_a_temporary_error_the_iterator_can_be_continued(
@@ -144,13 +149,10 @@ def test_keys_are_objects_or_files(filed: list[str], capsys: pytest.CaptureFixtu
     )  # fmt: skip
 
 
-def test_a_stack_on_this_machine_is_reached(
-    host: Host, filed: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_the_local_stack_of_the_folder_is_reached(
+    host: Host, filed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / ".postroom").mkdir()
-    trustme.CA().cert_pem.write_to_path(tmp_path / ".postroom" / "ca.pem")
-    run(LOCAL)
-    assert capsys.readouterr().out == "3\n"
+    run(SIX_LINES)
     assert {(it.url.host, it.url.port, it.headers["host"]) for it in host.requests} == {
         ("127.0.0.1", 8443, f"nlweb.{NAME}")
     }

@@ -171,6 +171,7 @@ def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
     command = "postroom" if shutil.which("postroom") else shlex.quote(sys.argv[0])
     here = f"--local {shlex.quote(str(file.parent))}"
     key = shlex.quote(str(demo_stack.key_file(SENDER)))
+    key_folder = demo_stack.key_file(SENDER).parent
     alice = shlex.quote(str(demo_stack.names.key_file(ALICE)))
     accounts = ", ".join(f"{name} in account {d.account}" for name, d in descriptor.deployments.items())
     curl = (
@@ -182,6 +183,7 @@ def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
   post offices  https://127.0.0.1:{descriptor.port}, by host name; certificates by {descriptor.ca_file}
   DNS           {descriptor.resolvers} (UDP and TCP), with its own trust anchor
   AWS           {descriptor.endpoint}: {accounts}
+  keys          {key_folder}; {RECEIVER}.pem also opens the mailbox {RECEIVER}
   all of it     {file}
 
 try, in another terminal:

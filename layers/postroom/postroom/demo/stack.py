@@ -1,7 +1,7 @@
 """The domains of the demo: several with signed zones, one deployment for the receiver, one for the buffer.
 
 sender.example     signs with pk1; its manifest names buffer.example; its host is served by the buffer
-receiver.example   the receiver's deployment
+receiver.example   the receiver's deployment; its key is also the key of its mailbox's owner
 buffer.example     a second deployment of the same template; stores Feedback for sender.example
 unsigned.example   signs its messages, but its zone is not signed
 bogus.example      its zone's signatures are broken
@@ -11,6 +11,7 @@ polly.example      speaks the dialect of 2026; its selector is the first one of 
 and the wallet names of `names`.
 """
 
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -75,7 +76,9 @@ class DemoStack:
         if RECEIVER not in self.receiver.operators.domains():
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))
             self.receiver.operators.put_subject(RECEIVER, SubjectRule(ORDER, Treatment.MAILBOX, ORDERS))
-            self.receiver.operators.put_domain(Domain(RECEIVER))
+            self.receiver.operators.put_domain(Domain(RECEIVER, signs=True))
+            owner = PrivateKey.from_pem(self.key_file(RECEIVER).read_bytes())
+            self.receiver.mailboxes.set_keys(RECEIVER, [b64encode(owner.public.spki()).decode()])
         self.receiver.deployment.serve_host(DM3_HOST)
         self.names = Names(self.receiver, DM3_HOST, keys)
         if BUFFER not in self.buffer.operators.domains():

@@ -20,7 +20,7 @@ from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
-from postroom.client.mailbox.http import check_size, choose_tls, read_address, received
+from postroom.client.mailbox.http import check_size, choose_route, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_signer
 from postroom.client.mailbox.message_view import ShownMessage, body_of, header_of, warn_of
 from postroom.client.mailbox.outbox import SentPages
@@ -54,6 +54,7 @@ class AsyncMailbox:
         *,
         ca_file: str | os.PathLike[str] | None = None,
         connect: tuple[str, int] | None = None,
+        local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
@@ -64,11 +65,12 @@ class AsyncMailbox:
         """`url`: https:// and the host. `key`: an object that signs, or a key file.
 
         `ca_file`: certificate authorities (PEM) to trust instead of the public ones. `connect`: the host and port to
-        connect to, instead of the host's address in DNS. `timeout`: seconds for each part of a request; waiting for
-        messages is added to it. Raises SettingsError for an invalid URL, TheirError for an invalid name; for files
-        OSError, OurError.
+        connect to, instead of the host's address in DNS. `local`: the folder of a local stack, such as `.postroom`,
+        which has both. `timeout`: seconds for each part of a request; waiting for messages is added to it. Raises
+        SettingsError for an invalid URL or folder, TheirError for an invalid name; for files OSError, OurError.
         """
-        self._address = read_address(url, connect)
+        route = choose_route(ca_file, connect, local)
+        self._address = read_address(url, route.connect)
         self._name = read_mailbox_name(name)
         session = Session(self._address.host, self._name, load_signer(key), retries, chance)
         self._core = Core(session)
@@ -78,7 +80,9 @@ class AsyncMailbox:
         self._sleep = sleep
         self._clock = clock
         # A proxy of the environment could not reach this address.
-        self._client = httpx.AsyncClient(verify=choose_tls(ca_file), transport=transport, trust_env=connect is None)
+        self._client = httpx.AsyncClient(
+            verify=choose_tls(route.ca_file), transport=transport, trust_env=route.connect is None
+        )
 
     async def __aenter__(self) -> Self:
         return self

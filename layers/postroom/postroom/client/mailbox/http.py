@@ -1,8 +1,10 @@
 """The use of httpx by both drivers: addresses, timeouts, errors."""
 
+import json
 import os
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -67,6 +69,35 @@ def read_address(url: str, connect: tuple[str, int] | None) -> Address:
         raise SettingsError(f"the mailbox's URL is {url!r}; {_FORM}")
     named = host if port in (None, 443) else f"{host}:{port}"
     return Address(host, named, f"{connect[0]}:{connect[1]}" if connect else named)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRoute:
+    """How a post office is reached: the certificate authorities (PEM) to trust, and where to connect to.
+
+    None: the public authorities; the address of the host in DNS.
+    """
+
+    ca_file: str | os.PathLike[str] | None = None
+    connect: tuple[str, int] | None = None
+
+
+def choose_route(
+    ca_file: str | os.PathLike[str] | None,
+    connect: tuple[str, int] | None,
+    local: str | os.PathLike[str] | None,
+) -> HostRoute:
+    """The route that the caller chose, or that to a local stack (its folder). Raises SettingsError."""
+    if local is None:
+        return HostRoute(ca_file, connect)
+    file = Path(local) / "local.json"
+    try:
+        stack = json.loads(file.read_bytes())
+        return HostRoute(ca_file or str(stack["ca_file"]), connect or ("127.0.0.1", int(stack["port"])))
+    except FileNotFoundError:
+        raise SettingsError(f"there is no {file}: `postroom up` starts a local stack and writes it") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SettingsError(f"{file} does not describe a local stack; `postroom up` writes a new one") from None
 
 
 def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:

@@ -1,8 +1,7 @@
-"""docs/receive/client.md and docs/send/outbox.md: an owner runs their shell blocks at the local post office."""
+"""docs/send/outbox.md: an owner runs its shell block at the local post office."""
 
 import json
 import re
-import shutil
 from base64 import b64encode
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.deployment import until
-from postroom.demo.names import BOB
-from postroom.demo.scenes import Story
 from postroom.demo.stack import RECEIVER, SUBJECT, DemoStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
@@ -31,7 +28,6 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-READ, SETTINGS = blocks("receive/client.md")
 [SEND] = blocks("send/outbox.md")
 
 
@@ -51,32 +47,9 @@ def shop(demo_stack: DemoStack) -> None:
 
 @pytest.fixture
 def shell(demo_stack: DemoStack, shop: None, tmp_path: Path) -> Shell:
-    """A shell in a folder with the keys that the pages speak of, in which `postroom` finds the local stack."""
+    """A shell in a folder with the key that the page speaks of, in which `postroom` finds the local stack."""
     (tmp_path / "owner.pem").write_bytes(OWNER.to_pem())
-    shutil.copy(demo_stack.names.key_file(BOB), tmp_path / "bob.eth.json")
     return open_shell(demo_stack, tmp_path)
-
-
-def test_an_owner_reads_keeps_and_acknowledges_as_the_page_says(
-    story: Story, demo_stack: DemoStack, shell: Shell, tmp_path: Path
-) -> None:
-    sent = story.envelope(demo_stack.sender, {"Text": "for the shop"}, to=SHOP)
-    assert story.post(sent, NLWEB.inbox_url(SHOP))[0] == 200
-    story.find_filed(demo_stack.receiver, SHOP, sent)
-    shown = shell(READ)
-    assert '  body         {"Text": "for the shop"}\n' in shown
-    kept = [json.loads(line) for line in (tmp_path / "mail.jsonl").read_text().splitlines()]
-    assert json.loads(kept[-1]["envelope"]) == sent
-    assert kept[-1]["receipt"]["key_fingerprint"] == demo_stack.sender.key.public.fingerprint
-    assert "there are no messages in shop.example" in shell(READ)
-
-
-def test_an_owner_shows_and_changes_settings_as_the_page_says(demo_stack: DemoStack, shell: Shell) -> None:
-    shown = shell(SETTINGS).splitlines()
-    assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
-    assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
-    [bob] = [each for each in demo_stack.receiver.operators.dm3_mailboxes() if each.name == BOB]
-    assert bob.extension.rules.block == ("mallory.eth", "eve.eth")
 
 
 def test_an_owner_sends_as_the_page_says(demo_stack: DemoStack, shell: Shell) -> None:
