@@ -156,6 +156,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:GetItem", "dynamodb table/PostTable"),
         ("dynamodb:UpdateItem", "dynamodb table/PostTable"),
         ("dynamodb:UpdateItem", "dynamodb table/OutboxTable"),
+        ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-correlation"),
         ("s3:PutObject", "s3 Bucket/seg/*"),
         ("s3:GetObject", "s3 Bucket/claim/*"),
         ("s3:DeleteObject", "s3 Bucket/claim/*"),

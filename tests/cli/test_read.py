@@ -176,6 +176,11 @@ def test_feedback_is_found_by_the_messages_correlation(
     assert [m["id"] for m in messages("--about", ABOUT.upper())] == [feedback]
 
 
+def test_unassigned_feedback_is_marked(read: Read, file: File) -> None:
+    file(receipt={"protocol": "nlweb", "unassigned": True, "evidence": "pre-shared"})
+    assert "  unassigned   this Feedback does not name the sender" in read().stdout
+
+
 def test_raw_output_is_byte_for_byte(read: Read, file: File, envelope: Envelope) -> None:
     text = envelope().replace("\n", "\r\n ") + "\t"
     printed = file(text)

@@ -71,6 +71,17 @@ class FakeDirectory:
 
 
 @dataclass
+class FakeMessagesOfOwners:
+    """The mailboxes that sent a message, by its Correlation and receiver."""
+
+    mailboxes: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def mailbox_of(self, correlation: str, receiver: str) -> str | None:
+        """The mailbox, or None."""
+        return self.mailboxes.get((correlation, receiver))
+
+
+@dataclass
 class FakeServiceKeys:
     """The keys of the delivery service, or an error if they cannot be read. `newer`: returned by a fresh look-up."""
 

@@ -18,6 +18,7 @@ from tests.fakes.pipeline import (
     FakeForwarding,
     FakeHandlers,
     FakeHideQueue,
+    FakeMessagesOfOwners,
     FakeProfiles,
     FakeSenderKeys,
     FakeServiceKeys,
@@ -37,6 +38,7 @@ from postroom.pipeline.ports import (
     Forwarding,
     Handlers,
     HideQueue,
+    MessagesOfOwners,
     ProfileSource,
     SenderKeys,
     ServiceKeySource,
@@ -44,6 +46,7 @@ from postroom.pipeline.ports import (
 
 clock: Clock = FakeClock()
 sender_keys: SenderKeys = FakeSenderKeys()
+messages_of_owners: MessagesOfOwners = FakeMessagesOfOwners()
 deployment_rules: DeploymentRules = FakeDirectory()
 dm3_directory: Dm3Directory = FakeDirectory()
 service_keys: ServiceKeySource = FakeServiceKeys()

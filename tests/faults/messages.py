@@ -126,9 +126,12 @@ def of_a_wallet() -> Message:
     return nlweb(sender=WALLET)
 
 
-def feedback() -> Message:
+def feedback(*, names_sender: bool = True) -> Message:
     """A Feedback message of another post office to our buffer."""
-    return nlweb(subject=FEEDBACK, body=body_of(RECEIVER, str(uuid.uuid4()), SIGNATURE_INVALID))
+    body = body_of(RECEIVER, str(uuid.uuid4()), SIGNATURE_INVALID)
+    if not names_sender:
+        del body["Sender"]
+    return nlweb(subject=FEEDBACK, body=body)
 
 
 def dm3(*, for_others: bool = False) -> Message:

@@ -144,7 +144,10 @@ ABOUT_KNOWN = Flow(
     queue="FeedbackQueue",
 )  # fmt: skip
 NEIGHBOURS = Flow("worker: neighbours", "WorkerFunction", lambda: [nlweb(), forged(), nlweb()])
-LOOKED_UP = Flow("worker: from a wallet, and a Feedback", "WorkerFunction", lambda: [of_a_wallet(), feedback()])
+LOOKED_UP = Flow(
+    "worker: from a wallet, and two Feedback messages, one without its sender", "WorkerFunction",
+    lambda: [of_a_wallet(), feedback(), feedback(names_sender=False)],
+)  # fmt: skip
 LATE = Flow(
     "worker: more than one part, and no time for the second", "WorkerFunction",
     lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,

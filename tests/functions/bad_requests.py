@@ -616,6 +616,12 @@ def _late() -> Iterator[tuple[str, Callable[[], Sent], Reason | None, Then]]:
         Then.SILENT,
     )
     yield (
+        "Feedback without Sender, to a domain that is no buffer",
+        lambda: post(fresh({"Correlation": CORRELATION}, Subject="Feedback@Buffer")),
+        FEEDBACK_NOT_KEPT,
+        Then.SILENT,
+    )
+    yield (
         "Feedback for a domain without a buffer here",
         lambda: post(fresh({"Sender": f"{MARK}.example", "Correlation": CORRELATION}, Subject="Feedback@Buffer")),
         FEEDBACK_NOT_KEPT,

@@ -22,11 +22,10 @@ MESSAGES = {
 }  # fmt: skip
 """Of whoever has to do with more than dead letters."""
 DNS = {"dns", "idna", "postroom.names", "postroom.names.dns"}
-JUDGING = {"postroom.names.dnssec", "postroom.pipeline.judges"}
 IMPORTED = {
-    "inbox/app": {*MESSAGES, *DNS, *JUDGING},
+    "inbox/app": {*MESSAGES, *DNS, "postroom.names.dnssec"},
     "dm3/app": {*MESSAGES, "postroom.names", "postroom.net.timebox", "postroom.pipeline.judges"},
-    "worker/app": {*MESSAGES, *DNS, *JUDGING},
+    "worker/app": {*MESSAGES, *DNS, "postroom.names.dnssec", "postroom.pipeline.judges"},
     "worker/dead_letters": MAIL,
     "waiting/app": {*MESSAGES - MAIL, *DNS, "postroom.names.dnssec"},
     "courier/app": {

@@ -67,10 +67,13 @@ def test_an_outbox_message_is_delivered_by_calls_that_the_roles_allow(
     assert [each["state"] for each in said(ask(running, "GET", AT, token=token))["messages"]] == ["delivered"]
 
 
-def test_the_receivers_feedback_is_shown_with_the_message(running: FunctionsStack, token: str) -> None:
+@pytest.mark.parametrize("about", [{"Sender": RECEIVER}, {}], ids=["of us", "of the specification's form"])
+def test_the_receivers_feedback_is_shown_with_the_message(
+    running: FunctionsStack, token: str, about: dict[str, str]
+) -> None:
     correlation = send(running, token)
     courier(running)
-    feedback = {"Sender": RECEIVER, "Correlation": correlation, "Status": "Discarded", "Code": "UnexpectedSubject",
+    feedback = {**about, "Correlation": correlation, "Status": "Discarded", "Code": "UnexpectedSubject",
                 "Reason": "No such method."}  # fmt: skip
     draft = Draft(
         SENDER, RECEIVER, "Feedback@Buffer", "5f0d8f9e-0000-4000-8000-0000000000fb", MADE_AT * 1000, feedback,

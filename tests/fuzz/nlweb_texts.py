@@ -11,6 +11,7 @@ from tests.fuzz.entry import LONG, Entry, bit_flipped, fields_of, fuzzed, json_o
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE, TOO_LATE
 from postroom.core.timestamps import write_timestamp
@@ -247,6 +248,7 @@ def subjects(data: bytes) -> None:
         compact(body_of("sender.example", "5f0d8f9e-0000-4000-8000-000000000001", TOO_LATE)),
         compact(summary_of("sender.example", 0, 3_600_000, {"TooLate": 2})), compact({"Domain": "a.example"}),
         compact({"Sender": "SENDER.example", "Correlation": "5F0D8F9E-0000-4000-8000-000000000001", "Count": 1}),
+        compact({"Correlation": "5f0d8f9e-0000-4000-8000-000000000001", "Status": "Discarded", "Reason": "No."}),
     ),
     is_json=True,
 )  # fmt: skip
@@ -257,11 +259,13 @@ def feedback_bodies(data: bytes) -> None:
         return
     about = outcome_of(lambda: read_feedback(body), WRONG_SHAPE)
     if not isinstance(about, TheirError | NotNowError):
-        written = (
-            summary_of(about.sender, 0, 1, {})
-            if about.correlation is None
-            else body_of(about.sender, about.correlation, TOO_LATE)
-        )
+        written: JsonValue
+        if about.sender is None:
+            written = {"Correlation": about.correlation}
+        elif about.correlation is None:
+            written = summary_of(about.sender, 0, 1, {})
+        else:
+            written = body_of(about.sender, about.correlation, TOO_LATE)
         again = read_feedback(written)
         assert (again.sender, again.correlation) == (about.sender, about.correlation)
         assert len(about.code) <= MAX_CODE

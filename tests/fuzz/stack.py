@@ -2,7 +2,7 @@
 
 from tests.fakes.executor import SerialExecutor
 from tests.fakes.outbound import FakeQueue
-from tests.fakes.pipeline import FakeDirectory, FakeHandlers, FakeServiceKeys
+from tests.fakes.pipeline import FakeDirectory, FakeHandlers, FakeMessagesOfOwners, FakeServiceKeys
 from tests.fakes.storage import FakeObjects
 from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
 from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
@@ -21,6 +21,7 @@ from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.quota import QuotaCheck
 from postroom.pipeline.retention_periods import RetentionPeriods
+from postroom.pipeline.sender_check import SenderCheck
 from postroom.pipeline.silent_zones import SilentSenders
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
@@ -123,13 +124,16 @@ _DIRECTORY = _Directory(
 _ROOM = QuotaCheck(_NoUsages(), Quota(), clock=_clock, cache_seconds=30)
 _INTAKE = Intake(directory=_DIRECTORY, claims=QUEUE, objects=BUCKET, quota_check=_ROOM, new_id=_new_id)
 
-NLWEB_JUDGE = NlwebJudge(keys=_SENDER_KEYS, directory=_DIRECTORY, clock=_clock, key_rules=KeyRules(), times=TIMES)
+_SENDER_CHECK = SenderCheck(keys=_SENDER_KEYS, directory=_DIRECTORY, key_rules=KeyRules())
+NLWEB_JUDGE = NlwebJudge(
+    senders=_SENDER_CHECK, directory=_DIRECTORY, sent=FakeMessagesOfOwners(), clock=_clock, times=TIMES
+)
 NLWEB_INBOX = NlwebInbox(
     rules=InboxRules(TimestampWindow(DAY, 120), MAX_BYTES),
     directory=_DIRECTORY,
     intake=_INTAKE,
     sync=Sync(
-        judge=NLWEB_JUDGE,
+        senders=_SENDER_CHECK,
         replies=_Replies(),
         handlers=BuiltInHandlers(_DIRECTORY, FakeHandlers()),
         clock=_clock,

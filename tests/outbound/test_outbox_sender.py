@@ -1,7 +1,7 @@
 """What owners send: signed, posted, tried again until something became of it; and the Feedback that comes for it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -18,6 +18,7 @@ from tests.pipeline.stack import (
     SENDER_KEY,
     SHOP,
     PipelineStack,
+    calls_of,
 )
 
 from postroom.api.states import State
@@ -30,10 +31,12 @@ from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.outbox_sender import MAX_REPLY_BYTES
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.envelope import check_hash, read_envelope
+from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft
 from postroom.protocols.nlweb.subjects import FEEDBACK
 from postroom.protocols.nlweb.verify import check_signature
+from postroom.storage.directory.domains import Domain
 from postroom.storage.layout import outgoing_group
 from postroom.storage.mail.outbox import OutboxMessage, OutgoingIdentity
 
@@ -360,6 +363,59 @@ def test_feedback_of_the_receiver_is_recorded_with_the_message_and_filed(stack: 
     assert len(stack.listed()) == 1
 
 
+def receipt_of_the_only_message(stack: PipelineStack, mailbox: str = SHOP) -> Mapping[str, object]:
+    [filed] = stack.listed(mailbox)
+    return filed.line.receipt
+
+
+def test_feedback_without_a_sender_is_recorded_with_the_message_that_its_sender_received(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.settle(stack.queued(feedback(stack, {"Correlation": outgoing.draft.correlation.upper()})))
+    reported = message_of(stack, outgoing).reported
+    assert reported is not None
+    assert (reported.code, reported.reason) == ("SignatureInvalid", "Invalid DKIM signature.")
+    assert "unassigned" not in receipt_of_the_only_message(stack)
+
+
+def test_feedback_without_a_sender_to_another_of_our_buffers_finds_the_message(stack: PipelineStack) -> None:
+    stack.operators.put_domain(Domain("buffer.com", buffer=True))
+    outgoing = queue(stack)
+    body = {"Correlation": outgoing.draft.correlation}
+    stack.settle(stack.queued(stack.envelope(FEEDBACK, body, receiver="buffer.com")))
+    assert message_of(stack, outgoing).reported is not None
+    assert stack.listed() == []
+    assert "unassigned" not in receipt_of_the_only_message(stack, "buffer.com")
+
+
+def test_feedback_without_a_sender_of_a_third_party_stays_unassigned(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    stack.keys.published["nlweb._domainkey.evil.com"] = OTHER_KEY.public
+    said = {"Correlation": outgoing.draft.correlation}
+    stack.settle(stack.queued(feedback(stack, said, sender="evil.com", key=OTHER_KEY)))
+    assert message_of(stack, outgoing).reported is None
+    assert receipt_of_the_only_message(stack)["unassigned"] is True
+
+
+def test_feedback_without_a_sender_is_recorded_with_no_message_if_two_mailboxes_sent_one(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    correlation, at_ms = outgoing.draft.correlation, int(NOW * 1000)
+    other = OutboxMessage("other.com", correlation, at_ms, TO, "Hello@Host", "two")
+    stack.outbox.put(other, now=int(NOW), forget_at=int(NOW) + DAY)
+    stack.settle(stack.queued(feedback(stack, {"Correlation": correlation})))
+    assert message_of(stack, outgoing).reported is None
+    assert receipt_of_the_only_message(stack)["unassigned"] is True
+
+
+def test_a_forged_feedback_without_a_sender_looks_nothing_up(stack: PipelineStack) -> None:
+    outgoing = queue(stack)
+    record = stack.queued(feedback(stack, {"Correlation": outgoing.draft.correlation}, key=OTHER_KEY))
+    clients = new_clients()
+    calls = calls_of(clients)
+    [outcome] = stack.worker(clients).work([record]).outcomes
+    assert outcome.reason == SIGNATURE_INVALID
+    assert calls["Query"] == 0
+
+
 def test_feedback_of_a_third_party_is_filed_and_not_recorded(stack: PipelineStack) -> None:
     outgoing = queue(stack)
     stack.keys.published["nlweb._domainkey.evil.com"] = OTHER_KEY.public
@@ -392,14 +448,15 @@ def test_control_characters_are_removed_from_feedback(stack: PipelineStack) -> N
     assert (reported.code, reported.reason) == ("", ("ab" * 999)[:300])
 
 
-def test_feedback_that_cannot_be_recorded_now_waits(stack: PipelineStack) -> None:
+@pytest.mark.parametrize(("said", "failing"), [({"Sender": SHOP}, "UpdateItem"), ({}, "UpdateItem"), ({}, "Query")])
+def test_feedback_that_cannot_be_recorded_now_waits(stack: PipelineStack, said: dict[str, str], failing: str) -> None:
     outgoing = queue(stack)
-    record = stack.queued(feedback(stack, outgoing.draft.correlation))
+    record = stack.queued(feedback(stack, {**said, "Correlation": outgoing.draft.correlation}))
     clients = new_clients()
 
     @contextmanager
     def gate(operation: str) -> Iterator[None]:
-        if operation == "UpdateItem":
+        if operation == failing:
             raise NotNowError(STORE_UNAVAILABLE)
         yield
 
@@ -413,12 +470,15 @@ def test_feedback_that_cannot_be_recorded_now_waits(stack: PipelineStack) -> Non
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [*(({"Sender": SHOP}, number) for number in range(1, 5)), *(({}, number) for number in range(1, 6))],
+)
 def test_after_a_worker_died_at_any_call_filed_feedback_is_recorded(
-    stack: PipelineStack, number: int, after: bool
+    stack: PipelineStack, said: dict[str, str], number: int, after: bool
 ) -> None:
     outgoing = queue(stack)
-    record = stack.queued(feedback(stack, outgoing.draft.correlation))
+    record = stack.queued(feedback(stack, {**said, "Correlation": outgoing.draft.correlation}))
     with pytest.raises(Died):
         stack.worker(dying(number, after=after)).work([record])
     filed = len(stack.listed())

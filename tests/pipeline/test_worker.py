@@ -27,6 +27,7 @@ from tests.pipeline.stack import (
 )
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.core.settings import DeploymentSettings
@@ -580,6 +581,29 @@ def test_feedback_is_kept_only_for_domains_whose_buffer_we_are_without_an_answer
     for about in ("elsewhere.com", "plain.com"):
         outcome = stack.settle(stack.queued(feedback(stack, about)))
         assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, FEEDBACK_NOT_KEPT)
+    assert stack.discard_notifications() == []
+
+
+def test_feedback_without_a_sender_is_filed_for_its_receiver_as_unassigned(stack: PipelineStack) -> None:
+    # As in the specification: {Correlation, Status, Reason}.
+    body: JsonValue = {"Correlation": CORRELATION.upper(), "Status": "Discarded", "Reason": "Invalid DKIM signature."}
+    assert stack.settle(stack.queued(stack.envelope("Feedback@Buffer", body))).fate is ClaimOutcome.ACCEPTED
+    [filed] = stack.listed(SHOP, f"feedback:{CORRELATION}")
+    assert json.loads(filed.line.envelope)["Body"] == body
+    assert filed.line.receipt["unassigned"] is True
+
+
+def test_feedback_with_a_sender_is_not_unassigned(stack: PipelineStack) -> None:
+    stack.settle(stack.queued(feedback(stack, SHOP)))
+    [filed] = stack.listed(SHOP)
+    assert "unassigned" not in filed.line.receipt
+
+
+def test_feedback_without_a_sender_is_kept_only_if_its_receiver_is_a_buffer(stack: PipelineStack) -> None:
+    stack.operators.put_domain(Domain("plain.com"))
+    body = stack.envelope("Feedback@Buffer", {"Correlation": CORRELATION}, receiver="plain.com")
+    outcome = stack.settle(stack.queued(body))
+    assert (outcome.fate, outcome.reason) == (ClaimOutcome.DISCARDED, FEEDBACK_NOT_KEPT)
     assert stack.discard_notifications() == []
 
 

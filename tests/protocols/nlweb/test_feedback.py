@@ -119,6 +119,11 @@ def test_a_summary_is_about_no_single_message() -> None:
     assert read_feedback(summary_of("any-sender.com", 0, HOUR_MS, {"A": 1})) == ReceivedFeedback("any-sender.com", None)
 
 
+def test_the_form_of_the_specification_names_no_sender() -> None:
+    body: JsonValue = {"Correlation": UUID.upper(), "Status": "Discarded", "Reason": "Invalid DKIM signature."}
+    assert read_feedback(body) == ReceivedFeedback(None, UUID, "", "Invalid DKIM signature.")
+
+
 def test_a_feedback_is_filed_under_lower_case_names() -> None:
     assert read_feedback({"Sender": "Any-Sender.COM", "Correlation": UUID.upper()}) == ReceivedFeedback(
         "any-sender.com", UUID
@@ -138,7 +143,9 @@ def test_unknown_members_of_feedback_are_ignored() -> None:
         [],
         7,
         {},
-        {"Correlation": UUID},  # the specification's example names no Sender: nobody to file it for
+        {"Count": 1},  # a summary about nobody
+        {"Sender": None, "Count": 1},
+        {"Correlation": 1},
         {"Sender": "any-sender.com"},
         {"Sender": None, "Correlation": UUID},
         {"Sender": 1, "Correlation": UUID},

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.message import Dm3Message
 
 _LONGEST_BODY = 400
+_UNASSIGNED = "this Feedback does not name the sender of the message, and no outbox of this post office has it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ def _lines_of_nlweb(described: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         "sent": described["timestamp"],
         "received": described["received_at"],
         "verified": _verified(_receipt(described)),
+        "unassigned": _UNASSIGNED if _receipt(described).get("unassigned") else None,
         "body": _cut(json.dumps(described["body"], ensure_ascii=False)),
     }
 

@@ -139,7 +139,7 @@ def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:
     if rule is None:
         return envelope.receiver
     if rule.treatment is Treatment.FEEDBACK:
-        return read_feedback(envelope.body).sender
+        return read_feedback(envelope.body).sender or envelope.receiver
     return rule.target if rule.treatment is Treatment.MAILBOX else envelope.receiver
 
 

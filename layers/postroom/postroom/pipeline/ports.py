@@ -90,6 +90,17 @@ class ProfileSource(Protocol):
         ...
 
 
+class MessagesOfOwners(Protocol):
+    """The messages that owners sent from our domains."""
+
+    def mailbox_of(self, correlation: str, receiver: str) -> str | None:
+        """The mailbox that sent `receiver` a message with this Correlation; None: no mailbox, or more than one.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        ...
+
+
 class Handlers(Protocol):
     """The handlers of synchronous Subjects."""
 

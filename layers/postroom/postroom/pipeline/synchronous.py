@@ -8,8 +8,8 @@ from typing import Final
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.outbound.ports import Clock, NewId
-from postroom.pipeline.judges.nlweb import NlwebJudge
 from postroom.pipeline.ports import DeploymentRules, Handlers
+from postroom.pipeline.sender_check import SenderCheck
 from postroom.protocols.nlweb.envelope import NlwebEnvelope
 from postroom.protocols.nlweb.manifest import identity_reply, read_identity_request
 from postroom.protocols.nlweb.reasons import NOT_OURS
@@ -23,7 +23,7 @@ _log: Final = logging.getLogger(__name__)
 class Sync:
     """Answers requests whose subject is registered as synchronous."""
 
-    judge: NlwebJudge
+    senders: SenderCheck
     replies: Replies
     handlers: Handlers
     clock: Clock
@@ -37,8 +37,8 @@ class Sync:
         Raises TheirError (bad signature, unusable key, SENDER_NOT_WANTED, CORRELATION_REUSED, a bad request) or
         NotNowError.
         """
-        self.judge.prove(envelope)
-        self.judge.admit(envelope, envelope.receiver)
+        self.senders.prove(envelope)
+        self.senders.admit(envelope, envelope.receiver)
         now = int(self.clock())
         lease = self.replies.begin(
             seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from postroom.pipeline.ports import Forwarding, Handlers, SenderKeys
     from postroom.pipeline.quota import QuotaCheck
     from postroom.pipeline.retention_periods import RetentionPeriods
+    from postroom.pipeline.sender_check import SenderCheck
     from postroom.pipeline.silent_zones import PatientKeys, SilentSenders
     from postroom.pipeline.synchronous import Sync
     from postroom.pipeline.verdicts import Judge
@@ -162,7 +163,7 @@ class PipelineParts(DeploymentParts):
 
         settings = self._settings
         return Sync(
-            judge=self.sync_judge,
+            senders=self._sender_check(self._names.sender_keys_for_requests),
             replies=self._storage.replies,
             handlers=BuiltInHandlers(self._storage.directory, self.handlers),
             clock=self._system.clock,
@@ -244,23 +245,22 @@ class PipelineParts(DeploymentParts):
     @cached_property
     def nlweb_judge(self) -> "NlwebJudge":
         """The judge of NLWeb messages."""
-        return self._nlweb_judge(self.patient_keys)
-
-    @cached_property
-    def sync_judge(self) -> "NlwebJudge":
-        """The judge of synchronous requests, whose senders wait for the answer."""
-        return self._nlweb_judge(self._names.sender_keys_for_requests)
-
-    def _nlweb_judge(self, keys: "SenderKeys") -> "NlwebJudge":
-        from postroom.crypto.rsa_ed25519 import KeyRules
         from postroom.pipeline.judges.nlweb import NlwebJudge
 
         return NlwebJudge(
-            keys=keys,
+            senders=self._sender_check(self.patient_keys),
             directory=self._storage.directory,
+            sent=self._storage.outbox,
             clock=self._system.clock,
-            key_rules=KeyRules(self._settings.allow_rsa_1024),
             times=self.times,
+        )
+
+    def _sender_check(self, keys: "SenderKeys") -> "SenderCheck":
+        from postroom.crypto.rsa_ed25519 import KeyRules
+        from postroom.pipeline.sender_check import SenderCheck
+
+        return SenderCheck(
+            keys=keys, directory=self._storage.directory, key_rules=KeyRules(self._settings.allow_rsa_1024)
         )
 
     @cached_property

@@ -27,6 +27,7 @@
 | table `outbox` | `<mailbox>` / `token#<sha256 of the client's token>` | the message of a token |
 | table `outbox` | `<mailbox>` / `out#<correlation>` | a message of the owner, and its state |
 | index `by-time` of `outbox` | `<mailbox>` / `<its Timestamp, 13 digits>#<correlation>` | the same, by time |
+| index `by-correlation` of `outbox` | `out#<correlation>` / `<its receiver>` | the mailbox that sent it |
 | queues of claims | message group: sha256(sender, source network), 32 digits of it | a sender in a network |
 | queue of Feedback | message group: sha256(sender), 32 digits of it | Feedback about a sender |
 | courier's queue | message group: sha256("out", mailbox), 32 digits of it | outgoing messages of a mailbox |

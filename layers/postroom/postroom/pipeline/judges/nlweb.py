@@ -5,43 +5,32 @@ from dataclasses import dataclass
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import parse
 from postroom.core.reason import Kind, Reason
-from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LATE
-from postroom.crypto.rsa_ed25519 import KeyRules, PublicKey, public_key_from_spki
+from postroom.core.reasons import TOO_LATE
 from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim
-from postroom.pipeline.ports import DeploymentRules, SenderKey, SenderKeys
+from postroom.pipeline.ports import DeploymentRules, MessagesOfOwners
 from postroom.pipeline.retention_periods import RetentionPeriods
+from postroom.pipeline.sender_check import SenderCheck, SignatureProof
 from postroom.pipeline.silent_zones import ZoneSilentError
 from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
-from postroom.protocols.nlweb.blocks import is_blocked
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
-from postroom.protocols.nlweb.feedback import conversation_about, read_feedback
-from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJECT, WALLET_UNKNOWN
+from postroom.protocols.nlweb.feedback import ReceivedFeedback, conversation_about, read_feedback
+from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJECT
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.protocols.nlweb.verify import check_signature
 from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.outbox import Reported
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureProof:
-    """The key that verified a signature, and how the key was proven."""
-
-    key: PublicKey
-    evidence: object
-    refetched: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NlwebJudge:
     """Judges claims of NLWeb messages. Has no side effects."""
 
-    keys: SenderKeys
+    senders: SenderCheck
     directory: DeploymentRules
+    sent: MessagesOfOwners
     clock: Clock
-    key_rules: KeyRules
     times: RetentionPeriods
 
     def judge(self, claim: Claim) -> Verdict:
@@ -52,18 +41,23 @@ class NlwebJudge:
             envelope = read_envelope(parse(data, max_bytes=len(data)))
             if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
                 return _discarded(envelope, TOO_LATE)
-            proof = self.prove(envelope)
-            self.admit(envelope, claim.mailbox)
-            rule = self._rule(claim, envelope)
+            proof = self.senders.prove(envelope)
+            self.senders.admit(envelope, claim.mailbox)
+            rule = self._rule(claim)
+            about = read_feedback(envelope.body) if rule.treatment is Treatment.FEEDBACK else None
+            reported = self._reported(claim, envelope, about) if about else None
+            receipt = self._receipt(claim, envelope, proof)
+            if about and not about.sender and not reported:
+                receipt["unassigned"] = True
             return Accepted(
                 identity=self._identity(envelope),
-                conversation=conversation_of(envelope, rule),
+                conversation=conversation_about(about.correlation) if about else envelope.sender,
                 text=claim.envelope,
-                receipt=self._receipt(claim, envelope, proof),
+                receipt=receipt,
                 forward_to=rule.target if rule.treatment is Treatment.FORWARD else "",
                 correlation=envelope.correlation,
                 feedback_request=feedback_request_of(envelope),
-                reported=_reported(claim, envelope, rule),
+                reported=reported,
             )
         except TheirError as error:
             if error.reason.kind is Kind.REFUSAL:
@@ -75,60 +69,25 @@ class NlwebJudge:
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 
-    def prove(self, envelope: NlwebEnvelope) -> SignatureProof:
-        """Verify the signature with the sender's key. If a cached key fails, the key is fetched again and tried once
-        more.
-
-        Raises TheirError (a discard) or NotNowError (KEY_LOOKUP_FAILED, DNSSEC_TOO_COSTLY).
-        """
-        name = envelope.key_name
-        if name is None:
-            key = self._wallet_key(envelope.sender)
-            check_signature(envelope, key)
-            return SignatureProof(key, "pre-shared", refetched=False)
-        found = self.keys.find(name)
-        try:
-            check_signature(envelope, found.key)
-        except TheirError:
-            again = self._refetched(name, found)
-            if again is None:
-                raise
-            check_signature(envelope, again.key)
-            return SignatureProof(again.key, again.evidence, refetched=True)
-        return SignatureProof(found.key, found.evidence, refetched=False)
-
-    def admit(self, envelope: NlwebEnvelope, mailbox: str) -> None:
-        """Admit a proven sender, unless the owner of the receiving domain or of the mailbox blocks it.
-
-        Raises TheirError(SENDER_NOT_WANTED) or NotNowError(STORE_UNAVAILABLE).
-        """
-        for name in (envelope.receiver, mailbox):
-            if is_blocked(envelope.sender, self.directory.mailbox(name).blocks):
-                raise TheirError(SENDER_NOT_WANTED)
-
-    def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
-        """The key as it is published now, if it differs from the cached one."""
-        if not found.cached:
-            return None
-        again = self.keys.find(name, fresh=True)
-        return None if again.key.fingerprint == found.key.fingerprint else again
-
-    def _wallet_key(self, uuid: str) -> PublicKey:
-        spki = self.directory.wallet(uuid)
-        if spki is None:
-            raise TheirError(WALLET_UNKNOWN)
-        return public_key_from_spki(spki, self.key_rules)
-
-    def _rule(self, claim: Claim, envelope: NlwebEnvelope) -> SubjectRule:
+    def _rule(self, claim: Claim) -> SubjectRule:
         assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
         rule = claim.details.rule
         if rule is None:
             raise TheirError(UNEXPECTED_SUBJECT)
         if rule.treatment is Treatment.FEEDBACK:
-            about = self.directory.domain(read_feedback(envelope.body).sender)
-            if about is None or not about.buffer:
+            kept_for = self.directory.domain(claim.mailbox)
+            if kept_for is None or not kept_for.buffer:
                 raise TheirError(FEEDBACK_NOT_KEPT)
         return rule
+
+    def _reported(self, claim: Claim, envelope: NlwebEnvelope, about: ReceivedFeedback) -> Reported | None:
+        """What a Feedback reports about a message of one of our domains; None: it is about none, or about several."""
+        if about.correlation is None:
+            return None
+        mailbox = about.sender or self.sent.mailbox_of(about.correlation, envelope.sender)
+        if mailbox is None:
+            return None
+        return Reported(mailbox, about.correlation, envelope.sender, about.code, about.reason, claim.received_at_ms)
 
     def _identity(self, envelope: NlwebEnvelope) -> MessageIdentity:
         return MessageIdentity(
@@ -152,22 +111,6 @@ class NlwebJudge:
             "key_refetched": proof.refetched,
             "evidence": proof.evidence,
         }
-
-
-def conversation_of(envelope: NlwebEnvelope, rule: SubjectRule) -> str:
-    """The conversation of a filed message: with its sender, or, for Feedback, about the message that it reports on."""
-    if rule.treatment is Treatment.FEEDBACK:
-        return conversation_about(read_feedback(envelope.body).correlation)
-    return envelope.sender
-
-
-def _reported(claim: Claim, envelope: NlwebEnvelope, rule: SubjectRule) -> Reported | None:
-    if rule.treatment is not Treatment.FEEDBACK:
-        return None
-    about = read_feedback(envelope.body)
-    if about.correlation is None:
-        return None
-    return Reported(about.sender, about.correlation, envelope.sender, about.code, about.reason, claim.received_at_ms)
 
 
 def _discarded(envelope: NlwebEnvelope | None, reason: Reason, detail: str = "") -> Discarded:

@@ -24,10 +24,11 @@ MAX_SENTENCE: Final = 300
 class ReceivedFeedback:
     """A Feedback as received. `correlation` is None in a summary of several discards.
 
-    `code`, `reason`: as returned by `line_of`; may be empty.
+    `sender`: whose message it is about; None: it does not say, as in the form of the specification. `code`, `reason`:
+    as returned by `line_of`; may be empty.
     """
 
-    sender: str
+    sender: str | None
     correlation: str | None
     code: str = ""
     reason: str = ""
@@ -67,13 +68,13 @@ def conversation_about(correlation: str | None) -> str:
 
 
 def read_feedback(body: JsonValue) -> ReceivedFeedback:
-    """The Sender and Correlation of a Feedback. Raises TheirError(WRONG_SHAPE)."""
+    """The Sender and Correlation of a Feedback; a summary needs a Sender. Raises TheirError(WRONG_SHAPE)."""
     if not isinstance(body, dict):
         raise TheirError(WRONG_SHAPE, "the Body of a Feedback is not a JSON object")
     sender = read_host_name(body.get("Sender"))
-    if sender is None:
+    if sender is None and "Sender" in body:
         raise TheirError(WRONG_SHAPE, "Body.Sender of a Feedback is not a host name")
-    if "Correlation" not in body and "Count" in body:
+    if sender is not None and "Correlation" not in body and "Count" in body:
         return ReceivedFeedback(sender, None)
     correlation = read_uuid(body.get("Correlation"))
     if correlation is None:

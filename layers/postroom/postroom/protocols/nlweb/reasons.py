@@ -39,7 +39,7 @@ UNEXPECTED_SUBJECT = discard("UnexpectedSubject", 404, NLWEB,
     'NLWeb: how do receiver domains differentiate methods; decision "Subjects"',
     "The Subject is not one that this receiver handles.")
 FEEDBACK_NOT_KEPT = discard("FeedbackNotKept", 404, OPERATORS, 'decision "Buffer"',
-    "This buffer does not keep Feedback for the domain named in Body.Sender.")
+    "This buffer does not keep Feedback for the domain named in Body.Sender, or, without it, for the domain in To.")
 DNSSEC_TOO_COSTLY = retry("DnssecTooCostly", 503, NLWEB, 'RFC 4035 §5; RFC 9276 §3.2; decision "DNSSEC required"',
     "Proving the sender's key record would take more work than is allowed for a look-up.")
 KEY_LOOKUP_FAILED = retry("KeyLookupFailed", 503, NLWEB, 'decision "DNSSEC required"',

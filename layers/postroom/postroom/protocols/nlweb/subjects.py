@@ -20,7 +20,7 @@ class Treatment(StrEnum):
     FORWARD = "forward"
     """Forwarded, at least once; `target` is the ARN of a queue or an event bus."""
     FEEDBACK = "feedback"
-    """Filed for the domain in Body.Sender, under (Sender, Correlation); `target` is empty."""
+    """Filed for the domain in Body.Sender, or without it for the receiver, under the Correlation; `target` is empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Messages that owners send: table `outbox`. A token's row names its message; the message's row has its state.
 
-A message goes queued → delivered, refused or given up, once. The index by time may be a moment late.
+A message goes queued → delivered, refused or given up, once. The indexes may be a moment late.
 """
 
 from collections.abc import Sequence
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 BY_TIME: Final = "by-time"
+BY_CORRELATION: Final = "by-correlation"
+"""Only messages are in it: the row of a token has no receiver."""
 _CORRELATION, _TIME, _REQUESTED = Text("c"), Number("t"), Text("asked")
 """Attributes of a token's row."""
 _PLACE, _STATE, _RECEIVER, _SUBJECT, _TOKEN = Text("at"), Text("st"), Text("to"), Text("subject"), Text("token")
@@ -220,6 +222,18 @@ class Outbox:
         query["ScanIndexForward"] = False
         page = self._table.page(query)
         return [_read(row) for row in page["Items"]], "LastEvaluatedKey" in page
+
+    def mailbox_of(self, correlation: str, receiver: str) -> str | None:
+        """The mailbox that sent `receiver` a message with this Correlation; None: no mailbox, or more than one."""
+        query = self._table.to_query(
+            f"{SK} = :message AND {_RECEIVER} = :receiver",
+            {":message": SK.encode(_MESSAGE + correlation), ":receiver": _RECEIVER.encode(receiver)},
+            2,
+            consistent=False,  # an index cannot be read otherwise
+        )
+        query["IndexName"] = BY_CORRELATION
+        found = self._table.page(query)["Items"]
+        return PK.read(found[0]) if len(found) == 1 else None
 
     def _put(self, row: Item, now: int) -> Item | None:
         """Put a row unless there is one that has not expired. None: done, otherwise the existing row."""
