@@ -34,6 +34,11 @@ def archive(home: Any = None, **settings: Any) -> Archive:
     return Archive.of(MemoryHome() if home is None else home, BOB, signature, STORAGE_KEY, **settings)
 
 
+def in_small_chunks(mine: Archive) -> Archive:
+    """The archive with smaller chunks than any other has, so that little mail fills several."""
+    return replace(mine, filing=replace(mine.filing, chunk_bytes=500_000))
+
+
 def sealed(
     text: str, at: int = 0, sender: str = ALICE, to: str = BOB, kind: MessageType = MessageType.NEW, about: str = ""
 ) -> str:

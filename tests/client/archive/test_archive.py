@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, delivered
+from tests.client.archive.mail import HELLO, SENT_AT, STORAGE_KEY, archive, delivered, in_small_chunks, sealed
 from tests.protocols.dm3.known import refused
 from tests.protocols.dm3.stored_mail import ALICE, BOB, deletion, edit, stored_message, texts_of
 
@@ -11,7 +11,9 @@ from postroom.client.archive import ConflictError, HomeObject, MemoryHome
 from postroom.client.archive.filing import MAX_ROUNDS
 from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.protocols.dm3.containers import ChunkIdentifier, ContainerError, chunk_key, conversation_key
+from postroom.core.settings import DM3_SIZE_CEILING_BYTES
+from postroom.protocols.dm3.chunking import DEFAULT_LIMIT_BYTES, MAX_LIMIT_BYTES, MIN_LIMIT_BYTES
+from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ContainerError, chunk_key, conversation_key
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.reasons import NAME_INVALID
 
@@ -69,7 +71,7 @@ def test_no_container_holds_deleted_messages() -> None:
 
 
 def test_a_deletion_dated_before_its_message_takes_effect_when_read() -> None:
-    mine = archive(chunk_bytes=500_000)
+    mine = in_small_chunks(archive())
     late = stored_message("late", 9)
     for entry in (deletion(late, 1), stored_message("x" * 500_000, 2), stored_message("y" * 500_000, 3), late):
         mine.store([entry])
@@ -77,7 +79,7 @@ def test_a_deletion_dated_before_its_message_takes_effect_when_read() -> None:
 
 
 def test_old_versions_in_other_chunks_are_replaced() -> None:
-    mine = archive(chunk_bytes=500_000, keep_history=False)
+    mine = in_small_chunks(archive(keep_history=False))
     first = stored_message("first", 1)
     filler = [stored_message(text * 500_000, 20 + at) for at, text in enumerate("xyz")]
     for entry in (edit(first, "second", 2), filler[0], first, filler[1], edit(first, "third", 30), filler[2]):
@@ -108,8 +110,16 @@ def test_the_size_of_a_chunk_is_that_of_the_specification() -> None:
         archive(chunk_bytes=10_000)
 
 
+def test_the_largest_message_that_our_delivery_service_accepts_fits_into_every_chunk() -> None:
+    text = "x" * DM3_SIZE_CEILING_BYTES
+    text = text[: DM3_SIZE_CEILING_BYTES**2 // len(sealed(text))]
+    assert len(sealed(text)) == pytest.approx(DM3_SIZE_CEILING_BYTES, rel=0.01)
+    chunk = Chunk((delivered(text),), is_full=True)
+    assert len(chunk.encode()) < DM3_SIZE_CEILING_BYTES < MIN_LIMIT_BYTES <= DEFAULT_LIMIT_BYTES <= MAX_LIMIT_BYTES
+
+
 def test_storing_new_messages_reads_the_last_chunk_only() -> None:
-    mine = archive(home := Counting(), chunk_bytes=500_000)
+    mine = in_small_chunks(archive(home := Counting()))
     mine.store([stored_message(text * 400_000, at) for at, text in enumerate("abcdef")])
     home.got.clear()
     mine.store([stored_message("new", 10)])
@@ -134,9 +144,9 @@ class Counting(MemoryHome):
 def test_only_the_owner_can_read_a_home() -> None:
     mine = archive(home := MemoryHome())
     mine.store([delivered("a secret")])
-    for key, sealed in home.containers().items():
-        assert b"secret" not in sealed
-        assert b"alice" not in sealed
+    for key, container in home.containers().items():
+        assert b"secret" not in container
+        assert b"alice" not in container
         assert key.startswith("0x")
 
 

@@ -6,7 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.client.archive.mail import HELLO, KEYS, SENT_AT, STORAGE_KEY, USERS, archive, delivered, filled
+from tests.client.archive.mail import (
+    HELLO,
+    KEYS,
+    SENT_AT,
+    STORAGE_KEY,
+    USERS,
+    archive,
+    delivered,
+    filled,
+    in_small_chunks,
+)
 from tests.protocols.dm3.stored_mail import ALICE, BOB, stored_message
 
 from postroom.client.archive import Archive, Flaw, KnownSigningKeys, MemoryHome, verify
@@ -99,7 +109,7 @@ def test_a_chunk_with_a_wrong_key_order_or_duplicates_is_a_flaw() -> None:
 
 
 def test_missing_and_unreadable_chunks_are_flaws_and_the_rest_is_checked() -> None:
-    mine = archive(home := MemoryHome(), chunk_bytes=500_000)
+    mine = in_small_chunks(archive(home := MemoryHome()))
     mine.store([delivered(text * 500_000, at) for at, text in enumerate("abc")])
     mine.store([delivered("from carol", 1, "carol.eth"), HELLO])
     at = conversation_key(mine.filing.root, ALICE)

@@ -11,6 +11,7 @@ from tests.protocols.dm3.stored_mail import AT, deletion, edit, stored_message, 
 from postroom.core.errors import SettingsError
 from postroom.protocols.dm3.chunking import (
     DEFAULT_LIMIT_BYTES,
+    MIN_LIMIT_BYTES,
     ConversationUpdate,
     batches,
     check_limit,
@@ -228,14 +229,14 @@ def test_a_batch_begins_one_chunk_at_most(entries: list[StoredEnvelope]) -> None
         assert len(store.chunks) <= 2
 
 
-@pytest.mark.parametrize("limit", [500_000, DEFAULT_LIMIT_BYTES, 10_000_000])
-def test_a_chunk_has_500_kb_to_10_mb(limit: int) -> None:
+@pytest.mark.parametrize("limit", [MIN_LIMIT_BYTES, DEFAULT_LIMIT_BYTES, 10_000_000])
+def test_a_chunk_has_room_for_every_message_and_10_mb_at_most(limit: int) -> None:
     check_limit(limit)
 
 
-@pytest.mark.parametrize("limit", [499_999, 10_000_001, 0, -1])
+@pytest.mark.parametrize("limit", [MIN_LIMIT_BYTES - 1, 10_000_001, 0, -1])
 def test_a_chunk_of_another_size_is_refused(limit: int) -> None:
-    with pytest.raises(SettingsError, match="500000 to 10000000"):
+    with pytest.raises(SettingsError, match="6000000 to 10000000"):
         check_limit(limit)
 
 

@@ -52,7 +52,7 @@ class Archive:
     ) -> "Archive":
         """The archive in a home; it need not exist yet.
 
-        `signature`: PrivateSigningKey.sign of the owner's normalised name in UTF-8. `chunk_bytes`: 500 kB to 10 MB.
+        `signature`: PrivateSigningKey.sign of the owner's normalised name in UTF-8. `chunk_bytes`: 6 to 10 MB.
         `keep_history`: an EDIT keeps older versions. Raises SettingsError.
         """
         check_limit(chunk_bytes)

@@ -30,17 +30,18 @@ from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, Conversati
 from postroom.protocols.dm3.edits import settle
 from postroom.protocols.dm3.stored import Entry, place
 
-MIN_LIMIT_BYTES: Final = 500_000
+MIN_LIMIT_BYTES: Final = 6_000_000
+"""More than the largest message that our delivery service accepts, whatever its settings (dm3 §3.2.1, note)."""
 MAX_LIMIT_BYTES: Final = 10_000_000
-DEFAULT_LIMIT_BYTES: Final = 4_000_000
-"""As large as the largest message that our delivery service accepts by default (dm3 §3.2.1, note)."""
+DEFAULT_LIMIT_BYTES: Final = MIN_LIMIT_BYTES
+"""The last chunk is written again whenever a message is added."""
 
 _FRAME_BYTES: Final = len(Chunk((), is_full=True).encode()) - 1
 """The text around the messages, each of which is counted with a comma: there is one comma less."""
 
 
 def check_limit(limit_bytes: int) -> None:
-    """Raises SettingsError if a chunk's size is not what the text recommends: 500 kB to 10 MB."""
+    """Raises SettingsError if a chunk's size has no room for every message, or is more than the recommended 10 MB."""
     if not MIN_LIMIT_BYTES <= limit_bytes <= MAX_LIMIT_BYTES:
         raise SettingsError(
             f"the size of a chunk is {limit_bytes} bytes; it must be {MIN_LIMIT_BYTES} to {MAX_LIMIT_BYTES}"
