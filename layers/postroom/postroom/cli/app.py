@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import admin, archive, dm3, domain, jobs, lookup, mailbox, subject, wallet
+from postroom.cli import admin, archive, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
@@ -43,6 +43,7 @@ app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(archive.app, name="archive")
 app.add_typer(dm3.app, name="dm3")
 app.add_typer(lookup.app, name="dns")
+app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(admin.app, name="admin")
 app.command()(doctor)

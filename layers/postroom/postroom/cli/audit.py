@@ -51,7 +51,7 @@ def audit(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Compare stored with accepted messages; find lost or doubled ones.
+    """Find accepted messages that are lost, or stored twice.
 
     It only reads: both tables, and each stored message. On AWS this costs some 2 cents for a million messages that
     arrived in batches of a hundred, 40 cents for single ones; --quick does not read the messages.

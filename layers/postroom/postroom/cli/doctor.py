@@ -38,7 +38,7 @@ def doctor(
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Check a domain from outside, and suggest a fix for each problem.
+    """Check a domain from outside; suggest a fix for each problem.
 
     Its zone, keys, host, certificate, inbox and manifest are checked. Exit code 0: good, perhaps with warnings; 1:
     something is bad; 3: nothing is bad, but something could not be checked.

@@ -9,5 +9,6 @@ filing.py, discarding.py        accepted messages are stored; discarded ones lea
 outcomes.py                     the outcome of a claim
 notification_trigger.py         asks the courier to notify owners
 dead_letters.py, outbox_dead_letters.py    dead letters get a final state before SQS deletes them
+operators_dead_letters.py       the same dead letters, in the hands of an operator
 ports.py                        what the inbox and the worker need from outside
 """

@@ -65,8 +65,7 @@ class DeadLetterHandler:
         decided, outcomes, waiting, unreadable = [], [], [], 0
         for dead_letter in dead_letters:
             try:
-                # An object is not read: S3 may deny it, which must not be taken for its absence.
-                queued = describe(dead_letter.body) or unpack(dead_letter.body, self.objects)
+                queued = self.read(dead_letter.body)
             except NotNowError:
                 continue
             except Exception as error:
@@ -79,15 +78,36 @@ class DeadLetterHandler:
             if self.clock() * 1000 - claim.received_at_ms < (self.horizon_seconds - self.margin_seconds) * 1000:
                 waiting.append(claim)
                 continue
-            verdict = _undeliverable(queued)
-            outcome = attempt(claim, lambda claim=claim, verdict=verdict: self.discarding.discard(claim, verdict))  # type: ignore[misc]
+            outcome = self.discard(queued)
             if not outcome.is_decided:
                 waiting.append(claim)
                 continue
-            self.claim_objects.delete(queued, outcome)
             outcomes.append(outcome)
             decided.append(dead_letter.receipt_handle)
         return DecidedDeadLetters(tuple(decided), tuple(outcomes), tuple(waiting), unreadable)
+
+    def read(self, body: str) -> QueuedClaim:
+        """The claim in a dead letter; its object is not read.
+
+        Raises NotNowError(STORE_UNAVAILABLE), and ValueError or KeyError if it is not a claim.
+        """
+        # An object is not read: S3 may deny it, which must not be taken for its absence.
+        return describe(body) or unpack(body, self.objects)
+
+    def complete(self, queued: QueuedClaim) -> QueuedClaim:
+        """The claim with its envelope, which stays empty if its object is gone.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        return unpack(queued.body(), self.objects)
+
+    def discard(self, queued: QueuedClaim) -> Outcome:
+        """Discard a claim that is not decided yet as Undeliverable, and tell its sender if it asked for Feedback."""
+        verdict = _undeliverable(queued)
+        outcome = attempt(queued.claim, lambda: self.discarding.discard(queued.claim, verdict))
+        if outcome.is_decided:
+            self.claim_objects.delete(queued, outcome)
+        return outcome
 
 
 def _undeliverable(queued: QueuedClaim) -> Discarded:

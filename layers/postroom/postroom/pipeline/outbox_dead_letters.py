@@ -50,7 +50,7 @@ class OutboxDeadLetterHandler:
                 carried = read_queue_message(dead_letter.body)
                 if not isinstance(carried, Outgoing) or not self._is_over(carried):
                     continue
-                if self._give_up(carried):
+                if self.give_up(carried):
                     given_up.append(carried)
             except NotNowError:
                 continue
@@ -63,7 +63,7 @@ class OutboxDeadLetterHandler:
     def _is_over(self, outgoing: Outgoing) -> bool:
         return self._clock() * 1000 - outgoing.draft.timestamp_ms > self._give_up_ms
 
-    def _give_up(self, outgoing: Outgoing) -> bool:
+    def give_up(self, outgoing: Outgoing) -> bool:
         """Give a message up. True: its state changed. Raises NotNowError(STORE_UNAVAILABLE)."""
         draft = outgoing.draft
         message = self._outbox.find(draft.sender, draft.correlation)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from postroom.pipeline.judges.nlweb import NlwebJudge
     from postroom.pipeline.nlweb_inbox import NlwebInbox
     from postroom.pipeline.notification_trigger import NotificationTrigger
+    from postroom.pipeline.operators_dead_letters import OperatorsDeadLetters
     from postroom.pipeline.outbox_dead_letters import OutboxDeadLetterHandler
     from postroom.pipeline.ports import Forwarding, Handlers, SenderKeys
     from postroom.pipeline.quota import QuotaCheck
@@ -363,3 +364,10 @@ class PipelineParts(DeploymentParts):
             clock=self._system.clock,
             give_up_seconds=self._settings.outbox_give_up_seconds,
         )
+
+    @cached_property
+    def operators_dead_letters(self) -> "OperatorsDeadLetters":
+        """Dead letters of both kinds, for an operator."""
+        from postroom.pipeline.operators_dead_letters import OperatorsDeadLetters
+
+        return OperatorsDeadLetters(claims=self.dead_letters, outbox=self.outbox_dead_letters)

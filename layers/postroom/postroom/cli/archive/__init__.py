@@ -7,7 +7,7 @@ from postroom.cli.archive.transfer import export_file, import_file, move
 from postroom.cli.archive.verify import verify
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(help="Keep an encrypted archive of your mail: pull, read, search, move.", no_args_is_help=True)
+app = CommandTyper(help="Keep an encrypted archive of mail: pull, read, search, move.", no_args_is_help=True)
 app.command()(pull)
 app.command("list")(list_conversations)
 app.command()(show)

@@ -7,7 +7,7 @@ from postroom.cli.dm3.send import send
 from postroom.cli.dm3.wallet import wallet_message
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(help="Make dm3 keys, send messages, manage dm3 mailboxes and names.", no_args_is_help=True)
+app = CommandTyper(help="Make dm3 keys, send messages, manage mailboxes and names.", no_args_is_help=True)
 app.command()(keygen)
 app.command()(wallet_message)
 app.command()(send)
