@@ -61,7 +61,7 @@ def test_every_metric_is_documented_with_who_writes_it_and_no_other() -> None:
     # Some that are written together have one row.
     rows = [
         (name, who)
-        for names, who in re.findall(r"^\| (`\w+…?`(?:, `\w+`)*) \| ([a-z0-9, -]+) \|", DOCUMENT, re.MULTILINE)
+        for names, who in re.findall(r"^\| (`[A-Z]\w+…?`(?:, `[A-Z]\w+`)*) \| ([a-z0-9, -]+) \|", DOCUMENT, re.MULTILINE)
         for name in re.findall(r"`(\w+…?)`", names)
     ]
     assert {name: set(who.split(", ")) for name, who in rows if not name.endswith("Alarm")} == by
