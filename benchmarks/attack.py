@@ -23,7 +23,7 @@ class Waits:
 class Attack:
     """`attack` and `honest` are the texts of its row. `measure` plays the attack beside the honest traffic.
 
-    `has_goal`: the ratio is to be at most MOST; otherwise it is a control of another row.
+    `has_goal`: the ratio is to be at most MOST.
     """
 
     attack: str

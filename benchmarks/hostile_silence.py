@@ -27,8 +27,8 @@ from postroom.storage.directory.domains import Domain
 
 FORGERIES: Final = 2_000
 ZONES: Final = 20
-RETRIES: Final = 40
-APART_SECONDS: Final = 0.5
+RETRIES: Final = 120
+APART_SECONDS: Final = 0.25
 _RUNS: Final = 5
 """The concurrency of the retry queue, and of the waiting queue, in the template."""
 _POLL_SECONDS: Final = 0.01
@@ -114,6 +114,15 @@ class WorkerUnderAttack:
         return claim
 
 
+def beside_busy_processors(effort: Effort) -> Waits:
+    """As `measure`, in comparison with the same attack on another deployment of the local stack.
+
+    So the ratio has only what the attack does through what the deployment's functions share: its queues, its tables,
+    its resolvers, and our code.
+    """
+    return Waits(measure(effort, elsewhere=True).attacked, measure(effort).attacked)
+
+
 _DELAY_SECONDS: Final = retry_delay(0)
 _DUE: Final = "a retry of a proven domain, from when it is due, p95"
 ATTACK: Final = Attack(
@@ -121,7 +130,7 @@ ATTACK: Final = Attack(
     f"a retry of a proven domain, with its delay of {_DELAY_SECONDS} s, p95",
     partial(measure, delay_seconds=_DELAY_SECONDS),
 )
-FROM_DUE: Final = Attack("the same", _DUE, measure)
-CONTROL: Final = Attack(
-    "the same, against another deployment of the local stack", _DUE, partial(measure, elsewhere=True), has_goal=False
+FROM_DUE: Final = Attack("the same", _DUE, measure, has_goal=False)
+COMPARISON: Final = Attack(
+    "the same, in comparison with the same attack on another deployment", _DUE, beside_busy_processors
 )
