@@ -95,9 +95,11 @@ def test_the_receiver_is_normalized(api: ApiStack, owner: Owner) -> None:
     assert queued(api.deployed)[0].draft.receiver == "xn--bcher-kva.example"
 
 
-def test_a_reply_has_the_correlation_of_the_original(api: ApiStack, owner: Owner) -> None:
-    assert send(owner, correlation=THEIRS.upper())["correlation"] == THEIRS
-    assert queued(api.deployed)[0].draft.correlation == THEIRS
+@pytest.mark.parametrize("came", [THEIRS, THEIRS.upper()])
+def test_a_reply_has_the_correlation_of_the_original_as_it_came(api: ApiStack, owner: Owner, came: str) -> None:
+    assert send(owner, correlation=came)["correlation"] == THEIRS
+    assert queued(api.deployed)[0].draft.correlation == came
+    assert shown(owner, came)["correlation"] == THEIRS
 
 
 def test_the_other_dialect_is_used_on_request(api: ApiStack, owner: Owner) -> None:

@@ -45,16 +45,22 @@ TO = SENDER
 
 
 def queue(
-    stack: PipelineStack, *, carrier: str = "one", body: JsonValue = "hello", dialect: Dialect = NLWEB
+    stack: PipelineStack,
+    *,
+    carrier: str = "one",
+    body: JsonValue = "hello",
+    dialect: Dialect = NLWEB,
+    capitals: bool = False,
 ) -> Outgoing:
-    """A message as it is when the mailbox API has taken it in."""
+    """A message as it is when the mailbox API has taken it in. `capitals`: its Correlation was written in them."""
     correlation, at_ms = stack.new_uuid(), int(stack.clock.now * 1000)
     forget_at = int(stack.clock.now) + 30 * DAY
     stack.outbox.identify(SHOP, carrier, "", OutgoingIdentity(correlation, at_ms), now=int(NOW), forget_at=forget_at)
     message = stack.outbox.put(
         OutboxMessage(SHOP, correlation, at_ms, TO, "Hello@Host", carrier), now=int(NOW), forget_at=forget_at
     )
-    draft = Draft(SHOP, TO, "Hello@Host", correlation, at_ms, body, dialect=dialect)
+    written = correlation.upper() if capitals else correlation
+    draft = Draft(SHOP, TO, "Hello@Host", written, at_ms, body, dialect=dialect)
     outgoing = Outgoing(draft, carrier)
     stack.deployed.storage.courier_queue.send(outgoing.encode())
     stack.outbox.note_carrier(message, carrier)
@@ -62,7 +68,7 @@ def queue(
 
 
 def message_of(stack: PipelineStack, outgoing: Outgoing) -> OutboxMessage:
-    found = stack.outbox.find(SHOP, outgoing.draft.correlation)
+    found = stack.outbox.find(SHOP, outgoing.correlation)
     assert found is not None
     return found
 
@@ -85,6 +91,15 @@ def test_a_message_goes_to_the_receivers_inbox_signed_by_the_key_of_its_domain(s
     end = message_of(stack, outgoing).end
     assert end is not None
     assert (end.state, end.at_ms) == (State.DELIVERED, int(NOW * 1000) + 60_000)
+
+
+def test_a_correlation_goes_out_as_it_was_written(stack: PipelineStack) -> None:
+    outgoing = queue(stack, capitals=True)
+    assert stack.dispatch().send(outgoing) is Delivery.DELIVERED
+    [(_, data)] = stack.outbound.posts
+    envelope = read_envelope(parse(data, max_bytes=MAX_BYTES))
+    assert envelope.correlation == outgoing.correlation.upper()
+    assert message_of(stack, outgoing).state is State.DELIVERED
 
 
 def test_the_pollyweb_dialect_goes_to_its_own_host(stack: PipelineStack) -> None:

@@ -58,7 +58,9 @@ class OutboxService:
         outgoing = self._outgoing(mailbox, wanted)
         message = self._written(outgoing.draft, wanted, now=now, forget_at=now + self.keep_seconds)
         if message.state is State.QUEUED and not message.carrier:
-            draft = replace(outgoing.draft, correlation=message.correlation, timestamp_ms=message.at_ms)
+            draft = replace(
+                outgoing.draft, correlation=wanted.correlation or message.correlation, timestamp_ms=message.at_ms
+            )
             self.courier.send(replace(outgoing, draft=draft).encode(), group=outgoing.group)
             self.outbox.note_carrier(message, outgoing.carrier)
         return Queued(message.correlation, message.state)
@@ -85,7 +87,7 @@ class OutboxService:
             sender=mailbox,
             receiver=read_receiver(wanted.to, "to"),
             subject=wanted.subject,
-            correlation=read_correlation(wanted.correlation) if wanted.correlation else self.new_uuid(),
+            correlation=wanted.correlation or self.new_uuid(),
             timestamp_ms=int(self.clock() * 1000),
             body=parse(body, max_bytes=self.max_bytes) if body else None,
             has_body=bool(body),
@@ -105,7 +107,8 @@ class OutboxService:
         """The message of this token in the outbox: this one, or the one that was stored before."""
         token = digest_of_token(wanted.token)
         identity = self.outbox.identify(
-            draft.sender, token, _digest(draft, wanted), OutgoingIdentity(draft.correlation, draft.timestamp_ms),
+            draft.sender, token, _digest(draft, wanted),
+            OutgoingIdentity(read_correlation(draft.correlation), draft.timestamp_ms),
             now=now, forget_at=forget_at,
         )  # fmt: skip
         message = OutboxMessage(
@@ -116,8 +119,8 @@ class OutboxService:
 
 def _digest(draft: Draft, wanted: NewMessage) -> str:
     """A digest of what the client asked for, without what was added here."""
-    normalized = replace(draft, correlation=wanted.correlation.lower(), timestamp_ms=0)
-    return hash_of(signed_text_of(content_of(normalized), header_of(normalized)))
+    asked = replace(draft, correlation=wanted.correlation, timestamp_ms=0)
+    return hash_of(signed_text_of(content_of(asked), header_of(asked)))
 
 
 def _sent_message(message: OutboxMessage) -> SentMessage:

@@ -41,6 +41,11 @@ class Outgoing(CourierMessage):
         return cls(draft, members.text("carrier"), tries=members.whole("tries"))
 
     @property
+    def correlation(self) -> str:
+        """Its Correlation in lower case, as in the outbox; the draft has it as the owner wrote it."""
+        return self.draft.correlation.lower()
+
+    @property
     def group(self) -> str:
         """Its message group in the courier's queue."""
         return outgoing_group(self.draft.sender)

@@ -52,7 +52,7 @@ class OutboxSender:
 
     def _send(self, outgoing: Outgoing) -> Delivery:
         draft = outgoing.draft
-        message = self.outbox.find(draft.sender, draft.correlation)
+        message = self.outbox.find(draft.sender, outgoing.correlation)
         if message is None or not message.is_carried_by(outgoing.carrier):
             return Delivery.SILENT
         try:
@@ -61,7 +61,7 @@ class OutboxSender:
             if self.clock() * 1000 - draft.timestamp_ms <= self.give_up_seconds * 1000:
                 raise
             end = DeliveryEnd(State.GIVEN_UP, self._now_ms(), str(error.reason), error.detail)
-        self.outbox.finish(draft.sender, draft.correlation, end)
+        self.outbox.finish(draft.sender, outgoing.correlation, end)
         return _BECAME[end.state]
 
     def _posted(self, outgoing: Outgoing) -> DeliveryEnd:

@@ -66,10 +66,10 @@ class OutboxDeadLetterHandler:
     def give_up(self, outgoing: Outgoing) -> bool:
         """Give a message up. True: its state changed. Raises NotNowError(STORE_UNAVAILABLE)."""
         draft = outgoing.draft
-        message = self._outbox.find(draft.sender, draft.correlation)
+        message = self._outbox.find(draft.sender, outgoing.correlation)
         if message is None or not message.is_carried_by(outgoing.carrier):
             return False
         reason = UNDELIVERABLE
         end = DeliveryEnd(State.GIVEN_UP, int(self._clock() * 1000), str(reason), reason.sentence)
-        self._outbox.finish(draft.sender, draft.correlation, end)
+        self._outbox.finish(draft.sender, outgoing.correlation, end)
         return True
