@@ -5,6 +5,7 @@ So larger containers are read by Range, and uploaded in parts that are joined.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from postroom.api.http import BYTES
@@ -81,9 +82,12 @@ class ContainerService:
                 return not_modified(etag)
             headers = {"ETag": etag, "Accept-Ranges": "bytes"}
             if request.method == "HEAD":
-                return respond_bytes(b"", headers)
+                # API Gateway sends the length of a body, and not the body: S3 need not be read for it.
+                return _whole_or_part(found, "", headers, lambda first, end: bytes(end - first))
             try:
-                return self._read(found, request.headers.get("range", ""), headers)
+                return _whole_or_part(
+                    found, request.headers.get("range", ""), headers, partial(self._storage.read, found)
+                )
             except KeyError:
                 continue
         raise NotNowError(STORE_UNAVAILABLE)
@@ -143,12 +147,6 @@ class ContainerService:
             raise TheirError(CONTAINER_UNKNOWN)
         return found
 
-    def _read(self, found: StoredContainer, range_header: str, headers: Mapping[str, str]) -> HttpResponse:
-        def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
-            return respond_bytes(self._storage.read(found, first, end), {**headers, **more}, status=status)
-
-        return whole_or_part(range_header, found.size, MAX_PART_BYTES, part)
-
     def _writable(self, mailbox: str, key: str, headers: Mapping[str, str]) -> StoredContainer | None:
         """The container under a key, if the request's condition allows to overwrite it."""
         old = self._storage.find(mailbox, _check_key(key))
@@ -172,6 +170,15 @@ class ContainerService:
 
     def _stale(self) -> int:
         return int(self._clock()) - PART_SECONDS
+
+
+def _whole_or_part(
+    found: StoredContainer, range_header: str, headers: Mapping[str, str], read: Callable[[int, int], bytes]
+) -> HttpResponse:
+    def part(first: int, end: int, more: Mapping[str, str], status: int) -> HttpResponse:
+        return respond_bytes(read(first, end), {**headers, **more}, status=status)
+
+    return whole_or_part(range_header, found.size, MAX_PART_BYTES, part)
 
 
 def _check_key(key: str) -> str:
