@@ -162,7 +162,8 @@ def test_an_owner_keeps_containers_by_calls_that_the_role_allows(running: Functi
     assert base64.b64decode(found["body"]) == b"\xff\x00 sealed"
     assert found["headers"]["ETag"] == kept["headers"]["ETag"]
     head = ask(running, "HEAD", f"{at}/containers/{key}", token=token)
-    assert (head["statusCode"], head["body"], head["headers"]["ETag"]) == (200, "", found["headers"]["ETag"])
+    # API Gateway sends the length of the body, and no body.
+    assert {**head, "body": len(head["body"])} == {**found, "body": len(found["body"])}
     bytes_of = {"content-type": "application/octet-stream", "authorization": f"Bearer {token}"}
     part = said(running.invoke("MailboxFunction", http("POST", f"{HOST}{at}/parts", MADE_AT, b"part", bytes_of)))
     headers = {"if-match": kept["headers"]["ETag"]}

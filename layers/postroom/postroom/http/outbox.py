@@ -119,8 +119,8 @@ class OutboxService:
 
 def _digest(draft: Draft, wanted: NewMessage) -> str:
     """A digest of what the client asked for, without what was added here."""
-    asked = replace(draft, correlation=wanted.correlation, timestamp_ms=0)
-    return hash_of(signed_text_of(content_of(asked), header_of(asked)))
+    without_ours = replace(draft, correlation=wanted.correlation, timestamp_ms=0)
+    return hash_of(signed_text_of(content_of(without_ours), header_of(without_ours)))
 
 
 def _sent_message(message: OutboxMessage) -> SentMessage:
