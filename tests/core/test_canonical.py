@@ -5,6 +5,7 @@ import random
 import re
 import struct
 import uuid
+from collections.abc import Callable
 from enum import Enum
 from math import inf
 from pathlib import Path
@@ -15,7 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.core import ijson
-from postroom.core.canonical import NotCanonicalError, jcs, jcs_of_parsed, json_stringify, stringify
+from postroom.core.canonical import (
+    NotCanonicalError,
+    jcs,
+    jcs_of_parsed,
+    json_stringify,
+    json_stringify_of_parsed,
+    stringify,
+)
+from postroom.core.errors import TheirError
 
 
 def double(bits: str) -> float:
@@ -307,12 +316,54 @@ def test_json_stringify_puts_indices_first_at_every_depth() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), {"a": [float("inf")]}, 2**53, [-(2**53)], "\ud800", {"\udfff": 1}, {1: 2}, {"a": b"x"}],
+    [float("nan"), {"a": [float("inf")]}, 2**53 + 1, [-(2**1024)], {1: 2}, {"a": b"x"}],
 )
 @pytest.mark.parametrize("write", [stringify, json_stringify])
 def test_values_that_only_javascript_or_python_would_write_are_refused(write, value) -> None:
     with pytest.raises(NotCanonicalError):
         write(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2**53, b"9007199254740992"),
+        ([-(2**60)], b"[-1152921504606847000]"),
+        (1152921504606847000, b"1152921504606847000"),
+        (10**22, b"1e+22"),
+        ("\ud800", rb'"\ud800"'),
+        ({"\udfff\ud83d": 'a"\ud83e\udd1dé\udc00'}, rb'{"\udfff\ud83d":"a\"%s\udc00"}' % "🤝é".encode()),
+    ],
+)
+def test_json_stringify_alone_writes_large_doubles_and_halves_of_surrogate_pairs(
+    value: ijson.JsonValue, text: bytes
+) -> None:
+    assert json_stringify(value) == text
+    with pytest.raises(NotCanonicalError):
+        stringify(value)
+
+
+DCP = json.loads((Path(__file__).parents[1] / "vectors" / "dcp.json").read_bytes())
+
+
+@pytest.mark.parametrize("case", DCP["number_forms"], ids=lambda case: case["json"])
+def test_json_stringify_writes_numbers_as_the_reference_of_dcp(case: dict[str, str]) -> None:
+    [number] = struct.unpack(">d", bytes.fromhex(case["ieee754_be"]))
+    assert json_stringify(number).decode() == case["json"]
+    assert json_stringify(ijson.parse(case["json"].encode(), max_bytes=100)).decode() == case["json"]
+
+
+@pytest.mark.parametrize("case", DCP["canonicalisation"], ids=lambda case: case["raw"][:40])
+@pytest.mark.parametrize("write", [json_stringify, json_stringify_of_parsed])
+def test_what_is_read_is_written_as_by_the_reference_of_dcp(
+    write: Callable[[ijson.JsonValue], bytes], case: dict[str, str]
+) -> None:
+    text = bytes.fromhex(case["raw_utf8_hex"])
+    if any(refused in case["raw"] for refused in ("1e400", '"dup":3')):
+        with pytest.raises(TheirError, match="NotIJson"):
+            ijson.parse(text, max_bytes=1000, half_pairs=True)
+        return
+    assert write(ijson.parse(text, max_bytes=1000, half_pairs=True)).hex() == case["canonical_utf8_hex"]
 
 
 @pytest.mark.parametrize("write", [stringify, json_stringify])

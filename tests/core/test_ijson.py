@@ -344,3 +344,52 @@ def test_any_text_is_parsed_as_by_the_standard_library_or_refused(data: bytes) -
         return
     assert json.dumps(parse(b" " + data, max_bytes=1 << 20)) == json.dumps(value)
     assert json.loads(data) == value
+
+
+# --- what JSON.stringify can write -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb'"\ud800"', "\ud800"),
+        (rb'{"\udfff":["\uDC00\uD800"]}', {"\udfff": ["\udc00\ud800"]}),
+        (rb'"\ud83dA \ud83e\udd1d"', "\ud83dA 🤝"),
+        (rb'[9007199254740992, 1.0, -0.0, "\ud800"]', [9007199254740992.0, 1.0, -0.0, "\ud800"]),
+    ],
+)
+def test_halves_of_surrogate_pairs_are_read_on_request_alone(text: bytes, value: object) -> None:
+    read = parse(text, max_bytes=100, half_pairs=True)
+    assert read == value
+    assert all(type(number) is float for number in (read[:3] if isinstance(read, list) and read[1:] else []))
+    assert refusal(text).reason is NOT_I_JSON
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "sentence"),
+    [
+        (b"NaN", NOT_I_JSON, "NaN or Infinity"),
+        (b"-Infinity", NOT_I_JSON, "NaN or Infinity"),
+        (b"1e400", NOT_I_JSON, "beyond the range"),
+        (b"9" * 5000, NOT_I_JSON, "beyond the range"),
+        (b"9007199254740993", NOT_I_JSON, "not exact"),
+        (b'{"a": 1, "\\u0061": 2}', NOT_I_JSON, "occurs twice"),
+        (nested(MAX_DEPTH), NOT_I_JSON, "deeper than"),
+        (nested(100_000), NOT_I_JSON, "more than"),
+        (nested(5000), NOT_I_JSON, "deeper than"),
+        (b"1] [", NOT_JSON, "not JSON, at line 1 column"),
+        (b"", NOT_JSON, "not JSON, at line 1 column"),
+        (b'"\xff"', NOT_JSON, "not UTF-8, at byte"),
+        (b'"\n"', NOT_JSON, "not JSON, at line 1 column"),
+    ],
+)
+def test_all_else_is_refused_behind_half_of_a_pair_too(text: bytes, reason: object, sentence: str) -> None:
+    with pytest.raises(TheirError, match=sentence) as caught:
+        parse(rb'["\ud800", ' + text + b"]", max_bytes=1 << 20, half_pairs=True)
+    assert caught.value.reason is reason
+
+
+@given(values | st.lists(st.text(st.characters(), max_size=9)))
+def test_what_python_writes_is_read_with_halves_of_pairs(value: object) -> None:
+    text = json.dumps(value)
+    assert parse(text.encode(), max_bytes=1 << 20, half_pairs=True) == json.loads(text)

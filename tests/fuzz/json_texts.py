@@ -141,20 +141,26 @@ def canonical(data: bytes) -> None:
 
 @fuzzed("core.canonical", seeds=SEEDS, is_json=True)
 def canonical_of_any_value(data: bytes) -> None:
-    """For what Python's lenient parser gives (NaN, big integers, half surrogates) all writers write or refuse alike."""
+    """For what Python's lenient parser gives (NaN, big integers, half surrogates) all writers write or refuse alike.
+
+    What JSON.stringify alone writes is read again as the same value.
+    """
     try:
         value: JsonValue = json.loads(data)
     except (ValueError, RecursionError):
         return
-    written = [_written(write, value) for write in (jcs, stringify, json_stringify)]
+    written, in_order = [_written(write, value) for write in (jcs, stringify)], _written(json_stringify, value)
     try:
         expected = rfc8785.dumps(value)
     except (ValueError, RecursionError):  # its own errors are ValueErrors
-        assert written == [None] * 3, "written, and the reference refuses it"
+        assert written == [None] * 2, "written, and the reference refuses it"
+        if in_order is not None:
+            again = json.loads(in_order, parse_int=float)
+            assert again == json.loads(data, parse_int=float), "JSON.stringify writes another value"
         return
-    assert written[:2] == [expected, expected]
+    assert written == [expected, expected]
     # It is written in Python, and ends where Python's own depth ends: at some hundreds of levels.
-    assert written[2] is not None or data.count(b"[") + data.count(b"{") > 2 * MAX_DEPTH
+    assert in_order is not None or data.count(b"[") + data.count(b"{") > 2 * MAX_DEPTH
 
 
 def _written(write: Any, value: JsonValue) -> bytes | None:

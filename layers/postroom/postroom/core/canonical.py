@@ -1,12 +1,12 @@
 """The texts that are hashed and signed: RFC 8785, and what JavaScript writes.
 
 RFC 8785 (JSON Canonicalization Scheme): `jcs`. dm3 hashes what npm's safe-stable-stringify writes, `stringify`, and
-sends what JSON.stringify writes, `json_stringify`. RFC 8785 §3.2.2 takes its numbers and strings from ECMAScript, so
-the three differ in the order of members only. JavaScript also writes values that RFC 8785 refuses: NaN and infinities
-as `null`, an integer beyond 2^53-1 as a double nearby, half of a surrogate pair as an escape. All three refuse them
-here. No result of `ijson.parse` contains any, and in values of our own, a number that is written as another one is a
-mistake. JavaScript drops a member that is `undefined`; Python has no such value, and `None` is `null`: leave such
-members out.
+sends what JSON.stringify writes, `json_stringify`, which DCP signs. RFC 8785 §3.2.2 takes its numbers and strings from
+ECMAScript, so the three differ in the order of members only, and in two kinds of values that RFC 8785 refuses:
+`json_stringify` writes half of a surrogate pair as an escape, and an integer beyond 2^53-1 if it is a double exactly.
+JavaScript also writes NaN and infinities as `null`, and other integers as a double nearby. All three refuse these here:
+a number that is written as another one is a mistake. JavaScript drops a member that is `undefined`; Python has no such
+value, and `None` is `null`: leave such members out.
 
 The package `rfc8785` is the reference for `jcs`. Most values are written by `orjson`, which is faster, but only if both
 provably write the same bytes:
@@ -32,6 +32,9 @@ provably write the same bytes:
 name, and then `jcs` decides, which checks each value.
 
 Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised.
+
+`json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index as a
+name is what only the slow way can write.
 """
 
 import re
@@ -40,13 +43,18 @@ from typing import Any
 import orjson
 import rfc8785
 
-from postroom.core.ijson import JsonValue
+from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 # Two expressions, because each begins with a plain character: such expressions are found many times as fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:[]},]|\Z)")
 _MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
+
+# Array indices, and the numbers up to 9999999999; also in a string, behind an escaped quotation mark.
+_INDEX_NAME = re.compile(rb'"(?:0|[1-9][0-9]{0,9})":')
+
+_HALVES = re.compile("([\ud800-\udfff])")
 
 _NO_INDEX = 2**32 - 1
 """The first number that is not an array index."""
@@ -82,9 +90,12 @@ def jcs_of_parsed(value: JsonValue) -> bytes:
         text = orjson.dumps(value, option=_OPTIONS)
     except TypeError:
         return _reference(value)
-    if ord("+") in text or _WHOLE_FLOAT.search(text) or _MILLIONTHS.search(text) or _has_beyond_ffff(text):
-        return jcs(value)
-    return text
+    return jcs(value) if _has_other_floats(text) or _has_beyond_ffff(text) else text
+
+
+def _has_other_floats(text: bytes) -> bool:
+    """Whether a text of `orjson` may contain a float in another form than that of ECMAScript."""
+    return ord("+") in text or bool(_WHOLE_FLOAT.search(text) or _MILLIONTHS.search(text))
 
 
 def _has_beyond_ffff(text: bytes) -> bool:
@@ -140,8 +151,33 @@ def json_stringify(value: JsonValue) -> bytes:
     """Write a value as JavaScript's JSON.stringify(JSON.parse(...)) does, in UTF-8.
 
     Members are in the order in which they were set, except array indices, which JavaScript puts first, in ascending
-    order (ECMA-262 §10.1.11.1 OrdinaryOwnPropertyKeys). Raises NotCanonicalError, as `jcs` does.
+    order (ECMA-262 §10.1.11.1 OrdinaryOwnPropertyKeys). Raises NotCanonicalError, as `jcs` does, but not for halves of
+    surrogate pairs, nor for large integers that are doubles exactly, or have the digits that JavaScript writes.
     """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except TypeError:
+        return _by_javascript(value)
+    # No name is moved, so it does not matter how far its characters are.
+    plain = not _INDEX_NAME.search(text) and _is_plain(value, ascii_names=True)
+    return text if plain else _by_javascript(value)
+
+
+def json_stringify_of_parsed(value: JsonValue) -> bytes:
+    """`json_stringify` of a result of `ijson.parse`, or of a list or object made of such: the types need no check.
+
+    Raises NotCanonicalError, as `json_stringify` does.
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except TypeError:
+        return _by_javascript(value)
+    if _has_other_floats(text) or _INDEX_NAME.search(text):
+        return _by_javascript(value)
+    return text
+
+
+def _by_javascript(value: JsonValue) -> bytes:
     try:
         return _in_order(value)
     except RecursionError:
@@ -150,11 +186,33 @@ def json_stringify(value: JsonValue) -> bytes:
 
 def _in_order(value: JsonValue) -> bytes:
     if isinstance(value, dict):
-        members = [jcs(name) + b":" + _in_order(value[name]) for name in sorted(value, key=_place)]
+        members = [_in_order(name) + b":" + _in_order(value[name]) for name in sorted(value, key=_place)]
         return b"{" + b",".join(members) + b"}"
     if isinstance(value, list | tuple):
         return b"[" + b",".join([_in_order(item) for item in value]) + b"]"
+    if type(value) is str and _HALVES.search(value):
+        return _with_halves(value)
+    if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
+        return _large(value)
     return jcs(value)
+
+
+def _large(integer: int) -> bytes:
+    try:
+        double = double_of(integer)
+    except OverflowError:
+        double = None
+    if double is None:
+        raise NotCanonicalError("JavaScript would write an integer beyond ±(2^53-1) as another number")
+    return jcs(double)
+
+
+def _with_halves(text: str) -> bytes:
+    """A string with halves of surrogate pairs, each as an escape (ECMA-262 §25.5.2.3 QuoteJSONString)."""
+    # Two halves that stand together are a character, as in JavaScript.
+    joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    parts = _HALVES.split(joined)
+    return b'"' + b"".join(rb"\u%04x" % ord(part) if _HALVES.match(part) else jcs(part)[1:-1] for part in parts) + b'"'
 
 
 def _place(name: str) -> int:

@@ -14,8 +14,12 @@ needless escapes, as most senders write it, and it is proven to be I-JSON:
 
 One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 allows them, and nothing here
 depends on their absence.
+
+DCP reads what JavaScript's JSON.stringify can write: with `half_pairs`, a text that jiter refuses for an escaped half
+of a surrogate pair is read by Python's own parser.
 """
 
+import json
 import re
 from decimal import Decimal
 from itertools import islice
@@ -80,12 +84,20 @@ _NOT_I_JSON = {
 }
 
 
-def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> JsonValue:
+def parse(
+    data: bytes,
+    *,
+    max_bytes: int,
+    max_depth: int = MAX_DEPTH,
+    max_values: int = MAX_VALUES,
+    half_pairs: bool = False,
+) -> JsonValue:
     """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
 
-    It may contain `max_values` values. A bare scalar has depth 0, `[]` has depth 1. The time is linear in `len(data)`
-    for every content. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where, but never
-    what, the sender wrote, except for the names of the members that lead to an integer.
+    It may contain `max_values` values. A bare scalar has depth 0, `[]` has depth 1. `half_pairs`: escaped halves of
+    surrogate pairs are read, too. The time is linear in `len(data)` for every content. Raises TheirError: TooLarge,
+    NotJson or NotIJson, with a sentence that says where, but never what, the sender wrote, except for the names of the
+    members that lead to an integer.
     """
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
@@ -98,7 +110,10 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH, max_values
         try:
             value = _parse(data)
         except ValueError as error:
-            raise _refusal(data, str(error), max_depth) from None
+            refusal = _refusal(data, str(error), max_depth)
+            if not (half_pairs and refusal.detail.startswith(_SURROGATE)):
+                raise refusal from None
+            value = _parse_with_halves(data, max_depth)
         proven = _has_plain_numbers(value)
     # Finding that there is none is much faster than counting, and few messages contain a list.
     if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
@@ -129,6 +144,33 @@ def _has_too_many_values(data: bytes, most: int) -> bool:
 
 def _parse(data: bytes) -> JsonValue:
     return cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"))
+
+
+def _parse_with_halves(data: bytes, max_depth: int) -> JsonValue:
+    try:
+        return cast("JsonValue", _WITH_HALVES.decode(data.decode()))
+    except RecursionError:
+        raise _too_deep(max_depth) from None
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error) from None
+    except json.JSONDecodeError as error:
+        raise TheirError(NOT_JSON, f"not JSON, at line {error.lineno} column {error.colno}") from None
+    except ValueError:  # an integer has more digits than Python reads
+        raise TheirError(NOT_I_JSON, _BIG_NUMBER) from None
+
+
+def _unique(members: list[tuple[str, JsonValue]]) -> JsonValue:
+    found = dict(members)
+    if len(found) < len(members):
+        raise TheirError(NOT_I_JSON, _DUPLICATE)
+    return found
+
+
+def _no_number(_name: str) -> JsonValue:
+    raise TheirError(NOT_I_JSON, _NO_NUMBER)
+
+
+_WITH_HALVES = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
 
 
 def _has_plain_numbers(value: JsonValue) -> bool:
@@ -176,12 +218,23 @@ def _with_doubles(value: JsonValue, path: str) -> JsonValue:
 
 def _double_of(integer: int, path: str) -> float:
     try:
-        double = float(integer)
+        double = double_of(integer)
     except OverflowError:
         raise TheirError(NOT_I_JSON, _BIG_NUMBER) from None
+    if double is None:
+        raise TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"))
+    return double
+
+
+def double_of(integer: int) -> float | None:
+    """The double that an integer is read as everywhere: it is equal, or has the digits that JavaScript writes.
+
+    None: different readers read different numbers. Raises OverflowError if it is beyond the range of doubles.
+    """
+    double = float(integer)
     if int(double) == integer or (abs(double) < _LONGEST_DIGITS and int(Decimal(repr(double))) == integer):
         return double
-    raise TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"))
+    return None
 
 
 def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
@@ -199,7 +252,7 @@ def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        return TheirError(NOT_JSON, f"not UTF-8, at byte {error.start}")
+        return _not_utf8(error)
     if said.startswith("trailing characters"):
         return TheirError(NOT_JSON, f"something follows the end of the JSON text, at {place}")
     if _stopped_at_no_number(data, said):
@@ -214,6 +267,10 @@ def _stopped_at_no_number(data: bytes, said: str) -> bool:
         return False
     line, column = int(place[1]), int(place[2])
     return data.split(b"\n", line)[line - 1].startswith(_NO_NUMBERS, column - 1)
+
+
+def _not_utf8(error: UnicodeDecodeError) -> TheirError:
+    return TheirError(NOT_JSON, f"not UTF-8, at byte {error.start}")
 
 
 def _too_deep(max_depth: int) -> TheirError:
