@@ -1,24 +1,53 @@
-"""Keccak-256 and addresses of Ethereum."""
+"""Keccak-256, addresses of Ethereum, and texts that its keys sign (ERC-55, ERC-191 version 0x45)."""
+
+from functools import lru_cache
+from typing import Final, NewType
 
 from postroom.crypto.encodings import is_hex
 
+Address = NewType("Address", str)
+"""An address of Ethereum: 40 hex digits, without 0x, in the upper and lower case of ERC-55."""
 
-def keccak_256(data: bytes) -> str:
-    """The hex digits of a Keccak-256."""
+_REMEMBERED: Final = 1024
+
+
+def keccak_256(data: bytes) -> bytes:
+    """The Keccak-256 of some bytes, which is not SHA3-256: the padding differs."""
     # Few processes need it, and it takes 60 ms to import.
     from Crypto.Hash import keccak
 
-    return keccak.new(digest_bits=256, data=data).hexdigest()
+    return keccak.new(digest_bits=256, data=data).digest()
 
 
-def checksum_address(address: str) -> str:
-    """The address with letters in upper case where the Keccak-256 of its text has a digit of 8 or more (ERC-55)."""
-    lower = address.lower()
-    if not is_hex(lower, 20):
-        raise ValueError("an Ethereum address is 0x and 40 hex digits")
-    digits = lower[2:]
-    digest = keccak_256(digits.encode())
-    written = "0x" + "".join(d.upper() if int(h, 16) >= 8 else d for d, h in zip(digits, digest, strict=False))
-    if address[2:] not in (digits, digits.upper(), written[2:]):
+def signed_text_digest(text: bytes) -> bytes:
+    """What is signed of a text: the Keccak-256 of ERC-191's prefix, of the text's length in bytes, and of the text."""
+    return keccak_256(b"\x19Ethereum Signed Message:\n%d" % len(text) + text)
+
+
+def read_address(text: str) -> Address:
+    """Read an address with or without 0x, in lower case, in upper case, or in the case of ERC-55. Raises ValueError."""
+    digits = text.removeprefix("0x")
+    lower = digits.lower()
+    if not is_hex(f"0x{lower}", 20):
+        raise ValueError("an Ethereum address has 40 hex digits, and 0x or nothing before them")
+    address = address_of_digits(lower)
+    if digits not in (lower, lower.upper(), address):
         raise ValueError("the upper and lower case of this address do not fit it (ERC-55): mistyped?")
-    return written
+    return address
+
+
+@lru_cache(_REMEMBERED)
+def address_of_digits(lower: str) -> Address:
+    """The address of 40 hex digits in lower case.
+
+    Letters are in upper case where the Keccak-256 of the digits has a digit of 8 or more.
+    """
+    digest = keccak_256(lower.encode()).hex()
+    return Address("".join(d.upper() if int(h, 16) >= 8 else d for d, h in zip(lower, digest, strict=False)))
+
+
+def checksum_address(text: str) -> str:
+    """An address that begins with 0x, in the case of ERC-55. Raises ValueError."""
+    if not text.startswith("0x"):
+        raise ValueError("an Ethereum address is 0x and 40 hex digits")
+    return f"0x{read_address(text)}"

@@ -15,7 +15,7 @@ from postroom.core.canonical import NotCanonicalError, json_stringify, stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64
-from postroom.crypto.ethereum import keccak_256
+from postroom.crypto.ethereum import signed_text_digest
 from postroom.protocols.dm3.keys import PrivateSigningKey, PublicSigningKey
 from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 
@@ -121,9 +121,7 @@ def reference_postmark_hash(sealed_message: str) -> str:
 
     It is prefixed as wallets do (ERC-191).
     """
-    quoted = json_stringify(sealed_message)
-    prefixed = b"\x19Ethereum Signed Message:\n%d%b" % (len(quoted), quoted)
-    return "0x" + keccak_256(prefixed)
+    return "0x" + signed_text_digest(json_stringify(sealed_message)).hex()
 
 
 # --- dm3 §2.2.3: what a referenceMessageHash is the hash of ---------------------------------------------------------
