@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.contents import with_contents
 
 from postroom.api import openapi
 from postroom.api import reasons as api_reasons
@@ -53,6 +54,7 @@ HEADINGS = {
 NAMES = {
     Audience.NLWEB: "NLWeb senders",
     Audience.DM3: "dm3 callers",
+    Audience.DCP: "DCP peers",
     Audience.OWNERS: "owners",
     Audience.CLIENTS: "client users",
     Audience.OPERATORS: "operators",
@@ -61,7 +63,7 @@ HEAD = ("Code", "Status", "JSON-RPC", "Audience", "Sentence", "Section")
 
 
 def page() -> str:
-    """docs/reference/reasons.md as it follows from the index: `python tests/test_reasons.py` writes it."""
+    """docs/reference/reasons.md as it follows from the index: `python -m tests.test_reasons` writes it."""
     lines = [
         "# Reasons",
         "",
@@ -74,6 +76,7 @@ def page() -> str:
         "",
         "- NLWeb senders: in the HTTP response or in a Feedback.",
         "- dm3 callers: in the error object of JSON-RPC, whose `code` stands in the third column, or by HTTP alone.",
+        "- DCP peers: in the payload of a signed response or, where none can be signed, by HTTP alone.",
         "- owners: by the mailbox API, in the outbox, or beside a message that it lists.",
         "- client users: by the client, about what only it can read.",
         "- operators: nobody else.",
@@ -87,7 +90,7 @@ def page() -> str:
             for reason in REASONS
             if reason.kind is kind
         ]
-    return "\n".join(lines) + "\n"
+    return with_contents("\n".join(lines) + "\n")
 
 
 def declared(path: Path) -> dict[str, str]:
@@ -114,6 +117,7 @@ def imported(path: Path) -> set[str]:
 
 NAME_OF = {code: name for path in DECLARATIONS for name, code in declared(path).items()}
 ONLY_OWNERS = {reason for reason in REASONS if reason.audience is Audience.OWNERS}
+ONLY_DCP = {reason for reason in REASONS if reason.audience is Audience.DCP}
 
 
 # --- the index -------------------------------------------------------------------------------------------------------
@@ -176,7 +180,7 @@ def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
             f"{reason}: {reason.section!r} names no section of a specification, and no decision"
             for reason in REASONS
             if "|" in reason.section
-            or not re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3|decisions? \"", reason.section)
+            or not re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3|DCP|decisions? \"", reason.section)
         ),
     ]
     assert misses == []
@@ -228,6 +232,8 @@ def statuses(reason: Reason) -> set[int]:
     """What the status of a reason may be."""
     if reason in ONLY_OWNERS:
         return {*range(400, 500), 503, 507}
+    if reason in ONLY_DCP:
+        return {200, 400, 401}  # 200 with a signed response, otherwise as a problem document
     if reason.kind is Kind.RETRY:
         return {503}  # `status_hint` says so; JSON-RPC answers 200
     if reason.audience is Audience.DM3 or (reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB):
@@ -260,11 +266,11 @@ def test_the_status_fits_the_kind() -> None:
     ],
 )
 def test_the_statuses_are_the_decided_ones(status: int, reasons: set[Reason]) -> None:
-    assert {reason for reason in REASONS if reason.status == status} - ONLY_OWNERS == reasons
+    assert {reason for reason in REASONS if reason.status == status} - ONLY_OWNERS - ONLY_DCP == reasons
 
 
 def test_a_bad_signature_or_unusable_key_is_401_to_a_synchronous_request() -> None:
-    assert {reason for reason in REASONS if reason.status == 401} - ONLY_OWNERS == {
+    assert {reason for reason in REASONS if reason.status == 401} - ONLY_OWNERS - ONLY_DCP == {
         SIGNATURE_INVALID,
         SENDER_NOT_SIGNED,
         DNSSEC_BOGUS,
@@ -284,7 +290,7 @@ def test_the_sentence_of_the_specifications_example_is_ours() -> None:
 
 
 def test_the_page_is_generated_from_the_index() -> None:
-    assert DOCUMENT.read_text() == page(), "write it anew: python tests/test_reasons.py"
+    assert DOCUMENT.read_text() == page(), "write it anew: python -m tests.test_reasons"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ EVERYWHERE = {
     "postroom.protocols.nlweb", "postroom.runtime", "postroom.storage", "postroom.storage.aws",
     "postroom.storage.secrets",
 }  # fmt: skip
-MAIL = {"postroom.reasons", "postroom.storage.mail"}
+MAIL = {"postroom.protocols.dcp", "postroom.reasons", "postroom.storage.mail"}
 MESSAGES = {
     *MAIL, "coincurve", "postroom.http", "postroom.storage.directory", "postroom.storage.limits",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from postroom.api import reasons as api
 from postroom.core import reasons as core
 from postroom.core.reason import Reason
 from postroom.crypto import reasons as crypto
+from postroom.protocols.dcp import reasons as dcp
 from postroom.protocols.dm3 import reasons as dm3
 from postroom.protocols.nlweb import reasons as nlweb
 
@@ -20,7 +21,7 @@ def _declared(module: ModuleType) -> Iterator[Reason]:
     return (value for value in vars(module).values() if isinstance(value, Reason))
 
 
-REASONS: Final = tuple(reason for module in (core, crypto, nlweb, dm3, api) for reason in _declared(module))
+REASONS: Final = tuple(reason for module in (core, crypto, nlweb, dm3, dcp, api) for reason in _declared(module))
 _BY_CODE: Final = {reason.code: reason for reason in REASONS}
 
 

@@ -25,6 +25,9 @@ class Audience(Flag):
     DM3 = auto()
     """Callers of the dm3 delivery service, in the error object of JSON-RPC or, before that is read, in the HTTP
     response."""
+    DCP = auto()
+    """Peers of a DCP session, in the payload of a signed response or, where none can be signed, in the HTTP response.
+    """
     OWNERS = auto()
     """Owners, and clients that claim to be one: in the mailbox API, in the outbox, or beside a message that it lists.
     """
@@ -61,7 +64,7 @@ class Reason:
 
 
 # For modules of reasons, in which each reason is a row.
-NLWEB, DM3, OWNERS, CLIENTS, OPERATORS = Audience
+NLWEB, DM3, DCP, OWNERS, CLIENTS, OPERATORS = Audience
 refusal: Final = partial(Reason, Kind.REFUSAL)
 discard: Final = partial(Reason, Kind.DISCARD)
 retry: Final = partial(Reason, Kind.RETRY)

@@ -1,0 +1,43 @@
+"""Authorization: what the key of a resource says may be done to it, by whom, once (DCP: Request Authentication
+Algorithm).
+
+An authorization is one entry of `allow` with the resource, its guardian and the accessor, and the signature of the
+whole payload by the key of the resource.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from postroom.core.canonical import json_stringify, json_stringify_of_parsed
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum_keys import EthereumKey, signer_of
+from postroom.protocols.dcp.messages import Allowance, Request
+from postroom.protocols.dcp.signature import read_signature, write_signature
+
+
+def does_authorize(request: Request, allowance: Allowance, *, verify: bool = True) -> bool:
+    """Whether a request authorizes this: all three addresses in one entry of `allow`, and the resource's signature.
+
+    `verify` False: the signature is not asked for (DCP: Connection.Request.doesAuthorize).
+    """
+    return allowance in request.payload.allow and (not verify or is_signed_by(request, allowance.resource))
+
+
+def is_signed_by(request: Request, resource: Address) -> bool:
+    """Whether the payload of a request is signed by the key of a resource."""
+    signature = read_signature(request.auth.get(resource))
+    if signature is None:
+        return False
+    return signer_of(signature, json_stringify_of_parsed(dict(request.payload.members))) == resource
+
+
+def authorize(
+    payload: Mapping[str, JsonValue], keys: Iterable[EthereumKey], *, hex_prefix: bool = False
+) -> dict[str, JsonValue]:
+    """The member `auth` of a request: a payload's signature by each key, one for a resource.
+
+    `hex_prefix`: addresses are written with 0x, as the reference needs them. Raises NotCanonicalError.
+    """
+    text = json_stringify(dict(payload))
+    prefix = "0x" if hex_prefix else ""
+    return {prefix + key.address: write_signature(key.sign(text)) for key in keys}
