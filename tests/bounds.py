@@ -8,6 +8,7 @@ from tests.aws import function, resources, template
 
 from postroom.api import schemas
 from postroom.core import ijson, loading_cache, settings, side_by_side
+from postroom.crypto import keystore
 from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
     containers,
@@ -32,6 +33,7 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
+from postroom.protocols.dcp import connect, messages, signed_message
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
@@ -204,6 +206,7 @@ def sections() -> dict[str, list[Bound]]:
         "JSON": list(_json()),
         "NLWeb's members": list(_members()),
         "The dm3 inbox": list(_dm3()),
+        "Messages of DCP": list(_dcp()),
         "Keys": list(_keys()),
         "DNS and DNSSEC": list(_dns()),
         "Outbound HTTPS": list(_https()),
@@ -434,6 +437,30 @@ def _dm3() -> Iterator[Bound]:
         "the registry's document", _n(registry.MAX_DOCUMENT_BYTES, "bytes"), "read every half minute",
         "the old one stays", "SnakeYAML codePointLimit: 3 MB",
         "names/test_registry.py::test_an_oversized_document_does_not_replace_the_old_one",
+    )  # fmt: skip
+
+
+def _dcp() -> Iterator[Bound]:
+    yield Bound(
+        "a signed message", _n(signed_message.MAX_BYTES, "bytes"), "it is read, hashed and written again as a whole",
+        "`TooLarge`", "the text: strings of 128 Mi code points",
+        "protocols/dcp/test_signed_message.py::test_what_is_no_signed_message_of_its_owner_is_refused",
+    )  # fmt: skip
+    yield Bound(
+        "entries of `allow`, and of `auth`", _n(messages.MAX_ALLOWANCES, "each"), "the case of an address costs a hash",
+        "`DcpBodyInvalid`", "the text: any number",
+        "protocols/dcp/test_messages.py::test_malformed_members_are_refused_with_their_name",
+    )  # fmt: skip
+    yield Bound(
+        "each half of a session's id", f"{connect.MIN_HALF} to {connect.MAX_HALF} characters",
+        "every message has it", "`DcpBodyInvalid`", "nanoid, which the reference uses: 21",
+        "protocols/dcp/test_connect.py::test_a_half_is_21_to_256_url_safe_characters",
+    )  # fmt: skip
+    yield Bound(
+        "memory, and bytes mixed, to open a keystore",
+        f"{_n(keystore.MAX_SCRYPT_BYTES)}; {_n(keystore.MAX_SCRYPT_WORK)}; {_n(keystore.MAX_PBKDF2_ROUNDS)} rounds",
+        "the file says how much work it takes", "an error", "geth: 256 MiB",
+        "crypto/test_keystore.py::test_what_is_no_keystore_or_asks_for_too_much_is_refused_before_any_work",
     )  # fmt: skip
 
 
