@@ -8,7 +8,7 @@ from tests.aws import function, resources, template
 
 from postroom.api import schemas
 from postroom.core import ijson, loading_cache, settings, side_by_side
-from postroom.crypto import keystore
+from postroom.crypto import ethereum, keystore
 from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
     containers,
@@ -1102,6 +1102,10 @@ def _caches() -> Iterator[Bound]:
     yield Bound(
         "names and selectors that were read", _n(nlweb_names.REMEMBERED, "each"), "the same", leaves,
         "Python's lru_cache: 128", "test_memory.py::test_the_number_of_remembered_names_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "addresses of Ethereum that were read", _n(ethereum.ADDRESSES_READ), "the same", leaves, "the same",
+        "test_memory.py::test_the_number_of_remembered_names_is_limited",
     )  # fmt: skip
     yield Bound(
         "names of keys that were read", _n(keys.NAMES_READ), "the same", leaves, "the same",

@@ -32,6 +32,7 @@ from postroom.core.expiring_cache import Cache
 from postroom.core.ijson import MAX_VALUES, parse
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.core.settings import DeploymentSettings
+from postroom.crypto import ethereum
 from postroom.names import keys
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
@@ -53,7 +54,7 @@ LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "cost", "demo", "local"}
 MESSAGES = amount(quick=4, all=6, proof=6) * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
-MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner)
+MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner, ethereum.address_of_digits)
 
 
 def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) -> tuple[int, int]:
@@ -253,8 +254,9 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
         (names.read_receiver, names.REMEMBERED, "n{}.example"),
         (partial(names.read_selector, member="DKIM"), names.REMEMBERED, "n{}"),
         (keys._owner, keys.NAMES_READ, "pk1._domainkey.n{}.example"),
+        (ethereum.address_of_digits, ethereum.ADDRESSES_READ, "{:040x}"),
     ],
-    ids=["From", "To", "selector", "name of a key"],
+    ids=["From", "To", "selector", "name of a key", "address"],
 )
 def test_the_number_of_remembered_names_is_limited(read: Callable[[str], object], most: int, name: str) -> None:
     memory: Any = read.func if isinstance(read, partial) else read
@@ -278,6 +280,7 @@ def test_every_cache_in_deployed_code_has_a_limit() -> None:
     assert set(found) == {
         "lru_cache(REMEMBERED)",
         "lru_cache(NAMES_READ)",
+        "lru_cache(ADDRESSES_READ)",
         "lru_cache(16)",
         "lru_cache(_MOST_EXPRESSIONS)",
         "lru_cache(1)",

@@ -8,7 +8,7 @@ from postroom.crypto.encodings import is_hex
 Address = NewType("Address", str)
 """An address of Ethereum: 40 hex digits, without 0x, in the upper and lower case of ERC-55."""
 
-_REMEMBERED: Final = 1024
+ADDRESSES_READ: Final = 1024
 
 
 def keccak_256(data: bytes) -> bytes:
@@ -36,7 +36,7 @@ def read_address(text: str) -> Address:
     return address
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(ADDRESSES_READ)
 def address_of_digits(lower: str) -> Address:
     """The address of 40 hex digits in lower case.
 
