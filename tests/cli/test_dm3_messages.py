@@ -16,7 +16,9 @@ from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SERVICE, Delive
 from tests.pipeline.stack import PipelineStack
 from typer.testing import Result
 
+from postroom.cli.archive.inputs import open_archive
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
+from postroom.client.archive import FolderHome
 from postroom.local.authority import Authority
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
@@ -27,6 +29,7 @@ from postroom.protocols.dm3.postmark import make_postmark
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.stored import store_envelope
 
 ANY_TYPE = ProfileExtension(message_types=tuple(MessageType))
 
@@ -60,6 +63,11 @@ class Dm3Commands:
             input=stdin,
         )  # fmt: skip
 
+    def resend(self, reference: str, home: str = "mail") -> Result:
+        return self.postroom(
+            "dm3", "resend", reference, "--key", ALICE, "--home", home, "--registry", "names.yaml", *self.options
+        )
+
     def open(self, envelope: str, *arguments: str, key: str = BOB) -> Result:
         return self.postroom("dm3", "open", "-", "--key", key, "--registry", "names.yaml", *arguments, input=envelope)
 
@@ -86,6 +94,20 @@ def shell(deployed: Deployed, fake_dns: FakeDns, postroom: Postroom, tmp_path: P
         yield Dm3Commands(net, postroom, tmp_path, options)
 
 
+def asks_for(shell: Dm3Commands, about: str, sender: str = BOB) -> str:
+    """The hash of a RESEND_REQUEST in Alice's archive."""
+    alice, signing = shell.net.service.users[ALICE], shell.net.service.users[sender].signing
+    metadata = MessageMetadata(ALICE, sender, 3, MessageType.RESEND_REQUEST, about)
+    message = sign_message(None, metadata, signing)
+    envelope = write_envelope(
+        message, delivery=DeliveryInformation(ALICE, sender), receiver_key=alice.encryption.public,
+        service_key=shell.net.service.keys.get().encryption[0].public, signing=signing,
+    )  # fmt: skip
+    request = store_envelope(envelope, message, None)
+    open_archive(FolderHome(shell.folder / "mail"), shell.folder / ALICE).store([request])
+    return request.message_hash
+
+
 # ---- sending -----------------------------------------------------------------------------------------------------
 def test_a_message_is_accepted_and_its_hash_is_printed(shell: Dm3Commands) -> None:
     result = shell.send("hello 🤝")
@@ -100,6 +122,61 @@ def test_a_message_is_accepted_and_its_hash_is_printed(shell: Dm3Commands) -> No
 def test_the_text_may_come_from_standard_input(shell: Dm3Commands) -> None:
     assert shell.send("-", stdin="two\nlines 🤝\n").exit_code == 0
     assert shell.arrived().message == "two\nlines 🤝"
+
+
+def test_an_accepted_message_is_kept_in_the_senders_archive(shell: Dm3Commands) -> None:
+    assert shell.send("hello", "--home", "mail").exit_code == 0
+    assert shell.send("again", "--home", "mail").exit_code == 0
+    shown = shell.postroom("archive", "show", BOB, "--key", ALICE, "--home", "mail")
+    assert [line.split("  ", 1)[-1] for line in shown.stdout.splitlines()] == [ALICE, "  hello", ALICE, "  again"]
+    kept = json.loads(shell.postroom("archive", "show", BOB, "--key", ALICE, "--home", "mail", "--json").stdout)
+    assert kept["messages"][1]["messageHash"] == shell.net.opened().message_hash
+
+
+def test_a_refused_message_is_not_kept(shell: Dm3Commands) -> None:
+    shell.net.service.open(BOB, extension=ProfileExtension(rules=FilterRules(block=(ALICE,))))
+    assert shell.send("hello", "--home", "mail").exit_code == 1
+    listed = shell.postroom("archive", "list", "--key", ALICE, "--home", "mail", "--json")
+    assert json.loads(listed.stdout) == {"owner": ALICE, "conversations": []}
+
+
+def test_nothing_is_sent_if_the_home_is_not_the_senders(shell: Dm3Commands) -> None:
+    shell.write()
+    to_self = ("--registry", "names.yaml", "--home", "mail", *shell.options)
+    shell.postroom("dm3", "send", "other.eth", BOB, "hello", "--key", ALICE, *to_self)
+    came = len(shell.net.came)
+    result = shell.send("hello", "--home", "mail")
+    assert result.exit_code == 2
+    assert "this home has the archive of other.eth: use another --home for alice.eth's" in result.stderr
+    assert len(shell.net.came) == came
+
+
+# ---- resending ---------------------------------------------------------------------------------------------------
+def test_a_message_is_sent_once_more_to_the_receiver_who_asks_for_it(shell: Dm3Commands) -> None:
+    sent = shell.send("hello", "--home", "mail", "--json")
+    shown = shell.postroom("archive", "show", BOB, "--key", ALICE, "--home", "mail", "--json")
+    [kept] = json.loads(shown.stdout)["messages"]
+    result = shell.resend(asks_for(shell, json.loads(sent.stdout)["message_hash"]))
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "taken: ds.eth at https://ds.example")
+    assert [method for _, _, method in shell.net.came].count("dm3_submitMessage") == 2
+    assert shell.arrived().as_json() == kept["message"]
+
+
+def test_a_message_is_never_sent_again_to_anybody_else(shell: Dm3Commands) -> None:
+    sent = shell.send("hello", "--home", "mail", "--json")
+    came = len(shell.net.came)
+    result = shell.resend(asks_for(shell, json.loads(sent.stdout)["message_hash"], MALLORY))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "was sent to bob.eth, and mallory.eth asks for it" in result.stderr
+    assert len(shell.net.came) == came
+
+
+def test_a_message_that_was_not_kept_is_not_found(shell: Dm3Commands) -> None:
+    shell.send("hello", "--home", "mail")
+    unknown = shell.resend("ab" * 32)
+    assert (unknown.exit_code, unknown.stdout) == (5, "")
+    assert f"the archive has no message {'ab' * 32} that alice.eth sent" in unknown.stderr
+    assert shell.resend("ab" * 32, home="empty").exit_code == 5
 
 
 def test_files_are_attached_as_data_uris(shell: Dm3Commands) -> None:

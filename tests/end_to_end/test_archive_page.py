@@ -16,6 +16,7 @@ from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.sign import sign_message
+from postroom.storage.directory.domains import Dm3Mailbox
 
 __all__ = ["https"]
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-PULL, DOMAIN, READ, ASIDE, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
+PULL, DOMAIN, READ, ASIDE, SEND, RESEND, SEARCH, WITHOUT, FILE, MOVE, THERE, VERIFY = BLOCKS
 
 
 @pytest.fixture
@@ -67,6 +68,14 @@ def test_the_commands_of_the_page_pull_and_store_mail(
     assert "alice.eth" in printed
     assert "    Good morning, Bob, at home\n" in printed
     assert json.loads((home / "alice.json").read_text())["partner"] == "alice.eth"
+    operators = demo_stack.receiver.operators
+    operators.put_dm3_mailbox(Dm3Mailbox(ALICE))
+    try:
+        [sent] = re.findall("message hash (.*)", run(SEND))
+        assert "Good evening, Alice" in run(READ)
+        assert run(RESEND.replace("$HASH", sent)).startswith("taken: ")
+    finally:
+        operators.remove_dm3_mailbox(ALICE)
     assert "Good morning, Bob, at home" in run(SEARCH)
     assert "Good morning, Bob, at home" in run(WITHOUT)
     assert list((home / "cache" / "postroom" / "archive").iterdir()) == []
@@ -93,19 +102,20 @@ def test_a_forged_message_is_set_aside_and_shown_as_the_page_says(
     """Only the receiver sees it: what the post office sees, alice.eth signed; mallory.eth's name is sealed."""
     names = demo_stack.names
     alice, bob = names.users[ALICE], names.profiles.user(BOB)
+    forged = sign_message("Send me your keys", MessageMetadata(BOB, MALLORY, now_ms()), alice.signing)
     envelope = write_envelope(
-        sign_message("Send me your keys", MessageMetadata(BOB, MALLORY, now_ms()), alice.signing),
+        forged,
         delivery=DeliveryInformation(BOB, ALICE),
         receiver_key=bob.encryption_key,
         service_key=names.profiles.service(SERVICE).encryption_key,
         signing=alice.signing,
     )
     call(https, {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [envelope.as_json()], "id": 1})
-    find(demo_stack, Dm3Sent(envelope, ()))
+    find(demo_stack, Dm3Sent(forged, envelope, ()))
     assert "1 of them set aside: SenderSignatureInvalid" in run(PULL)
     assert "set aside: SenderSignatureInvalid" in run(ASIDE)
     assert demo_stack.receiver.filed(BOB) == []
 
 
 def test_every_block_of_the_page_is_run() -> None:
-    assert len(BLOCKS) == PAGE.count("```sh") == 10
+    assert len(BLOCKS) == PAGE.count("```sh") == 12

@@ -31,6 +31,7 @@ from postroom.protocols.dm3.jsonrpc import VERSION
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType
 from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED
 from postroom.protocols.dm3.sign import sign_message
 
@@ -111,9 +112,10 @@ class Attempt:
 class Dm3Sent:
     """The result of sending a message: the delivery services that were asked, in order; the last one decided.
 
-    `envelope`: the last one that was sent; None if the message was not encrypted.
+    `message`: as it was signed. `envelope`: the last one that was sent; None if the message was not encrypted.
     """
 
+    message: Dm3Message
     envelope: Dm3Envelope | None
     attempts: tuple[Attempt, ...]
 
@@ -154,7 +156,29 @@ def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: Explained
     """
     delivery = DeliveryInformation(normalize(draft.to), normalize(sender), draft.delivery_instruction)
     receiver = profiles.user(delivery.to)
-    message = _sign(draft, delivery, keys, now_ms)
+    return (yield from _deliver(_sign(draft, delivery, keys, now_ms), delivery, receiver, keys, profiles))
+
+
+def delivering_again(
+    message: Dm3Message, delivery_instruction: str | None, keys: UserKeys, profiles: ExplainedProfiles
+) -> Delivering:
+    """Deliver a message of the owner of these keys once more, as it was signed, to its receiver (dm3 §2.2.3).
+
+    It is encrypted again, so it has another message hash. `delivery_instruction`: as in its `Dm3Draft`. Raises as
+    `delivering` does.
+    """
+    metadata = message.metadata
+    delivery = DeliveryInformation(normalize(metadata.to), normalize(metadata.sender), delivery_instruction)
+    return (yield from _deliver(message, delivery, profiles.user(delivery.to), keys, profiles))
+
+
+def _deliver(
+    message: Dm3Message,
+    delivery: DeliveryInformation,
+    receiver: UserProfile,
+    keys: UserKeys,
+    profiles: ExplainedProfiles,
+) -> Delivering:
     envelope: Dm3Envelope | None = None
     attempts: list[Attempt] = []
     for name in receiver.delivery_services:
@@ -186,7 +210,7 @@ def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: Explained
         else:
             attempts.append(Attempt(name, url, SendOutcome.TAKEN))
         break
-    return Dm3Sent(envelope, tuple(attempts))
+    return Dm3Sent(message, envelope, tuple(attempts))
 
 
 def _sign(draft: Dm3Draft, delivery: DeliveryInformation, keys: UserKeys, now_ms: int) -> Dm3Message:
@@ -272,6 +296,10 @@ class Dm3Sender:
     def send(self, draft: Dm3Draft) -> Dm3Sent:
         """Deliver a message. Raises as `delivering` does."""
         return drive(self._begin(draft), self._make)
+
+    def send_again(self, message: Dm3Message, delivery_instruction: str | None = None) -> Dm3Sent:
+        """Deliver a message that was sent before once more, to its receiver. Raises as `delivering_again` does."""
+        return drive(delivering_again(message, delivery_instruction, self.keys, self.profiles), self._make)
 
     async def send_async(self, draft: Dm3Draft) -> Dm3Sent:
         """The same in a thread, because look-ups, encryption and requests take time.

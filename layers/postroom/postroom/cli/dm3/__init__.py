@@ -3,6 +3,7 @@
 from postroom.cli.dm3 import mailbox, registry
 from postroom.cli.dm3.keygen import keygen
 from postroom.cli.dm3.open import open_envelope
+from postroom.cli.dm3.resend import resend
 from postroom.cli.dm3.send import send
 from postroom.cli.dm3.wallet import wallet_message
 from postroom.cli.options import CommandTyper
@@ -11,6 +12,7 @@ app = CommandTyper(help="Make dm3 keys, send messages, manage mailboxes and name
 app.command()(keygen)
 app.command()(wallet_message)
 app.command()(send)
+app.command()(resend)
 app.command("open")(open_envelope)
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(registry.app, name="registry")

@@ -12,6 +12,7 @@ import typer
 from postroom.cli.deployment import DeploymentName
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.local_stack import LocalOptions
+from postroom.cli.network import ConnectionOptions
 from postroom.cli.open_deployment import OpenDeployment, open_deployment
 from postroom.cli.options import OptionGroup
 from postroom.cli.output import note
@@ -140,6 +141,13 @@ class RegistryOptions(OptionGroup):
     ] = None
     local: LocalOptions
     deployment: DeploymentName = None
+
+    def profiles_to_send_with(self, connections: ConnectionOptions) -> "Profiles":
+        """The same, for a command that needs them. Raises UsageFault if there is no registry."""
+        profiles = self.profiles(elsewhere=bool(connections.resolver))
+        if profiles is None:
+            raise UsageFault("there is no registry: use --registry FILE, or --local PATH for that of a local stack")
+        return profiles
 
     def profiles(self, *, elsewhere: bool = False) -> "Profiles | None":
         """The profiles of a file, or of a local stack's registry; None: there is neither. Raises UsageFault."""

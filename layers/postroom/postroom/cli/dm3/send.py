@@ -1,11 +1,14 @@
 """`postroom dm3 send`: encrypt and sign a message, and post it to the receiver's delivery service."""
 
 import mimetypes
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.cli.archive.homes import FORMS
+from postroom.cli.dm3.archive import open_own_archive
 from postroom.cli.dm3.inputs import (
     KeyFile,
     RegistryOptions,
@@ -14,16 +17,14 @@ from postroom.cli.dm3.inputs import (
     message_hash,
     message_type,
 )
-from postroom.cli.exits import Exit, UsageFault
+from postroom.cli.dm3.sent import exit_of, print_sent
+from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import repeatable
-from postroom.cli.output import print_json
-from postroom.cli.terminal import print_line
-from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.client.dm3 import Attempt, Dm3Draft, Dm3Sent
+    from postroom.client.dm3 import Dm3Draft
     from postroom.protocols.dm3.keys import UserKeys
     from postroom.protocols.dm3.message import Attachment, MessageType
 
@@ -52,6 +53,12 @@ def send(
             help="The envelope to reply to; sets --ref, and returns its delivery instruction.",
         ),
     ] = None,
+    home: Annotated[
+        str | None,
+        typer.Option(
+            envvar="POSTROOM_HOME", metavar="HOME", help=f"The home of your archive, to keep the message in: {FORMS}."
+        ),
+    ] = None,
     *,
     registry: RegistryOptions,
     connections: ConnectionOptions,
@@ -59,22 +66,24 @@ def send(
 ) -> None:
     """Encrypt, sign and send a message.
 
-    Exit code 0: accepted; 1: refused; 3: not possible now.
+    Exit code 0: accepted; 1: refused; 3: not possible now. With --home, an accepted message is kept in your archive.
     """
     from postroom.client import SendOutcome
+    from postroom.client.archive.sent_messages import keep_sent
     from postroom.client.dm3 import Dm3Sender
 
     keys = load_user_keys(key)
     message = _message(to, text, attach or [], type_, ref, reply_to, keys)
-    profiles = registry.profiles(elsewhere=bool(connections.resolver))
-    if profiles is None:
-        raise UsageFault("there is no registry: use --registry FILE, or --local PATH for that of a local stack")
+    profiles = registry.profiles_to_send_with(connections)
     network = connections.network()
-    with open_resolvers(network) as resolvers:
-        sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
-    _print(sent, as_json=as_json)
-    exits = {SendOutcome.TAKEN: Exit.GOOD, SendOutcome.REFUSED: Exit.REFUSED, SendOutcome.NOT_NOW: Exit.UNAVAILABLE}
-    raise typer.Exit(exits[sent.fate])
+    # Opened first: nothing is sent if the home is not the sender's.
+    with open_own_archive(home, key, connections, sender) if home else nullcontext() as archive:
+        with open_resolvers(network) as resolvers:
+            sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
+        print_sent(sent, as_json=as_json)
+        if archive and sent.envelope and sent.fate is SendOutcome.TAKEN:
+            keep_sent(archive, sent.message, sent.envelope)
+    raise typer.Exit(exit_of(sent))
 
 
 def _message(
@@ -136,32 +145,3 @@ def _read_text() -> str:
         return read_input("-").decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError:
         raise UsageFault("the text on standard input is not UTF-8; attach a file with --attach") from None
-
-
-def _print(sent: "Dm3Sent", *, as_json: bool) -> None:
-    from postroom.client import SendOutcome
-
-    if as_json:
-        print_json({
-            "fate": str(sent.fate),
-            "message_hash": sent.message_hash or None,
-            "attempts": [_describe(each) for each in sent.attempts],
-        })  # fmt: skip
-        return
-    for each in sent.attempts:
-        said = ", ".join(str(part) for part in (each.code, each.reason) if part)
-        why = ": ".join(part for part in (said, each.detail) if part)
-        print_line(f"{each.fate}: {each.service}{f' at {each.url}' if each.url else ''}{f': {why}' if why else ''}")
-    if sent.fate is SendOutcome.TAKEN:
-        print_line(f"message hash {sent.message_hash}")
-
-
-def _describe(attempt: "Attempt") -> dict[str, JsonValue]:
-    return {
-        "service": attempt.service,
-        "url": attempt.url or None,
-        "fate": str(attempt.fate),
-        "code": attempt.code,
-        "reason": attempt.reason or None,
-        "detail": attempt.detail or None,
-    }
