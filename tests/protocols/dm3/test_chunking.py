@@ -120,6 +120,18 @@ def test_a_late_message_in_between_moves_nothing() -> None:
     assert store.texts_of() == [["a", "b", "c"]]
 
 
+@pytest.mark.parametrize(("pulls", "chunks"), [(1, 10), (15, 15), (30, 10)])
+def test_back_dated_messages_have_no_chunk_each(pulls: int, chunks: int) -> None:
+    store = ConversationStore()
+    store.bring(*(stored_message(text, 100 + number) for number, text in enumerate("abc")))
+    late = [stored_message("late", 30 - number) for number in range(30)]
+    for begin in range(0, 30, 30 // pulls):
+        store.bring(*late[begin : begin + 30 // pulls], read_all=False)
+    # A pull of two finds room for one: a chunk is moved or filled, not both.
+    assert len(store.chunks) == 1 + chunks
+    assert all(texts_of(sorted(chunk.entries, key=place)) == texts_of(chunk.entries) for chunk in store.chunks.values())
+
+
 def test_a_moved_chunk_is_reported_once() -> None:
     store = ConversationStore()
     store.bring(stored_message("b", 2))
