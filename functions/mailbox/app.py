@@ -41,4 +41,6 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
         metrics.add_metric(f"MailboxApiRefused{response.reason}", MetricUnit.Count, 1)
         # No name of a mailbox: who asks for one need not have it.
         logger.info("refused", reason=str(response.reason), status=response.status, request=context.aws_request_id)
+    elif response.about:
+        logger.info("acknowledged", extra=response.about)
     return write_response(response)

@@ -65,7 +65,11 @@ class _Claims:
         """Return the receipt handles of those that are decided and can be deleted."""
         kept = claims.keep(dead_letters)
         for outcome in kept.outcomes:
-            logger.warning("decided", claim=outcome.claim.id, mailbox=outcome.claim.mailbox, reason=str(outcome.reason))
+            logger.warning(
+                str(outcome.fate),
+                claim=outcome.claim.id, mailbox=outcome.claim.mailbox, correlation=outcome.correlation,
+                reason=str(outcome.reason), detail=outcome.detail,
+            )  # fmt: skip
         for claim in kept.waiting:
             metrics.add_metric("AgeMilliseconds", MetricUnit.Milliseconds, time.time() * 1000 - claim.received_at_ms)
         self._seen, self._decided = self._seen + len(dead_letters), self._decided + len(kept.decided)

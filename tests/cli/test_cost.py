@@ -317,11 +317,15 @@ def test_the_page_shows_what_the_command_prints(postroom: Postroom) -> None:
         assert postroom(*command.split()).stdout == printed
 
 
+def acknowledging(costs: Any) -> float:
+    return usd(costs, "DynamoDB: acknowledge") + usd(costs, "acknowledging, logs")
+
+
 def test_the_page_has_the_sums_from_inbox_to_filed(bill: Any) -> None:
     sentences = {"http-api": "From the inbox to filed, that is **${}**", "function-url": "it would be **${}**"}
     for front, sentence in sentences.items():
         costs = bill("--batch", "100", "--front", front)
-        until_filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
+        until_filed = costs["usd_per_million"] - acknowledging(costs)
         assert sentence.format(f"{until_filed:.2f}") in PROSE
 
 
@@ -333,7 +337,7 @@ def test_the_store_protocol_has_the_same_sums(bill: Any) -> None:
         for name in ("Lambda: inbox", "Lambda: worker", "logs")
     )
     on_the_way = sum(usd(costs, name) for name in ("HTTP API", "SQS: send", "SQS: receive, delete")) + inbox + worker
-    filed = costs["usd_per_million"] - usd(costs, "DynamoDB: acknowledge")
+    filed = costs["usd_per_million"] - acknowledging(costs)
     assert f"inbox Lambda {inbox:.2f}, SQS send 0.40, receive and delete 0.08, worker {worker:.2f} |" in protocol
     assert f" | ${on_the_way:.2f} |" in protocol
     assert f"| logs {logs:.2f}," in protocol

@@ -300,7 +300,7 @@ def test_a_batch_is_answered_call_by_call(service: DeliveryService) -> None:
         None, SENDER_SIGNATURE_INVALID, None, RPC_NOT_A_REQUEST, SENDER_SIGNATURE_INVALID,
     ]  # fmt: skip
     assert [sorted(part.about) for part in answer.parts if part.about] == [
-        ["claim", "mailbox", "received_at_ms", "seen", "text"]
+        ["claim", "correlation", "mailbox", "received_at_ms", "seen", "text"]
     ] * 2
     assert queued(service) == 2
 

@@ -12,7 +12,7 @@ MEMORY_MB: Final = 512
 CLAIM_BYTES_BESIDE: Final = 355
 """Of the queue message, in addition to the envelope in it."""
 INBOX_LOG_LINES: Final = 2
-INBOX_LOG_BYTES: Final = 548
+INBOX_LOG_BYTES: Final = 572
 ANSWER_BYTES: Final = 72
 """The body of the response."""
 
@@ -46,11 +46,13 @@ DUPLICATE_LOG_BYTES: Final = 226
 DISCARD_WRITES: Final = 1
 DISCARD_SENDS: Final = 1
 """Of SQS: the notice for the courier."""
-DISCARD_LOG_BYTES: Final = 266
+DISCARD_LOG_BYTES: Final = 375
 FEEDBACK_WRITES: Final = 4
 FEEDBACK_READS: Final = 2
 """Of the courier, if the sender's buffer accepts the Feedback."""
 ACKNOWLEDGE_WRITES: Final = 1
+ACKNOWLEDGE_LOG_BYTES: Final = 35
+"""Of the mailbox API, for each message; the messages of a request share one line."""
 
 # --- the outbox, for each message that an owner sends ---------------------------------------------------------------
 SENT_SENDS: Final = 1

@@ -214,6 +214,7 @@ def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     for name, size in (
         ("logs of the inbox", mail.messages * _lines(counted.INBOX_LOG_LINES, counted.INBOX_LOG_BYTES)),
         ("logs of the worker", batches * _lines(counted.BATCH_LOG_LINES, counted.BATCH_LOG_BYTES) + own),
+        ("acknowledging, logs", _filed(mail) * mail.acknowledged * counted.ACKNOWLEDGE_LOG_BYTES),
         ("logs of Lambda for each invocation",
          (mail.messages + batches + refused / counted.COURIER_BATCH) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)),
     ):  # fmt: skip

@@ -48,7 +48,7 @@ from postroom.http.message_listing import (
 from postroom.http.notification_targets import NotificationTargetSettings
 from postroom.http.outbox import OutboxService
 from postroom.http.preferences import Preferences
-from postroom.http.private_responses import not_modified, refuse, respond, respond_json
+from postroom.http.private_responses import not_modified, refuse, respond, respond_acknowledged, respond_json
 from postroom.http.ranges import whole_or_part
 from postroom.http.rate_limit import Rate
 from postroom.http.registration import SelfRegistration
@@ -60,7 +60,7 @@ from postroom.http.usage import UsageTracker
 from postroom.storage.directory.mailboxes import Mailboxes
 from postroom.storage.layout import RowKey
 from postroom.storage.limits.held_runs import HeldRuns
-from postroom.storage.mail.ids import row_of
+from postroom.storage.mail.ids import claim_of, row_of
 from postroom.storage.mail.register import Register
 
 POLL_SECONDS: Final = 1.0
@@ -286,13 +286,13 @@ class MailHandlers:
         done = side_by_side(self.pool, lambda it: self._acknowledged(row_of(it, call.mailbox)), ids)
         self.usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         became = list(zip(ids, done, strict=True))
-        return respond(
-            Acknowledged(
-                [it for it, end in became if end.gone is True],
-                [it for it, end in became if end.gone is False],
-                [it for it, end in became if end.gone is None],
-            )
+        gone = [it for it, end in became if end.gone is True]
+        acknowledged = Acknowledged(
+            gone,
+            [it for it, end in became if end.gone is False],
+            [it for it, end in became if end.gone is None],
         )
+        return respond_acknowledged(acknowledged, call.mailbox, [claim_of(it) for it in gone])
 
     def acknowledge_by_hash(self, call: RoutedRequest) -> HttpResponse:
         """Acknowledge messages in the form of dm3's reference; after a failure, the client asks again."""
@@ -305,7 +305,8 @@ class MailHandlers:
         self.usage_tracker.gone(call.mailbox, [it.freed for it in done if it.freed])
         if any(it.gone is None for it in done) or not whole:
             raise NotNowError(STORE_UNAVAILABLE)
-        return respond(None)
+        gone = [row.claim_id for row, end in zip(rows, done, strict=True) if end.gone]
+        return respond_acknowledged(None, call.mailbox, gone)
 
     def _acknowledged(self, row: RowKey | None) -> _End:
         if row is None:

@@ -1,6 +1,6 @@
 """Responses of the mailbox API, which no cache between us and the owner may store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +18,11 @@ _ASKS_FOR_TOKEN: Final = {"WWW-Authenticate": 'Bearer realm="mailbox"'}
 def respond(value: object, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A 200 with a value as JSON."""
     return respond_json(msgspec.json.encode(value), headers)
+
+
+def respond_acknowledged(value: object, mailbox: str, claims: Sequence[str]) -> HttpResponse:
+    """The same, after messages were acknowledged; the log line names them by their claims."""
+    return replace(respond(value), about={"mailbox": mailbox, "claims": list(claims)} if claims else {})
 
 
 def respond_json(

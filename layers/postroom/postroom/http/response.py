@@ -30,9 +30,9 @@ _write_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 class HttpResponse:
     """Status, media type, body, further headers.
 
-    For logs and metrics: `reason` of a refusal; `about`: the ledger line of a queued message; `unreadable`: the number
-    of messages of the answer that cannot be read; `wait_refused`: too many requests wait for messages already; `parts`:
-    the result of each call of a batch, in the same form.
+    For logs and metrics: `reason` of a refusal; `about`: the message that was queued, or those that were acknowledged;
+    `unreadable`: the number of messages of the answer that cannot be read; `wait_refused`: too many requests wait for
+    messages already; `parts`: the result of each call of a batch, in the same form.
     """
 
     status: int
@@ -40,7 +40,7 @@ class HttpResponse:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     reason: Reason | None = None
-    about: Mapping[str, str | int] = field(default_factory=dict)
+    about: Mapping[str, str | int | list[str]] = field(default_factory=dict)
     unreadable: int = 0
     wait_refused: bool = False
     parts: "tuple[HttpResponse, ...]" = ()

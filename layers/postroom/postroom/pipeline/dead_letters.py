@@ -25,6 +25,7 @@ ROUND_SECONDS: Final = 40
 DEAD_LETTERS_AT_ONCE: Final = 10
 LOOKED_AT_SECONDS: Final = 300
 """A dead letter that stays is not received again in the same round, and is visible again before the next one."""
+_DEAD_LETTER: Final = "it became a dead letter"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -113,6 +114,6 @@ class DeadLetterHandler:
 def _undeliverable(queued: QueuedClaim) -> Discarded:
     pointer = queued.pointer
     if pointer is None or pointer.is_bare:
-        return given_up(queued.claim, UNDELIVERABLE)
+        return given_up(queued.claim, UNDELIVERABLE, _DEAD_LETTER)
     request = pointer.feedback_request
-    return Discarded(UNDELIVERABLE, "", request.correlation if request else "", request)
+    return Discarded(UNDELIVERABLE, _DEAD_LETTER, request.correlation if request else "", request)

@@ -193,8 +193,10 @@ class Dm3Inbox:
             source=body.source,
             details=Dm3Details(receiver_key, sender_key),
         )
-        key = seen_key_dm3(receiver, sender, message_hash(envelope), verified=bool(sender_key))
-        return claim.accepted(key).as_log()
+        digest = message_hash(envelope)
+        line = claim.accepted(seen_key_dm3(receiver, sender, digest, verified=bool(sender_key))).as_log()
+        # Whom a dm3 message is from is encrypted to us, and in no log.
+        return {**line, "correlation": digest}
 
     def _read(self, param: JsonValue) -> _Submitted:
         """The envelope, given as an object or as JSON text."""

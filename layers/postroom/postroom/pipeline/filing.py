@@ -30,6 +30,7 @@ from postroom.storage.mail.register import Register, Row
 from postroom.storage.mail.seen import Seen
 from postroom.storage.mail.segments import Line, lay_out
 
+_ANOTHER_TEXT: Final = "a message of this sender with the same Correlation and another Hash came before"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -122,7 +123,7 @@ class Filing:
         )
         if known.hash != identity.digest:
             return self.discarding.discard(
-                claim, Discarded(CORRELATION_REUSED, "", verdict.correlation, verdict.feedback_request)
+                claim, Discarded(CORRELATION_REUSED, _ANOTHER_TEXT, verdict.correlation, verdict.feedback_request)
             )
         home = known.home
         # A synchronous request was answered and has no home. A message past the horizon must not be finished.

@@ -123,7 +123,7 @@ class NlwebInbox:
         )
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
         line = claim.accepted(key, envelope.claimed_hash).as_log()
-        about = {**line, "correlation": envelope.correlation}
+        about = {**line, "from": envelope.sender, "correlation": envelope.correlation}
         return json_response({"Correlation": envelope.correlation, "Status": "Queued"}, about)
 
     def _is_ours(self, receiver: str) -> bool:

@@ -58,7 +58,7 @@ class SenderCheck:
         """
         for name in (envelope.receiver, mailbox):
             if is_blocked(envelope.sender, self.directory.mailbox(name).blocks):
-                raise TheirError(SENDER_NOT_WANTED)
+                raise TheirError(SENDER_NOT_WANTED, f"{name} blocks {envelope.sender}")
 
     def _refetched(self, name: str, found: SenderKey) -> SenderKey | None:
         """The key as it is published now, if it differs from the cached one."""
@@ -70,5 +70,5 @@ class SenderCheck:
     def _wallet_key(self, uuid: str) -> PublicKey:
         spki = self.directory.wallet(uuid)
         if spki is None:
-            raise TheirError(WALLET_UNKNOWN)
+            raise TheirError(WALLET_UNKNOWN, uuid)
         return public_key_from_spki(spki, self.key_rules)

@@ -74,7 +74,7 @@ class Judge(Protocol):
         ...
 
 
-def given_up(claim: Claim, reason: Reason) -> Discarded:
+def given_up(claim: Claim, reason: Reason, detail: str) -> Discarded:
     """The discard of a claim that was never judged, with the Feedback that can be sent about it."""
     correlation, feedback_request = claim.details.correlation_and_feedback(claim.envelope)
-    return Discarded(reason, "", correlation, feedback_request)
+    return Discarded(reason, detail, correlation, feedback_request)

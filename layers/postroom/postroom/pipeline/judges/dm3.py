@@ -9,6 +9,7 @@ from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE
+from postroom.core.timestamps import write_timestamp
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
@@ -72,7 +73,7 @@ class Dm3Judge:
     def judge(self, claim: Claim) -> Verdict:
         """Accepted with a postmark, or Retry while keys or a profile are unavailable."""
         if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
-            return given_up(claim, TOO_LATE)
+            return given_up(claim, TOO_LATE, f"received at {write_timestamp(claim.received_at_ms)}")
         details = claim.details
         assert isinstance(details, Dm3Details)  # noqa: S101 - claims of others are for other judges
         try:

@@ -1,11 +1,13 @@
 """The judge of NLWeb messages: the sender's key, the signature, the subject."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.ijson import parse
 from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import TOO_LATE
+from postroom.core.timestamps import write_timestamp
 from postroom.outbound.discard_messages import feedback_request_of
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
@@ -21,6 +23,9 @@ from postroom.protocols.nlweb.reasons import FEEDBACK_NOT_KEPT, UNEXPECTED_SUBJE
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.mail.outbox import Reported
+
+_SHOWN: Final = 100
+"""Characters of a Subject in a log line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,10 +45,10 @@ class NlwebJudge:
             data = claim.envelope.encode()
             envelope = read_envelope(parse(data, max_bytes=len(data)))
             if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
-                return _discarded(envelope, TOO_LATE)
+                return _discarded(envelope, TOO_LATE, f"received at {write_timestamp(claim.received_at_ms)}")
             proof = self.senders.prove(envelope)
             self.senders.admit(envelope, claim.mailbox)
-            rule = self._rule(claim)
+            rule = self._rule(claim, envelope)
             about = read_feedback(envelope.body) if rule.treatment is Treatment.FEEDBACK else None
             reported = self._reported(claim, envelope, about) if about else None
             receipt = self._receipt(claim, envelope, proof)
@@ -69,15 +74,15 @@ class NlwebJudge:
         except NotNowError as error:
             return Retry(error.reason, error.detail)
 
-    def _rule(self, claim: Claim) -> SubjectRule:
+    def _rule(self, claim: Claim, envelope: NlwebEnvelope) -> SubjectRule:
         assert isinstance(claim.details, NlwebDetails)  # noqa: S101 - claims of others are for other judges
         rule = claim.details.rule
         if rule is None:
-            raise TheirError(UNEXPECTED_SUBJECT)
+            raise TheirError(UNEXPECTED_SUBJECT, f"no rule of {envelope.receiver} is for {envelope.subject[:_SHOWN]}")
         if rule.treatment is Treatment.FEEDBACK:
             kept_for = self.directory.domain(claim.mailbox)
             if kept_for is None or not kept_for.buffer:
-                raise TheirError(FEEDBACK_NOT_KEPT)
+                raise TheirError(FEEDBACK_NOT_KEPT, f"{claim.mailbox} has no buffer here")
         return rule
 
     def _reported(self, claim: Claim, envelope: NlwebEnvelope, about: ReceivedFeedback) -> Reported | None:

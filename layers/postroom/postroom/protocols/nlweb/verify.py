@@ -32,4 +32,5 @@ def check_before_lookup(
 def check_signature(envelope: NlwebEnvelope, key: PublicKey) -> None:
     """Verify the signature. Raises TheirError(SIGNATURE_INVALID)."""
     if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
-        raise TheirError(SIGNATURE_INVALID)
+        where = f"at {envelope.key_name}" if envelope.key_name else "of the wallet"
+        raise TheirError(SIGNATURE_INVALID, f"not by the key {where}, {key.algorithm} {key.fingerprint}")

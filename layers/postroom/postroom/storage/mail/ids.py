@@ -16,6 +16,12 @@ def id_of(row: RowKey) -> str:
     return f"{row.received_at_ms:013d}-{row.claim_id}-{row.pk.rpartition('#')[2]}"
 
 
+def claim_of(message_id: str) -> str:
+    """The claim of a message, by its id; empty: not an id."""
+    found = _FORM.fullmatch(message_id)
+    return found[2] if found else ""
+
+
 def row_of(message_id: str, mailbox: str) -> RowKey | None:
     """The row of a message of this mailbox, whether it exists or not; None: not an id."""
     found = _FORM.fullmatch(message_id)

@@ -1,7 +1,7 @@
 """The inbox's ledger: one log line for each message that was queued and answered 200.
 
-A line has the claim's id and the key of its message in `seen`, so that a copy leads to the row of its message. It
-contains digests only: no names, and nothing of the content. Requests that are answered at once are not queued, and have
+A line has the claim's id and the key of its message in `seen`, so that a copy leads to the row of its message. It has
+nothing of the content. Requests that are answered at once are not queued, and have
 no line: table `seen` remembers them.
 """
 
