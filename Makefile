@@ -45,10 +45,11 @@ demo: $(VENV)/.installed ## run the demo on the real template, in about a minute
 	@$(BIN)/postroom demo
 
 .PHONY: up
-up: $(VENV)/.installed ## run the local stack until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones; PORT=n DNS_PORT=n AWS_PORT=n; QUEUE_PROCESSES=n HTTP_PROCESSES=n of each function
+up: $(VENV)/.installed ## run the local stack until Ctrl-C; STATE=dir keeps its state, ZONES=dir serves more zones; PORT=n DNS_PORT=n AWS_PORT=n; QUEUE_PROCESSES=n HTTP_PROCESSES=n of each function; QUIET=1 does not print what happens to messages
 	@exec $(BIN)/postroom up $(if $(STATE),--state "$(STATE)") $(if $(ZONES),--zones "$(ZONES)") $(if $(PORT),--port $(PORT)) \
 		$(if $(DNS_PORT),--dns-port $(DNS_PORT)) $(if $(AWS_PORT),--aws-port $(AWS_PORT)) \
-		$(if $(QUEUE_PROCESSES),--queue-processes $(QUEUE_PROCESSES)) $(if $(HTTP_PROCESSES),--http-processes $(HTTP_PROCESSES))
+		$(if $(QUEUE_PROCESSES),--queue-processes $(QUEUE_PROCESSES)) $(if $(HTTP_PROCESSES),--http-processes $(HTTP_PROCESSES)) \
+		$(if $(QUIET),--quiet)
 
 .PHONY: test
 test: $(VENV)/.installed $(SAM_VENV)/.installed ## run the quick tests, before each commit; ARGS="-k inbox" selects some

@@ -11,6 +11,7 @@ from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
 from postroom.cli.exits import Commands
 from postroom.cli.keygen import keygen
+from postroom.cli.logs import logs
 from postroom.cli.options import CommandTyper
 from postroom.cli.read import read
 from postroom.cli.send import send
@@ -47,6 +48,7 @@ app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(admin.app, name="admin")
 app.command()(doctor)
+app.command()(logs)
 app.command()(audit)
 app.command()(up)
 app.command()(cost)

@@ -18,8 +18,9 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.terminal import print_line, print_text
 
 if TYPE_CHECKING:
+    from postroom.cli.message_events.event_log import NewEvents
     from postroom.demo.stack import DemoStack
-    from postroom.local.stack import LocalStack
+    from postroom.local.stack import LocalDeployment, LocalStack
 
 _LOOK_SECONDS = 2.0
 
@@ -53,10 +54,11 @@ def up(
     aws_port: Annotated[int | None, _port("the embedded AWS answers")] = None,
     queue_processes: Annotated[int | None, _processes("each function with a queue", "2 for each core")] = None,
     http_processes: Annotated[int | None, _processes("each other function", "16")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not print what happens to messages.")] = False,
 ) -> None:
     """Run the post office on this machine, until Ctrl-C.
 
-    It has a few example domains.
+    It has a few example domains. What happens to messages is printed, as by `postroom logs`.
     """
     from postroom.local.checkout import require, template_path
 
@@ -87,9 +89,10 @@ def up(
             descriptor.write(file)
             with suppress(KeyboardInterrupt):
                 _print(descriptor, demo_stack, file)
-                _keep(stack)
-    print_line()
-    print_line("ended")
+                _keep(stack, quiet=quiet)
+            print_line()
+            print_line("stopping …", flush=True)
+    print_line("stopped")
 
 
 @contextmanager
@@ -145,14 +148,19 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
     )
 
 
-def _keep(stack: "LocalStack") -> None:
-    """Run until Ctrl-C. The hosts of a domain that an operator adds are served, as if its DNS led here."""
+def _keep(stack: "LocalStack", *, quiet: bool) -> None:
+    """Run until Ctrl-C, and print events. The hosts of a domain that an operator adds are served, as if its DNS led
+    here."""
     from postroom.core.settings import read_outputs
     from postroom.protocols.nlweb.schema import DIALECTS
     from postroom.runtime.deployment import Deployment
 
     served: set[str] = set()
+    new = {} if quiet else {deployment.name: _new_events(deployment) for deployment in stack.deployments.values()}
     while True:
+        for name, events in new.items():
+            for event in events.look(int(time.time() * 1000)):
+                print_line(f"{name}  {event.as_line()}", flush=True)
         for deployment in stack.deployments.values():
             operators = Deployment(read_outputs(deployment.outputs), deployment.client).storage.operators
             for domain in set(operators.domains()) - served:
@@ -160,6 +168,14 @@ def _keep(stack: "LocalStack") -> None:
                     deployment.serve_host(dialect.host(domain))
                 served.add(domain)
         time.sleep(_LOOK_SECONDS)
+
+
+def _new_events(deployment: "LocalDeployment") -> "NewEvents":
+    from postroom.cli.message_events.event import EventFilter
+    from postroom.cli.message_events.event_log import NewEvents, event_log_of
+
+    log = event_log_of(deployment.outputs, deployment.client("logs"))
+    return NewEvents(log, int(time.time() * 1000), EventFilter())
 
 
 def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
@@ -192,6 +208,7 @@ try, in another terminal:
   {command} verify hello.json {here}
   {command} send hello.json {here}
   {command} read {RECEIVER} {here}
+  {command} logs {here}
   {command} domain list {here}
   {command} dm3 send {ALICE} {BOB} 'Good morning' --key {alice} {here}
   {command} read {BOB} {here}
