@@ -24,7 +24,7 @@ def page(name: str) -> str:
 
 
 DEMO, UP, FIRST_MESSAGE = blocks(README)
-DM3_MESSAGE, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
+VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
 READ, SETTINGS = blocks(page("receive/client.md"))
 SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
 [TIERS] = blocks(page("CONTRIBUTING.md"))
@@ -82,7 +82,7 @@ def test_the_readme_has_at_most_120_lines() -> None:
 
 def test_the_commands_of_the_pages_are_run_here() -> None:
     assert (DEMO, UP) == ("make demo\n", "make up\n")
-    for commands in (FIRST_MESSAGE, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
+    for commands in (FIRST_MESSAGE, VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
         assert commands.startswith(". .venv/bin/activate\n")
 
 
@@ -170,9 +170,25 @@ def test_ci_runs_make_test_all_and_each_tier_has_a_target() -> None:
 @pytest.mark.usefixtures("stack")
 def test_the_printed_commands_work(clone: Path, shell: dict[str, str]) -> None:
     said = run(FIRST_MESSAGE, clone, shell)
-    assert "accepted" in said
     assert "Queued" in said
-    assert "sender.example" in said.rpartition("Queued")[2]
+    verdict, *shown = said.rpartition("Queued\n")[2].splitlines()
+    assert verdict == "accepted"
+    assert "sender.example" in "\n".join(shown)
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack")
+def test_a_forged_an_unsigned_an_unknown_and_a_good_message_are_told_apart(clone: Path, shell: dict[str, str]) -> None:
+    said = [line for line in run(VERDICTS, clone, shell).splitlines() if not line.startswith(("taken", "  "))]
+    assert [re.split(": | ", line)[:2] for line in said if not line.startswith("exit")] == [
+        ["discarded", "SignatureInvalid"], ["discarded", "SenderNotSigned"], ["discarded", "UnexpectedSubject"],
+        ["accepted"],
+    ]  # fmt: skip
+    assert said.count("exit code 1") == 3
+    logged = run(LOGS, clone, shell)
+    for reason in ("SignatureInvalid", "SenderNotSigned", "UnexpectedSubject"):
+        assert re.search(rf"worker +discarded .* from .* to receiver\.example  {reason}: .", logged)
+    assert re.search(r"worker +accepted .* from sender\.example to receiver\.example$", logged, re.MULTILINE)
 
 
 @pytest.mark.stack

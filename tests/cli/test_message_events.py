@@ -149,7 +149,8 @@ def test_new_events_are_seen_once_and_late_lines_too() -> None:
 
 def test_the_lines_of_a_correlation_are_those_that_name_it_and_those_of_its_claims() -> None:
     log = Log()
-    for number, line in enumerate((QUEUED, ACCEPTED, DISCARDED, FEEDBACK, SENT)):
+    lines: list[dict[str, Any]] = [QUEUED, ACCEPTED, DISCARDED, FEEDBACK, SENT]
+    for number, line in enumerate(lines):
         log.add(AT + number, line)
     reader = EventLog(log, ["g"])  # type: ignore[arg-type]
     expected = [json.dumps(line) for line in (QUEUED, ACCEPTED, FEEDBACK)]

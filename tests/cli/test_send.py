@@ -198,3 +198,11 @@ def test_a_wrong_option_is_one_sentence(
     result = postroom("send", "-", *options, input=envelope())
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
+
+
+def test_a_verdict_that_nobody_here_will_know_is_not_waited_for(
+    postroom: Postroom, envelope: Envelope, fake_inboxes: FakeInboxes
+) -> None:
+    result = postroom("send", "-", "--wait", *fake_inboxes.options, input=envelope())
+    assert (result.exit_code, fake_inboxes.came) == (2, [])
+    assert "no deployment is named: use --stack-name NAME" in result.stderr

@@ -14,7 +14,7 @@ from postroom.cli.keygen import keygen
 from postroom.cli.logs import logs
 from postroom.cli.options import CommandTyper
 from postroom.cli.read import read
-from postroom.cli.send import send
+from postroom.cli.send import SendCommand, send
 from postroom.cli.sign import sign
 from postroom.cli.terminal import print_line
 from postroom.cli.up import up
@@ -34,7 +34,7 @@ app = CommandTyper(
 )
 app.command()(keygen)
 app.command()(sign)
-app.command()(send)
+app.command(cls=SendCommand)(send)
 app.command()(verify)
 app.command()(read)
 app.add_typer(domain.app, name="domain")

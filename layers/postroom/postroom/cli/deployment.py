@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli.descriptor import DEFAULT_PATH
+from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.open_deployment import OpenDeployment, open_deployment
@@ -46,6 +46,16 @@ class DeploymentOptions(OptionGroup):
         Raises UsageFault, UnavailableFault.
         """
         return open_deployment(self._stack_name, None if self._stack_name else self.local.local, self.deployment)
+
+    def open_all(self) -> list[OpenDeployment]:
+        """The deployment, or if only a local stack is named, all of its deployments.
+
+        Raises UsageFault, UnavailableFault.
+        """
+        path = self.local.local or DEFAULT_PATH
+        if self._stack_name or self.deployment or not path.exists():
+            return [self.open()]
+        return [open_deployment(None, path, name) for name in read_descriptor(path).deployments]
 
     def as_shell(self, name: str) -> str:
         """The options that name the deployment `name` for any command, quoted for a shell."""

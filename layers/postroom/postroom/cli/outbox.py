@@ -58,11 +58,13 @@ class OutboxOptions(OptionGroup):
             help="An id of your own: with the same token, a message is sent only once.", show_default="a fresh one"
         ),
     ] = None
-    wait: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for the result.", min=0)] = 0
 
 
-def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, as_json: bool) -> Exit:
-    """Send it, and print the result, or its state so far. Raises UsageFault, RefusalFault, UnavailableFault."""
+def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, wait: float, as_json: bool) -> Exit:
+    """Send it, and print the result, or its state after `wait` seconds.
+
+    Raises UsageFault, RefusalFault, UnavailableFault.
+    """
     from msgspec import to_builtins
 
     to, subject = _needed("--to", message.to), _needed("--subject", message.subject)
@@ -74,7 +76,7 @@ def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, as_
                 to, subject, body, token=token, correlation=message.correlation or "",
                 dialect=message.dialect,
             )  # fmt: skip
-            became = _wait(mailbox, sent.correlation, message.wait)
+            became = _wait(mailbox, sent.correlation, wait)
     except UnavailableFault as error:
         raise UnavailableFault(
             str(error), hint=f"repeat it with --token {token}; it will be sent only once", reason=error.reason
@@ -86,7 +88,7 @@ def send_via(url: str, message: OutboxOptions, body: JsonValue, way: Way, *, as_
         print_line(str(shown.pop("state")))
         for member, value in shown.items():
             print_line(f"  {member}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
-    return _exit_of((became or sent).state, waited=message.wait > 0)
+    return _exit_of((became or sent).state, waited=wait > 0)
 
 
 def _wait(mailbox: "Mailbox", correlation: str, seconds: float) -> "SentMessage | None":

@@ -1,10 +1,13 @@
 """`postroom send`: post a signed envelope to its receiver's post office, or a message through an outbox."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import typer
+from typer.core import TyperCommand
 
+from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.inputs import AsJson, parse_body, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
@@ -13,6 +16,37 @@ from postroom.cli.output import print_json
 from postroom.cli.owner import find_way
 from postroom.cli.terminal import print_line
 from postroom.core.settings import DeploymentSettings
+
+if TYPE_CHECKING:
+    from postroom.cli.verdicts import MessageVerdict, SentMessageIdentity, Watch
+    from postroom.client import Sent
+
+_WAIT: Final = "--wait"
+_WAIT_SECONDS: Final = "60"
+
+
+class SendCommand(TyperCommand):
+    """The command with the option `--wait [SECONDS]`: Typer has no options whose value may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer's, with the usual time after a `--wait` without one."""
+        return super().parse_args(ctx, with_seconds(args))
+
+
+def with_seconds(args: Sequence[str]) -> list[str]:
+    """The arguments, with a number of seconds after `--wait`."""
+    whole: list[str] = []
+    for arg, after in zip(args, [*args[1:], ""], strict=True):
+        whole += [arg, _WAIT_SECONDS] if arg == _WAIT and not _is_number(after) else [arg]
+    return whole
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def send(
@@ -26,13 +60,24 @@ def send(
     to_url: Annotated[
         str | None, typer.Option(help="Post to this URL; the envelope is not checked.", metavar="URL")
     ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="[SECONDS]",
+            help=f"Wait for the verdict, without a number {_WAIT_SECONDS} s: at the receiver's post office if it is "
+            "that of --local or --stack-name, otherwise for Feedback at our buffer; with --via, for the result.",
+            min=0,
+        ),
+    ] = 0,
     outbox: OutboxOptions,
     connections: ConnectionOptions,
+    deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
     """Send a signed message, or one through an outbox.
 
-    Exit code 0: accepted (with --wait: delivered); 1: refused; 3: not possible now.
+    Exit code 0: accepted (with --wait: by the verdict, or delivered); 1: refused, or discarded; 3: not possible now
+    (with --wait: no verdict yet).
     """
     from postroom.client import SendOutcome, deliver
 
@@ -45,29 +90,67 @@ def send(
         way = find_way(
             outbox.via, connections.stack(), connections.ca_file, resolvers=connections.resolver, port=connections.port
         )
-        raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, as_json=as_json))
+        raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, wait=wait, as_json=as_json))
+    watch = _watch(data, deployment) if wait else None
     url = to_url or _inbox_of(data)
-    network = connections.network(elsewhere=to_url is not None, port=_port_of(url))
+    network = connections.network(elsewhere=bool(to_url or deployment.stack_name), port=_port_of(url))
     with open_resolvers(network) as resolvers:
         sent = deliver(build_https(network, resolvers), url, data)
+    if not as_json:
+        _print(url, sent.status, str(sent.fate), sent.reply)
+    verdict = _verdict(watch, wait) if watch and _is_queued(sent) else None
     if as_json:
         print_json({
             "url": url, "fate": str(sent.fate), "status": sent.status,
             "reason": sent.reason or None, "detail": sent.detail or None, "reply": sent.reply,
+            **({"verdict": verdict.as_json() if verdict else None} if wait else {}),
         })  # fmt: skip
-    else:
-        _print(url, sent.status, str(sent.fate), sent.reply)
+    elif verdict:
+        print_line(verdict.as_line())
     exits = {SendOutcome.TAKEN: Exit.GOOD, SendOutcome.REFUSED: Exit.REFUSED, SendOutcome.NOT_NOW: Exit.UNAVAILABLE}
-    raise typer.Exit(exits[sent.fate])
+    raise typer.Exit(verdict.exit if verdict else exits[sent.fate])
+
+
+def _watch(data: bytes, deployment: DeploymentOptions) -> "Watch":
+    """Where the verdict will be; found before the message is sent, because it may be nowhere. Raises UsageFault."""
+    from postroom.cli.verdicts import find_watch
+
+    return find_watch(deployment.open_all(), _identity_of(data))
+
+
+def _verdict(watch: "Watch", seconds: float) -> "MessageVerdict":
+    from postroom.cli.verdicts import wait_for_verdict
+
+    return wait_for_verdict(watch, seconds)
+
+
+def _is_queued(sent: "Sent") -> bool:
+    """Whether a verdict follows: a synchronous request is answered at once."""
+    return isinstance(sent.reply, dict) and sent.reply.get("Status") == "Queued"
 
 
 def _print(url: str, status: int, fate: str, reply: object) -> None:
-    print_line(f"{fate}: {status} from {url}")
+    print_line(f"{fate}: {status} from {url}", flush=True)
     if isinstance(reply, dict):
         for name, value in reply.items():
-            print_line(f"  {name!s}: {value if isinstance(value, str) else str(value)}")
+            print_line(f"  {name!s}: {value if isinstance(value, str) else str(value)}", flush=True)
     elif reply is not None:
         print_line(f"  {reply!s}")
+
+
+def _identity_of(envelope: bytes) -> "SentMessageIdentity":
+    """The identity of the message. Raises TheirError."""
+    from postroom.cli.verdicts import SentMessageIdentity
+    from postroom.core.ijson import parse
+    from postroom.protocols.nlweb.envelope import read_frame, text_of
+    from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_sender
+
+    _, header = read_frame(parse(envelope, max_bytes=DeploymentSettings().nlweb_max_body_bytes))
+    return SentMessageIdentity(
+        read_sender(text_of(header, "From", "Header.")),
+        read_receiver(text_of(header, "To", "Header.")),
+        read_correlation(text_of(header, "Correlation", "Header.")),
+    )
 
 
 def _inbox_of(envelope: bytes) -> str:
