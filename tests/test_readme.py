@@ -174,6 +174,10 @@ def test_the_printed_commands_work(clone: Path, shell: dict[str, str]) -> None:
     verdict, *shown = said.rpartition("Queued\n")[2].splitlines()
     assert verdict == "accepted"
     assert "sender.example" in "\n".join(shown)
+    trace = said.rpartition("\nmessage ")[2]
+    assert ": filed\n" in trace.splitlines(keepends=True)[0]
+    assert "pk1._domainkey.sender.example. TXT" in trace
+    assert trace.count("    ok      ") == 7
 
 
 @pytest.mark.stack

@@ -62,3 +62,9 @@ def test_an_owner_sends_as_the_page_says(demo_stack: DemoStack, shell: Shell) ->
         return ("Hi", correlation) in [(it["Body"]["Text"], it["Header"]["Correlation"]) for it in envelopes] or None
 
     assert until("it is filed", filed)
+    traced = json.loads(shell(f"postroom trace {correlation} --json"))
+    [sent], [came] = traced["sent"], traced["messages"]
+    assert (sent["mailbox"], sent["to"], sent["state"]) == (SHOP, RECEIVER, "delivered")
+    assert [event["event"] for event in sent["events"]] == ["delivered"]
+    assert (came["mailbox"], came["from"], came["state"]) == (RECEIVER, SHOP, "filed")
+    assert [event["event"] for event in came["events"]] == ["queued", "accepted"]

@@ -17,6 +17,7 @@ from postroom.cli.read import read
 from postroom.cli.send import SendCommand, send
 from postroom.cli.sign import sign
 from postroom.cli.terminal import print_line
+from postroom.cli.trace import trace
 from postroom.cli.up import up
 from postroom.cli.verify import verify
 
@@ -49,6 +50,7 @@ app.add_typer(jobs.app, name="jobs")
 app.add_typer(admin.app, name="admin")
 app.command()(doctor)
 app.command()(logs)
+app.command()(trace)
 app.command()(audit)
 app.command()(up)
 app.command()(cost)

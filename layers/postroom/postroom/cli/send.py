@@ -18,7 +18,7 @@ from postroom.cli.terminal import print_line
 from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
-    from postroom.cli.verdicts import MessageVerdict, SentMessageIdentity, Watch
+    from postroom.cli.verdicts import MessageVerdict, Watch
     from postroom.client import Sent
 
 _WAIT: Final = "--wait"
@@ -113,9 +113,9 @@ def send(
 
 def _watch(data: bytes, deployment: DeploymentOptions) -> "Watch":
     """Where the verdict will be; found before the message is sent, because it may be nowhere. Raises UsageFault."""
-    from postroom.cli.verdicts import find_watch
+    from postroom.cli.verdicts import find_watch, identity_of
 
-    return find_watch(deployment.open_all(), _identity_of(data))
+    return find_watch(deployment.open_all(), identity_of(data))
 
 
 def _verdict(watch: "Watch", seconds: float) -> "MessageVerdict":
@@ -136,21 +136,6 @@ def _print(url: str, status: int, fate: str, reply: object) -> None:
             print_line(f"  {name!s}: {value if isinstance(value, str) else str(value)}", flush=True)
     elif reply is not None:
         print_line(f"  {reply!s}")
-
-
-def _identity_of(envelope: bytes) -> "SentMessageIdentity":
-    """The identity of the message. Raises TheirError."""
-    from postroom.cli.verdicts import SentMessageIdentity
-    from postroom.core.ijson import parse
-    from postroom.protocols.nlweb.envelope import read_frame, text_of
-    from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_sender
-
-    _, header = read_frame(parse(envelope, max_bytes=DeploymentSettings().nlweb_max_body_bytes))
-    return SentMessageIdentity(
-        read_sender(text_of(header, "From", "Header.")),
-        read_receiver(text_of(header, "To", "Header.")),
-        read_correlation(text_of(header, "Correlation", "Header.")),
-    )
 
 
 def _inbox_of(envelope: bytes) -> str:

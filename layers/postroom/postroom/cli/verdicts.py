@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from postroom.cli.exits import Exit, UsageFault
 from postroom.core.ijson import JsonValue
+from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
     from postroom.cli.message_events.event import MessageEvent
@@ -30,6 +31,20 @@ class SentMessageIdentity:
     sender: str
     receiver: str
     correlation: str
+
+
+def identity_of(envelope: bytes) -> SentMessageIdentity:
+    """The identity of the message in an envelope. Raises TheirError."""
+    from postroom.core.ijson import parse
+    from postroom.protocols.nlweb.envelope import read_frame, text_of
+    from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_sender
+
+    _, header = read_frame(parse(envelope, max_bytes=DeploymentSettings().nlweb_max_body_bytes))
+    return SentMessageIdentity(
+        read_sender(text_of(header, "From", "Header.")),
+        read_receiver(text_of(header, "To", "Header.")),
+        read_correlation(text_of(header, "Correlation", "Header.")),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ _LONGEST_EVENT: Final = len("acknowledged")
 class MessageEvent:
     """An event. `function`: whose log has it. What a line does not say is empty, or None.
 
-    `correlation`: of an NLWeb message; of a dm3 message, its hash. `sender`, `to`: names; nobody logs the sender of a
-    dm3 message. `mailbox`: the owner's whose message it is: the receiver's, or of an outgoing message the sender's.
+    `mailbox`: the owner's whose message it is: the receiver's, or of an outgoing message the sender's. `sender`, `to`:
+    names; nobody logs the sender of a dm3 message. `correlation`: of an NLWeb message; of a dm3 message, its hash.
+    `tries`: former ones. `received_at_ms`: when the message of a queued claim came.
     """
 
     at_ms: int
@@ -33,6 +34,7 @@ class MessageEvent:
     reason: str = ""
     detail: str = ""
     tries: int | None = None
+    received_at_ms: int | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
         """The event as programs read it; null for what its line does not say."""
@@ -80,7 +82,8 @@ def read_events(at_ms: int, text: str) -> Iterator[MessageEvent]:
         correlation=_text(line, "correlation").lower(),
         reason=_text(line, "reason"),
         detail=_text(line, "detail"),
-        tries=line["tries"] if type(line.get("tries")) is int else None,
+        tries=_whole(line, "tries"),
+        received_at_ms=_whole(line, "received_at_ms"),
     )
     if common.to:
         common = replace(common, sender=common.mailbox)
@@ -95,6 +98,11 @@ def read_events(at_ms: int, text: str) -> Iterator[MessageEvent]:
 def _text(line: Mapping[str, Any], name: str) -> str:
     value = line.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _whole(line: Mapping[str, Any], name: str) -> int | None:
+    value = line.get(name)
+    return value if type(value) is int else None
 
 
 class Claims:

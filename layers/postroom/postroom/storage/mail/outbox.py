@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 BY_TIME: Final = "by-time"
+_MOST_SENDERS: Final = 10
 BY_CORRELATION: Final = "by-correlation"
 """Only messages are in it: the row of a token has no receiver."""
 _CORRELATION, _TIME, _REQUESTED = Text("c"), Number("t"), Text("asked")
@@ -234,6 +235,14 @@ class Outbox:
         query["IndexName"] = BY_CORRELATION
         found = self._table.page(query)["Items"]
         return PK.read(found[0]) if len(found) == 1 else None
+
+    def mailboxes_of(self, correlation: str) -> list[str]:
+        """The mailboxes that sent a message with this Correlation: one, unless two owners chose the same."""
+        query = self._table.to_query(
+            f"{SK} = :message", {":message": SK.encode(_MESSAGE + correlation)}, _MOST_SENDERS, consistent=False
+        )
+        query["IndexName"] = BY_CORRELATION
+        return sorted({PK.read(row) for row in self._table.page(query)["Items"]})
 
     def _put(self, row: Item, now: int) -> Item | None:
         """Put a row unless there is one that has not expired. None: done, otherwise the existing row."""

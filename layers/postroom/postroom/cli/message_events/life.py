@@ -1,0 +1,222 @@
+"""The life of a message: its events, and what tables and bucket have of it.
+
+`docs/operate/logs.md` describes the JSON; `VERSION` changes when a member goes or gets another meaning.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from postroom.cli.message_events.event import MessageEvent
+from postroom.core.ijson import JsonValue
+from postroom.core.timestamps import write_timestamp
+
+if TYPE_CHECKING:
+    from postroom.storage.mail.feedback_log import FeedbackRecord
+    from postroom.storage.mail.outbox import OutboxMessage
+    from postroom.storage.mail.register import Row
+
+VERSION: Final = 1
+_DM3: Final = "dm3"
+_GOOD: Final = frozenset({"accepted", "duplicate", "forwarded"})
+_IN_TIME: Final = "judged in time"
+_KEY: Final = "the sender's key, proven by DNSSEC"
+_NLWEB_CHECKS: Final[Mapping[str, frozenset[str]]] = {
+    "shape, receiver, Timestamp and Hash": frozenset(),
+    _IN_TIME: frozenset({"TooLate", "Undeliverable"}),
+    _KEY: frozenset({
+        "DnssecBogus", "KeyNotFound", "KeyRecordInvalid", "KeyRevoked", "KeyUnusable", "SenderNotSigned",
+        "WalletUnknown",
+    }),
+    "signature": frozenset({"SignatureInvalid"}),
+    "sender not blocked": frozenset({"SenderNotWanted"}),
+    "Subject": frozenset({"UnexpectedSubject", "FeedbackNotKept"}),
+    "Correlation not used before": frozenset({"CorrelationReused"}),
+}  # fmt: skip
+"""Each check in its order, with the reasons of a message that fails it. The first is made before it is queued."""
+_DM3_CHECKS: Final[Mapping[str, frozenset[str]]] = {
+    "size, shape, receiver, signature and filter rules": frozenset(),
+    _IN_TIME: frozenset({"TooLate", "Undeliverable"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LifeCheck:
+    """A check. `result`: passed, failed, waits, or not reached."""
+
+    name: str
+    result: str
+    reason: str = ""
+    detail: str = ""
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The check as programs read it."""
+        return {
+            "name": self.name, "result": self.result, "reason": self.reason or None, "detail": self.detail or None
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLife:
+    """The life of one claim: a message that came. `id`: as `postroom read` prints it; empty: the row is not known.
+
+    `row`: None: there is none, or none any more. `receipt`: how it was verified; None: its line cannot be read.
+    `notifications`: of the owner, after it was accepted.
+    """
+
+    claim: str
+    events: Sequence[MessageEvent]
+    id: str = ""
+    row: "Row | None" = None
+    receipt: Mapping[str, object] | None = None
+    feedback: "FeedbackRecord | None" = None
+    notifications: Sequence[MessageEvent] = ()
+
+    @property
+    def about(self) -> MessageEvent | None:
+        """The last event of the claim, which says whose message it is."""
+        return next((event for event in reversed(self.events) if event.claim == self.claim), None)
+
+    @property
+    def mailbox(self) -> str:
+        """The mailbox that the message is for."""
+        return self.row.key.mailbox if self.row else self.about.mailbox if self.about else ""
+
+    @property
+    def state(self) -> str:
+        """Where the message is now: queued, waiting, filed, or why it is gone."""
+        if self.row is not None:
+            return "filed" if self.row.live else _ENDS.get(self.row.why, self.row.why.partition(":")[0])
+        last = self._verdict
+        if last is None:
+            return "queued" if self.events else "unknown"
+        return "waiting" if last.event in ("retried", "stuck") else last.event
+
+    @property
+    def checks(self) -> Sequence[LifeCheck]:
+        """Each check of the message in its order."""
+        verdict = self._verdict
+        reason = verdict.reason if verdict else ""
+        is_good = verdict is not None and verdict.event in _GOOD
+        made: list[LifeCheck] = []
+        for number, (name, reasons) in enumerate(self._named_checks.items()):
+            if number == 0 or is_good:
+                made.append(LifeCheck(name, "passed"))
+            elif made[-1].result != "passed" or verdict is None:
+                made.append(LifeCheck(name, "not reached"))
+            elif verdict.event in ("retried", "stuck") and name == self._waits_at:
+                made.append(LifeCheck(name, "waits", reason or verdict.event, verdict.detail))
+            elif reason in reasons:
+                made.append(LifeCheck(name, "failed", reason, verdict.detail))
+            else:
+                made.append(LifeCheck(name, "passed"))
+        return made
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The life as programs read it."""
+        about = self.about
+        return {
+            "claim": self.claim,
+            "id": self.id or None,
+            "mailbox": self.mailbox or None,
+            "from": (about and about.sender) or None,
+            "correlation": (about and about.correlation) or None,
+            "state": self.state,
+            "checks": [check.as_json() for check in self.checks],
+            "row": _row_as_json(self.row),
+            "receipt": None if self.receipt is None else _plain(self.receipt),
+            "feedback": None if self.feedback is None else {
+                "buffer": self.feedback.buffer or None,
+                "correlation": self.feedback.correlation or None,
+                "finished": self.feedback.sent,
+            },
+            "events": [event.as_json() for event in self.events],
+            "notifications": [event.as_json() for event in self.notifications],
+        }  # fmt: skip
+
+    @property
+    def _named_checks(self) -> Mapping[str, frozenset[str]]:
+        return _DM3_CHECKS if any(event.function == _DM3 for event in self.events) else _NLWEB_CHECKS
+
+    @property
+    def _waits_at(self) -> str:
+        return _IN_TIME if self._named_checks is _DM3_CHECKS else _KEY
+
+    @property
+    def _verdict(self) -> MessageEvent | None:
+        """The last event that says how the message was judged."""
+        judged = (*_GOOD, "discarded", "retried", "stuck")
+        return next((event for event in reversed(self.events) if event.claim and event.event in judged), None)
+
+
+_ENDS: Final = {"acked": "acknowledged", "closed": "mailbox closed"}
+"""Why a row is gone, where the register has a shorter word."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentLife:
+    """The life of a message that an owner sent: its row of the outbox, and its events."""
+
+    message: "OutboxMessage"
+    events: Sequence[MessageEvent]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The life as programs read it."""
+        message, end, reported = self.message, self.message.end, self.message.reported
+        return {
+            "mailbox": message.mailbox,
+            "to": message.receiver,
+            "subject": message.subject,
+            "correlation": message.correlation,
+            "state": str(message.state),
+            "at": write_timestamp(message.at_ms),
+            "ended_at": write_timestamp(end.at_ms) if end else None,
+            "reason": (end and end.reason) or None,
+            "detail": (end and end.detail) or None,
+            "feedback": None if reported is None else {"code": reported.code, "reason": reported.reason},
+            "events": [event.as_json() for event in self.events],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTrace:
+    """All that is known of a message. `unread`: what could not be read, and why."""
+
+    asked: str
+    messages: Sequence[MessageLife]
+    sent: Sequence[SentLife]
+    unread: Sequence[str]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The trace as programs read it."""
+        return {
+            "version": VERSION,
+            "asked": self.asked,
+            "messages": [life.as_json() for life in self.messages],
+            "sent": [life.as_json() for life in self.sent],
+            "unread": list(self.unread),
+        }
+
+
+def _row_as_json(row: "Row | None") -> JsonValue:
+    if row is None:
+        return None
+    place = row.place
+    return {
+        "partition": row.key.pk,
+        "sort": row.key.sk,
+        "state": "live" if row.live else "gone",
+        "why": row.why or None,
+        "expires_at": write_timestamp(row.ttl * 1000) if row.ttl is not None else None,
+        "object": None if place is None else {
+            "name": place.object, "offset": place.offset, "length": place.length
+        },
+    }  # fmt: skip
+
+
+def _plain(value: object) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
