@@ -40,9 +40,9 @@ def trace(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show the life of one message: its events, each check, its row, Feedback, notification and acknowledgement.
+    """Show the life of one message, event by event and check by check.
 
-    --json prints the format that docs/operate/logs.md describes.
+    It has the message's row, Feedback, notifications and acknowledgement, too. --json prints the format that docs/operate/logs.md describes.
     """
     from postroom.cli.message_events.tracing import MessageTracer
 
