@@ -40,7 +40,7 @@ def trace(
     deployment: DeploymentOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show the life of one message, event by event and check by check.
+    """Show the life of one message, check by check.
 
     It has the message's row, Feedback, notifications and acknowledgement, too. --json prints the format that docs/operate/logs.md describes.
     """
