@@ -1,7 +1,9 @@
 """`postroom keygen`: a private key for one, a record for everybody."""
 
 import json
+import re
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,25 @@ def test_an_existing_key_is_not_generated_again(postroom: Postroom, tmp_path: Pa
     assert (result.exit_code, "with --key, no key is made" in result.stderr) == (2, True)
     assert [path.name for path in tmp_path.glob("*.pem")] == ["key.pem"]
     assert (tmp_path / "key.pem").read_bytes() == pem
+
+
+# --- what must not be published ---------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+KEYS_OF_PAGES = {
+    found
+    for page in PAGES
+    for found in re.findall(r"--(?:key|out) ([\w./-]+\.(?:pem|json))", page.read_text(encoding="utf-8"))
+}
+
+
+@pytest.mark.parametrize("file", sorted({"key.pem", "dm3-key.json", ".postroom/keys/alice.eth.json"} | KEYS_OF_PAGES))
+def test_git_ignores_every_private_key_that_a_command_writes(file: str, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", "."], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
+    assert subprocess.run(["git", "check-ignore", "--quiet", file], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_the_pages_name_private_keys() -> None:
+    assert len(KEYS_OF_PAGES) > 5
