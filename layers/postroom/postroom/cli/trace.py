@@ -42,7 +42,8 @@ def trace(
 ) -> None:
     """Show the life of one message, check by check.
 
-    It has the message's row, Feedback, notifications and acknowledgement, too. --json prints the format that docs/operate/logs.md describes.
+    It has the message's row, Feedback, notifications and acknowledgement, too. --json prints the format that
+    docs/operate/logs.md describes.
     """
     from postroom.cli.message_events.tracing import MessageTracer
 
