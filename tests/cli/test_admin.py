@@ -7,11 +7,15 @@ import shlex
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from moto import mock_aws
 from tests.aws import resources, template
 from tests.cli.conftest import FakeDns, Postroom
 
@@ -24,12 +28,15 @@ from postroom.cli.admin.findings import (
     Held,
     Libraries,
     NamedDeployment,
+    QueueLoad,
+    RecentMail,
     Served,
     Stack,
     Subscription,
     Unseen,
     ago,
 )
+from postroom.cli.admin.mail_metrics import MailMetrics, QueueMetrics
 from postroom.cli.admin.setup_checks import Stored
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.library import is_packed, packed, published
@@ -59,6 +66,7 @@ SHOP = "shop.example"
 LIBRARY = "postroom-0.1.0.zip"
 SCRIPTS = ("compact_chunks-0.1.0.py", "expire_messages-0.1.0.py")
 RECORDS_OF_KEYS = [f"key record of {SHOP} for {authority}" for authority in ("nlweb.org", "pollyweb.org")]
+MESSAGES = [f"messages in {queue}" for queue in operation_checks.SOURCES]
 Json = dict[str, Any]
 Checks = dict[str, dict[str, str | None]]
 Ask = Callable[..., tuple[int, Checks]]
@@ -165,7 +173,7 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
         "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
         "queue WaitingQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact",
-        "job expire", "alarms", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
+        "job expire", "alarms", *MESSAGES, "mail", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
     ]  # fmt: skip
 
 
@@ -299,7 +307,9 @@ def test_an_older_deployment_needs_a_new_deploy(status: Ask, deployments: TwoDep
     assert str(checks["outputs"]["found"]).startswith(
         "missing: DeadLetterFunction, CourierDeadLetterQueueUrl, TokenKeysSecret;"
     )
-    assert ill(checks, "not checked") == ["token keys", "function DeadLetterFunction", "queue CourierDeadLetterQueue"]
+    assert ill(checks, "not checked") == [
+        "token keys", "function DeadLetterFunction", "mail", "queue CourierDeadLetterQueue"
+    ]  # fmt: skip
 
 
 def test_deleted_resources_are_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
@@ -343,21 +353,14 @@ def test_on_aws_hosts_and_alarm_subscribers_are_required(
     assert checks["alarm topic"]["found"] == "subscribed: email op@shop.example"
 
 
-def test_the_suggested_dns_record_is_the_missing_one(
-    status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns, postroom: Postroom, tmp_path: Path
-) -> None:
+def test_the_suggested_dns_record_is_the_missing_one(status: Ask, on_aws: TwoDeployments, fake_dns: FakeDns) -> None:
     where = ("--stack-name", "complete", *fake_dns.options)
-    entry = json.loads(
-        on_aws.client("secretsmanager").get_secret_value(SecretId=on_aws.output("SigningKeysSecret"))["SecretString"]
-    )
-    (tmp_path / f"{SHOP}.pem").write_text(entry[SHOP]["pem"])
     lines: list[str] = []
     try:
         for record, expected in zip(RECORDS_OF_KEYS, ("bad", "warning"), strict=True):
             check = status("complete", where=where)[1][record]
             assert check["status"] == expected
-            [command] = re.findall("`(postroom keygen [^`]*)`", check["next"] or "")
-            lines.append(postroom(*shlex.split(command)[1:]).stdout.splitlines()[-1])
+            lines += re.findall("publish only this TXT record there: (.*)", check["next"] or "")
             fake_dns.tree.put(SHOP, "\n".join(lines) + "\n")
             assert status("complete", where=where)[1][record]["status"] == "good"
     finally:
@@ -422,7 +425,8 @@ DENIED = {
     "s3:GetObject": ["jobs library", "job compact", "job expire"],
     "sns:ListSubscriptionsByTopic": ["alarm topic"],
     "cloudwatch:DescribeAlarms": ["alarms"],
-    "sqs:GetQueueAttributes": ["queue DeadLetterQueue", "queue CourierDeadLetterQueue"],
+    "cloudwatch:GetMetricStatistics": [*MESSAGES, "mail"],
+    "sqs:GetQueueAttributes": [*MESSAGES, "queue DeadLetterQueue", "queue CourierDeadLetterQueue"],
 }  # fmt: skip
 
 
@@ -686,8 +690,8 @@ OTHER = PrivateKey.generate("ed25519").public
             "not that of the signing key",
             "or store the",
         ),
-        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish the TXT record that `postroom keygen --key "),
-        (KeyFound("pk1", TWO, BLANK), "bad", "there are two", "prints, and no other key record there"),
+        (KeyFound("pk1", NONE, BLANK), "bad", "there is none", "publish only this TXT record there: pk1."),
+        (KeyFound("pk1", TWO, BLANK), "bad", "there are two", "publish only this TXT record there: pk1."),
         (None, "bad", "longer than the 253 characters", "use a shorter selector"),
         (KeyFound("pk1", THERE, WEAK), "bad", "RSA of 512 bits", "make another key"),
         (KeyFound("pk1", UNKNOWN, BLANK), "not checked", "no answer", "try again later"),
@@ -817,6 +821,104 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
     assert (
         operation_checks.judge_source(AWS, "ClaimsQueue", EventSource("1", state) if state else None).status == expected
     )
+
+
+@pytest.mark.parametrize(
+    ("load", "printed"),
+    [
+        (QueueLoad(0, 0, None), "none"),
+        (QueueLoad(3, 1, None), "3 waiting, 1 being processed or hidden"),
+        (QueueLoad(3, 0, 7300.0), "3 waiting, 0 being processed or hidden; the oldest came 2 hours ago"),
+    ],
+)
+def test_the_messages_of_a_queue(load: QueueLoad, printed: str) -> None:
+    check = operation_checks.judge_load("RetryQueue", load)
+    assert (check.name, check.status, check.found) == ("messages in RetryQueue", "good", printed)
+
+
+@pytest.mark.parametrize(
+    ("mail", "printed"),
+    [
+        (RecentMail(None, {}), "no message was judged in the last day"),
+        (RecentMail(NOW - 600, {}), "the last message was judged 10 minutes ago; discarded in the last day: none"),
+        (RecentMail(NOW, {"KeyNotFound": 2, "DnssecBogus": 1}), "just now; discarded in the last day: DnssecBogus 1, "
+         "KeyNotFound 2"),
+    ],
+)  # fmt: skip
+def test_the_mail_of_the_last_day(mail: RecentMail, printed: str) -> None:
+    assert operation_checks.judge_mail(mail, NOW).found.endswith(printed)
+
+
+def test_the_metrics_of_aws() -> None:
+    now = datetime.now(UTC)
+    with mock_aws():
+        cloudwatch = boto3.client("cloudwatch", "us-east-1")
+
+        def put(namespace: str, name: str, value: float, minutes: int, **dimension: str) -> None:
+            [(key, whose)] = dimension.items()
+            cloudwatch.put_metric_data(Namespace=namespace, MetricData=[{
+                "MetricName": name, "Dimensions": [{"Name": key, "Value": whose}],
+                "Timestamp": now - timedelta(minutes=minutes), "Value": value,
+            }])  # fmt: skip
+
+        mail = MailMetrics(cloudwatch, "prod", now.timestamp())
+        assert mail.of_last_day() == RecentMail(None, {})
+        for minutes in (5, 90, 3000):
+            put("prod", "AgeMilliseconds", 7.0, minutes, service="worker")
+            put("prod", "Discarded", 1.0, minutes, service="worker")
+            put("prod", "DiscardedKeyNotFound", 1.0, minutes, service="worker")
+        put("prod", "DiscardedTooLate", 1.0, 3000, service="worker")
+        put("prod", "DiscardedOther", 1.0, 5, service="other")
+        found = mail.of_last_day()
+        assert found.discarded == {"KeyNotFound": 2}
+        assert found.last is not None
+        assert 0 <= now.timestamp() - found.last <= 600
+        queues = QueueMetrics(cloudwatch, now.timestamp())
+        put("AWS/SQS", "ApproximateAgeOfOldestMessage", 90.0, 9, QueueName="prod-retry")
+        put("AWS/SQS", "ApproximateAgeOfOldestMessage", 70.0, 4, QueueName="prod-retry")
+        assert queues.oldest("https://sqs.example/1/prod-retry") == 70
+        assert queues.oldest("https://sqs.example/1/other") is None
+
+
+def suggested(text: str) -> list[list[str]]:
+    """The commands of ours in an advice."""
+    return [shlex.split(command)[1:] for command in re.findall("`(postroom [^`]*)`", text)]
+
+
+ADVICE = [
+    setup_checks.judge_domains(AWS, [], 0),
+    setup_checks.judge_domain(AWS, Served(Domain(SHOP), 0), []),
+    setup_checks.judge_domain(AWS, Served(Domain(SHOP, inbox=False), 0), []),
+    setup_checks.judge_domain_key(AWS, Domain(SHOP), {}),
+    setup_checks.judge_domain_key(AWS, Domain(SHOP, signs=True), {}),
+    setup_checks.judge_domain_key(AWS, Domain(SHOP), {SHOP: None}),
+    setup_checks.judge_domain_key(AWS, Domain(SHOP), {SHOP: STORED}),
+    setup_checks.judge_domain_key(LOCAL, Domain(SHOP, signs=True), {SHOP: STORED}),
+    operation_checks.judge_library(AWS, (LIBRARY, *SCRIPTS), Libraries([], is_ours=False)),
+    operation_checks.judge_job(LOCAL, "compact", YOUNG, "", NOW, None),
+    *(operation_checks.judge_dead_letters(place, "DeadLetterQueue", 2) for place in (AWS, LOCAL)),
+]
+
+
+@pytest.mark.parametrize("check", ADVICE, ids=lambda check: f"{check.name}, {check.status}")
+def test_suggested_commands_exist_and_read_files_that_a_command_before_them_writes(
+    postroom: Postroom, check: DoctorCheck
+) -> None:
+    commands = suggested(f"{check.found} {check.next}")
+    assert commands
+    written: set[str] = set()
+    for command in commands:
+        # The options are parsed, and no command is run.
+        result = postroom(*command, "--help")
+        assert result.exit_code == 0, result.output
+        assert not result.stdout.startswith("Usage: postroom [OPTIONS]")
+        made = {file for option, file in pairwise(command) if option == "--out"}
+        assert {word for word in command if word.endswith(".pem")} - made <= written
+        written |= made
+
+
+def test_a_command_that_does_not_exist_is_found(postroom: Postroom) -> None:
+    assert postroom("domain", "add", SHOP, "--no-such-option", "--help").exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,11 @@ def test_a_domains_key_is_stored_in_the_secret(operate: Operate, storage_stack: 
     assert json.loads(operate("domain", "add", "three.example", "--buffer", "--json").stdout)["signs"] is True
 
 
+def test_a_domain_whose_key_is_stored_already_signs(operate: Operate, storage_stack: StorageStack) -> None:
+    storage_stack.storage.signing_keys.put("stored.example", "s1", PrivateKey.generate("ed25519"))
+    assert json.loads(operate("domain", "add", "stored.example", "--json").stdout)["signs"] is True
+
+
 def test_domains_are_listed(operate: Operate) -> None:
     operate("domain", "add", "four.example", "--feedback", "buffer.example")
     operate("subject", "add", "Hello@Host", "--domain", "four.example", "--mailbox", "hello")

@@ -62,7 +62,8 @@ def add(
         inbox=before.inbox if inbox is None else inbox,
         buffer=before.buffer if buffer is None else buffer,
         feedback=before.feedback if feedback is None else feedback or None,
-        signs=before.signs or private is not None,
+        # A key that is stored already was put there for this.
+        signs=before.signs or private is not None or opened.storage.signing_keys.of(name) is not None,
     )
     if private is not None and selector is not None:
         # The key first, so that a domain in the directory can sign.

@@ -83,7 +83,7 @@ class DemoStack:
         self.names = Names(self.receiver, DM3_HOST, keys)
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
-            self.buffer.operators.put_domain(Domain(BUFFER))
+            self.buffer.operators.put_domain(Domain(BUFFER, signs=True))
 
     def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
         """Publish (or replace) the zone of a domain: its hosts and its key record."""

@@ -27,7 +27,7 @@ class NamedDeployment:
     def log(self, function: str, since: str) -> str:
         """The command that shows the log of a function of the template. `since`: such as `1 hour ago`."""
         if self.is_local:
-            return "its log"
+            return f"`postroom logs --since 1d {self.option}`"
         return f"`sam logs --stack-name {self.name} --name {function} --start-time '{since}'`"
 
 
@@ -93,6 +93,29 @@ class EventSource:
 
     id: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLoad:
+    """The messages of a queue, by SQS's approximate count. `waiting`: those with a delay, too.
+
+    `in_work`: received, or hidden for a time. `oldest_seconds`: None: unknown.
+    """
+
+    waiting: int
+    in_work: int
+    oldest_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecentMail:
+    """The mail of the last day. `last`: when the last message was judged, epoch seconds; None: there was none.
+
+    `discarded`: how many, by reason.
+    """
+
+    last: float | None
+    discarded: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import dns.name
 from dns.rdatatype import TXT
@@ -18,19 +19,26 @@ from postroom.cli.admin.findings import (
     Held,
     Libraries,
     NamedDeployment,
+    QueueLoad,
+    RecentMail,
     Served,
     Stack,
     Subscription,
     Unseen,
 )
+from postroom.cli.admin.mail_metrics import MailMetrics, QueueMetrics
 from postroom.cli.library import is_packed
+from postroom.cli.message_events.event import EventFilter
+from postroom.cli.message_events.event_log import event_log_of
 from postroom.cli.open_deployment import OpenDeployment
+from postroom.core.settings import DAY_SECONDS
 from postroom.doctor import DoctorCheck, ExaminerNetwork
 from postroom.doctor.checks import good
 from postroom.doctor.keys import judge_key
 from postroom.doctor.post_office import PostOffice
 from postroom.jobs.library import LIBRARIES, WHEELS, library, script
 from postroom.jobs.report_storage import last_reported
+from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.nlweb.names import MAX_NAME
 from postroom.protocols.nlweb.schema import DIALECTS
 from postroom.storage.directory.domains import Domain
@@ -39,10 +47,14 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 Found = TypeVar("Found")
 
 _RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
+_COUNTS: Final[Sequence["QueueAttributeNameType"]] = (
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
+)  # fmt: skip
 _LOOKED_UP: Final = 5
 """Domains whose hosts and keys are looked up: each takes four look-ups and two connections."""
 
@@ -79,6 +91,7 @@ class _Look:
         yield from self._functions(known)
         yield from self._jobs(known)
         yield from self._alarms(known)
+        yield from self._messages()
         for queue in operation_checks.DEAD_LETTERS:
             judge = partial(operation_checks.judge_dead_letters, self._place, queue)
             yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._dead_letters, queue), judge)
@@ -230,6 +243,46 @@ class _Look:
                 if it.get("EventSourceArn", "").rpartition(":")[2] == name:
                     return EventSource(it["UUID"], it["State"])
         return None
+
+    def _messages(self) -> Iterator[DoctorCheck]:
+        for queue in operation_checks.SOURCES:
+            yield self._check(
+                f"messages in {queue}", "sqs:GetQueueAttributes and cloudwatch:GetMetricStatistics",
+                partial(self._load, queue), partial(operation_checks.judge_load, queue),
+            )  # fmt: skip
+        permission = (
+            "logs:FilterLogEvents"
+            if self._place.is_local
+            else "cloudwatch:GetMetricStatistics, ListMetrics and GetMetricData"
+        )
+        judge = partial(operation_checks.judge_mail, now=self._now)
+        yield self._check("mail", permission, self._logged_mail if self._place.is_local else self._counted_mail, judge)
+
+    def _load(self, queue: str) -> QueueLoad:
+        url = self._opened.output(f"{queue}Url")
+        found = self._opened.storage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))["Attributes"]
+        waiting, delayed, in_work = (int(found[name]) for name in _COUNTS)
+        # The embedded AWS has no metrics of queues.
+        age = None if self._place.is_local else QueueMetrics(self._cloudwatch, self._now).oldest(url)
+        return QueueLoad(waiting + delayed, in_work, age)
+
+    def _counted_mail(self) -> RecentMail:
+        return MailMetrics(self._cloudwatch, self._opened.name, self._now).of_last_day()
+
+    def _logged_mail(self) -> RecentMail:
+        """The mail of the last day by the functions' logs: a local stack evaluates no metrics."""
+        log = event_log_of(self._opened.outputs, self._opened.clients("logs"))
+        judged = [
+            event
+            for event in log.events(int((self._now - DAY_SECONDS) * 1000), EventFilter())
+            if event.function == "worker" and event.event in set(ClaimOutcome)
+        ]
+        discarded = Counter(event.reason for event in judged if event.event == ClaimOutcome.DISCARDED)
+        return RecentMail(judged[-1].at_ms / 1000 if judged else None, discarded)
+
+    @property
+    def _cloudwatch(self) -> Any:
+        return self._opened.clients("cloudwatch")
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 

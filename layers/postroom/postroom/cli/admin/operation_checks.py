@@ -10,6 +10,8 @@ from postroom.cli.admin.findings import (
     Function,
     Libraries,
     NamedDeployment,
+    QueueLoad,
+    RecentMail,
     Stack,
     Subscription,
     ago,
@@ -104,6 +106,23 @@ def judge_source(place: NamedDeployment, queue: str, found: EventSource | None) 
     )
 
 
+def judge_load(queue: str, found: QueueLoad) -> DoctorCheck:
+    """The check of the messages of one queue; it only tells how many there are."""
+    if not found.waiting and not found.in_work:
+        return good(f"messages in {queue}", "none")
+    oldest = "" if found.oldest_seconds is None else f"; the oldest came {ago(found.oldest_seconds)}"
+    return good(f"messages in {queue}", f"{found.waiting} waiting, {found.in_work} being processed or hidden{oldest}")
+
+
+def judge_mail(found: RecentMail, now: float) -> DoctorCheck:
+    """The check `mail`: the last message, and how many were discarded in the last day, by reason."""
+    if found.last is None:
+        return good("mail", "no message was judged in the last day")
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(found.discarded.items()))
+    detail = f"the last message was judged {ago(now - found.last)}"
+    return good("mail", f"{detail}; discarded in the last day: {reasons or 'none'}")
+
+
 # --- jobs --------------------------------------------------------------------------------------------------------
 
 
@@ -193,5 +212,6 @@ def judge_dead_letters(place: NamedDeployment, queue: str, count: int) -> Doctor
     )
     return bad(
         name, None, f"{count} dead letter{'s' if count > 1 else ''}: {function} could not process them; {fate}",
-        f"{place.log(function, '1 day ago')} says why; fix the cause, then redrive them",
+        f"`postroom dead-letters list {place.option}` shows them; {place.log(function, '1 day ago')} says why; fix the "
+        f"cause, then `postroom dead-letters redrive --all {place.option}`",
     )  # fmt: skip

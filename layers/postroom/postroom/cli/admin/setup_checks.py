@@ -13,6 +13,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, skipped, warning
 from postroom.doctor.keys import KeyFound
 from postroom.protocols.dm3.service import read_service_keys
+from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.names import MAX_NAME, read_selector
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
@@ -215,7 +216,8 @@ def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, 
     if keys is None:
         return skipped(name, "the signing keys are unknown")
     keygen = f"`postroom keygen --domain {its} --selector pk1 --out {its}.pem`"
-    make = f"{keygen}, publish the record that it prints, then {_add_key(place, its, 'pk1')}"
+    add = f"`postroom domain add {its} --key {its}.pem --selector pk1 {place.option}`"
+    make = f"{keygen}, publish the record that it prints, then {add}"
     if its not in keys and domain.signs:
         return bad(
             name, None, "none, although the directory says that it signs: its messages wait, and are given up", make
@@ -232,15 +234,11 @@ def judge_domain_key(place: NamedDeployment, domain: Domain, keys: Mapping[str, 
         detail = (
             f"stored under the selector {selector}, but not by `postroom domain add`: its owner cannot send with it"
         )
-        return warning(name, detail, _add_key(place, its, selector))
+        return warning(name, detail, f"`postroom domain add {its} {place.option}`")
     # In a local stack, a domain's zone and hosts belong to the stack, not to one deployment.
     network = f" {place.option.partition(' --deployment')[0]}" if place.is_local else ""
     doctor = f"`postroom doctor {its} --selector {selector}{network}`"
     return good(name, f"stored under the selector {selector}; {doctor} checks the domain from outside")
-
-
-def _add_key(place: NamedDeployment, domain: str, selector: str) -> str:
-    return f"`postroom domain add {domain} --key {domain}.pem --selector {selector} {place.option}`"
 
 
 def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> DoctorCheck:
@@ -258,18 +256,18 @@ def judge_published(domain: str, dialect: Dialect, stored: Stored, found: KeyFou
 
 
 def _wrong_with(domain: str, dialect: Dialect, stored: Stored, found: KeyFound | None) -> DoctorCheck | None:
-    spoken = f"--domain {domain} --selector {stored.selector} --dialect {dialect.name}"
-    publish = f"publish the TXT record that `postroom keygen --key {domain}.pem {spoken}` prints"
+    record = zone_line(dialect.key_name(domain, stored.selector), record_text(stored.public))
+    publish = f"publish this TXT record: {record}"
     if found is None:
         detail = f"the name of its record would be longer than the {MAX_NAME} characters of a DNS name"
         return bad("", None, detail, "use a shorter selector")
     wrong = next((check for check in (found.record, found.strength) if not check.is_good), None)
     if wrong is None and found.key != stored.public:
         detail = f"{found.record.found}, but it is not that of the signing key {stored.public.fingerprint}"
-        return bad("", None, detail, f"{publish}, or store the key that is published")
+        return bad("", None, detail, f"{publish} (or store the key that is published)")
     if wrong and wrong.reason in (KEY_NOT_FOUND, KEY_RECORD_INVALID):
         # The doctor's advice would make another key.
-        return replace(wrong, next=f"{publish}, and no other key record there")
+        return replace(wrong, next=f"publish only this TXT record there: {record}")
     return wrong
 
 
