@@ -107,7 +107,7 @@ def test_the_format_of_a_trace() -> None:
     life = MessageLife("c1", [QUEUED], f"{AT}-c1-0", LIVE, {"key_name": "k", "chain": ({"zone": "."},)}, feedback)
     trace = MessageTrace("0a-1", [life], [SentLife(MESSAGE, [])], ["the logs: AccessDeniedException"])
     written: Any = trace.as_json()
-    assert (written["version"], written["asked"], written["unread"]) == (
+    assert (written["version"], written["query"], written["unread"]) == (
         VERSION, "0a-1", ["the logs: AccessDeniedException"]
     )  # fmt: skip
     [one], [sent] = written["messages"], written["sent"]

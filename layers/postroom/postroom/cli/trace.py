@@ -47,11 +47,11 @@ def trace(
     """
     from postroom.cli.message_events.tracing import MessageTracer
 
-    asked = _correlation_in(Path(message)) if Path(message).is_file() else message.strip()
-    traced = MessageTracer(deployment.open(), since).trace(asked, mailbox or "")
+    query = _correlation_in(Path(message)) if Path(message).is_file() else message.strip()
+    traced = MessageTracer(deployment.open(), since).trace(query, mailbox or "")
     if not traced.messages and not traced.sent and not traced.unread:
         raise NotFoundFault(
-            f"nothing is known of {asked}", hint="--since 30d looks further back; LogLevel must be INFO"
+            f"nothing is known of {query}", hint="--since 30d looks further back; LogLevel must be INFO"
         )
     if as_json:
         print_json(traced.as_json())

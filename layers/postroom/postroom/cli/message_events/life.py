@@ -182,7 +182,7 @@ class SentLife:
 class MessageTrace:
     """All that is known of a message. `unread`: what could not be read, and why."""
 
-    asked: str
+    query: str
     messages: Sequence[MessageLife]
     sent: Sequence[SentLife]
     unread: Sequence[str]
@@ -191,7 +191,7 @@ class MessageTrace:
         """The trace as programs read it."""
         return {
             "version": VERSION,
-            "asked": self.asked,
+            "query": self.query,
             "messages": [life.as_json() for life in self.messages],
             "sent": [life.as_json() for life in self.sent],
             "unread": list(self.unread),

@@ -30,31 +30,31 @@ class MessageTracer:
         self._since_ms = since_ms
         self._unread: list[str] = []
 
-    def trace(self, asked: str, mailbox: str = "") -> MessageTrace:
-        """All that is known. `asked`: a Correlation, a dm3 message hash, or the id of a message.
+    def trace(self, query: str, mailbox: str = "") -> MessageTrace:
+        """All that is known. `query`: a Correlation, a dm3 message hash, or the id of a message.
 
         `mailbox`: of the message with this id, if the logs no longer say. Raises NotNowError(STORE_UNAVAILABLE).
         """
-        claim = claim_of(asked)
-        events = self._events(asked, claim)
+        claim = claim_of(query)
+        events = self._events(query, claim)
         if claim:
-            lives = [self._life(claim, events, asked, mailbox)]
+            lives = [self._life(claim, events, query, mailbox)]
         else:
             claims = dict.fromkeys(event.claim for event in events if event.claim)
             lives = [self._life(each, events, None, "") for each in claims]
         known = [life for life in lives if life.events or life.row]
-        return MessageTrace(asked, known, list(self._sent(asked.lower(), events)), self._unread)
+        return MessageTrace(query, known, list(self._sent(query.lower(), events)), self._unread)
 
-    def _events(self, asked: str, claim: str) -> list[MessageEvent]:
+    def _events(self, query: str, claim: str) -> list[MessageEvent]:
         from botocore.exceptions import ClientError
 
         from postroom.net.aws_errors import error_code
 
         try:
             if claim:
-                lines = self._log.lines_of_claim(claim, int(asked[:13]) - _BEFORE_MS)
+                lines = self._log.lines_of_claim(claim, int(query[:13]) - _BEFORE_MS)
             else:
-                lines = self._log.lines_about(asked, self._since_ms)
+                lines = self._log.lines_about(query, self._since_ms)
         except ClientError as error:
             self._unread.append(f"the logs: {error_code(error)}")
             return []
