@@ -270,6 +270,7 @@ def test_each_call_of_a_batch_is_logged_and_counted_and_no_line_names_a_sender(
     assert [line["claim"] for line in lines if line["message"] == "queued"] == claims
     refused = [line for line in lines if line["message"] == "refused"]
     assert [line["reason"] for line in refused] == ["SenderSignatureInvalid", "RpcNotARequest", "RpcUnknownMethod"]
+    assert ["correlation" in line for line in refused] == [True, False, False]
     assert {(line["level"], line["status"], line["request"]) for line in refused} == {("INFO", 200, REQUEST_ID)}
     assert metrics(output) == {
         "Answered": [1.0, 1.0],

@@ -10,6 +10,7 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import MADE_AT, RECEIVER, events, http
 from tests.functions.stack import REQUEST_ID, FunctionsStack, Json
 
+from postroom.cli.message_events.event import read_events
 from postroom.core.reason import Reason
 from postroom.core.reasons import (
     METHOD_NOT_ALLOWED,
@@ -24,7 +25,7 @@ from postroom.core.settings import DeploymentSettings
 from postroom.local.dns import DnsServer
 from postroom.pipeline.look_ups import HOLD_SECONDS, KIND, most_look_ups
 from postroom.pipeline.nlweb_inbox import NlwebInbox
-from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
+from postroom.protocols.nlweb.reasons import HASH_MISMATCH, NOT_OURS, WRONG_SHAPE
 from postroom.runtime.system import new_id
 from postroom.storage.layout import seen_key_nlweb
 from postroom.storage.limits.held_runs import HeldRuns
@@ -140,6 +141,36 @@ def test_a_refusal_is_logged_with_its_reason_and_counted(
     assert (line["status"], line["request"]) == (422, REQUEST_ID)
     assert metrics(output) == {"Refused": [1.0], "RefusedWrongShape": [1.0]}
     assert "secret" not in output
+
+
+def test_a_refused_message_whose_header_is_readable_is_logged_with_its_names(
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = post_event()
+    envelope = json.loads(event["body"])
+    envelope["Hash"] = "0" * 64
+    refused(running.invoke("InboxFunction", event | {"body": json.dumps(envelope)}), HASH_MISMATCH)
+    output = capsys.readouterr().out
+    [line] = log_lines(output)
+    [read] = read_events(0, json.dumps(line))
+    header = envelope["Header"]
+    assert (read.event, read.reason) == ("refused", "HashMismatch")
+    assert (read.mailbox, read.sender, read.correlation) == (header["To"], header["From"], header["Correlation"])
+    assert "Good morning" not in output
+
+
+def test_a_request_that_is_answered_at_once_is_logged_with_its_names(
+    running: FunctionsStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = events()["inbox-identity.json"]
+    assert running.invoke("InboxFunction", event)["statusCode"] == 200
+    output = capsys.readouterr().out
+    [line] = log_lines(output)
+    [read] = read_events(0, json.dumps(line))
+    header = json.loads(event["body"])["Header"]
+    assert (read.function, read.event, read.claim) == ("inbox", "answered", "")
+    assert (read.mailbox, read.sender, read.correlation) == (header["To"], header["From"], header["Correlation"])
+    assert list(read_ledger(output.splitlines())) == []
 
 
 def test_an_accepted_message_is_counted_and_traceable_and_its_contents_are_not_logged(

@@ -11,12 +11,12 @@ from tests.fuzz.entry import LONG, Entry, bit_flipped, fields_of, fuzzed, json_o
 from tests.fuzz.samples import ENVELOPES, KEY, NOW_MS, SIGNED, compact
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.ijson import JsonValue
+from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Kind
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE, TOO_LATE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, hash_of
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, hash_of, read_envelope
 from postroom.protocols.nlweb.explain import explain
 from postroom.protocols.nlweb.feedback import MAX_CODE, MAX_SENTENCE, body_of, read_feedback, summary_of
 from postroom.protocols.nlweb.manifest import domain_of_host, identity_reply, manifest_of, read_identity_request
@@ -54,12 +54,12 @@ MAX_BYTES = 1 << 20
 
 
 def checked(data: bytes) -> NlwebEnvelope | TheirError | NotNowError:
-    return outcome_of(
-        lambda: check_before_lookup(
-            data, is_ours=OURS.__contains__, received_at_ms=NOW_MS, window=WINDOW, max_bytes=MAX_BYTES
-        ),
-        *REFUSALS,
-    )
+    def judge() -> NlwebEnvelope:
+        envelope = read_envelope(parse(data, max_bytes=MAX_BYTES))
+        check_before_lookup(envelope, is_ours=OURS.__contains__, received_at_ms=NOW_MS, window=WINDOW)
+        return envelope
+
+    return outcome_of(judge, *REFUSALS)
 
 
 def _find_key(name: str) -> tuple[PublicKey, str]:

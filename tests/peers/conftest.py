@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import trustme
 
+from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.local.dns import DnsServer
 from postroom.local.guest import run_guest
@@ -20,7 +21,7 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import TrustAnchors
 from postroom.names.keys import KeyDirectory
-from postroom.protocols.nlweb.envelope import NlwebEnvelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.key_record import parse_key_record, record_text, zone_line
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
@@ -93,13 +94,14 @@ class FakeNetwork:
 
     def check_at_inbox(self, data: bytes) -> NlwebEnvelope:
         """The result of our inbox's checks of a request. Raises TheirError."""
-        return check_before_lookup(
-            data,
+        envelope = read_envelope(parse(data, max_bytes=1 << 20))
+        check_before_lookup(
+            envelope,
             is_ours=lambda domain: domain == RECEIVER,
             received_at_ms=int(time.time() * 1000),
             window=TimestampWindow(),
-            max_bytes=1 << 20,
         )
+        return envelope
 
     def judge(self, data: bytes, wallet_key: PublicKey | None = None) -> NlwebEnvelope:
         """The verification by inbox and worker, with a pre-shared key or one that is looked up. Raises TheirError."""

@@ -22,7 +22,7 @@ from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey, ed25519_from_raw
-from postroom.protocols.nlweb.envelope import NlwebEnvelope, hash_of, signed_text_of
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, hash_of, read_envelope, signed_text_of
 from postroom.protocols.nlweb.reasons import (
     HASH_MISMATCH,
     NOT_OURS,
@@ -52,9 +52,9 @@ def is_ours(name: str) -> bool:
 
 
 def checked(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> NlwebEnvelope:
-    return check_before_lookup(
-        data, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=max_bytes
-    )
+    envelope = read_envelope(parse(data, max_bytes=max_bytes))
+    check_before_lookup(envelope, is_ours=is_ours, received_at_ms=now_ms, window=TimestampWindow())
+    return envelope
 
 
 def reason_for(data: bytes, now_ms: int = NOW_MS, max_bytes: int = MAX_BYTES) -> Reason:

@@ -30,7 +30,7 @@ _write_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 class HttpResponse:
     """Status, media type, body, further headers.
 
-    For logs and metrics: `reason` of a refusal; `about`: the message that was queued, or those that were acknowledged;
+    For logs and metrics: `reason` of a refusal; `about`: the message that came, or those that were acknowledged;
     `unreadable`: the number of messages of the answer that cannot be read; `wait_refused`: too many requests wait for
     messages already; `parts`: the result of each call of a batch, in the same form.
     """

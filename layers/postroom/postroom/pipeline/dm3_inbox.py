@@ -49,6 +49,7 @@ from postroom.protocols.dm3.reasons import (
 )
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.layout import seen_key_dm3
+from postroom.storage.mail.inbox_log import LedgerEntry
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """No request is larger: AWS Lambda accepts no more."""
@@ -79,10 +80,11 @@ class _Body:
 
 @dataclass(frozen=True, slots=True)
 class _Submitted:
-    """An envelope, and its text as it is filed."""
+    """An envelope, its text as it is filed, and its message hash."""
 
     envelope: Dm3Envelope
     text: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,19 +149,23 @@ class Dm3Inbox:
 
     def _answer(self, call: RpcRequest, body: _Body) -> tuple[RpcResult | RpcError, HttpResponse]:
         done = HttpResponse(200, "")
+        about: dict[str, str | int] = {}
         try:
             if call.method == "dm3_submitMessage":
-                about = self._submit(jsonrpc.first_param(call), body)
+                submitted = self._read(jsonrpc.first_param(call))
+                # Whom a dm3 message is from is encrypted to us, and in no log.
+                about["correlation"] = submitted.digest
+                about |= self._submit(submitted, body).as_log()
                 return RpcResult(call.id, "accepted"), replace(done, about=about)
             return RpcResult(call.id, self._describe(call, body)), done
         except (TheirError, NotNowError) as error:
             status = error.reason.status if error.reason in _OURS else done.status
-            return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason)
+            return jsonrpc.error(call, error), replace(done, status=status, reason=error.reason, about=about)
         except Exception as error:
             # One call must not fail the others of its batch; stack traces are never shown.
             if not our_own_fault(error):
                 _log.exception("a call failed")
-            return RpcError(call.id, None), replace(done, status=503, reason=NOT_QUEUED)
+            return RpcError(call.id, None), replace(done, status=503, reason=NOT_QUEUED, about=about)
 
     def _describe(self, call: RpcRequest, body: _Body) -> JsonValue:
         if call.method == "dm3_getDeliveryServiceProperties":
@@ -173,9 +179,8 @@ class Dm3Inbox:
             raise TheirError(RPC_METHOD_NOT_OFFERED)
         raise TheirError(RPC_UNKNOWN_METHOD)
 
-    def _submit(self, param: JsonValue, body: _Body) -> dict[str, str | int]:
+    def _submit(self, submitted: _Submitted, body: _Body) -> LedgerEntry:
         received_at_ms = int(self.clock() * 1000)
-        submitted = self._read(param)
         envelope = submitted.envelope
         delivery = open_for_us(envelope, self.keys)
         check_certifiable(delivery)
@@ -193,10 +198,7 @@ class Dm3Inbox:
             source=body.source,
             details=Dm3Details(receiver_key, sender_key),
         )
-        digest = message_hash(envelope)
-        line = claim.accepted(seen_key_dm3(receiver, sender, digest, verified=bool(sender_key))).as_log()
-        # Whom a dm3 message is from is encrypted to us, and in no log.
-        return {**line, "correlation": digest}
+        return claim.accepted(seen_key_dm3(receiver, sender, submitted.digest, verified=bool(sender_key)))
 
     def _read(self, param: JsonValue) -> _Submitted:
         """The envelope, given as an object or as JSON text."""
@@ -218,7 +220,7 @@ class Dm3Inbox:
                 ENVELOPE_INVALID,
                 f"beside the message the envelope has {beside} bytes; at most {MAX_BESIDE_BYTES} are accepted",
             )
-        return _Submitted(envelope, text)
+        return _Submitted(envelope, text, message_hash(envelope))
 
     def _mailbox(self, name: str, body: _Body) -> Dm3Mailbox:
         mailbox = self.directory.dm3_mailbox(name, before_read=lambda: self._count_read(body))

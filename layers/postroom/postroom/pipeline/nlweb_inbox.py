@@ -6,6 +6,7 @@ from typing import Final
 
 from postroom.api.http import JSON
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import parse
 from postroom.core.reasons import SENDER_NOT_WANTED, TOO_LARGE, WRONG_CONTENT_TYPE
 from postroom.http.media_type import check_coding, check_media_type
 from postroom.http.response import HttpResponse, json_response, problem, text_response
@@ -16,7 +17,7 @@ from postroom.pipeline.intake import Intake
 from postroom.pipeline.ports import DeploymentRules
 from postroom.pipeline.silent_zones import SilentSenders, domain_of
 from postroom.pipeline.synchronous import Sync
-from postroom.protocols.nlweb.envelope import NlwebEnvelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.feedback import read_feedback
 from postroom.protocols.nlweb.manifest import CONTENT_TYPE, domain_of_host, manifest_of
 from postroom.protocols.nlweb.reasons import NOT_OURS, UNEXPECTED_SUBJECT
@@ -84,30 +85,28 @@ class NlwebInbox:
     def post(self, posted: Posted) -> HttpResponse:
         """POST /inbox: 200 once the message is queued (or answered at once); otherwise a refusal, and nothing is
         stored."""
-        try:
-            return self._take_in(posted)
-        except (TheirError, NotNowError) as error:
-            if error.reason == SENDER_NOT_WANTED:
-                # Only our own log says so: a blocked sender must not learn that it is blocked.
-                return replace(problem(TheirError(UNEXPECTED_SUBJECT)), reason=error.reason)
-            return problem(error, {"Accept": JSON} if error.reason == WRONG_CONTENT_TYPE else None)
-
-    def _take_in(self, posted: Posted) -> HttpResponse:
         received_at_ms = int(self.clock() * 1000)
-        check_media_type(posted.content_type, JSON)
-        check_coding(posted.content_encoding)
-        envelope = check_before_lookup(
-            posted.body,
-            is_ours=self._is_ours,
-            received_at_ms=received_at_ms,
-            window=self.rules.window,
-            max_bytes=self.rules.max_bytes,
-        )
+        try:
+            check_media_type(posted.content_type, JSON)
+            check_coding(posted.content_encoding)
+            envelope = read_envelope(parse(posted.body, max_bytes=self.rules.max_bytes))
+        except TheirError as error:
+            return problem(error, {"Accept": JSON} if error.reason == WRONG_CONTENT_TYPE else None)
+        try:
+            return self._take_in(envelope, posted, received_at_ms)
+        except (TheirError, NotNowError) as error:
+            # Only our own log says so: a blocked sender must not learn that it is blocked.
+            hidden = error.reason == SENDER_NOT_WANTED
+            response = problem(TheirError(UNEXPECTED_SUBJECT) if hidden else error)
+            return replace(response, reason=error.reason, about=_about(envelope))
+
+    def _take_in(self, envelope: NlwebEnvelope, posted: Posted, received_at_ms: int) -> HttpResponse:
+        check_before_lookup(envelope, is_ours=self._is_ours, received_at_ms=received_at_ms, window=self.rules.window)
         domain = self.directory.domain(envelope.receiver)
         own = self.directory.mailbox(envelope.receiver).subjects
         rule = find_rule_of_both(envelope.subject, domain.subjects if domain else (), own)
         if rule is not None and rule.treatment is Treatment.SYNC:
-            return json_response(self.sync.answer(envelope, rule.target, received_at_ms))
+            return json_response(self.sync.answer(envelope, rule.target, received_at_ms), _about(envelope))
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
         if envelope.key_name:
@@ -123,12 +122,17 @@ class NlwebInbox:
         )
         key = seen_key_nlweb(envelope.receiver, envelope.sender, envelope.correlation)
         line = claim.accepted(key, envelope.claimed_hash).as_log()
-        about = {**line, "from": envelope.sender, "correlation": envelope.correlation}
+        about = _about(envelope) | line
         return json_response({"Correlation": envelope.correlation, "Status": "Queued"}, about)
 
     def _is_ours(self, receiver: str) -> bool:
         domain: Domain | None = self.directory.domain(receiver)
         return domain is not None and domain.inbox
+
+
+def _about(envelope: NlwebEnvelope) -> dict[str, str | int]:
+    """Whose message it is, for the log."""
+    return {"mailbox": envelope.receiver, "from": envelope.sender, "correlation": envelope.correlation}
 
 
 def mailbox_of(envelope: NlwebEnvelope, rule: SubjectRule | None) -> str:

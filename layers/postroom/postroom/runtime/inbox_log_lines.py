@@ -8,10 +8,11 @@ from postroom.storage.mail.inbox_log import QUEUED
 
 
 def log_response(response: HttpResponse, logger: Logger, metrics: Metrics, request: str) -> None:
-    """Count a response, and log a refusal or a queued message. `request`: the id of the invocation."""
+    """Count a response, and log a message: refused, queued, or answered at once. `request`: the invocation's id."""
     metrics.add_metric("Refused" if response.reason else "Answered", MetricUnit.Count, 1)
     if response.reason:
         metrics.add_metric(f"Refused{response.reason}", MetricUnit.Count, 1)
-        logger.info("refused", reason=str(response.reason), status=response.status, request=request)
+        about = {**response.about, "reason": str(response.reason), "status": response.status, "request": request}
+        logger.info("refused", extra=about)
     elif response.about:
-        logger.info(QUEUED, extra=response.about)
+        logger.info(QUEUED if "claim" in response.about else "answered", extra=response.about)

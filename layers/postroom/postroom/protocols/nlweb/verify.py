@@ -3,30 +3,22 @@
 from collections.abc import Callable
 
 from postroom.core.errors import TheirError
-from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PublicKey
-from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, check_receiver, read_envelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash, check_receiver
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 
 
 def check_before_lookup(
-    data: bytes,
-    *,
-    is_ours: Callable[[str], bool],
-    received_at_ms: int,
-    window: TimestampWindow,
-    max_bytes: int,
-) -> NlwebEnvelope:
-    """All checks of a message that need no look-up, in the order of decision "Answers".
+    envelope: NlwebEnvelope, *, is_ours: Callable[[str], bool], received_at_ms: int, window: TimestampWindow
+) -> None:
+    """All checks of a message that need no look-up, after its shape, in the order of decision "Answers".
 
     Raises TheirError with a reason of kind refusal.
     """
-    envelope = read_envelope(parse(data, max_bytes=max_bytes))
     check_receiver(envelope, is_ours)
     window.check(envelope.timestamp_ms, received_at_ms)
     check_hash(envelope.claimed_hash, envelope.digest)
-    return envelope
 
 
 def check_signature(envelope: NlwebEnvelope, key: PublicKey) -> None:

@@ -1,8 +1,8 @@
 """The inbox's ledger: one log line for each message that was queued and answered 200.
 
 A line has the claim's id and the key of its message in `seen`, so that a copy leads to the row of its message. It has
-nothing of the content. Requests that are answered at once are not queued, and have
-no line: table `seen` remembers them.
+nothing of the content. Requests that are answered at once are not queued, and are not
+in it: table `seen` remembers them.
 """
 
 import hashlib
