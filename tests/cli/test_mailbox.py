@@ -1,6 +1,8 @@
 """`postroom mailbox`: who picks a mailbox's mail up."""
 
 import json
+import re
+import time
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +14,9 @@ from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.domains import Directory
+from postroom.storage.layout import row_key
 
 pytestmark = pytest.mark.xdist_group("cli-storage")
 
@@ -64,7 +68,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert json.loads(made.stdout) == described
     assert directory.mailbox("one.example").keys == (base64(one), base64(two), dm3_key.encode())
     assert json.loads(operate("show", "one.example", "--json").stdout) == {**described, "waiting": 0, "bytes": 0}
-    assert described in json.loads(operate("list", "--json").stdout)
+    assert {**described, "waiting": 0, "bytes": 0} in json.loads(operate("list", "--json").stdout)
     shown = operate("show", "one.example").stdout
     assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
     assert "0 messages waiting, 0 bytes, in 1 shard\n" in shown
@@ -74,6 +78,26 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert directory.mailbox("one.example").closed
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("one.example")]
     assert line.endswith("closed")
+
+
+def test_every_mailbox_that_holds_mail_is_listed_with_its_counts_and_quota(
+    operate: Operate, storage_stack: StorageStack
+) -> None:
+    register, now = storage_stack.storage.register, int(time.time())
+    for number, mailbox in enumerate(["unowned.example", "unowned.example", "gone.example"]):
+        key = row_key(mailbox, 2, 1_700_000_000_000 + number, f"claim{number}")
+        assert register.file(key, Place("seg/2026/01/01/00/a.jsonl", 0, 100 + number), "c") is None
+    register.acknowledge(key, now + 1000)
+    storage_stack.storage.mailboxes.raise_shards("unowned.example", 2)
+    operate("set", "limited.example", "--max-messages", "10", "--max-bytes", "1000")
+    found = {each["name"]: each for each in json.loads(operate("list", "--json").stdout)}
+    unowned, limited = found["unowned.example"], found["limited.example"]
+    assert (unowned["waiting"], unowned["bytes"], unowned["keys"]) == (2, 201, [])
+    assert (limited["waiting"], limited["max_messages"], limited["max_bytes"]) == (0, 10, 1000)
+    assert "gone.example" not in found, "its message was acknowledged"
+    lines = {line.split()[0]: line.split(maxsplit=2)[2] for line in operate("list").stdout.splitlines()}
+    assert re.split(" {2,}", lines["unowned.example"]) == ["2", "201", "no key", "no owner"]
+    assert re.split(" {2,}", lines["limited.example"]) == ["0 of 10", "0 of 1000", "no key", "no owner"]
 
 
 def test_a_dm3_mailbox_needs_only_the_key_of_its_profile(operate: Operate, directory: Directory) -> None:

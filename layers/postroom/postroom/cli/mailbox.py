@@ -25,6 +25,7 @@ from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
+    from postroom.storage.directory.domains import Dm3Mailbox
     from postroom.storage.directory.mailboxes import MailboxRecord
 
 app = CommandTyper(help="Manage mailboxes: owners, limits, legal holds.", no_args_is_help=True)
@@ -160,21 +161,37 @@ def change(
 
 @app.command("list")
 def list_mailboxes(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
-    """List the mailboxes that have or had an owner."""
+    """List the mailboxes that hold mail, or have or had an owner.
+
+    It reads all rows of the table of messages.
+    """
+    from postroom.storage.directory.mailboxes import MailboxRecord
+    from postroom.storage.mail.reader import MailboxMail
+
     opened = deployment.open()
-    names = {it.name for it in opened.storage.operators.mailboxes()} | {
-        it.name for it in opened.storage.operators.dm3_mailboxes()
-    }
-    found = [_describe(opened, name) for name in sorted(names)]
-    rows = [(str(it["name"]), str(it["protocol"]), _login_text(it), _state(it)) for it in found]
-    print_list(as_json, found, ("mailbox", "protocol", "owner's keys", ""), rows)
+    set_up = {it.name: it for it in opened.storage.operators.mailboxes()}
+    of_dm3 = {it.name: it for it in opened.storage.operators.dm3_mailboxes()}
+    mail = opened.storage.reader.count_all(int(time.time()))
+    found: list[dict[str, JsonValue]] = []
+    for name in sorted({*set_up, *of_dm3, *mail}):
+        its = mail.get(name, MailboxMail())
+        described = _describe(opened, set_up.get(name, MailboxRecord(name)), of_dm3.get(name))
+        found.append({**described, "waiting": its.messages, "bytes": its.bytes})
+    rows = [
+        (
+            str(it["name"]), str(it["protocol"]), _of_most(it["waiting"], it["max_messages"]),
+            _of_most(it["bytes"], it["max_bytes"]), _login_text(it), _state(it),
+        )
+        for it in found
+    ]  # fmt: skip
+    print_list(as_json, found, ("mailbox", "protocol", "messages", "bytes", "owner's keys", ""), rows)
 
 
 @app.command("show")
 def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Show a mailbox's settings, and how much mail it has."""
     opened = deployment.open()
-    described = _describe(opened, name)
+    described = _describe_one(opened, name)
     if not (_is_set(described) or name in opened.storage.operators.domains() or _is_known(opened, name)):
         raise NotFoundFault(f"{name} has no mailbox here, and no mail", hint="`postroom mailbox list` shows all")
     waiting, size = _count(opened, name)
@@ -300,13 +317,21 @@ def _kept(opened: OpenDeployment, name: str) -> str:
     return stay
 
 
-def _describe(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
+def _of_most(number: JsonValue, bound: JsonValue) -> str:
+    return f"{number} of {bound}" if bound else f"{number}"
+
+
+def _describe_one(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
+    directory = opened.storage.directory
+    return _describe(opened, directory.mailbox(name), directory.dm3_mailbox(name))
+
+
+def _describe(opened: OpenDeployment, mailbox: "MailboxRecord", dm3: "Dm3Mailbox | None") -> dict[str, JsonValue]:
     from postroom.http.owner_keys import read_owner_key
 
-    directory, quota = opened.storage.directory, opened.deployment.mailbox_api.usage_tracker.quota(name)
-    mailbox, dm3 = directory.mailbox(name), directory.dm3_mailbox(name)
+    quota = opened.storage.quota.of(mailbox)
     return {
-        "name": name,
+        "name": mailbox.name,
         "protocol": "dm3" if dm3 else "nlweb",
         "keys": [read_owner_key(key).fingerprint for key in mailbox.keys],
         "key_of_profile": dm3 is not None,
@@ -329,13 +354,14 @@ def _is_set(described: dict[str, JsonValue]) -> bool:
 
 
 def _print_one(opened: OpenDeployment, name: str, *, as_json: bool) -> None:
-    described = _describe(opened, name)
+    described = _describe_one(opened, name)
     print_either(as_json, described, f"{name}: {described['protocol']}, the owner signs in by {_login_text(described)}")
 
 
 def _state(described: dict[str, JsonValue]) -> str:
     """Its state in words, and who opened it if no operator did."""
-    state = "closed" if described["closed"] else "open"
+    owned = described["keys"] or described["key_of_profile"]
+    state = "closed" if described["closed"] else "open" if owned else "no owner"
     opened = ", its owner opened it" if described["by_owner"] else ""
     return f"{state}{opened}{', under legal hold' if described['held'] else ''}"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PutTypeDef,
         QueryInputTypeDef,
         QueryOutputTypeDef,
+        ScanInputPaginateTypeDef,
         UpdateTypeDef,
     )
 
@@ -61,9 +62,16 @@ class DynamoTable:
             for page in pages:
                 yield from page["Items"]
 
-    def scan(self) -> Iterator[Item]:
-        """All rows, in no particular order."""
-        pages = self._dynamodb.get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
+    def scan(self, only: str = "", values: Values | None = None) -> Iterator[Item]:
+        """All rows, in no particular order. `only`: a filter; the rows that it leaves out are paid for, too."""
+        request: ScanInputPaginateTypeDef = {"TableName": self.name, "ConsistentRead": True}
+        if only:
+            request["FilterExpression"] = only
+        if names := names_in(only):
+            request["ExpressionAttributeNames"] = names
+        if values:
+            request["ExpressionAttributeValues"] = values
+        pages = self._dynamodb.get_paginator("scan").paginate(**request)
         with transient_as_not_now():
             for page in pages:
                 yield from page["Items"]
