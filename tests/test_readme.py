@@ -226,8 +226,10 @@ def test_the_printed_doctor_command_finds_a_domain_good(clone: Path, shell: dict
 def test_the_examples_of_the_client_page_read_the_mailbox_of_the_stack(clone: Path, shell: dict[str, str]) -> None:
     begun = SIX_LINES.partition("with ")[0]
     run(FIRST_MESSAGE, clone, shell)
+    run(DM3_MESSAGE, clone, shell)
     said = run_python("".join([SIX_LINES, *OTHERS]), clone, shell)
     assert said.startswith("sender.example {")
+    assert "alice.eth NEW Good morning, Bob 0\n" in said
     assert "receiver.example Hello@Host queued" in said
     assert "<Mailbox bob.eth at nlweb.receiver.example>" in said
 

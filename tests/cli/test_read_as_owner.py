@@ -15,16 +15,14 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom, code_of
 from tests.cli.served_api import URL, ServedApi, serve
+from tests.client.mailbox_net import dm3_message
 from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
 from typer.testing import Result
 
 from postroom.client.dm3 import attach
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
-from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
-from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
-from postroom.protocols.dm3.message import MessageMetadata
-from postroom.protocols.dm3.sign import sign_message
+from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.storage.mail.ids import id_of
 
@@ -172,18 +170,6 @@ def bob(tmp_path: Path) -> UserKeys:
     keys = UserKeys(BOB_KEY, EncryptionKey.generate())
     (tmp_path / "bob.json").write_text(json.dumps(keys.as_json()))
     return keys
-
-
-def dm3_message(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any) -> str:
-    alice, metadata = PrivateSigningKey.generate(), MessageMetadata(BOB, sender, 1_795_253_400_000)
-    sealed = write_envelope(
-        sign_message(text, metadata, alice, **more),
-        delivery=DeliveryInformation(BOB, "alice.eth"),
-        receiver_key=to.public,
-        service_key=EncryptionKey.generate().public,
-        signing=alice,
-    )
-    return json.dumps(sealed.as_json())
 
 
 def test_a_dm3_message_is_opened_with_the_key_that_signs_in(

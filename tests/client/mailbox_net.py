@@ -2,16 +2,22 @@
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from tests.http.api_stack import HOST, SHOP, SHOP_KEY, ApiStack
+from tests.http.api_stack import BOB, HOST, SHOP, SHOP_KEY, ApiStack
 
 from postroom.client import AsyncMailbox, Mailbox
 from postroom.client.mailbox.aio import AsyncMailboxMessage
+from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.request import HttpRequest
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
 
 URL = f"https://{HOST}"
 
@@ -133,3 +139,16 @@ class Awaited:
         if isinstance(value, list):
             return [self._bare(each) for each in value]
         return value._it if isinstance(value, Awaited) else value
+
+
+def dm3_message(to: EncryptionKey, text: str, sender: str = "alice.eth", **more: Any) -> str:
+    """The envelope of a message from alice.eth to Bob. `sender`: what the message says itself."""
+    alice, metadata = PrivateSigningKey.generate(), MessageMetadata(BOB, sender, 1_795_253_400_000)
+    sealed = write_envelope(
+        sign_message(text, metadata, alice, **more),
+        delivery=DeliveryInformation(BOB, "alice.eth"),
+        receiver_key=to.public,
+        service_key=EncryptionKey.generate().public,
+        signing=alice,
+    )
+    return json.dumps(sealed.as_json())

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import trustme
-from tests.client.mailbox_net import Host, busy
+from tests.client.mailbox_net import Host, busy, dm3_message
 from tests.http.api_stack import BOB, BOB_KEY, ApiStack
 
 from postroom.client import Mailbox
@@ -23,8 +23,9 @@ from postroom.storage.directory.mailboxes import read_own_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "client.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-SIX_LINES, WAITING, ASYNC, MANY, SETTING, SENDING, ERRORS, KEYS, NOTEBOOK = BLOCKS
+SIX_LINES, WAITING, ASYNC, MANY, DM3, SETTING, SENDING, ERRORS, KEYS, NOTEBOOK = BLOCKS
 NAME = "receiver.example"
+BOBS_KEYS = UserKeys(BOB_KEY, UserKeys.random().encryption)
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def at_home(tmp_path: Path, api: ApiStack, host: Host, monkeypatch: pytest.Monke
     authority = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(authority)
     (keys.parent / "local.json").write_text(json.dumps({"ca_file": str(authority), "port": 8443}))
-    (keys / "bob.eth.json").write_text(json.dumps(UserKeys(BOB_KEY, UserKeys.random().encryption).as_json()))
+    (keys / "bob.eth.json").write_text(json.dumps(BOBS_KEYS.as_json()))
     api.mailboxes.set_keys(NAME, [b64encode(key.public.spki()).decode()])
 
     async def answered(_: object, request: httpx.Request) -> httpx.Response:
@@ -108,6 +109,12 @@ def test_many_messages_are_stored_and_then_acknowledged_in_one_request(
     assert [json.loads(line)[0] for line in Path("mail.jsonl").read_text().splitlines()] == filed
     assert len([it for it in host.requests if it.url.path.endswith("/acknowledgements")]) == 1
     assert waiting(api) == 0
+
+
+def test_a_dm3_message_is_opened(api: ApiStack, capsys: pytest.CaptureFixture[str]) -> None:
+    api.file(dm3_message(BOBS_KEYS.encryption, "See you at noon"), mailbox=BOB, conversation="alice.eth")
+    run(DM3)
+    assert capsys.readouterr().out == "alice.eth NEW See you at noon 0\n"
 
 
 def test_an_owner_blocks_a_sender(api: ApiStack) -> None:

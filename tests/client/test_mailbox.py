@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.aws import Deployed
-from tests.client.mailbox_net import URL, Host, Open, busy, lost_after, lost_before
+from tests.client.mailbox_net import URL, Host, Open, busy, dm3_message, lost_after, lost_before
 from tests.http.api_stack import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, ApiStack, Owner
 
 from postroom.api.schemas import OperatorsSubject
@@ -19,6 +19,7 @@ from postroom.client.mailbox import (
     ChangedMeanwhileError,
     ClosedError,
     MessageGoneError,
+    NotOpenedError,
     NotTheOwnerError,
     RefusedError,
     Retries,
@@ -144,6 +145,51 @@ def test_a_key_is_an_object_or_a_file(api: ApiStack, opened: Open, tmp_path: Pat
     keys.write_text(json.dumps(bob.as_json(), indent=2))
     for name, key in ((SHOP, pem), (SHOP, str(pem)), (BOB, keys), (BOB, bob), (BOB, BOB_KEY)):
         assert opened(name, key).status().waiting == 0
+
+
+# --- dm3 messages ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bob() -> UserKeys:
+    return UserKeys(BOB_KEY, UserKeys.random().encryption)
+
+
+def test_a_dm3_message_is_opened_with_the_keys_of_the_mailbox(api: ApiStack, opened: Open, bob: UserKeys) -> None:
+    api.file(dm3_message(bob.encryption, "See you at noon"), mailbox=BOB, conversation="alice.eth")
+    [message] = opened(BOB, bob).unread()
+    content = message.open()
+    assert (content.message, content.metadata.type_name, content.attachments) == ("See you at noon", "NEW", None)
+
+
+def test_a_dm3_message_is_opened_with_a_key_that_does_not_sign_in(
+    api: ApiStack, opened: Open, bob: UserKeys, tmp_path: Path
+) -> None:
+    (tmp_path / "bob.json").write_text(json.dumps(bob.as_json()))
+    api.file(dm3_message(bob.encryption, "Hi"), mailbox=BOB)
+    [message] = opened(BOB, BOB_KEY).unread()
+    with pytest.raises(NotOpenedError, match="This key cannot decrypt: name the file"):
+        message.open()
+    for key in (bob, tmp_path / "bob.json", str(tmp_path / "bob.json")):
+        assert message.open(key).message == "Hi"
+
+
+def test_a_message_that_is_encrypted_for_somebody_else_is_not_opened(
+    api: ApiStack, opened: Open, bob: UserKeys
+) -> None:
+    api.file(dm3_message(UserKeys.random().encryption, "Hi"), mailbox=BOB)
+    [message] = opened(BOB, bob).unread()
+    with pytest.raises(NotOpenedError) as error:
+        message.open()
+    assert error.value.reason == "SealedValueInvalid"
+
+
+def test_a_message_that_is_not_of_dm3_is_not_opened(api: ApiStack, opened: Open, bob: UserKeys) -> None:
+    api.file(TEXT)
+    [message] = opened().unread()
+    with pytest.raises(NotOpenedError) as error:
+        message.open(bob)
+    assert error.value.reason == "EnvelopeInvalid"
 
 
 @pytest.mark.parametrize("size", ["rsa", "ed25519"])

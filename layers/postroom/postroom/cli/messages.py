@@ -12,7 +12,6 @@ from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.protocols.dm3.keys import UserKeys
-    from postroom.protocols.dm3.message import Dm3Message
 
 _LONGEST_BODY = 400
 _UNASSIGNED = "this Feedback does not name the sender of the message, and no outbox of this post office has it"
@@ -44,6 +43,8 @@ def describe(mail: MailView, keys: "UserKeys | None" = None) -> dict[str, JsonVa
 
 def _sealed(mail: MailView, keys: "UserKeys | None") -> dict[str, JsonValue]:
     """The public part of a dm3 message, and with the keys its content."""
+    from postroom.protocols.dm3.envelope import open_text
+
     outside: dict[str, JsonValue] = {
         "from": mail.conversation,
         "to": mail.mailbox,
@@ -52,17 +53,9 @@ def _sealed(mail: MailView, keys: "UserKeys | None") -> dict[str, JsonValue]:
     if keys is None:
         return outside
     try:
-        return {**outside, "message": _open(mail.envelope, keys).as_json()}
+        return {**outside, "message": open_text(mail.envelope, [keys.encryption]).as_json()}
     except TheirError as error:
         return {**outside, "not_opened": str(error)}
-
-
-def _open(envelope: str, keys: "UserKeys") -> "Dm3Message":
-    from postroom.core.ijson import parse
-    from postroom.protocols.dm3.envelope import open_message, read_envelope
-
-    data = envelope.encode()
-    return open_message(read_envelope(parse(data, max_bytes=len(data))), [keys.encryption])
 
 
 def _nlweb(mail: MailView) -> dict[str, JsonValue]:

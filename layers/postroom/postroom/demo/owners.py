@@ -8,18 +8,16 @@ from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.stack import DM3_HOST, DemoStack
-from postroom.protocols.dm3.envelope import open_message, read_envelope
 from postroom.storage.mail.ids import id_of
 
 
 def two_devices(demo: DemoStack, write: Callable[[str], None], say: Say) -> list[DemoRow]:
     """Both devices see a message, until one acknowledges it. `write`: sends a text from alice.eth to Bob."""
-    keys = demo.names.users[BOB]
     with bobs_device(demo) as laptop, bobs_device(demo) as phone:
         known = {message.id for message in laptop.unread()}
         write("See you at noon")
         received = until("the laptop sees it", lambda: next((it for it in laptop.unread() if it.id not in known), None))
-        message = open_message(read_envelope(received.json), [keys.encryption])
+        message = received.open()
         expect(message.message == "See you at noon", "Bob's laptop opens it", message)
         say(f"{BOB}'s laptop signs in at https://{DM3_HOST} with the key of his profile, and reads: {message.message}")
         expect(phone.message(received.id).envelope == received.envelope, "the phone sees the same", received)

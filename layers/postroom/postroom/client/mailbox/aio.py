@@ -21,14 +21,17 @@ from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import check_size, choose_route, choose_tls, read_address, received
-from postroom.client.mailbox.keys import Key, load_signer
+from postroom.client.mailbox.keys import Key, load_key, signer_of
 from postroom.client.mailbox.message_view import ShownMessage, body_of, header_of, warn_of
+from postroom.client.mailbox.opening import open_dm3
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
 from postroom.client.mailbox.targets import NotificationTargetSteps
 from postroom.core.ijson import JsonValue
 from postroom.core.steps import drive_async
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.message import Dm3Message
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -72,7 +75,8 @@ class AsyncMailbox:
         route = choose_route(ca_file, connect, local)
         self._address = read_address(url, route.connect)
         self._name = read_mailbox_name(name)
-        session = Session(self._address.host, self._name, load_signer(key), retries, chance)
+        self._key = load_key(key)
+        session = Session(self._address.host, self._name, signer_of(self._key), retries, chance)
         self._core = Core(session)
         self._containers = ContainerSteps(session)
         self._targets = NotificationTargetSteps(session)
@@ -190,6 +194,10 @@ class AsyncMailbox:
         """The envelope of a message, unchanged. Raises MessageGoneError."""
         return await self._make(self._core.envelope(message_id))
 
+    def open_envelope(self, envelope: str, key: UserKeys | str | os.PathLike[str] | None = None) -> Dm3Message:
+        """The content of a dm3 message, as `open` of the message returns it."""
+        return open_dm3(envelope, self._key if key is None else key)
+
     async def targets(self) -> list[schemas.Target]:
         """The notification targets."""
         return await self._make(self._targets.all())
@@ -304,6 +312,15 @@ class AsyncMailboxMessage(ShownMessage):
     async def body(self) -> JsonValue:
         """The Body of an NLWeb message; None if it has none, and for a dm3 message. Raises as `envelope` does."""
         return body_of(await self.json)
+
+    async def open(self, key: UserKeys | str | os.PathLike[str] | None = None) -> Dm3Message:
+        """The content of a dm3 message: `message` (its text), `attachments` and `metadata`.
+
+        `key`: of the receiver, or its file; None: the one that the mailbox was opened with. The signature inside is not
+        checked: `partner` was verified, and the content may name another sender. Raises NotOpenedError, and as
+        `envelope` does; for a file OSError, OurError.
+        """
+        return self._mailbox.open_envelope(await self.envelope, key)
 
     async def acknowledge(self) -> None:
         """Acknowledge the message, which is stored safely: it never comes again. May be repeated."""

@@ -63,6 +63,10 @@ class NotSentError(RefusedError):
     """No message was sent with this Correlation, or it has been forgotten."""
 
 
+class NotOpenedError(MailboxError):
+    """The message cannot be opened: it is no dm3 message, is encrypted for another key, or has invalid content."""
+
+
 class UntrustedHostError(MailboxError):
     """The host is not the expected one, or asks for a signature for another host: nothing was signed."""
 

@@ -1,4 +1,4 @@
-"""The key that an owner signs in with: an object that signs, or a file."""
+"""The key that an owner signs in with, and opens dm3 messages with: an object, or a file."""
 
 import os
 from collections.abc import Callable
@@ -23,17 +23,17 @@ _MAX_FILE_BYTES: Final = 16_384
 """The PEM of an RSA key with 8192 bits has some 6,400 bytes."""
 
 
-def load_signer(key: Key) -> Signer:
-    """The object that signs.
+def load_key(key: Key) -> Signer | UserKeys:
+    """The object that signs, or the keys of a dm3 user.
 
     Raises OSError if the file cannot be read, OurError if it has no key; neither shows the key.
     """
-    if isinstance(key, UserKeys):
-        return key.signing
-    if not isinstance(key, str | os.PathLike):
-        return key
-    found = read_key(Path(key))
-    return found.signing if isinstance(found, UserKeys) else found
+    return read_key(Path(key)) if isinstance(key, str | os.PathLike) else key
+
+
+def signer_of(key: Signer | UserKeys) -> Signer:
+    """The object that signs."""
+    return key.signing if isinstance(key, UserKeys) else key
 
 
 def _passphrase() -> str:
@@ -44,7 +44,7 @@ def _passphrase() -> str:
 
 
 def read_key(path: Path, passphrase: Callable[[], str] = _passphrase) -> PrivateKey | UserKeys:
-    """The key in a file, or the keys of a dm3 user. Raises as `load_signer` does."""
+    """The key in a file, or the keys of a dm3 user. Raises as `load_key` does."""
     with path.open("rb") as file:
         data = file.read(_MAX_FILE_BYTES)
     try:

@@ -224,6 +224,15 @@ def open_message(envelope: Dm3Envelope, keys: Sequence[EncryptionKey]) -> Dm3Mes
     return read_message(_parse(open_sealed(envelope.message, keys), MESSAGE_INVALID))
 
 
+def open_text(envelope: str, keys: Sequence[EncryptionKey]) -> Dm3Message:
+    """Open the message in an envelope as it was received. Its signature is not checked.
+
+    Raises TheirError as `parse`, `read_envelope` and `open_message` do.
+    """
+    data = envelope.encode()
+    return open_message(read_envelope(parse(data, max_bytes=len(data))), keys)
+
+
 def check_envelope(envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Check that the metadata are signed by the key of the sender's profile, and that they belong to the message.
 
