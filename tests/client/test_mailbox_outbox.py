@@ -34,7 +34,7 @@ def test_a_message_is_sent_in_the_name_of_the_mailbox(api: ApiStack, mailbox: An
     sent = send(mailbox, correlation=UUID.upper(), dialect="pollyweb")
     [outgoing] = queued(api)
     draft = outgoing.draft
-    assert (sent.state, sent.correlation, draft.correlation) == (State.QUEUED, UUID, UUID)
+    assert (sent.state, sent.correlation, draft.correlation) == (State.QUEUED, UUID, UUID.upper())
     assert (draft.sender, draft.receiver, draft.subject) == (SHOP, "receiver.example", "Hello@Host")
     assert (draft.body, draft.dialect.authority) == ({"Say": "hi 🤝"}, "pollyweb.org")
 
