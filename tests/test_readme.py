@@ -1,5 +1,6 @@
 """The README, docs/start/try-it.md and docs/receive/client.md: every command and example is run here, as printed."""
 
+import json
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.tiers import Tier
@@ -195,6 +197,13 @@ def test_a_forged_an_unsigned_an_unknown_and_a_good_message_are_told_apart(clone
     assert re.search(r"worker +accepted .* from sender\.example to receiver\.example$", logged, re.MULTILINE)
     assert re.search(r"^message .* for receiver\.example: discarded\n", logged, re.MULTILINE)
     assert "    FAILED  signature: SignatureInvalid: not by the key at pk1._domainkey.sender.example" in logged
+    refused = json.loads((clone / "good.json").read_text())
+    refused["Header"]["Correlation"] = str(uuid4())
+    (clone / "refused.json").write_text(json.dumps(refused))
+    commands = "postroom send refused.json --local .postroom || postroom trace refused.json --local .postroom\n"
+    traced = run(LOGS.partition("postroom")[0] + commands, clone, shell)
+    assert f"message {refused['Header']['Correlation']} for receiver.example: refused\n" in traced
+    assert "    FAILED  shape, receiver, Timestamp, Hash and quota: HashMismatch\n" in traced
 
 
 @pytest.mark.stack

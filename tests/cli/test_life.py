@@ -1,5 +1,6 @@
 """The life of a message: its state, its checks in their order, and the format of the trace."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from postroom.api.states import State
 from postroom.cli.message_events.event import MessageEvent
-from postroom.cli.message_events.life import VERSION, LifeCheck, MessageLife, MessageTrace, SentLife
+from postroom.cli.message_events.life import VERSION, LifeCheck, MessageLife, MessageTrace, SentLife, not_queued
 from postroom.core.reason import Kind
 from postroom.reasons import REASONS
 from postroom.storage.aws.object_store import Place
@@ -81,6 +82,48 @@ def test_a_message_whose_key_cannot_be_looked_up_waits_there() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("HashMismatch", ["failed", *["not reached"] * 6]),
+        ("MailboxFull", ["failed", *["not reached"] * 6]),
+        ("NotQueued", ["waits", *["not reached"] * 6]),
+        ("SignatureInvalid", [*["passed"] * 3, "failed", *["not reached"] * 3]),
+    ],
+)
+def test_a_refused_message_failed_the_check_of_its_reason_or_those_of_the_inbox(
+    reason: str, expected: list[str]
+) -> None:
+    [life] = not_queued([event("refused", "inbox", claim="", reason=reason)], [])
+    assert [check.result for check in life.checks] == expected
+    assert [check.reason for check in life.checks if check.reason] == [reason]
+    assert (life.state, life.mailbox, life.as_json()["claim"]) == ("refused", "receiver.example", None)
+
+
+def test_a_request_that_was_answered_at_once_has_passed_all_checks() -> None:
+    [life] = not_queued([event("answered", "inbox", claim="")], [])
+    assert (life.state, {check.result for check in life.checks}) == ("answered", {"passed"})
+
+
+def test_a_refused_dm3_message_failed_the_checks_of_its_inbox() -> None:
+    [life] = not_queued([event("refused", "dm3", claim="", reason="ReceiverUnknown")], [])
+    assert [check.result for check in life.checks] == ["failed", "not reached"]
+
+
+def test_a_copy_that_was_refused_does_not_change_the_verdict_on_one_that_was_queued() -> None:
+    events = [QUEUED, ACCEPTED, event("refused", "inbox", claim="", reason="TimestampTooOld")]
+    life = MessageLife("c1", events)
+    assert (life.state, {check.result for check in life.checks}) == ("accepted", {"passed"})
+    assert list(not_queued(events, [life])) == []
+
+
+def test_messages_by_others_with_the_same_correlation_that_were_refused_are_shown_apart() -> None:
+    refused = event("refused", "inbox", claim="", reason="HashMismatch")
+    other = replace(refused, sender="other.example")
+    feedback = event("delivered", "feedback", claim="")
+    assert [life.events for life in not_queued([refused, other, feedback], [])] == [[refused], [other]]
+
+
 def test_a_dm3_message_has_the_checks_of_its_inbox() -> None:
     assert results(event("queued", "dm3"), ACCEPTED) == ["passed", "passed"]
     assert results(event("queued", "dm3"), event("discarded", reason="TooLate")) == ["passed", "failed"]
@@ -99,6 +142,7 @@ def test_the_page_names_every_member_and_state_of_a_trace() -> None:
     names = [*life.as_json(), *sent.as_json(), *SentLife(MESSAGE, []).as_json(), *LifeCheck("", "").as_json()]
     assert [name for name in names if f"`{name}`" not in page] == []
     states = ["queued", "waiting", "filed", "acknowledged", "forwarded", "duplicate", "discarded", "expired"]
+    states += ["refused", "answered"]
     assert [state for state in (*states, "mailbox closed", "unknown") if f"`{state}`" not in page] == []
 
 

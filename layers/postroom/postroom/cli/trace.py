@@ -78,7 +78,9 @@ def _print(traced: "MessageTrace") -> None:
 def _print_life(life: "MessageLife") -> None:
     from postroom.cli.messages import print_proof
 
-    print_line(f"message {life.id or life.claim} for {life.mailbox or 'an unknown mailbox'}: {life.state}")
+    print_line(
+        f"message {life.id or life.claim or life.correlation} for {life.mailbox or 'an unknown mailbox'}: {life.state}"
+    )
     _print_events("events", life.events)
     print_line("  checks")
     for check in life.checks:

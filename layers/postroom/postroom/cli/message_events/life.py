@@ -3,13 +3,15 @@
 `docs/operate/logs.md` describes the JSON; `VERSION` changes when a member goes or gets another meaning.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from postroom.cli.message_events.event import MessageEvent
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Kind
 from postroom.core.timestamps import write_timestamp
+from postroom.reasons import REASONS
 
 if TYPE_CHECKING:
     from postroom.storage.mail.feedback_log import FeedbackRecord
@@ -18,11 +20,15 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 _DM3: Final = "dm3"
-_GOOD: Final = frozenset({"accepted", "duplicate", "forwarded"})
+_INBOXES: Final = frozenset({"inbox", _DM3})
+_REFUSED: Final = "refused"
+_GOOD: Final = frozenset({"accepted", "duplicate", "forwarded", "answered"})
+_WAITS: Final = ("retried", "stuck")
+_NOT_NOW: Final = frozenset(str(reason) for reason in REASONS if reason.kind is Kind.RETRY)
 _IN_TIME: Final = "judged in time"
 _KEY: Final = "the sender's key, proven by DNSSEC"
 _NLWEB_CHECKS: Final[Mapping[str, frozenset[str]]] = {
-    "shape, receiver, Timestamp and Hash": frozenset(),
+    "shape, receiver, Timestamp, Hash and quota": frozenset(),
     _IN_TIME: frozenset({"TooLate", "Undeliverable"}),
     _KEY: frozenset({
         "DnssecBogus", "KeyNotFound", "KeyRecordInvalid", "KeyRevoked", "KeyUnusable", "SenderNotSigned",
@@ -33,9 +39,10 @@ _NLWEB_CHECKS: Final[Mapping[str, frozenset[str]]] = {
     "Subject": frozenset({"UnexpectedSubject", "FeedbackNotKept"}),
     "Correlation not used before": frozenset({"CorrelationReused"}),
 }  # fmt: skip
-"""Each check in its order, with the reasons of a message that fails it. The first is made before it is queued."""
+"""Each check in its order, with the reasons of a message that fails it. The first is the inbox's: a message that is
+refused for another reason failed it."""
 _DM3_CHECKS: Final[Mapping[str, frozenset[str]]] = {
-    "size, shape, receiver, signature and filter rules": frozenset(),
+    "size, shape, receiver, signature, filter rules and quota": frozenset(),
     _IN_TIME: frozenset({"TooLate", "Undeliverable"}),
 }
 
@@ -58,10 +65,10 @@ class LifeCheck:
 
 @dataclass(frozen=True, slots=True)
 class MessageLife:
-    """The life of one claim: a message that came. `id`: as `postroom read` prints it; empty: the row is not known.
+    """The life of one claim: a message that came; `claim` is empty if it was not queued.
 
-    `row`: None: there is none, or none any more. `receipt`: how it was verified; None: its line cannot be read.
-    `notifications`: of the owner, after it was accepted.
+    `id`: as `postroom read` prints it; empty: the row is not known. `row`: None: there is none, or none any more.
+    `receipt`: how it was verified; None: its line cannot be read. `notifications`: of the owner, after it was accepted.
     """
 
     claim: str
@@ -83,6 +90,11 @@ class MessageLife:
         return self.row.key.mailbox if self.row else self.about.mailbox if self.about else ""
 
     @property
+    def correlation(self) -> str:
+        """The Correlation, or of a dm3 message its hash; empty if no event has it."""
+        return self.about.correlation if self.about else ""
+
+    @property
     def state(self) -> str:
         """Where the message is now: queued, waiting, filed, or why it is gone."""
         if self.row is not None:
@@ -90,24 +102,20 @@ class MessageLife:
         last = self._verdict
         if last is None:
             return "queued" if self.events else "unknown"
-        return "waiting" if last.event in ("retried", "stuck") else last.event
+        return "waiting" if last.event in _WAITS else last.event
 
     @property
     def checks(self) -> Sequence[LifeCheck]:
         """Each check of the message in its order."""
         verdict = self._verdict
-        reason = verdict.reason if verdict else ""
-        is_good = verdict is not None and verdict.event in _GOOD
         made: list[LifeCheck] = []
-        for number, (name, reasons) in enumerate(self._named_checks.items()):
-            if number == 0 or is_good:
-                made.append(LifeCheck(name, "passed"))
-            elif made[-1].result != "passed" or verdict is None:
+        for number, name in enumerate(self._named_checks):
+            if number > 0 and (verdict is None or made[-1].result != "passed"):
                 made.append(LifeCheck(name, "not reached"))
-            elif verdict.event in ("retried", "stuck") and name == self._waits_at:
-                made.append(LifeCheck(name, "waits", reason or verdict.event, verdict.detail))
-            elif reason in reasons:
-                made.append(LifeCheck(name, "failed", reason, verdict.detail))
+            elif verdict is not None and name == self._stopped_at(verdict):
+                waits = verdict.event in _WAITS or verdict.reason in _NOT_NOW
+                result = "waits" if waits else "failed"
+                made.append(LifeCheck(name, result, verdict.reason or verdict.event, verdict.detail))
             else:
                 made.append(LifeCheck(name, "passed"))
         return made
@@ -116,11 +124,11 @@ class MessageLife:
         """The life as programs read it."""
         about = self.about
         return {
-            "claim": self.claim,
+            "claim": self.claim or None,
             "id": self.id or None,
             "mailbox": self.mailbox or None,
             "from": (about and about.sender) or None,
-            "correlation": (about and about.correlation) or None,
+            "correlation": self.correlation or None,
             "state": self.state,
             "checks": [check.as_json() for check in self.checks],
             "row": _row_as_json(self.row),
@@ -138,15 +146,33 @@ class MessageLife:
     def _named_checks(self) -> Mapping[str, frozenset[str]]:
         return _DM3_CHECKS if any(event.function == _DM3 for event in self.events) else _NLWEB_CHECKS
 
-    @property
-    def _waits_at(self) -> str:
-        return _IN_TIME if self._named_checks is _DM3_CHECKS else _KEY
+    def _stopped_at(self, verdict: MessageEvent) -> str:
+        """The name of the check that did not pass; empty: all did."""
+        checks = self._named_checks
+        if verdict.event in _GOOD:
+            return ""
+        if verdict.event in _WAITS:
+            return _IN_TIME if checks is _DM3_CHECKS else _KEY
+        first = next(iter(checks)) if verdict.event == _REFUSED else ""
+        return next((name for name, reasons in checks.items() if verdict.reason in reasons), first)
 
     @property
     def _verdict(self) -> MessageEvent | None:
         """The last event that says how the message was judged."""
-        judged = (*_GOOD, "discarded", "retried", "stuck")
-        return next((event for event in reversed(self.events) if event.claim and event.event in judged), None)
+        judged = (*_GOOD, "discarded", _REFUSED, *_WAITS)
+        own = (event for event in reversed(self.events) if event.claim == self.claim)
+        return next((event for event in own if event.event in judged), None)
+
+
+def not_queued(events: Sequence[MessageEvent], lives: Sequence[MessageLife]) -> Iterator[MessageLife]:
+    """The lives of messages of which no copy was queued: the inbox refused or answered them. One for each sender.
+
+    `lives`: of those that were queued.
+    """
+    shown = [event for life in lives for event in life.events]
+    rest = [event for event in events if event.function in _INBOXES and not event.claim and event not in shown]
+    for sender in dict.fromkeys(event.sender for event in rest):
+        yield MessageLife("", [event for event in rest if event.sender == sender])
 
 
 _ENDS: Final = {"acked": "acknowledged", "closed": "mailbox closed"}

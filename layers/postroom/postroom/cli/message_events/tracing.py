@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.cli.message_events.event import EventFilter, MessageEvent
 from postroom.cli.message_events.event_log import EventLog, event_log_of, wanted_events
-from postroom.cli.message_events.life import MessageLife, MessageTrace, SentLife
+from postroom.cli.message_events.life import MessageLife, MessageTrace, SentLife, not_queued
 from postroom.storage.layout import row_key
 from postroom.storage.mail.ids import claim_of, id_of, row_of
 from postroom.storage.mail.reader import Filed
@@ -40,8 +40,12 @@ class MessageTracer:
         if claim:
             lives = [self._life(claim, events, query, mailbox)]
         else:
-            claims = dict.fromkeys(event.claim for event in events if event.claim)
+            # A line may name claims of other messages, too, which the worker filed with these.
+            claims = dict.fromkeys(
+                event.claim for event in events if event.claim and event.correlation == query.lower()
+            )
             lives = [self._life(each, events, None, "") for each in claims]
+            lives += not_queued(events, lives)
         known = [life for life in lives if life.events or life.row]
         return MessageTrace(query, known, list(self._sent(query.lower(), events)), self._unread)
 
