@@ -65,6 +65,17 @@ def test_a_problem_is_reported_once_and_dependent_checks_are_skipped(
     assert next((check.reason for check in checks if check.status is B), None) == reason
 
 
+def test_an_answer_without_the_keys_of_the_trust_anchor_is_the_resolvers_fault() -> None:
+    bogus = Bogus(". has a DS but no DNSKEY")
+    delegation, *_ = judge_zone(ZoneFound("shop.example", bogus, bogus, bogus), (), NOW)
+    assert (delegation.status, delegation.reason) == (B, DNSSEC_BOGUS)
+    assert delegation.found == ". has a DS but no DNSKEY: not even the keys of the trust anchor are proven"
+    assert delegation.next.startswith("use another resolver (--resolver): this one, or a proxy in front of it, removes")
+    further = Bogus("a DS", chain=evidence().chain[:1])
+    delegation, *_ = judge_zone(ZoneFound("shop.example", further, further, further), (), NOW)
+    assert delegation.next.startswith("tell the operators of the parent zone")
+
+
 def test_invalid_keys_are_reported() -> None:
     found = ZoneFound("shop.example", Bogus("the SOA's"), secure("DS"), Bogus("the keys'"))
     delegation, ds, _ = judge_zone(found, (), NOW)

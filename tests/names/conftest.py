@@ -187,6 +187,28 @@ def serve() -> Iterator[Callable[[str, Handler], str]]:
         yield serve
 
 
+@pytest.fixture
+def serve_bytes() -> Iterator[Callable[[bytes], str]]:
+    """A server on loopback that sends these bytes to whoever connects over TCP, and ends; yields its setting."""
+    with ExitStack() as stack:
+
+        def serve(reply: bytes) -> str:
+            class Tcp(socketserver.StreamRequestHandler):
+                def handle(self) -> None:
+                    (length,) = struct.unpack("!H", self.rfile.read(2))
+                    self.rfile.read(length)
+                    self.wfile.write(reply)
+
+            server = stack.enter_context(socketserver.TCPServer(("127.0.0.1", 0), Tcp))
+            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"tcp://127.0.0.1:{server.server_address[1]}"
+
+        yield serve
+
+
 def failing(rcode: dns.rcode.Rcode) -> Handler:
     def handler(wire: bytes) -> bytes:
         response = dns.message.make_response(dns.message.from_wire(wire))

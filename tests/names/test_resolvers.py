@@ -12,13 +12,14 @@ import dns.rcode
 import dns.rrset
 import pytest
 import trustme
-from dns.rdatatype import TXT
+from dns.rdatatype import NSEC, NSEC3, RRSIG, TXT
 from tests.fakes.clock import FakeClock
 from tests.names.patience import PATIENCE, patient
 
 from postroom.core.errors import NotNowError
 from postroom.names.dns import AskAnotherResolver, Question, Resolvers, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
+from postroom.names.dnssec import Bogus, validate
 from postroom.net import timed
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED
 
@@ -293,6 +294,52 @@ def test_oversized_answers_from_all_resolvers_are_reported_and_do_not_mark_them_
                 resolvers.asking()(QUESTION)
             asked[caught.value.reason] += 1
     assert asked == {DNSSEC_TOO_COSTLY: 2}
+
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_proxy_on_the_port_of_a_resolver_is_not_an_answer_that_is_too_long(serve_bytes, named):
+    setting = serve_bytes(HTTP)
+    with patient(setting, named=named) as resolvers, pytest.raises(NotNowError) as caught:
+        resolvers.asking()(QUESTION)
+    assert caught.value.reason is KEY_LOOKUP_FAILED
+    assert "a proxy, or something else that is not a DNS server, answers on its port" in caught.value.detail
+    assert (setting in caught.value.detail) is named, "the names of a deployment's resolvers are private"
+
+
+def test_behind_a_proxy_the_next_resolver_is_asked(serve_bytes, server):
+    with patient(f"{serve_bytes(HTTP)},tcp://{server.address}") as resolvers:
+        assert texts(resolvers.asking()(QUESTION)) == [b"v=DKIM1; k=ed25519; p=abc"]
+
+
+def without_signatures(message):
+    for section in (message.answer, message.authority):
+        section[:] = [found for found in section if found.rdtype not in (RRSIG, NSEC, NSEC3)]
+
+
+def without_records(message):
+    message.answer.clear()
+    message.authority.clear()
+
+
+def without_the_name(message):
+    without_records(message)
+    message.set_rcode(dns.rcode.NXDOMAIN)
+
+
+@pytest.mark.parametrize("change", [without_signatures, without_records, without_the_name])
+def test_behind_a_resolver_that_removes_dnssec_not_even_the_anchors_keys_are_proven(server, serve, anchors, change):
+    def answer(wire):
+        message = dns.message.from_wire(server.reply(wire, udp=False))
+        change(message)
+        return message.to_wire()
+
+    with patient(serve("tcp", answer)) as resolvers:
+        verdict = validate(*QUESTION, anchors, resolvers.asking(), time.time())
+    assert isinstance(verdict, Bogus)
+    assert verdict.chain == ()
 
 
 def test_a_slow_https_answer_ends_after_the_time_of_a_try(doh):

@@ -115,7 +115,10 @@ def open_resolvers(network: Network) -> "Resolvers":
 
     defaults = DeploymentSettings()
     return Resolvers(
-        network.resolvers, try_seconds=defaults.dns_try_seconds, budget_seconds=defaults.dns_budget_seconds
+        network.resolvers,
+        try_seconds=defaults.dns_try_seconds,
+        budget_seconds=defaults.dns_budget_seconds,
+        named=True,
     )
 
 

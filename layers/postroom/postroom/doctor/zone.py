@@ -28,6 +28,11 @@ _TIMES: Final = 2**32
 _SIGN: Final = "sign the zone, and publish its DS record in the parent zone, through its registrar"
 _ELSEWHERE: Final = "or use another resolver (--resolver), if it is good for others"
 
+_CHANGED: Final = (
+    "use another resolver (--resolver): this one, or a proxy in front of it, removes DNSSEC's records or answers "
+    "itself; if none helps, check the trust anchor"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ZoneFound:
@@ -78,6 +83,8 @@ def _delegation(found: ZoneFound) -> DoctorCheck:
             return bad(name, KEY_RECORD_INVALID, why, "break the loop of aliases")
         case Indeterminate(reason, why):
             return not_found_out(name, NotNowError(reason, why))
+        case Bogus(why, chain=()):
+            return bad(name, DNSSEC_BOGUS, f"{why}: not even the keys of the trust anchor are proven", _CHANGED)
         case Bogus(why):
             return bad(name, DNSSEC_BOGUS, why, f"tell the operators of the parent zone; {_ELSEWHERE}")
 

@@ -24,6 +24,7 @@ class Resolvers:
     A server that failed recently is asked last. So is a server that has already answered, if the question is to be
     asked elsewhere. `try_seconds` limits one attempt at one server, `budget_seconds` everything asked through one
     `asking()`, `back_off_seconds` how long a failed server is asked last. `clock` is monotonic, in seconds.
+    `named`: errors name the servers, for whoever chose them; strangers are told no names.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class Resolvers:
         back_off_seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
         ssl_context: ssl.SSLContext | None = None,
+        named: bool = False,
     ) -> None:
         self._servers = parse_servers(servers) if isinstance(servers, str) else tuple(servers)
         self._try_seconds = try_seconds
         self._budget_seconds = budget_seconds
         self._back_off_seconds = back_off_seconds
         self._clock = clock
+        self._named = named
         self._https = _connections(self._servers, ssl_context)
         self._lock = threading.Lock()
         self._last_until: dict[Server, float] = {}
@@ -75,19 +78,22 @@ class Resolvers:
                 answer = check_answer(exchange(server, make_query(question), min(self._try_seconds, left), self._https))
             except TooLong as error:
                 # That is not the server's fault, but another server may have a shorter answer.
-                failures.append(str(error))
+                failures.append(self._failure(server, str(error)))
                 reason = DNSSEC_TOO_COSTLY
                 continue
             except (Unusable, OSError) as error:
-                failures.append(_said(error))
+                failures.append(self._failure(server, _said(error)))
             else:
                 self._note(server, None)
                 if not isinstance(question, AskAnotherResolver):
                     answered.add(server)
                 return answer
             self._note(server, self._clock() + self._back_off_seconds)
-        # The names of our resolvers are private; what went wrong with them is not.
         raise NotNowError(reason, f"no resolver answered {question}: {'; '.join(failures)}")
+
+    def _failure(self, server: Server, said: str) -> str:
+        # The names of a deployment's resolvers are private; what went wrong with them is not.
+        return f"{server}: {said}" if self._named else said
 
     def _in_order(self, last: set[Server]) -> list[Server]:
         now = self._clock()

@@ -22,6 +22,9 @@ class Server(NamedTuple):
     port: int
     path: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.scheme}://{_bracketed(self.host)}:{self.port}{self.path}"
+
 
 def parse_servers(text: str) -> tuple[Server, ...]:
     """The resolvers of a setting: comma-separated `SCHEME://HOST[:PORT]` (udp, tcp) or an https URL.

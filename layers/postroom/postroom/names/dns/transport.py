@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from postroom.names.dns.answer import Answer
 from postroom.names.dns.servers import Server
-from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, TooLong, Unusable, read_answer
+from postroom.names.dns.wire import HEADER_BYTES, MAX_ANSWER_BYTES, Query, TooLong, Unusable, begins_answer, read_answer
 
 if TYPE_CHECKING:
     from postroom.names.dns.over_https import HttpsConnections
@@ -63,6 +63,9 @@ def _tcp(server: Server, query: Query, deadline: float) -> Answer:
         sock.sendall(struct.pack("!H", len(wire)) + wire)
         (length,) = struct.unpack("!H", _receive(sock, 2, deadline))
         if length > MAX_ANSWER_BYTES:
+            # The first bytes of HTTP would be a length of 18,516.
+            if not begins_answer(query, _receive(sock, HEADER_BYTES, deadline)):
+                raise Unusable("a proxy, or something else that is not a DNS server, answers on its port")
             raise TooLong
         return _expect(query, _receive(sock, length, deadline))
 

@@ -20,6 +20,8 @@ _EDNS = b"\0" + struct.pack("!HHIH", OPT, EDNS_PAYLOAD, dns.flags.DO, 0)
 MAX_ANSWER_BYTES = 16_384
 """The most bytes read: a key record with its proof has some 2,000, and everything in an answer costs us time."""
 
+HEADER_BYTES = 12
+
 _WITHOUT_QUESTION = (dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED)
 
 
@@ -66,6 +68,15 @@ def read_answer(query: Query, wire: bytes) -> Answer | None:
     repeats = answer.question == query.encoded_question or (not answer.question and answer.rcode in _WITHOUT_QUESTION)
     is_response = answer.flags & dns.flags.QR and dns.opcode.from_flags(answer.flags) == dns.opcode.QUERY
     return answer if is_response and answer.id == query.id and repeats else None
+
+
+def begins_answer(query: Query, head: bytes) -> bool:
+    """Whether a message with these first bytes may be the answer to `query`: the id is the same, and QR is set.
+
+    `head`: `HEADER_BYTES` of them.
+    """
+    id_, flags = struct.unpack_from("!HH", head)
+    return id_ == query.id and bool(flags & dns.flags.QR)
 
 
 def check_answer(answer: Answer) -> Answer:
