@@ -97,6 +97,19 @@ def test_old_versions_in_other_chunks_are_replaced() -> None:
     assert not any(b'"second"' in text for text in texts)
 
 
+@pytest.mark.parametrize("pulls", [1, 20])
+@pytest.mark.parametrize("size", [1, 400_000], ids=["a last chunk with room", "a full last chunk"])
+def test_back_dated_messages_have_no_container_each(pulls: int, size: int) -> None:
+    mine = in_small_chunks(archive(home := MemoryHome()))
+    mine.store([stored_message("x" * 400_000, 1000), stored_message("y" * size, 1001)])
+    before = len(home.containers())
+    late = [stored_message("z" * 10_000, 500 - number) for number in range(20)]
+    for first in range(0, 20, 20 // pulls):
+        mine.store(late[first : first + 20 // pulls])
+    assert len(home.containers()) <= before + 1
+    assert len(mine.open(ALICE)) == 22
+
+
 def test_a_message_with_an_invalid_sender_is_refused_before_anything_is_stored() -> None:
     mine = archive(home := MemoryHome())
     with pytest.raises(TheirError) as caught:
