@@ -13,6 +13,7 @@ from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.message_events.event import MessageEvent
 from postroom.cli.send import with_seconds
 from postroom.cli.verdicts import (
+    NO_FEEDBACK,
     MessageVerdict,
     OwnBuffer,
     SentMessageIdentity,
@@ -81,7 +82,7 @@ def stack(deployed: Deployed) -> PipelineStack:
 def test_feedback_of_the_receiver_is_the_verdict(stack: PipelineStack) -> None:
     message = SentMessageIdentity(SHOP, SENDER, CORRELATION)
     watch = OwnBuffer(stack.deployed.storage, message)
-    assert watch.look() == MessageVerdict("")
+    assert watch.look() == NO_FEEDBACK
     body: JsonValue = {"Sender": SHOP, "Correlation": CORRELATION, "Code": "KeyNotFound", "Reason": "No key."}
     stack.settle(stack.queued(stack.envelope("Feedback@Buffer", body)))
     assert watch.look() == MessageVerdict("discarded", "KeyNotFound", "No key.", int(NOW * 1000))
@@ -90,9 +91,13 @@ def test_feedback_of_the_receiver_is_the_verdict(stack: PipelineStack) -> None:
 def test_feedback_of_anybody_else_is_not(stack: PipelineStack) -> None:
     body: JsonValue = {"Sender": SHOP, "Correlation": CORRELATION, "Code": "KeyNotFound", "Reason": "No key."}
     stack.settle(stack.queued(stack.envelope("Feedback@Buffer", body)))
-    assert OwnBuffer(stack.deployed.storage, SentMessageIdentity(SHOP, "far.example", CORRELATION)).look() == (
-        MessageVerdict("")
-    )
+    watch = OwnBuffer(stack.deployed.storage, SentMessageIdentity(SHOP, "far.example", CORRELATION))
+    assert watch.look() == NO_FEEDBACK
+
+
+def test_without_feedback_the_message_may_have_been_accepted() -> None:
+    assert NO_FEEDBACK.exit is Exit.UNAVAILABLE
+    assert NO_FEEDBACK.as_line() == "no verdict yet: there is no Feedback, which only a discarded message gets"
 
 
 def test_a_verdict_that_no_post_office_here_will_have_is_a_usage_error() -> None:

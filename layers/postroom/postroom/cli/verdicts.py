@@ -81,6 +81,10 @@ class MessageVerdict:
         return ": ".join(part for part in (self.outcome or "no verdict yet", why) if part)
 
 
+NO_FEEDBACK: Final = MessageVerdict("", detail="there is no Feedback, which only a discarded message gets")
+"""As far as the sender can know, the message may have been accepted."""
+
+
 class Watch(Protocol):
     """A place in which the verdict on a message appears."""
 
@@ -131,7 +135,7 @@ class OwnBuffer:
     message: SentMessageIdentity
 
     def look(self) -> MessageVerdict:
-        """The Feedback from the message's receiver, if there is any."""
+        """The Feedback from the message's receiver, otherwise NO_FEEDBACK."""
         from postroom.protocols.nlweb.feedback import conversation_about
 
         storage, name = self.storage, self.message.sender
@@ -142,7 +146,7 @@ class OwnBuffer:
             )
         )  # fmt: skip
         found = [_feedback_in(filed, self.message) for filed in storage.reader.fetch_all(rows)]
-        return next((verdict for verdict in found if verdict), MessageVerdict(""))
+        return next((verdict for verdict in found if verdict), NO_FEEDBACK)
 
 
 def _feedback_in(filed: "Filed", message: SentMessageIdentity) -> MessageVerdict | None:
