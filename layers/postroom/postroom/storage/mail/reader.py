@@ -79,6 +79,19 @@ class Reader:
         self._register = register
         self._objects = objects
 
+    def count_all(self, now: int) -> dict[str, MailboxMail]:
+        """The mail of every mailbox that has some. `now`: epoch seconds. It reads the whole table.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
+        found: dict[str, MailboxMail] = {}
+        for item in self._table.scan(_WAITS, {":live": STATE.encode(LIVE), ":now": TTL.encode(now)}):
+            row = read_row(item)
+            if row.place:
+                mail = found.get(row.key.mailbox, MailboxMail())
+                found[row.key.mailbox] = MailboxMail(mail.messages + 1, mail.bytes + row.place.length)
+        return found
+
     def list(
         self,
         mailbox: str,
@@ -139,19 +152,6 @@ class Reader:
                 return Unreadable(again)
             current = again
         return None
-
-    def count_all(self, now: int) -> dict[str, MailboxMail]:
-        """The mail of every mailbox that has some. `now`: epoch seconds. It reads the whole table.
-
-        Raises NotNowError(STORE_UNAVAILABLE).
-        """
-        found: dict[str, MailboxMail] = {}
-        for item in self._table.scan(_WAITS, {":live": STATE.encode(LIVE), ":now": TTL.encode(now)}):
-            row = read_row(item)
-            if row.place:
-                mail = found.get(row.key.mailbox, MailboxMail())
-                found[row.key.mailbox] = MailboxMail(mail.messages + 1, mail.bytes + row.place.length)
-        return found
 
     def _shard(self, pk: str, cursor: str, conversations: frozenset[str], now: int, wanted: int) -> Iterator[Row]:
         if cursor:
