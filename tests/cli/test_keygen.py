@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Postroom, code_of
 
+from postroom.cli.descriptor import DEFAULT_PATH
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.nlweb.key_record import parse_key_record
 
@@ -133,11 +134,24 @@ KEYS_OF_PAGES = {
 }
 
 
-@pytest.mark.parametrize("file", sorted({"key.pem", "dm3-key.json", ".postroom/keys/alice.eth.json"} | KEYS_OF_PAGES))
-def test_git_ignores_every_private_key_that_a_command_writes(file: str, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "--quiet", "."], cwd=tmp_path, check=True)
-    (tmp_path / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
-    assert subprocess.run(["git", "check-ignore", "--quiet", file], cwd=tmp_path, check=False).returncode == 0
+def is_ignored(file: Path | str, folder: Path) -> bool:
+    subprocess.run(["git", "init", "--quiet", "."], cwd=folder, check=True)
+    (folder / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
+    return subprocess.run(["git", "check-ignore", "--quiet", file], cwd=folder, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", [("keygen",), ("dm3", "keygen", "--delivery-service", "ds.eth")], ids=" ".join)
+def test_git_ignores_the_private_key_that_a_command_writes_by_default(
+    postroom: Postroom, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    assert postroom(*command).exit_code == 0
+    [file] = tmp_path.iterdir()
+    assert is_ignored(file, tmp_path)
+
+
+@pytest.mark.parametrize("file", sorted({f"{DEFAULT_PATH.parent}/keys/alice.eth.json"} | KEYS_OF_PAGES))
+def test_git_ignores_every_private_key_of_make_up_and_of_the_pages(file: str, tmp_path: Path) -> None:
+    assert is_ignored(file, tmp_path)
 
 
 def test_the_pages_name_private_keys() -> None:
