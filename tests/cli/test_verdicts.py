@@ -1,6 +1,8 @@
 """`postroom send --wait`: what became of the message, at the receiver's post office or at our own buffer."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -18,10 +20,13 @@ from postroom.cli.verdicts import (
     OwnBuffer,
     SentMessageIdentity,
     find_watch,
+    identity_of,
     verdict_in,
     wait_for_verdict,
 )
+from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import STORE_UNAVAILABLE
 
 CORRELATION = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 MESSAGE = SentMessageIdentity("sender.example", "receiver.example", "0a-1")
@@ -66,6 +71,15 @@ def test_the_copy_that_was_queued_last_counts() -> None:
     assert verdict_in([*former, event("queued"), event("accepted")], MESSAGE).outcome == "accepted"
 
 
+def test_a_correlation_is_searched_for_as_it_was_written_and_compared_in_any_case() -> None:
+    written = "7C9e6679-7425-40de-944b-e07fc1f90AE7"
+    header = {"From": "Sender.Example", "To": "receiver.example", "Correlation": written}
+    message = identity_of(json.dumps({"Header": header}).encode())
+    assert message == SentMessageIdentity("sender.example", "receiver.example", written)
+    queued = replace(event("queued"), correlation=written.lower())
+    assert verdict_in([queued, event("accepted")], message).outcome == "accepted"
+
+
 def test_another_senders_message_with_the_same_correlation_is_another_message() -> None:
     theirs = [event("queued", "c9", sender="other.example"), event("discarded", "c9", sender="other.example")]
     assert verdict_in([event("queued"), *theirs], MESSAGE) == MessageVerdict("")
@@ -80,7 +94,7 @@ def stack(deployed: Deployed) -> PipelineStack:
 
 
 def test_feedback_of_the_receiver_is_the_verdict(stack: PipelineStack) -> None:
-    message = SentMessageIdentity(SHOP, SENDER, CORRELATION)
+    message = SentMessageIdentity(SHOP, SENDER, CORRELATION.upper())
     watch = OwnBuffer(stack.deployed.storage, message)
     assert watch.look() == NO_FEEDBACK
     body: JsonValue = {"Sender": SHOP, "Correlation": CORRELATION, "Code": "KeyNotFound", "Reason": "No key."}
@@ -110,11 +124,14 @@ def test_a_verdict_that_no_post_office_here_will_have_is_a_usage_error() -> None
 class FakeWatch:
     """A place in which the verdict appears at some look."""
 
-    def __init__(self, *verdicts: MessageVerdict) -> None:
-        self.verdicts: Iterator[MessageVerdict] = iter(verdicts)
+    def __init__(self, *verdicts: MessageVerdict | NotNowError) -> None:
+        self.verdicts: Iterator[MessageVerdict | NotNowError] = iter(verdicts)
 
     def look(self) -> MessageVerdict:
-        return next(self.verdicts)
+        verdict = next(self.verdicts)
+        if isinstance(verdict, NotNowError):
+            raise verdict
+        return verdict
 
 
 def test_the_wait_ends_with_the_verdict_or_with_the_time() -> None:
@@ -122,6 +139,13 @@ def test_the_wait_ends_with_the_verdict_or_with_the_time() -> None:
     assert wait_for_verdict(FakeWatch(waiting, accepted), 60, clock=count().__next__, sleep=lambda _: None) == accepted
     never = FakeWatch(*[waiting] * 9)
     assert wait_for_verdict(never, 3, clock=count().__next__, sleep=lambda _: None) == waiting
+
+
+def test_the_wait_continues_while_the_verdict_cannot_be_read() -> None:
+    busy, accepted = NotNowError(STORE_UNAVAILABLE, "throttled"), MessageVerdict("accepted")
+    assert wait_for_verdict(FakeWatch(busy, accepted), 60, clock=count().__next__, sleep=lambda _: None) == accepted
+    verdict = wait_for_verdict(FakeWatch(*[busy] * 9), 3, clock=count().__next__, sleep=lambda _: None)
+    assert (verdict.as_line(), verdict.exit) == ("no verdict yet: StoreUnavailable: throttled", Exit.UNAVAILABLE)
 
 
 @pytest.mark.parametrize(

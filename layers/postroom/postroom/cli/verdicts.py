@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from postroom.cli.exits import Exit, UsageFault
+from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue
 from postroom.core.settings import DeploymentSettings
 
@@ -26,7 +27,10 @@ _ON_THE_WAY: Final = frozenset({"retried", "stuck"})
 
 @dataclass(frozen=True, slots=True)
 class SentMessageIdentity:
-    """The identity of a message, from its Header; names and Correlation normalised."""
+    """The identity of a message, from its Header.
+
+    Names are normalised. The Correlation is as it was written, because the logs have it so.
+    """
 
     sender: str
     receiver: str
@@ -40,10 +44,12 @@ def identity_of(envelope: bytes) -> SentMessageIdentity:
     from postroom.protocols.nlweb.names import read_correlation, read_receiver, read_sender
 
     _, header = read_frame(parse(envelope, max_bytes=DeploymentSettings().nlweb_max_body_bytes))
+    correlation = text_of(header, "Correlation", "Header.")
+    read_correlation(correlation)
     return SentMessageIdentity(
         read_sender(text_of(header, "From", "Header.")),
         read_receiver(text_of(header, "To", "Header.")),
-        read_correlation(text_of(header, "Correlation", "Header.")),
+        correlation,
     )
 
 
@@ -89,7 +95,7 @@ class Watch(Protocol):
     """A place in which the verdict on a message appears."""
 
     def look(self) -> MessageVerdict:
-        """The verdict so far."""
+        """The verdict so far. Raises NotNowError."""
         ...
 
 
@@ -115,7 +121,8 @@ def verdict_in(events: "Sequence[MessageEvent]", message: SentMessageIdentity) -
     queued = [
         event
         for event in events
-        if event.event == "queued" and (event.correlation, event.sender) == (message.correlation, message.sender)
+        if event.event == "queued"
+        and (event.correlation, event.sender) == (message.correlation.lower(), message.sender)
     ]
     latest = MessageVerdict("")
     for event in events:
@@ -142,7 +149,7 @@ class OwnBuffer:
         rows = list(
             storage.reader.list(
                 name, storage.directory.shards(name), now=int(time.time()), cursor="",
-                conversations=frozenset({conversation_about(self.message.correlation)}), wanted=10,
+                conversations=frozenset({conversation_about(self.message.correlation.lower())}), wanted=10,
             )
         )  # fmt: skip
         found = [_feedback_in(filed, self.message) for filed in storage.reader.fetch_all(rows)]
@@ -191,8 +198,15 @@ def wait_for_verdict(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> MessageVerdict:
-    """The verdict, when there is one or after so many seconds. Raises NotNowError."""
+    """The verdict, when there is one or after so many seconds. While it cannot be read, it is waited for, too."""
     until = clock() + seconds
-    while not (verdict := watch.look()).outcome and clock() < until:
+    while not (verdict := _look(watch)).outcome and clock() < until:
         sleep(LOOK_SECONDS)
     return verdict
+
+
+def _look(watch: Watch) -> MessageVerdict:
+    try:
+        return watch.look()
+    except NotNowError as error:
+        return MessageVerdict("", str(error.reason), error.detail)
