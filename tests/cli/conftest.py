@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from postroom.cli.app import app
 from postroom.cli.descriptor import DescribedDeployment, Descriptor
 from postroom.cli.exits import Exit
+from postroom.cli.message_events.event_log import FUNCTIONS
 from postroom.client import Mailbox
 from postroom.core.settings import read_outputs
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -168,7 +169,7 @@ def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> Stor
     [stack] = cloudformation.describe_stacks(StackName="storage")["Stacks"]
     found = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     # The functions do not exist, but the names of their logs are derived from these outputs.
-    found |= {"InboxFunction": "inbox", "Dm3Function": "dm3"}
+    found |= {name: name.removesuffix("Function").lower() for name in FUNCTIONS}
     file = folder / "local.json"
     Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": DescribedDeployment(account, found)}).write(file)
     aws = {

@@ -124,6 +124,35 @@ def test_messages_by_others_with_the_same_correlation_that_were_refused_are_show
     assert [life.events for life in not_queued([refused, other, feedback], [])] == [[refused], [other]]
 
 
+@pytest.mark.parametrize(
+    "row", [LIVE, *(Row(KEY, why=why) for why in ("acked", "forwarded", "duplicate", "expired", "closed"))]
+)
+def test_without_its_log_lines_a_decided_message_has_passed_all_checks(row: Row) -> None:
+    life = MessageLife("c1", [], row=row, receipt={"protocol": "nlweb"})
+    assert [check.result for check in life.checks] == ["passed"] * 7
+
+
+def test_without_its_log_lines_a_discarded_message_failed_the_check_of_its_reason() -> None:
+    life = MessageLife("c1", [], row=Row(KEY, why="discarded:SignatureInvalid"))
+    assert [check.result for check in life.checks] == [*["passed"] * 3, "failed", *["not reached"] * 3]
+    assert life.checks[3].reason == "SignatureInvalid"
+
+
+def test_a_message_that_was_retried_before_its_row_was_written_does_not_wait() -> None:
+    life = MessageLife("c1", [QUEUED, event("retried", reason="KeyLookupFailed")], row=LIVE)
+    assert {check.result for check in life.checks} == {"passed"}
+
+
+def test_the_checks_of_a_message_are_unknown_if_nothing_tells_its_protocol() -> None:
+    assert MessageLife("c1", [], row=Row(KEY, why="acked")).checks == []
+    assert MessageLife("c1", [], row=Row(KEY, why="discarded:TooLate")).checks == []
+
+
+def test_without_its_log_lines_a_dm3_message_has_the_checks_of_its_inbox() -> None:
+    life = MessageLife("c1", [], row=LIVE, receipt={"protocol": "dm3"})
+    assert [check.result for check in life.checks] == ["passed", "passed"]
+
+
 def test_a_dm3_message_has_the_checks_of_its_inbox() -> None:
     assert results(event("queued", "dm3"), ACCEPTED) == ["passed", "passed"]
     assert results(event("queued", "dm3"), event("discarded", reason="TooLate")) == ["passed", "failed"]

@@ -175,6 +175,11 @@ def test_since_is_a_time_of_utc_unless_it_has_a_zone() -> None:
     assert read_since("2026-11-26T02:23:41.393+01:00") == AT
 
 
+@pytest.mark.parametrize("text", ["999999d", "0001-01-01", "0001-01-01T00:00+14:00"])
+def test_since_is_not_before_the_epoch_which_cloudwatch_does_not_take(text: str) -> None:
+    assert read_since(text) == 0
+
+
 @pytest.mark.parametrize("text", ["", "10", "m", "1w", "-5m", "yesterday", "1.5h"])
 def test_any_other_since_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="neither 10m, 2h or 1d nor a time"):

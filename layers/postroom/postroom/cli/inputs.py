@@ -1,6 +1,7 @@
 """The inputs of commands: files or standard input, names, keys. An invalid one is a usage error."""
 
 import os
+import re
 import sys
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
 import typer
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FALLBACK_SELECTOR = "pw1"
 """For a dialect that has no default selector of its own."""
+
+_HASH: Final = re.compile("[0-9a-f]{64}")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
@@ -88,6 +91,15 @@ def wallet_uuid(text: str) -> str:
     if not is_uuid(text.lower()):
         raise typer.BadParameter(f"{text!r} is not a UUID of the form 8-4-4-4-12")
     return text.lower()
+
+
+def message_name(text: str) -> str:
+    """A Correlation as it is written, or the message hash of a dm3 message."""
+    from postroom.protocols.nlweb.names import read_uuid
+
+    if read_uuid(text) is None and not _HASH.fullmatch(text):
+        raise typer.BadParameter(f"{text!r} is neither a Correlation (a UUID) nor the hash of a dm3 message")
+    return text
 
 
 def dialect_called(name: str) -> "Dialect":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.inputs import AsJson, mailbox_name
+from postroom.cli.inputs import AsJson, mailbox_name, message_name
 from postroom.cli.message_events.event import EventFilter, MessageEvent
 from postroom.cli.output import note, print_json_line
 from postroom.cli.since import read_since
@@ -55,7 +55,10 @@ def logs(
         typer.Option("--from", metavar="NAME", help="NLWeb messages of this sender only.", parser=sender_name),
     ] = None,
     correlation: Annotated[
-        str | None, typer.Option(metavar="UUID", help="The message with this Correlation, or dm3 message hash, only.")
+        str | None,
+        typer.Option(
+            metavar="UUID", help="The message with this Correlation, or dm3 message hash, only.", parser=message_name
+        ),
     ] = None,
     reason: Annotated[
         str | None, typer.Option(metavar="CODE", help="Events with this reason only.", parser=reason_code)

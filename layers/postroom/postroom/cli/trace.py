@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.deployment import DeploymentOptions
-from postroom.cli.exits import NotFoundFault
-from postroom.cli.inputs import AsJson, mailbox_name
+from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
+from postroom.cli.inputs import AsJson, mailbox_name, message_name
 from postroom.cli.output import print_json
 from postroom.cli.since import read_since
 from postroom.cli.terminal import print_line
@@ -47,9 +47,11 @@ def trace(
     """
     from postroom.cli.message_events.tracing import MessageTracer
 
-    query = _correlation_in(Path(message)) if Path(message).is_file() else message.strip()
+    query = _correlation_in(Path(message)) if Path(message).is_file() else _id_or_correlation(message)
     traced = MessageTracer(deployment.open(), since).trace(query, mailbox or "")
-    if not traced.messages and not traced.sent and not traced.unread:
+    if not traced.messages and not traced.sent:
+        if traced.unread:
+            raise UnavailableFault(f"what is known of {query} could not be read: {'; '.join(traced.unread)}")
         raise NotFoundFault(
             f"nothing is known of {query}", hint="--since 30d looks further back; LogLevel must be INFO"
         )
@@ -57,6 +59,19 @@ def trace(
         print_json(traced.as_json())
     else:
         _print(traced)
+
+
+def _id_or_correlation(text: str) -> str:
+    from postroom.storage.mail.ids import claim_of
+
+    if claim_of(text):
+        return text
+    try:
+        return message_name(text)
+    except typer.BadParameter:
+        raise UsageFault(
+            f"{text!r} is neither a Correlation, the hash of a dm3 message, the id of a message, nor a file"
+        ) from None
 
 
 def _correlation_in(file: Path) -> str:

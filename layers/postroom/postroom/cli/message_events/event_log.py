@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from postroom.cli.message_events.event import Claims, EventFilter, MessageEvent, read_events
@@ -10,6 +11,7 @@ from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_logs.type_defs import FilterLogEventsRequestPaginateTypeDef
 
 FUNCTIONS: Final = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
@@ -35,13 +37,14 @@ class EventLog:
     logs: "CloudWatchLogsClient"
     groups: Sequence[str]
 
-    def lines(self, since_ms: int, term: str = "") -> list[LoggedLine]:
-        """The lines by time. `term`: what each must contain as whole words.
+    def lines(self, since_ms: int, term: str = "", until_ms: int | None = None) -> Iterator[LoggedLine]:
+        """The lines by time, of which one page of each group is in memory.
 
-        Raises NotNowError(STORE_UNAVAILABLE).
+        `term`: what each must contain as whole words. `until_ms`: the last time; None: now. Raises
+        NotNowError(STORE_UNAVAILABLE).
         """
-        found = [line for group in self.groups for line in self._group(group, since_ms, term)]
-        return sorted(found, key=_by_time)
+        # FilterLogEvents returns the events of a group sorted by timestamp.
+        return merge(*(self._group(group, since_ms, term, until_ms) for group in self.groups), key=_by_time)
 
     def lines_about(self, correlation: str, since_ms: int) -> list[LoggedLine]:
         """The lines about the messages with this Correlation: first those that name it, then those of their claims.
@@ -71,10 +74,13 @@ class EventLog:
     def _with_any(self, terms: Iterable[str], since_ms: int) -> dict[str, LoggedLine]:
         return {line.id: line for term in terms for line in self.lines(since_ms, term)}
 
-    def _group(self, group: str, since_ms: int, term: str) -> Iterator[LoggedLine]:
-        pages = self.logs.get_paginator("filter_log_events").paginate(
-            logGroupName=group, startTime=since_ms, filterPattern=f'"{term}"' if term else ""
-        )
+    def _group(self, group: str, since_ms: int, term: str, until_ms: int | None) -> Iterator[LoggedLine]:
+        request: FilterLogEventsRequestPaginateTypeDef = {
+            "logGroupName": group, "startTime": since_ms, "filterPattern": f'"{term}"' if term else ""
+        }  # fmt: skip
+        if until_ms is not None:
+            request["endTime"] = until_ms
+        pages = self.logs.get_paginator("filter_log_events").paginate(**request)
         with transient_as_not_now():
             try:
                 for page in pages:

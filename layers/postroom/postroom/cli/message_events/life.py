@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from postroom.cli.message_events.event import MessageEvent
 from postroom.core.ijson import JsonValue
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 _DM3: Final = "dm3"
-_INBOXES: Final = frozenset({"inbox", _DM3})
+_NLWEB: Final = "nlweb"
+_INBOX: Final = "inbox"
+_INBOXES: Final = frozenset({_INBOX, _DM3})
+_ACCEPTED: Final = "accepted"
+_DISCARDED: Final = "discarded"
 _REFUSED: Final = "refused"
-_GOOD: Final = frozenset({"accepted", "duplicate", "forwarded", "answered"})
-_WAITS: Final = ("retried", "stuck")
+_ANSWERED: Final = "answered"
+_GOOD: Final = frozenset({_ACCEPTED, "duplicate", "forwarded", _ANSWERED})
 _NOT_NOW: Final = frozenset(str(reason) for reason in REASONS if reason.kind is Kind.RETRY)
 _IN_TIME: Final = "judged in time"
 _KEY: Final = "the sender's key, proven by DNSSEC"
@@ -41,10 +45,29 @@ _NLWEB_CHECKS: Final[Mapping[str, frozenset[str]]] = {
 }  # fmt: skip
 """Each check in its order, with the reasons of a message that fails it. The first is the inbox's: a message that is
 refused for another reason failed it."""
+_REASONS_OF_NLWEB: Final = frozenset[str]().union(
+    *(reasons for name, reasons in _NLWEB_CHECKS.items() if name != _IN_TIME)
+)
 _DM3_CHECKS: Final[Mapping[str, frozenset[str]]] = {
     "size, shape, receiver, signature, filter rules and quota": frozenset(),
     _IN_TIME: frozenset({"TooLate", "Undeliverable"}),
 }
+
+
+class _Verdict(NamedTuple):
+    """How a message was judged last, as an event or its row has it."""
+
+    outcome: str
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.outcome in _GOOD
+
+    @property
+    def is_decided(self) -> bool:
+        return self.is_good or self.outcome in (_DISCARDED, _REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +125,20 @@ class MessageLife:
         last = self._verdict
         if last is None:
             return "queued" if self.events else "unknown"
-        return "waiting" if last.event in _WAITS else last.event
+        return last.outcome if last.is_decided else "waiting"
 
     @property
     def checks(self) -> Sequence[LifeCheck]:
-        """Each check of the message in its order."""
+        """Each check of the message in its order; empty: nothing tells any more by which protocol it came."""
         verdict = self._verdict
         made: list[LifeCheck] = []
         for number, name in enumerate(self._named_checks):
             if number > 0 and (verdict is None or made[-1].result != "passed"):
                 made.append(LifeCheck(name, "not reached"))
             elif verdict is not None and name == self._stopped_at(verdict):
-                waits = verdict.event in _WAITS or verdict.reason in _NOT_NOW
+                waits = not verdict.is_decided or verdict.reason in _NOT_NOW
                 result = "waits" if waits else "failed"
-                made.append(LifeCheck(name, result, verdict.reason or verdict.event, verdict.detail))
+                made.append(LifeCheck(name, result, verdict.reason or verdict.outcome, verdict.detail))
             else:
                 made.append(LifeCheck(name, "passed"))
         return made
@@ -144,24 +167,37 @@ class MessageLife:
 
     @property
     def _named_checks(self) -> Mapping[str, frozenset[str]]:
-        return _DM3_CHECKS if any(event.function == _DM3 for event in self.events) else _NLWEB_CHECKS
+        functions = {event.function for event in self.events}
+        protocol = self.receipt.get("protocol") if self.receipt else None
+        reason = self._verdict.reason if self._verdict else ""
+        if _DM3 in functions or protocol == _DM3:
+            return _DM3_CHECKS
+        # Other reasons are of both protocols.
+        if _INBOX in functions or protocol == _NLWEB or reason in _REASONS_OF_NLWEB:
+            return _NLWEB_CHECKS
+        return {}
 
-    def _stopped_at(self, verdict: MessageEvent) -> str:
+    def _stopped_at(self, verdict: _Verdict) -> str:
         """The name of the check that did not pass; empty: all did."""
         checks = self._named_checks
-        if verdict.event in _GOOD:
+        if verdict.is_good:
             return ""
-        if verdict.event in _WAITS:
+        if not verdict.is_decided:
             return _IN_TIME if checks is _DM3_CHECKS else _KEY
-        first = next(iter(checks)) if verdict.event == _REFUSED else ""
+        first = next(iter(checks)) if verdict.outcome == _REFUSED else ""
         return next((name for name, reasons in checks.items() if verdict.reason in reasons), first)
 
     @property
-    def _verdict(self) -> MessageEvent | None:
-        """The last event that says how the message was judged."""
-        judged = (*_GOOD, "discarded", _REFUSED, *_WAITS)
+    def _verdict(self) -> _Verdict | None:
+        """As the last event of a judgement says; if logs do not have the decision, as the row says."""
+        judged = (*_GOOD, _DISCARDED, _REFUSED, "retried", "stuck")
         own = (event for event in reversed(self.events) if event.claim == self.claim)
-        return next((event for event in own if event.event in judged), None)
+        event = next((event for event in own if event.event in judged), None)
+        last = _Verdict(event.event, event.reason, event.detail) if event else None
+        if self.row is None or (last is not None and last.is_decided):
+            return last
+        reason = self.row.discarded
+        return _Verdict(_ACCEPTED) if reason is None else _Verdict(_DISCARDED, str(reason))
 
 
 def not_queued(events: Sequence[MessageEvent], lives: Sequence[MessageLife]) -> Iterator[MessageLife]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _NOTIFIED_WITHIN_MS: Final = 10 * 60_000
 """Notifications that are shown with a message: an owner is told of many at once, and not of each."""
 _BEFORE_MS: Final = 60_000
+_QUEUED: Final = "queued"
 
 
 class MessageTracer:
@@ -29,6 +30,7 @@ class MessageTracer:
         self._courier_log = EventLog(self._log.logs, [courier])
         self._since_ms = since_ms
         self._unread: list[str] = []
+        self._logs_read = True
 
     def trace(self, query: str, mailbox: str = "") -> MessageTrace:
         """All that is known. `query`: a Correlation, a dm3 message hash, or the id of a message.
@@ -60,6 +62,7 @@ class MessageTracer:
             else:
                 lines = self._log.lines_about(query, self._since_ms)
         except ClientError as error:
+            self._logs_read = False
             self._unread.append(f"the logs: {error_code(error)}")
             return []
         return list(wanted_events(lines, EventFilter()))
@@ -73,6 +76,9 @@ class MessageTracer:
             for event in events
             if event.claim == claim or (about and not event.claim and not event.to and _same_message(event, about))
         ]
+        if row is not None and self._logs_read and not any(event.event == _QUEUED for event in own):
+            # Log lines go after LogRetentionDays, and rows and messages may stay for longer.
+            self._unread.append(f"log lines of {id_of(row.key)}: those from when it came are gone, or were not written")
         return MessageLife(
             claim,
             related,
@@ -108,12 +114,8 @@ class MessageTracer:
         accepted = next((event for event in own if event.event == "accepted"), None)
         if accepted is None or not accepted.mailbox:
             return []
-        lines = self._courier_log.lines(accepted.at_ms, accepted.mailbox)
-        return [
-            event
-            for event in wanted_events(lines, EventFilter(mailbox=accepted.mailbox))
-            if not event.correlation and event.at_ms <= accepted.at_ms + _NOTIFIED_WITHIN_MS
-        ]
+        lines = self._courier_log.lines(accepted.at_ms, accepted.mailbox, accepted.at_ms + _NOTIFIED_WITHIN_MS)
+        return [event for event in wanted_events(lines, EventFilter(mailbox=accepted.mailbox)) if not event.correlation]
 
     def _sent(self, correlation: str, events: Sequence[MessageEvent]) -> Iterator[SentLife]:
         outbox = self._storage.outbox
