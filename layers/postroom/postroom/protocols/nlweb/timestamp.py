@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from postroom.core.errors import TheirError
+from postroom.core.timestamps import write_timestamp
 from postroom.protocols.nlweb.reasons import TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD, WRONG_SHAPE
 
 # Hours to 23: later Pythons read 24:00 as midnight, which RFC 3339 §5.6 does not allow.
@@ -43,9 +44,10 @@ class TimestampWindow:
         """Check that a Timestamp is in the window. Raises TheirError(TIMESTAMP_TOO_OLD | TIMESTAMP_TOO_NEW)."""
         age_ms = received_at_ms - timestamp_ms
         if age_ms > self.max_age_seconds * 1000:
+            earliest_ms = received_at_ms - self.max_age_seconds * 1000
             raise TheirError(
                 TIMESTAMP_TOO_OLD,
-                f"Header.Timestamp is {age_ms // 1000} s ago; at most {self.max_age_seconds} s are accepted",
+                f"Header.Timestamp is {age_ms // 1000} s ago; none before {write_timestamp(earliest_ms)} is accepted",
             )
         if age_ms < -self.max_skew_seconds * 1000:
             raise TheirError(
