@@ -25,7 +25,7 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-DEMO, UP, FIRST_MESSAGE = blocks(README)
+DEMO, UP, FIRST_MESSAGE, COMPLETION = blocks(README)
 VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
 READ, SETTINGS = blocks(page("receive/client.md"))
 SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
@@ -84,8 +84,16 @@ def test_the_readme_has_at_most_120_lines() -> None:
 
 def test_the_commands_of_the_pages_are_run_here() -> None:
     assert (DEMO, UP) == ("make demo\n", "make up\n")
-    for commands in (FIRST_MESSAGE, VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
+    for commands in (FIRST_MESSAGE, COMPLETION, VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
         assert commands.startswith(". .venv/bin/activate\n")
+
+
+def test_the_completion_of_the_readme_completes_commands(clone: Path, shell: dict[str, str]) -> None:
+    # It looks which shell runs it.
+    run(f"bash -eu <<'end'\n{COMPLETION}\nend", clone, shell)
+    typed = "COMP_WORDS='postroom mailb' COMP_CWORD=1 _POSTROOM_COMPLETE=complete_bash .venv/bin/postroom"
+    assert run(typed, clone, shell) == "mailbox\n"
+    assert ".bash_completions/postroom.sh" in (clone / ".bashrc").read_text()
 
 
 @pytest.fixture(scope="module")
