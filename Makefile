@@ -17,22 +17,23 @@ help: ## print this list
 # --no-deps, because the locks are complete, and older versions of pip fail on extras with hashes.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
-	@echo "installing into $(VENV) (pinned versions, once) …"
+	@echo "installing about 120 pinned packages into $(VENV), once; it takes a minute or two …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	@echo "installing postroom itself, in some seconds …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 # aws-sam-cli pins other versions than we do, so it has an environment of its own.
 $(SAM_VENV)/.installed: requirements-sam.lock
-	@echo "installing aws-sam-cli into $(SAM_VENV) (once) …"
+	@echo "installing aws-sam-cli into $(SAM_VENV), once; it takes about a minute …"
 	@$(PYTHON) -m venv $(SAM_VENV)
 	@$(SAM_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
 	@touch $@
 
 # So does checkov.
 $(REVIEW_VENV)/.installed: requirements-review.lock
-	@echo "installing checkov into $(REVIEW_VENV) (once) …"
+	@echo "installing checkov into $(REVIEW_VENV), once; it takes about a minute …"
 	@$(PYTHON) -m venv $(REVIEW_VENV)
 	@$(REVIEW_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
 	@touch $@

@@ -74,7 +74,10 @@ def up(
     folder = state or DEFAULT_PATH.parent
     file = folder / FILE_NAME
     with alone_in(folder, keeps_keys=state is not None):
-        print_line("the template is being deployed, in an AWS that runs on this machine …", flush=True)
+        print_line(
+            "the template is being deployed, in an AWS that runs on this machine; it takes about ten seconds …",
+            flush=True,
+        )
         with LocalStack(
             template,
             state_dir=state.resolve() if state else None,
