@@ -827,7 +827,10 @@ def test_a_queue_and_its_function(state: str | None, expected: str) -> None:
     ("load", "printed"),
     [
         (QueueLoad(0, 0, None), "none"),
-        (QueueLoad(3, 1, None), "3 waiting, 1 being processed or hidden"),
+        (
+            QueueLoad(3, 1, None),
+            "3 waiting, 1 being processed or hidden; the age of the oldest is unknown: no metric of it",
+        ),
         (QueueLoad(3, 0, 7300.0), "3 waiting, 0 being processed or hidden; the oldest came 2 hours ago"),
     ],
 )

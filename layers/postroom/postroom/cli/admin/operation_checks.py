@@ -110,8 +110,9 @@ def judge_load(queue: str, found: QueueLoad) -> DoctorCheck:
     """The check of the messages of one queue; it only tells how many there are."""
     if not found.waiting and not found.in_work:
         return good(f"messages in {queue}", "none")
-    oldest = "" if found.oldest_seconds is None else f"; the oldest came {ago(found.oldest_seconds)}"
-    return good(f"messages in {queue}", f"{found.waiting} waiting, {found.in_work} being processed or hidden{oldest}")
+    age = found.oldest_seconds
+    oldest = "the age of the oldest is unknown: no metric of it" if age is None else f"the oldest came {ago(age)}"
+    return good(f"messages in {queue}", f"{found.waiting} waiting, {found.in_work} being processed or hidden; {oldest}")
 
 
 def judge_mail(found: RecentMail, now: float) -> DoctorCheck:
