@@ -24,5 +24,5 @@ def check_before_lookup(
 def check_signature(envelope: NlwebEnvelope, key: PublicKey) -> None:
     """Verify the signature. Raises TheirError(SIGNATURE_INVALID)."""
     if not key.verify(envelope.signature, envelope.signed_text, envelope.digest):
-        where = f"at {envelope.key_name}" if envelope.key_name else "of the wallet"
-        raise TheirError(SIGNATURE_INVALID, f"not by the key {where}, {key.algorithm} {key.fingerprint}")
+        # No name: a synchronous request is answered with it, and answers repeat nothing of the sender's.
+        raise TheirError(SIGNATURE_INVALID, f"not by the sender's {key.algorithm} key {key.fingerprint}")
