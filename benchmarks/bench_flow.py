@@ -213,7 +213,7 @@ class Batch:
                 self.bare_inbox,
                 partial(invoke, function, event),
                 lambda: check_before_lookup(
-                    data, is_ours=bool, received_at_ms=at_ms, window=window, max_bytes=len(data)
+                    read_envelope(parse(data, max_bytes=len(data))), is_ours=bool, received_at_ms=at_ms, window=window
                 ),
                 lambda: inbox.intake.take(
                     claim.mailbox, claim.envelope, received_at_ms=at_ms, sender=SENDER, source=claim.source,

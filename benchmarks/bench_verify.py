@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from nacl.signing import VerifyKey
 
+from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import Algorithm, PublicKey
-from postroom.protocols.nlweb.envelope import NlwebEnvelope
+from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
@@ -79,9 +80,9 @@ def measure_here(effort: Effort) -> list[list[float]]:
 
 
 def _checked(data: bytes) -> NlwebEnvelope:
-    return check_before_lookup(
-        data, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=TimestampWindow(), max_bytes=1 << 20
-    )
+    envelope = read_envelope(parse(data, max_bytes=1 << 20))
+    check_before_lookup(envelope, is_ours=RECEIVER.__eq__, received_at_ms=NOW_MS, window=TimestampWindow())
+    return envelope
 
 
 def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
@@ -89,7 +90,8 @@ def ours(data: bytes, public: PublicKey) -> Callable[[], object]:
     window, is_ours = TimestampWindow(), frozenset({RECEIVER}).__contains__
 
     def verify() -> None:
-        read = check_before_lookup(data, is_ours=is_ours, received_at_ms=NOW_MS, window=window, max_bytes=1 << 20)
+        read = read_envelope(parse(data, max_bytes=1 << 20))
+        check_before_lookup(read, is_ours=is_ours, received_at_ms=NOW_MS, window=window)
         check_signature(read, public)
 
     return verify

@@ -29,7 +29,9 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 
 from postroom.core.errors import NotNowError
+from postroom.core.ijson import parse
 from postroom.core.reason import Kind
+from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup
 from postroom.storage.audit.fingerprints import fingerprint_of
@@ -154,12 +156,12 @@ def test_every_live_row_points_to_a_line_with_a_message_that_the_inbox_accepts()
         data = line_at(row, made)
         line = decode_line(data)
         assert line.row == row.key
-        envelope = check_before_lookup(
-            line.envelope.encode(),
+        envelope = read_envelope(parse(line.envelope.encode(), max_bytes=len(line.envelope.encode())))
+        check_before_lookup(
+            envelope,
             is_ours=lambda domain, mailbox=row.key.mailbox: domain == mailbox,
             received_at_ms=row.key.received_at_ms,
             window=TimestampWindow(),
-            max_bytes=len(line.envelope.encode()),
         )
         assert envelope.sender == row.conversation
         # As an audit reads it: the conversation, and the Hash, are those of the message.

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.explanation import Check, Explanation
-from postroom.core.ijson import JsonValue
+from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+from postroom.protocols.nlweb.envelope import read_envelope
 from postroom.protocols.nlweb.explain import FindKey, explain
 from postroom.protocols.nlweb.reasons import (
     DNSSEC_BOGUS,
@@ -310,12 +311,9 @@ def test_shown_values_have_no_control_characters(control: str) -> None:
 def flow(data: bytes, find_key: FindKey) -> Reason | None:
     """What the inbox and the worker would say."""
     try:
-        envelope = check_before_lookup(
-            data,
-            is_ours=lambda name: name in OURS,
-            received_at_ms=NOW_MS,
-            window=TimestampWindow(),
-            max_bytes=MAX_BYTES,
+        envelope = read_envelope(parse(data, max_bytes=MAX_BYTES))
+        check_before_lookup(
+            envelope, is_ours=lambda name: name in OURS, received_at_ms=NOW_MS, window=TimestampWindow()
         )
         key, _ = find_key(envelope.key_name or envelope.sender)
         check_signature(envelope, key)

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import public_key_from_spki
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.reasons import HASH_MISMATCH, SIGNATURE_INVALID, TIMESTAMP_TOO_OLD, UNSUPPORTED_VERSION
@@ -49,9 +50,9 @@ def rebuilt(vector: Vector, claimed: str | None = None) -> bytes:
 
 
 def checked(data: bytes, now_ms: int) -> NlwebEnvelope:
-    return check_before_lookup(
-        data, is_ours=lambda _: True, received_at_ms=now_ms, window=TimestampWindow(), max_bytes=1 << 20
-    )
+    envelope = read_envelope(parse(data, max_bytes=1 << 20))
+    check_before_lookup(envelope, is_ours=lambda _: True, received_at_ms=now_ms, window=TimestampWindow())
+    return envelope
 
 
 def own_time(vector: Vector) -> int:

@@ -154,6 +154,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
 def _keep(stack: "LocalStack", *, quiet: bool) -> None:
     """Run until Ctrl-C, and print events. The hosts of a domain that an operator adds are served, as if its DNS led
     here."""
+    from postroom.core.errors import NotNowError
     from postroom.core.settings import read_outputs
     from postroom.protocols.nlweb.schema import DIALECTS
     from postroom.runtime.deployment import Deployment
@@ -162,8 +163,9 @@ def _keep(stack: "LocalStack", *, quiet: bool) -> None:
     new = {} if quiet else {deployment.name: _new_events(deployment) for deployment in stack.deployments.values()}
     while True:
         for name, events in new.items():
-            for event in events.look(int(time.time() * 1000)):
-                print_line(f"{name}  {event.as_line()}", flush=True)
+            with suppress(NotNowError):  # the next look finds them
+                for event in events.look(int(time.time() * 1000)):
+                    print_line(f"{name}  {event.as_line()}", flush=True)
         for deployment in stack.deployments.values():
             operators = Deployment(read_outputs(deployment.outputs), deployment.client).storage.operators
             for domain in set(operators.domains()) - served:
