@@ -425,7 +425,7 @@ DENIED = {
     "s3:GetObject": ["jobs library", "job compact", "job expire"],
     "sns:ListSubscriptionsByTopic": ["alarm topic"],
     "cloudwatch:DescribeAlarms": ["alarms"],
-    "cloudwatch:GetMetricStatistics": [*MESSAGES, "mail"],
+    "cloudwatch:GetMetricStatistics": [*MESSAGES, "mail", "queue DeadLetterQueue", "queue CourierDeadLetterQueue"],
     "sqs:GetQueueAttributes": [*MESSAGES, "queue DeadLetterQueue", "queue CourierDeadLetterQueue"],
 }  # fmt: skip
 
@@ -899,7 +899,7 @@ ADVICE = [
     setup_checks.judge_domain_key(LOCAL, Domain(SHOP, signs=True), {SHOP: STORED}),
     operation_checks.judge_library(AWS, (LIBRARY, *SCRIPTS), Libraries([], is_ours=False)),
     operation_checks.judge_job(LOCAL, "compact", YOUNG, "", NOW, None),
-    *(operation_checks.judge_dead_letters(place, "DeadLetterQueue", 2) for place in (AWS, LOCAL)),
+    *(operation_checks.judge_dead_letters(place, "DeadLetterQueue", QueueLoad(1, 1, 60.0)) for place in (AWS, LOCAL)),
 ]
 
 

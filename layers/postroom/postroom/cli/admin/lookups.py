@@ -55,6 +55,7 @@ _RECORD: Final = re.compile(r"(?P<host>\S+)\. CNAME \S+\.")
 _COUNTS: Final[Sequence["QueueAttributeNameType"]] = (
     "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
 )  # fmt: skip
+_QUEUE_RIGHTS: Final = "sqs:GetQueueAttributes and cloudwatch:GetMetricStatistics"
 _LOOKED_UP: Final = 5
 """Domains whose hosts and keys are looked up: each takes four look-ups and two connections."""
 
@@ -94,7 +95,7 @@ class _Look:
         yield from self._messages()
         for queue in operation_checks.DEAD_LETTERS:
             judge = partial(operation_checks.judge_dead_letters, self._place, queue)
-            yield self._check(f"queue {queue}", "sqs:GetQueueAttributes", partial(self._dead_letters, queue), judge)
+            yield self._check(f"queue {queue}", _QUEUE_RIGHTS, partial(self._load, queue), judge)
 
     def _check(
         self, name: str, permission: str, question: Callable[[], Found], judge: Callable[[Found], DoctorCheck]
@@ -247,7 +248,7 @@ class _Look:
     def _messages(self) -> Iterator[DoctorCheck]:
         for queue in operation_checks.SOURCES:
             yield self._check(
-                f"messages in {queue}", "sqs:GetQueueAttributes and cloudwatch:GetMetricStatistics",
+                f"messages in {queue}", _QUEUE_RIGHTS,
                 partial(self._load, queue), partial(operation_checks.judge_load, queue),
             )  # fmt: skip
         permission = (
@@ -355,11 +356,3 @@ class _Look:
             for it in page["MetricAlarms"]
             if topic in it["AlarmActions"]
         ]
-
-    def _dead_letters(self, queue: str) -> int:
-        """The number of messages in the queue, including those that the dead-letter handler has made invisible."""
-        stack = self._opened.storage.sqs.get_queue_attributes(
-            QueueUrl=self._opened.output(f"{queue}Url"),
-            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
-        )
-        return sum(map(int, stack["Attributes"].values()))

@@ -110,9 +110,14 @@ def judge_load(queue: str, found: QueueLoad) -> DoctorCheck:
     """The check of the messages of one queue; it only tells how many there are."""
     if not found.waiting and not found.in_work:
         return good(f"messages in {queue}", "none")
-    age = found.oldest_seconds
-    oldest = "the age of the oldest is unknown: no metric of it" if age is None else f"the oldest came {ago(age)}"
-    return good(f"messages in {queue}", f"{found.waiting} waiting, {found.in_work} being processed or hidden; {oldest}")
+    counts = f"{found.waiting} waiting, {found.in_work} being processed or hidden"
+    return good(f"messages in {queue}", f"{counts}; {_age(found)}")
+
+
+def _age(load: QueueLoad) -> str:
+    if load.oldest_seconds is None:
+        return "the age of the oldest is unknown: no metric of it"
+    return f"the oldest came {ago(load.oldest_seconds)}"
 
 
 def judge_mail(found: RecentMail, now: float) -> DoctorCheck:
@@ -201,9 +206,9 @@ def judge_alarms(place: NamedDeployment, alarms: Sequence[Alarm], stack: Stack, 
             yield bad(name, None, f"on: {alarm.meaning or 'see its description'}", "see docs/operate/metrics.md")
 
 
-def judge_dead_letters(place: NamedDeployment, queue: str, count: int) -> DoctorCheck:
-    """The check of one dead-letter queue."""
-    name, function = f"queue {queue}", DEAD_LETTERS[queue]
+def judge_dead_letters(place: NamedDeployment, queue: str, found: QueueLoad) -> DoctorCheck:
+    """The check of one dead-letter queue. The dead-letter handler hides those that it looks at."""
+    name, function, count = f"queue {queue}", DEAD_LETTERS[queue], found.waiting + found.in_work
     if not count:
         return good(name, "no dead letters")
     fate = (
@@ -212,7 +217,8 @@ def judge_dead_letters(place: NamedDeployment, queue: str, count: int) -> Doctor
         else "SQS deletes them after 14 days"
     )
     return bad(
-        name, None, f"{count} dead letter{'s' if count > 1 else ''}: {function} could not process them; {fate}",
+        name, None,
+        f"{count} dead letter{'s' if count > 1 else ''}: {function} could not process them; {_age(found)}; {fate}",
         f"`postroom dead-letters list {place.option}` shows them; {place.log(function, '1 day ago')} says why; fix the "
         f"cause, then `postroom dead-letters redrive --all {place.option}`",
     )  # fmt: skip
