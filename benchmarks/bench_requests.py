@@ -43,7 +43,7 @@ _LINES: Final = {
     "SQS": ("SQS",),
     "DynamoDB": ("DynamoDB",),
     "S3": ("S3",),
-    "logs": ("logs",),
+    "logs": ("logs", "acknowledging"),
 }
 """The columns of the bill, and the prefixes of the items in each."""
 _PROTOCOLS: Final[tuple[Protocol, ...]] = ("nlweb", "dm3")

@@ -34,6 +34,8 @@ SPARED = {
     "storage/limits/quotas.py Usages.take_off: self._table.update": "the job's: the next look mends the count",
     "storage/limits/quotas.py Usages.correct: self._table.update": "of a count that the next look mends",
     "storage/aws/dead_letter_queue.py": "operators' commands",
+    "storage/mail/outbox.py Outbox.mailboxes_of: self._table.page": "operators' commands",
+    "storage/mail/reader.py Reader.count_all: self._table.scan": "operators' commands",
     "storage/audit/collection.py": "the audit, which writes nothing",
     "storage/aws/table.py DynamoTable.scan: self._dynamodb.get_paginator": "operators' commands, and the audit",
     "storage/mail/inbox_log.py logged_lines: logs.get_paginator": "the audit",

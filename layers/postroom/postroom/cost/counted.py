@@ -46,7 +46,7 @@ DUPLICATE_LOG_BYTES: Final = 226
 DISCARD_WRITES: Final = 1
 DISCARD_SENDS: Final = 1
 """Of SQS: the notice for the courier."""
-DISCARD_LOG_BYTES: Final = 375
+DISCARD_LOG_BYTES: Final = 348
 FEEDBACK_WRITES: Final = 4
 FEEDBACK_READS: Final = 2
 """Of the courier, if the sender's buffer accepts the Feedback."""
