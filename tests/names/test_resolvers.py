@@ -250,16 +250,25 @@ def test_a_resolver_may_speak_https(doh):
     [
         (503, None, "HTTP status 503"),
         (200, b"<html>", "malformed"),
-        (200, b"x" * (MAX_ANSWER_BYTES + 1), f"more than {MAX_ANSWER_BYTES} bytes"),
+        (200, b"<html>" + b" " * MAX_ANSWER_BYTES, "a proxy, or something else that is not a DNS server"),
     ],
 )
-def test_an_invalid_https_answer_is_ignored(doh, status, body, said):
+def test_an_invalid_https_answer_is_a_failed_look_up(doh, status, body, said):
     doh.status, doh.body = status, body and (lambda _query: body)
     with (
         patient(doh.setting, ssl_context=doh.trust) as resolvers,
-        pytest.raises(NotNowError, match=said),
+        pytest.raises(NotNowError, match=said) as caught,
     ):
         resolvers.asking()(QUESTION)
+    assert caught.value.reason is KEY_LOOKUP_FAILED
+
+
+def test_a_long_https_answer_to_the_query_is_too_costly(doh, server):
+    doh.body = lambda query: server.reply(query, udp=False) + b" " * MAX_ANSWER_BYTES
+    with patient(doh.setting, ssl_context=doh.trust) as resolvers, pytest.raises(NotNowError) as caught:
+        resolvers.asking()(QUESTION)
+    assert caught.value.reason is DNSSEC_TOO_COSTLY
+    assert f"more than {MAX_ANSWER_BYTES} bytes" in caught.value.detail
 
 
 def as_long_as_may_be(query, beyond):

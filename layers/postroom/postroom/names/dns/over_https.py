@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import httpcore
 
 from postroom.names.dns.servers import Server
-from postroom.names.dns.wire import MAX_ANSWER_BYTES, TooLong, Unusable
+from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, Unusable, too_long
 from postroom.net.timed import TimedStream, seconds_left
 
 _MEDIA_TYPE = b"application/dns-message"
@@ -30,13 +30,13 @@ class HttpsConnections:
         """Close the connections."""
         self._pool.close()
 
-    def post(self, server: Server, wire: bytes, deadline: float) -> bytes:
-        """The answer of `server` to a query, until `deadline` (time.monotonic).
+    def post(self, server: Server, query: Query, deadline: float) -> bytes:
+        """The answer of `server` to `query`, until `deadline` (time.monotonic).
 
         Raises `Unusable`, `TooLong`, `OSError`.
         """
         try:
-            return self._post(server, wire, deadline)
+            return self._post(server, query, deadline)
         except httpcore.TimeoutException as error:
             raise TimeoutError from error
         except httpcore.NetworkError as error:
@@ -44,13 +44,13 @@ class HttpsConnections:
         except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, httpcore.ConnectionNotAvailable) as error:
             raise Unusable("no proper HTTP answer") from error
 
-    def _post(self, server: Server, wire: bytes, deadline: float) -> bytes:
+    def _post(self, server: Server, query: Query, deadline: float) -> bytes:
         _DEADLINE.set(deadline)
         with self._pool.stream(
             "POST",
             httpcore.URL(scheme=b"https", host=server.host.encode(), port=server.port, target=server.path.encode()),
             headers={b"host": _authority(server), b"content-type": _MEDIA_TYPE, b"accept": _MEDIA_TYPE},
-            content=wire,
+            content=query.to_wire(),
             extensions={"timeout": {"pool": seconds_left(deadline)}},
         ) as response:
             if response.status != 200:
@@ -59,7 +59,7 @@ class HttpsConnections:
             for part in response.iter_stream():
                 body += part
                 if len(body) > MAX_ANSWER_BYTES:
-                    raise TooLong
+                    raise too_long(query, body)
         return body
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from postroom.names.dns.answer import Answer
 from postroom.names.dns.servers import Server
-from postroom.names.dns.wire import HEADER_BYTES, MAX_ANSWER_BYTES, Query, TooLong, Unusable, begins_answer, read_answer
+from postroom.names.dns.wire import HEADER_BYTES, MAX_ANSWER_BYTES, Query, Unusable, read_answer, too_long
 
 if TYPE_CHECKING:
     from postroom.names.dns.over_https import HttpsConnections
@@ -24,7 +24,7 @@ def exchange(server: Server, query: Query, seconds: float, https: "HttpsConnecti
     """
     deadline = time.monotonic() + seconds
     if https is not None and server.scheme == "https":
-        return _expect(query, https.post(server, query.to_wire(), deadline))
+        return _expect(query, https.post(server, query, deadline))
     if server.scheme == "udp":
         answer = _udp(server, query, deadline)
         if not answer.is_truncated:
@@ -64,9 +64,7 @@ def _tcp(server: Server, query: Query, deadline: float) -> Answer:
         (length,) = struct.unpack("!H", _receive(sock, 2, deadline))
         if length > MAX_ANSWER_BYTES:
             # The first bytes of HTTP would be a length of 18,516.
-            if not begins_answer(query, _receive(sock, HEADER_BYTES, deadline)):
-                raise Unusable("a proxy, or something else that is not a DNS server, answers on its port")
-            raise TooLong
+            raise too_long(query, _receive(sock, HEADER_BYTES, deadline))
         return _expect(query, _receive(sock, length, deadline))
 
 

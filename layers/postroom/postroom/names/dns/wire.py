@@ -70,13 +70,15 @@ def read_answer(query: Query, wire: bytes) -> Answer | None:
     return answer if is_response and answer.id == query.id and repeats else None
 
 
-def begins_answer(query: Query, head: bytes) -> bool:
-    """Whether a message with these first bytes may be the answer to `query`: the id is the same, and QR is set.
+def too_long(query: Query, head: bytes) -> TooLong | Unusable:
+    """The fault of a message of more than `MAX_ANSWER_BYTES`: that, if it may be the answer to `query`.
 
-    `head`: `HEADER_BYTES` of them.
+    It may be if the id is the same, and QR is set. `head`: its first bytes, at least `HEADER_BYTES`.
     """
     id_, flags = struct.unpack_from("!HH", head)
-    return id_ == query.id and bool(flags & dns.flags.QR)
+    if id_ == query.id and flags & dns.flags.QR:
+        return TooLong()
+    return Unusable("a proxy, or something else that is not a DNS server, answers on its port")
 
 
 def check_answer(answer: Answer) -> Answer:
