@@ -15,6 +15,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.stub import Stubber
 from moto import mock_aws
 from tests.aws import resources, template
 from tests.cli.conftest import FakeDns, Postroom
@@ -881,6 +882,19 @@ def test_the_metrics_of_aws() -> None:
         put("AWS/SQS", "ApproximateAgeOfOldestMessage", 70.0, 4, QueueName="prod-retry")
         assert queues.oldest("https://sqs.example/1/prod-retry") == 70
         assert queues.oldest("https://sqs.example/1/other") is None
+
+
+def test_the_metrics_of_discards_may_come_in_any_order_and_in_parts() -> None:
+    cloudwatch, now = boto3.client("cloudwatch", "us-east-1"), datetime.now(UTC)
+    with Stubber(cloudwatch) as aws:
+        aws.add_response("get_metric_statistics", {"Datapoints": [{"Timestamp": now, "SampleCount": 9.0}]})
+        names = ("Discarded", "DiscardedKeyNotFound", "DiscardedTooLate")
+        aws.add_response("list_metrics", {"Metrics": [{"MetricName": name} for name in names]})
+        for query, value, after in (("m1", 2.0, "more"), ("m0", 3.0, "rest"), ("m1", 4.0, None)):
+            page: Json = {"MetricDataResults": [{"Id": query, "Values": [value]}]}
+            aws.add_response("get_metric_data", page | ({"NextToken": after} if after else {}))
+        found = MailMetrics(cloudwatch, "prod", now.timestamp()).of_last_day()
+    assert found.discarded == {"KeyNotFound": 3, "TooLate": 6}
 
 
 def suggested(text: str) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """The metrics in CloudWatch that `admin status` shows: the age of queues, and the mail of the last day."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -67,14 +68,20 @@ class MailMetrics:
             for metric in page["Metrics"]
             if metric["MetricName"].startswith(_DISCARDED) and metric["MetricName"] != _DISCARDED
         ]
-        queries = [self._sum(f"m{number}", name) for number, name in enumerate(names[:_MOST_QUERIES])]
-        if not queries:
+        by_id = {f"m{number}": name for number, name in enumerate(names[:_MOST_QUERIES])}
+        if not by_id:
             return {}
-        results = self._cloudwatch.get_metric_data(
-            MetricDataQueries=queries, StartTime=self._now - timedelta(days=1), EndTime=self._now
-        )["MetricDataResults"]
-        sums = {name: sum(result["Values"]) for name, result in zip(names, results, strict=False)}
-        return {name.removeprefix(_DISCARDED): int(count) for name, count in sums.items() if count}
+        results = self._cloudwatch.get_paginator("get_metric_data").paginate(
+            MetricDataQueries=[self._sum(query, name) for query, name in by_id.items()],
+            StartTime=self._now - timedelta(days=1),
+            EndTime=self._now,
+        )
+        # A page may have a part of a query's values, and the results in any order.
+        found: Counter[str] = Counter()
+        for page in results:
+            for result in page["MetricDataResults"]:
+                found[by_id[result["Id"]].removeprefix(_DISCARDED)] += int(sum(result["Values"]))
+        return dict(+found)
 
     def _sum(self, query: str, name: str) -> dict[str, Any]:
         metric = {"Namespace": self._namespace, "MetricName": name, "Dimensions": _WORKER}
