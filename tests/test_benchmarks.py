@@ -34,6 +34,14 @@ ROWS = {
         "fedify, request (npm)",
     ],
     "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
+    "dcp": [
+        "verify",
+        "sign",
+        "an authorized request",
+        "verify, large integers",
+        "verify, millionths",
+        "verify, numbers as names",
+    ],
     "flow": [
         *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)),
         *PARTS,

@@ -190,8 +190,11 @@ def _in_order(value: JsonValue) -> bytes:
         return b"{" + b",".join(members) + b"}"
     if isinstance(value, list | tuple):
         return b"[" + b",".join([_in_order(item) for item in value]) + b"]"
-    if type(value) is str and _HALVES.search(value):
-        return _with_halves(value)
+    if type(value) is str:
+        try:
+            return orjson.dumps(value)
+        except TypeError:
+            return _with_halves(value)
     if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
         return _large(value)
     return jcs(value)

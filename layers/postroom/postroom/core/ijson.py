@@ -210,10 +210,16 @@ def _with_doubles(value: JsonValue, path: str) -> JsonValue:
     if isinstance(value, dict):
         return {name: _with_doubles(member, f"{path}.{name}" if path else name) for name, member in value.items()}
     if isinstance(value, list):
-        return [_with_doubles(member, f"{path}[{index}]") for index, member in enumerate(value)]
-    if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
-        return _double_of(value, path)
-    return value
+        # A list of bytes, as JavaScript writes a Buffer, has many small integers: they need no path.
+        return [
+            member if type(member) is int and _is_exact(member) else _with_doubles(member, f"{path}[{index}]")
+            for index, member in enumerate(value)
+        ]
+    return value if type(value) is not int or _is_exact(value) else _double_of(value, path)
+
+
+def _is_exact(integer: int) -> bool:
+    return -MAX_EXACT_INTEGER <= integer <= MAX_EXACT_INTEGER
 
 
 def _double_of(integer: int, path: str) -> float:

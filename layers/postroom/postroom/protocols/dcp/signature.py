@@ -3,7 +3,7 @@
 The reference also writes this object as a string of JSON, and reads both.
 """
 
-from typing import Final, TypeGuard
+from typing import Final
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
@@ -17,12 +17,18 @@ _MAX_TEXT_BYTES: Final = 4096
 def read_signature(value: JsonValue) -> bytes | None:
     """The bytes of a signature, r ‖ s ‖ recovery id; None: the value has another form."""
     match _parsed(value) if isinstance(value, str) else value:
-        case {"r": {"type": "Buffer", "data": r}, "s": {"type": "Buffer", "data": s}, "v": int(v)} if (
-            _are_scalar(r) and _are_scalar(s) and v - _FIRST_V in (0, 1)
-        ):
-            return bytes(r) + bytes(s) + bytes([v - _FIRST_V])
+        case {"r": {"type": "Buffer", "data": list(r)}, "s": {"type": "Buffer", "data": list(s)}, "v": int(v)}:
+            pass
         case _:
             return None
+    if len(r) != _SCALAR_BYTES or len(s) != _SCALAR_BYTES or v - _FIRST_V not in (0, 1):
+        return None
+    if set(map(type, r + s)) != {int}:  # True is an int
+        return None
+    try:
+        return bytes([*r, *s, v - _FIRST_V])
+    except ValueError:
+        return None
 
 
 def write_signature(signature: bytes) -> JsonValue:
@@ -33,15 +39,6 @@ def write_signature(signature: bytes) -> JsonValue:
 
 def _buffer(data: bytes) -> JsonValue:
     return {"type": "Buffer", "data": list(data)}
-
-
-def _are_scalar(data: object) -> TypeGuard[list[int]]:
-    """Whether these are 32 bytes; `type`, because True is an int."""
-    return (
-        isinstance(data, list)
-        and len(data) == _SCALAR_BYTES
-        and all(type(byte) is int and 0 <= byte <= 255 for byte in data)
-    )
 
 
 def _parsed(text: str) -> JsonValue:

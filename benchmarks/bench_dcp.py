@@ -1,0 +1,173 @@
+"""Benchmark `dcp`: verifying and signing messages of DCP, and authorized requests, compared with bare primitives."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import coincurve
+import orjson
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios
+from benchmarks.samples import NOW_MS, RECEIVER
+from Crypto.Hash import keccak
+
+from postroom.core.canonical import json_stringify
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp.authorization import authorize, does_authorize
+from postroom.protocols.dcp.messages import Allowance, Request, read_body
+from postroom.protocols.dcp.signature import read_signature
+from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
+from postroom.protocols.dcp.validity import TtlLimits, check_validity, read_validity
+
+SIZE: Final = 1000
+"""The approximate bytes of each body."""
+MOST: Final = 1.5
+MOST_SLOW: Final = 3.0
+NOW: Final = NOW_MS // 1000
+
+NOTES: Final = f"""\
+*Ours*, in verifying, is everything from the bytes of a signed message to its owner and body: strict JSON, the form of
+owner and signature, the text that JavaScript's `JSON.stringify` writes of the body, the recovery of the signer, and its
+address. Signing is everything from a body to the bytes of its message. The body is a request of {SIZE:,} bytes; the
+same message is verified again and again, so the case of its owner's address is cached. *An authorized request* has a
+second signature, by the key of a resource, in addition to these bytes; its form and validity are checked, too.
+
+*Bare* has only the library calls that cannot be avoided, with the same libraries (coincurve, pycryptodome):
+`orjson.loads` of the message, Keccak-256 of the text, the recovery of the key, and Keccak-256 of the key. For signing,
+it is `orjson.dumps` of the body, Keccak-256 of the text, and the signature. In verifying, the text is given, and it
+makes no address. For an authorized request, it has two recoveries with their Keccak-256.
+
+The last rows have bodies that `orjson` does not write as JavaScript does, so the slow writer of `json_stringify` writes
+them: ten integers beyond 2^53, ten numbers of a few millionths, or twenty names that are array indices. Bodies with
+halves of surrogate pairs have no row, because `orjson` does not read them.
+
+Goals: ours ≤ {MOST} × bare, and ≤ {MOST_SLOW} × bare where the slow writer is needed.
+"""
+
+_PLAIN: Final[Mapping[str, JsonValue]] = {"Order": 4711, "Paid": True}
+_DCPSID: Final = "dd3c1c8a0f6c4e3f9a5b2-7a60d1b2c9e84f5f8e1c4"
+_LINE: Final = "two pieces, and no oil please; the door is round the corner, ring twice. "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row. `ways`: bare, and ours; `most`: its goal."""
+
+    name: str
+    ways: Callable[[], tuple[Callable[[], object], Callable[[], object]]]
+    most: float
+
+
+def measure(effort: Effort) -> Sequence[Table]:
+    """One table, a row for each operation and kind of body."""
+    found = over_processes(measure_here, effort)
+    rows = [(row.name, marked(ours, reached=ours <= row.most)) for row, (ours,) in zip(ROWS, found, strict=True)]
+    return [Table("", ("operation, body", "ours : bare"), tuple(rows))]
+
+
+def measure_here(effort: Effort) -> list[list[float]]:
+    """For each row: ours to bare."""
+    return [ratios(row.ways(), effort)[1:] for row in ROWS]
+
+
+def _verifying(data: Mapping[str, JsonValue]) -> tuple[Callable[[], object], Callable[[], object]]:
+    body = _body(data)
+    message = sign_body(body, _key(1))
+    recover = _recovery(json_stringify(body), orjson.loads(message)["signature"])
+
+    def bare() -> None:
+        orjson.loads(message)
+        recover()
+
+    return bare, lambda: read_signed_message(message)
+
+
+def _signing() -> tuple[Callable[[], object], Callable[[], object]]:
+    body, key = _body(_PLAIN), _key(1)
+    sign = coincurve.PrivateKey(key.secret).sign_recoverable
+
+    def bare() -> None:
+        sign(_digest(orjson.dumps(body)), hasher=None)
+
+    return bare, lambda: sign_body(body, key)
+
+
+def _authorized() -> tuple[Callable[[], object], Callable[[], object]]:
+    accessor, resource, guardian = _key(1), _key(2), _key(3)
+    allowance = Allowance(resource.address, guardian.address, accessor.address)
+    body = _body(_PLAIN, [allowance.as_json()])
+    auth = authorize(body["payload"], [resource])
+    message = sign_body({**body, "auth": auth}, accessor)
+    members = orjson.loads(message)
+    recoveries = (
+        _recovery(json_stringify(members["body"]), members["signature"]),
+        _recovery(json_stringify(body["payload"]), auth[resource.address]),
+    )
+    limits = TtlLimits(min=15, max=7 * 86_400)
+
+    def bare() -> None:
+        orjson.loads(message)
+        for recover in recoveries:
+            recover()
+
+    def ours() -> None:
+        request = read_body(read_signed_message(message).body)
+        assert isinstance(request, Request)
+        check_validity(read_validity(request.payload.validity), limits, 10, NOW)
+        assert does_authorize(request, allowance)
+
+    return bare, ours
+
+
+def _recovery(text: bytes, signature: JsonValue) -> Callable[[], object]:
+    """The bare work of finding the signer of a text."""
+    raw, recover = read_signature(signature), coincurve.PublicKey.from_signature_and_message
+    assert raw is not None
+
+    def found() -> None:
+        _keccak(recover(raw, _digest(text), hasher=None).format(compressed=False)[1:])
+
+    return found
+
+
+def _digest(text: bytes) -> bytes:
+    return _keccak(b"\x19Ethereum Signed Message:\n%d" % len(text) + text)
+
+
+def _keccak(data: bytes) -> bytes:
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+def _key(number: int) -> EthereumKey:
+    return EthereumKey.from_secret(number.to_bytes(32))
+
+
+def _body(data: Mapping[str, JsonValue], allow: Sequence[JsonValue] = ()) -> dict[str, Any]:
+    """A request of SIZE bytes with this data, which a note fills up."""
+
+    def made(note: str) -> dict[str, Any]:
+        payload = {
+            "operation": "put_message",
+            "allow": list(allow),
+            "data": {"mailbox": RECEIVER, **data, "Note": note},
+            "validity": {"time": NOW, "stamp": "125a5c75-cb72-43d2-9695-37026dfcaa48", "ttl": 15.5},
+        }
+        return {"type": "request", "id": "r1", "payload": payload, "dcpsid": _DCPSID, "nonce": "1337c0ded00d"}
+
+    room = SIZE - len(json_stringify(made("")))
+    return made((_LINE * (room // len(_LINE) + 1))[:room])
+
+
+_SLOW: Final[Mapping[str, Mapping[str, JsonValue]]] = {
+    "large integers": {"Numbers": [2**60 + place * 2**10 for place in range(10)]},
+    "millionths": {"Numbers": [place / 1_000_000 for place in range(1, 11)]},
+    "numbers as names": {"Lines": {str(place): place for place in range(20)}},
+}
+ROWS: Final = (
+    Row("verify", partial(_verifying, _PLAIN), MOST),
+    Row("sign", _signing, MOST),
+    Row("an authorized request", _authorized, MOST),
+    *(Row(f"verify, {kind}", partial(_verifying, data), MOST_SLOW) for kind, data in _SLOW.items()),
+)
+BENCHMARK = Benchmark("dcp", "A signed message of DCP, and an authorized request", NOTES, measure)
