@@ -84,6 +84,7 @@ def changed(change: Callable[[Any], object]) -> Any:
         lambda it: it["crypto"]["kdfparams"].update(n=2**30),
         lambda it: it["crypto"]["kdfparams"].update(n=17),
         lambda it: it["crypto"]["kdfparams"].update(n=0),
+        lambda it: it["crypto"]["kdfparams"].update(n=2**16, r=1),
         lambda it: it["crypto"]["kdfparams"].update(r=2**40),
         lambda it: it["crypto"]["kdfparams"].update(p=2**40),
         lambda it: it["crypto"]["kdfparams"].update(p=-1),

@@ -87,6 +87,8 @@ def _stretched(function: object, parameters: object, passphrase: bytes) -> bytes
         case "scrypt", {"dklen": 32, "n": int(n), "r": int(r), "p": int(p), "salt": salt}:
             if n < 2 or n & (n - 1) or r < 1 or p < 1:
                 raise KeystoreError("n of scrypt must be a power of 2, and r and p must be positive")
+            if n.bit_length() > 16 * r:
+                raise KeystoreError("n of scrypt must be less than 2 to the power of 16 r (RFC 7914 §2)")
             if 128 * n * r > MAX_SCRYPT_BYTES or 128 * n * r * p > MAX_SCRYPT_WORK:
                 raise KeystoreError("scrypt would take more memory or work than is allowed here")
             return Scrypt(salt=_bytes(salt, "salt"), length=32, n=n, r=r, p=p).derive(passphrase)
