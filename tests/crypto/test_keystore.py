@@ -18,9 +18,9 @@ LITTLE_WORK = 2**4
 PASSPHRASE = "pässword"
 
 
-def locked() -> JsonValue:
+def locked(passphrase: str = PASSPHRASE) -> JsonValue:
     salt, vector = secrets.token_bytes(32), secrets.token_bytes(16)
-    return lock(KEY, PASSPHRASE, salt=salt, vector=vector, uuid=str(uuid4()), work=LITTLE_WORK)
+    return lock(KEY, passphrase, salt=salt, vector=vector, uuid=str(uuid4()), work=LITTLE_WORK)
 
 
 LOCKED = locked()
@@ -57,6 +57,13 @@ def test_a_new_keystore_is_opened_by_its_passphrase_alone() -> None:
     with pytest.raises(KeystoreError, match="the passphrase is not") as caught:
         unlock(LOCKED, PASSPHRASE.upper())
     assert PASSPHRASE.upper() not in str(caught.value)
+
+
+def test_a_passphrase_that_is_not_text_is_refused_and_not_shown() -> None:
+    for attempt in (lambda text: unlock(LOCKED, text), lambda text: locked(text)):
+        with pytest.raises(KeystoreError, match="characters") as caught:
+            attempt("p\udcff")
+        assert "\\udcff" not in str(caught.value)
 
 
 def changed(change: Callable[[Any], object]) -> Any:

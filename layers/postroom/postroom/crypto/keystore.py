@@ -34,8 +34,11 @@ class KeystoreError(ValueError):
 def lock(
     key: EthereumKey, passphrase: str, *, salt: bytes, vector: bytes, uuid: str, work: int = SCRYPT_N
 ) -> JsonValue:
-    """The keystore of a key. `salt`: 32 random bytes, `vector`: 16; `uuid`: its id; `work`: N of scrypt."""
-    derived = Scrypt(salt=salt, length=32, n=work, r=8, p=1).derive(passphrase.encode())
+    """The keystore of a key. `salt`: 32 random bytes, `vector`: 16; `uuid`: its id; `work`: N of scrypt.
+
+    Raises KeystoreError if the passphrase is not text.
+    """
+    derived = Scrypt(salt=salt, length=32, n=work, r=8, p=1).derive(_encoded(passphrase))
     sealed = _crypt(derived, vector, key.secret)
     return {
         "version": 3,
@@ -63,7 +66,7 @@ def unlock(keystore: JsonValue, passphrase: str) -> EthereumKey:
             raise KeystoreError("not a keystore of version 3 with the cipher aes-128-ctr")
     vector, sealed = _bytes(iv, "iv", 16), _bytes(crypto.get("ciphertext"), "ciphertext", 32)
     mac = _bytes(crypto.get("mac"), "mac", 32)
-    derived = _stretched(crypto.get("kdf"), crypto.get("kdfparams"), passphrase.encode())
+    derived = _stretched(crypto.get("kdf"), crypto.get("kdfparams"), _encoded(passphrase))
     if not hmac.compare_digest(_mac(derived, sealed), mac):
         raise KeystoreError("the passphrase is not that of this keystore")
     try:
@@ -73,6 +76,14 @@ def unlock(keystore: JsonValue, passphrase: str) -> EthereumKey:
     if (said := others.get("address")) and not (isinstance(said, str) and _is_address(said, key)):
         raise KeystoreError("the address of the keystore is not that of its key")
     return key
+
+
+def _encoded(passphrase: str) -> bytes:
+    """A passphrase in UTF-8. Input that is not UTF-8 has halves of surrogate pairs in Python."""
+    try:
+        return passphrase.encode()
+    except UnicodeEncodeError:
+        raise KeystoreError("the passphrase has characters that are not text in UTF-8") from None
 
 
 def _is_address(said: str, key: EthereumKey) -> bool:
