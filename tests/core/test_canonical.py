@@ -425,3 +425,8 @@ def test_json_stringify_keeps_the_order_of_members_behind_the_array_indices(valu
 @given(VALUES)
 def test_both_differ_in_the_order_of_members_only(value: ijson.JsonValue) -> None:
     assert stringify(json.loads(json_stringify(value), parse_int=float)) == stringify(value)
+
+
+@given(number=st.integers(-(10**22), 10**22).map(float))
+def test_whole_doubles_are_written_as_the_reference_writes_them(number: float) -> None:
+    assert json_stringify([number]) == b"[" + rfc8785.dumps(number) + b"]"

@@ -207,19 +207,23 @@ def _checked(value: JsonValue, max_depth: int) -> JsonValue:
 
 def _with_doubles(value: JsonValue, path: str) -> JsonValue:
     """The value with large integers as doubles. `path`: the members that lead to it."""
+    # Most members stay, and need no path; a list of bytes, as JavaScript writes a Buffer, has many small integers.
     if isinstance(value, dict):
-        return {name: _with_doubles(member, f"{path}.{name}" if path else name) for name, member in value.items()}
+        return {
+            name: member if _stays(member) else _with_doubles(member, f"{path}.{name}" if path else name)
+            for name, member in value.items()
+        }
     if isinstance(value, list):
-        # A list of bytes, as JavaScript writes a Buffer, has many small integers: they need no path.
         return [
-            member if type(member) is int and _is_exact(member) else _with_doubles(member, f"{path}[{index}]")
+            member if _stays(member) else _with_doubles(member, f"{path}[{index}]")
             for index, member in enumerate(value)
         ]
-    return value if type(value) is not int or _is_exact(value) else _double_of(value, path)
+    return value if type(value) is not int or _stays(value) else _double_of(value, path)
 
 
-def _is_exact(integer: int) -> bool:
-    return -MAX_EXACT_INTEGER <= integer <= MAX_EXACT_INTEGER
+def _stays(value: JsonValue) -> bool:
+    """Whether a value is a string, or an integer that is exact as a double."""
+    return type(value) is str or (type(value) is int and -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER)
 
 
 def _double_of(integer: int, path: str) -> float:

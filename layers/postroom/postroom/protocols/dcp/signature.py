@@ -16,19 +16,13 @@ _MAX_TEXT_BYTES: Final = 4096
 
 def read_signature(value: JsonValue) -> bytes | None:
     """The bytes of a signature, r ‖ s ‖ recovery id; None: the value has another form."""
-    match _parsed(value) if isinstance(value, str) else value:
-        case {"r": {"type": "Buffer", "data": list(r)}, "s": {"type": "Buffer", "data": list(s)}, "v": int(v)}:
-            pass
-        case _:
-            return None
-    if len(r) != _SCALAR_BYTES or len(s) != _SCALAR_BYTES or v - _FIRST_V not in (0, 1):
+    members = _parsed(value) if isinstance(value, str) else value
+    if not isinstance(members, dict):
         return None
-    if set(map(type, r + s)) != {int}:  # True is an int
+    r, s, v = _scalar(members.get("r")), _scalar(members.get("s")), members.get("v")
+    if r is None or s is None or type(v) is not int or v - _FIRST_V not in (0, 1):
         return None
-    try:
-        return bytes([*r, *s, v - _FIRST_V])
-    except ValueError:
-        return None
+    return r + s + bytes([v - _FIRST_V])
 
 
 def write_signature(signature: bytes) -> JsonValue:
@@ -39,6 +33,19 @@ def write_signature(signature: bytes) -> JsonValue:
 
 def _buffer(data: bytes) -> JsonValue:
     return {"type": "Buffer", "data": list(data)}
+
+
+def _scalar(value: JsonValue) -> bytes | None:
+    """The 32 bytes of a Buffer; None: the value is none, or has another length."""
+    if not isinstance(value, dict) or value.get("type") != "Buffer":
+        return None
+    data = value.get("data")
+    if not isinstance(data, list) or len(data) != _SCALAR_BYTES or set(map(type, data)) != {int}:  # True is an int
+        return None
+    try:
+        return bytes(data)  # type: ignore[arg-type]  # mypy does not see that all are integers
+    except ValueError:
+        return None
 
 
 def _parsed(text: str) -> JsonValue:
