@@ -2,9 +2,20 @@
 
 from typing import Final
 
-from tests.fuzz import dm3_texts, dns_answers, inboxes, inside, json_texts, keys, nlweb_texts, outside, sealed
+from tests.fuzz import (
+    dcp_texts,
+    dm3_texts,
+    dns_answers,
+    inboxes,
+    inside,
+    json_texts,
+    keys,
+    nlweb_texts,
+    outside,
+    sealed,
+)
 from tests.fuzz.entry import Entry
 
-_MODULES: Final = (json_texts, nlweb_texts, keys, sealed, dm3_texts, dns_answers, outside, inside, inboxes)
+_MODULES: Final = (json_texts, nlweb_texts, keys, sealed, dm3_texts, dcp_texts, dns_answers, outside, inside, inboxes)
 
 ENTRIES: Final[dict[str, Entry]] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}

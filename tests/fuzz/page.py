@@ -55,6 +55,8 @@ _MENDED: Final = """\
   length. Nothing was to be mended: the registry is stored as JSON. The entry takes 32 kB now (`registry_document`).
 - **NaN was `NotJson` where a name occurs twice behind it, and `NotIJson` by itself**: the whole text was tried once
   more with NaN allowed. What is looked at now is where the parser stopped (`ijson`).
+- **A keystore whose n of scrypt is too large for its r was a lack of memory**: OpenSSL refuses n = 2^16 with r = 1,
+  and the library says that as `MemoryError`. Now it is `KeystoreError` before any work (`keystores`).
 
 A reader found what the search had not: a JSON text of 132 kB whose last string does not end took 19 s, a DNS answer of
 65 kB with thousands of sets two minutes, for both took time that grew with the square. The entries had taken shorter
