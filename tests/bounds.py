@@ -33,7 +33,7 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
-from postroom.protocols.dcp import connect, messages, signed_message
+from postroom.protocols.dcp import connect, memory_store, messages, receiving, signed_message
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
@@ -455,6 +455,20 @@ def _dcp() -> Iterator[Bound]:
         "each half of a session's id", f"{connect.MIN_HALF} to {connect.MAX_HALF} characters",
         "every message has it", "`DcpBodyInvalid`", "nanoid, which the reference uses: 21",
         "protocols/dcp/test_connect.py::test_a_half_is_21_to_256_url_safe_characters",
+    )  # fmt: skip
+    yield Bound(
+        "messages in a batch", _n(receiving.ReceiveLimits().max_messages), "each is checked, and remembered",
+        "`DcpBodyInvalid`", "dcp-client 3: 10", "protocols/dcp/test_guardian.py::test_a_batch_has_a_limit",
+    )  # fmt: skip
+    yield Bound(
+        "resources that authorize one request", _n(receiving.MAX_RESOURCES),
+        "each costs a signature, and a row for its stamp", "`DcpBodyInvalid`", "the text: any number",
+        "protocols/dcp/test_guardian.py::test_a_request_has_a_limit_of_resources",
+    )  # fmt: skip
+    yield Bound(
+        "sessions, ids and stamps in memory", _n(memory_store.MAX_ROWS), "some 300 bytes each",
+        "`DcpStoreFull`: the sender comes back", "dcp-client 3: no limit",
+        "protocols/dcp/test_session_store.py::test_memory_is_limited_and_swept",
     )  # fmt: skip
     yield Bound(
         "memory, and bytes mixed, to open a keystore",

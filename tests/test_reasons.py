@@ -232,10 +232,10 @@ def statuses(reason: Reason) -> set[int]:
     """What the status of a reason may be."""
     if reason in ONLY_OWNERS:
         return {*range(400, 500), 503, 507}
-    if reason in ONLY_DCP:
-        return {200, 400, 401}  # 200 with a signed response, otherwise as a problem document
     if reason.kind is Kind.RETRY:
         return {503}  # `status_hint` says so; JSON-RPC answers 200
+    if reason in ONLY_DCP:
+        return {200, 400, 401, 422}  # 200 with a signed response, otherwise as a problem document
     if reason.audience is Audience.DM3 or (reason.kind is Kind.REFUSAL and not reason.audience & Audience.NLWEB):
         return {200}  # as every answer of JSON-RPC
     if reason is MAILBOX_FULL:

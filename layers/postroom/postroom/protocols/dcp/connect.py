@@ -8,7 +8,6 @@ from postroom.core.ijson import JsonValue
 from postroom.protocols.dcp.messages import Payload
 from postroom.protocols.dcp.reasons import DCP_BODY_INVALID, DCP_VERSION_UNSUPPORTED
 
-OPERATION: Final = "connect"
 VERSION: Final = "4.0.0"
 ACCEPTED: Final = "^4.0.0"
 """The versions that are accepted, as an expression of npm's semver."""
@@ -44,6 +43,9 @@ def session_id(initiators: str, targets: str) -> str:
 
 
 def is_session_id(dcpsid: str, initiators: str) -> bool:
-    """Whether a session's id begins with the initiator's half, and has a half of the target; halves may contain a -."""
-    rest = dcpsid.removeprefix(f"{initiators}-")
-    return rest != dcpsid and _HALF.fullmatch(rest) is not None
+    """Whether a session's id begins with the initiator's half, and goes on with as much from the target.
+
+    The reference's target writes no - between the halves.
+    """
+    rest = dcpsid.removeprefix(initiators)
+    return rest != dcpsid and len(initiators) <= len(rest) <= MAX_HALF + 1

@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
-from postroom.core.errors import TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp.reasons import (
     DCP_BODY_INVALID,
+    DCP_DUPLICATE,
     DCP_EXPIRED,
+    DCP_ID_REUSED,
+    DCP_NO_ROUTER,
+    DCP_NONCE_INVALID,
+    DCP_OPERATION_UNKNOWN,
+    DCP_SESSION_FOREIGN,
+    DCP_SESSION_OVER,
     DCP_TIME_TRAVEL,
     DCP_VALIDITY_INVALID,
     DCP_VERSION_UNSUPPORTED,
@@ -34,6 +41,13 @@ class ErrorCode(StrEnum):
 _CODES: Final[Mapping[Reason, ErrorCode]] = {
     DCP_BODY_INVALID: ErrorCode.EINVAL,
     DCP_VALIDITY_INVALID: ErrorCode.EINVAL,
+    DCP_SESSION_FOREIGN: ErrorCode.EINVAL,
+    DCP_SESSION_OVER: ErrorCode.EINVAL,
+    DCP_NONCE_INVALID: ErrorCode.EINVAL,
+    DCP_ID_REUSED: ErrorCode.EINVAL,
+    DCP_OPERATION_UNKNOWN: ErrorCode.EINVAL,
+    DCP_DUPLICATE: ErrorCode.EDUP,
+    DCP_NO_ROUTER: ErrorCode.ENOV3,
     DCP_EXPIRED: ErrorCode.EEXPIRED,
     DCP_TIME_TRAVEL: ErrorCode.ETIMETRAVEL,
     DCP_VERSION_UNSUPPORTED: ErrorCode.EVERSION,
@@ -66,13 +80,19 @@ class ErrorPayload:
         return {**members, **self.others}
 
 
-def error_of(error: TheirError, origin: Address) -> ErrorPayload:
+Result: TypeAlias = "JsonValue | ErrorPayload"
+"""What a request is answered. None: success without a payload."""
+
+
+def error_of(error: TheirError | NotNowError, origin: Address) -> ErrorPayload:
     """The payload of a refusal: a protocol error if the text has a code for it, otherwise with our reason as its code.
 
     The message of EVERSION is the versions that are accepted (DCP: Connection.connect), which its detail must be.
     """
     code = _CODES.get(error.reason)
-    message = error.detail if code is ErrorCode.EVERSION else f"{error.reason.sentence} ({error.detail})"
+    message = f"{error.reason.sentence} ({error.detail})" if error.detail else error.reason.sentence
+    if code is ErrorCode.EVERSION:
+        message = error.detail
     return ErrorPayload("Error", message, code or str(error.reason), origin, is_protocol=code is not None)
 
 

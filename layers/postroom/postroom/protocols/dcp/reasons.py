@@ -1,6 +1,6 @@
 """Reasons of DCP: signed messages, sessions, requests and their authorization. Most are told in a signed answer."""
 
-from postroom.core.reason import DCP, refusal
+from postroom.core.reason import DCP, refusal, retry
 
 # fmt: off
 DCP_MESSAGE_INVALID = refusal("DcpMessageInvalid", 400, DCP, "DCP: Ethereum messages; Message Grammar",
@@ -17,3 +17,25 @@ DCP_TIME_TRAVEL = refusal("DcpTimeTravel", 200, DCP, "DCP: Validity; Error Codes
     "The time of the request is in the future.")
 DCP_VERSION_UNSUPPORTED = refusal("DcpVersionUnsupported", 200, DCP, "DCP: connect; Error Codes: EVERSION",
     "This version of the protocol is not supported.")
+DCP_ID_MISSING = refusal("DcpIdMissing", 422, DCP, "DCP: Message Grammar",
+    "The body has no id, so that no answer can name the message.")
+DCP_RESPONSE_UNEXPECTED = refusal("DcpResponseUnexpected", 422, DCP, "DCP: Message Receipt Implementation Details",
+    "The message is a response to nothing that was requested.")
+DCP_SESSION_FOREIGN = refusal("DcpSessionForeign", 200, DCP, "DCP: Message Receipt Implementation Details",
+    "The owner of the message opened no session with this dcpsid here.")
+DCP_SESSION_OVER = refusal("DcpSessionOver", 200, DCP, "DCP: Message Authentication Algorithm; Error Codes: EINVAL",
+    "The session was closed, or was not used for too long.")
+DCP_NONCE_INVALID = refusal("DcpNonceInvalid", 200, DCP, "DCP: Message Authentication Algorithm; Error Codes: EINVAL",
+    "The nonce is not the last one that was given in this session.")
+DCP_ID_REUSED = refusal("DcpIdReused", 200, DCP, "DCP: Connection.Request; Error Codes: EINVAL",
+    "This session had a request with the same id.")
+DCP_DUPLICATE = refusal("DcpDuplicate", 200, DCP, "DCP: Validity; Error Codes: EDUP",
+    "A request with the same stamp was received before.")
+DCP_OPERATION_UNKNOWN = refusal("DcpOperationUnknown", 200, DCP, "DCP: Error Codes: EINVAL",
+    "The operation is unknown, or cannot be requested at this point.")
+DCP_NO_ROUTER = refusal("DcpNoRouter", 200, DCP, "DCP: v3; Error Codes: ENOV3",
+    "Routes of version 3 of the protocol are not served here.")
+DCP_TARGET_STARTING = retry("DcpTargetStarting", 503, DCP, "DCP: Target Startup Notes",
+    "The target does not know yet which requests it received before it was started.")
+DCP_STORE_FULL = retry("DcpStoreFull", 503, DCP, "DCP: Target Startup Notes",
+    "The target cannot remember more sessions and stamps at the moment.")

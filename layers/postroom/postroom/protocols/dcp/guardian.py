@@ -1,0 +1,117 @@
+"""A target that answers each signed message with one signed message, and keeps nothing but its store in between."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp import operations
+from postroom.protocols.dcp.connect import VERSION
+from postroom.protocols.dcp.error_payload import ErrorPayload, Result, error_of
+from postroom.protocols.dcp.reasons import DCP_RESPONSE_UNEXPECTED, DCP_SESSION_OVER
+from postroom.protocols.dcp.receiving import (
+    Admitted,
+    ReceivedConnect,
+    ReceivedRequests,
+    ReceivedResponses,
+    Receiver,
+    Refused,
+)
+from postroom.protocols.dcp.responses import answer_body, response_body
+from postroom.protocols.dcp.session_names import RANDOM_BYTES, SessionNames
+from postroom.protocols.dcp.signed_message import sign_body
+
+
+@dataclass(frozen=True, slots=True)
+class FailedOperation:
+    """An operation that failed. `without_effect`: it changed nothing, so that the same request may be sent again."""
+
+    error: ErrorPayload
+    without_effect: bool = False
+
+
+Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation"]
+"""Does what a request says; None: it has no result. Raises TheirError for what it refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guardian:
+    """A target of the sessions of `names`. `keys`: of all its identities; the first opens sessions."""
+
+    receiver: Receiver
+    names: SessionNames
+    keys: Mapping[Address, EthereumKey]
+    random: Callable[[int], bytes]
+
+    def answer(self, data: bytes, now: float, perform: Perform) -> bytes:
+        """The signed answer to a message. `now`: seconds since the epoch.
+
+        Raises TheirError for what cannot be answered under a signature: as `Receiver.receive`, and
+        DCP_RESPONSE_UNEXPECTED. Raises NotNowError as the store does, before anything was performed.
+        """
+        match self.receiver.receive(data, now):
+            case ReceivedConnect() as connect:
+                return self._open(connect, now)
+            case ReceivedRequests() as requests:
+                return self._answer_requests(requests, perform)
+            case ReceivedResponses():
+                raise TheirError(DCP_RESPONSE_UNEXPECTED)
+            case Refused(error=NotNowError() as error):
+                raise error
+            case Refused() as refused:
+                identity = refused.identity or self.names.identity
+                body = response_body(refused.id, error_of(refused.error, identity), now=now, dcpsid=refused.dcpsid)
+                return self._sign([body], identity, refused.dcpsid, None, None)
+
+    def _open(self, connect: ReceivedConnect, now: float) -> bytes:
+        dcpsid = self.names.new(connect.half, connect.peer, now=now, random=self.random(RANDOM_BYTES))
+        nonce = self.names.first_nonce(dcpsid, connect.peer)
+        bodies = [response_body(connect.id, {"version": VERSION}, now=now, dcpsid=dcpsid)]
+        if connect.batch_id:
+            bodies.insert(0, response_body(connect.batch_id, None, now=now, dcpsid=dcpsid))
+        return self._sign(bodies, self.names.identity, dcpsid, nonce, connect.batch_id)
+
+    def _answer_requests(self, received: ReceivedRequests, perform: Perform) -> bytes:
+        def body_of(name: str, result: Result) -> dict[str, JsonValue]:
+            return response_body(name, result, now=received.now, dcpsid=received.dcpsid)
+
+        bodies = [body_of(received.batch_id, None)] if received.batch_id else []
+        closed = False
+        for index, request in enumerate(received.requests):
+            if closed:
+                result: Result = error_of(TheirError(DCP_SESSION_OVER), received.identity)
+            else:
+                result = self._result(received, index, perform)
+                closed = request.payload.operation == operations.CLOSE and result is None
+            bodies.append(body_of(request.id, result))
+        return self._sign(bodies, received.identity, received.dcpsid, received.following, received.batch_id)
+
+    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
+        try:
+            admitted = self.receiver.admit(received, index)
+            if operations.is_answered_without_result(admitted.operation):
+                if admitted.operation == operations.CLOSE:
+                    self.receiver.store.close(received.dcpsid)
+                return None
+            result = perform(admitted)
+        except (TheirError, NotNowError) as error:
+            return error_of(error, received.identity)
+        if not isinstance(result, FailedOperation):
+            return result
+        if result.without_effect:
+            self.receiver.store.give_back(admitted.use)
+        return result.error
+
+    def _sign(
+        self,
+        bodies: Sequence[dict[str, JsonValue]],
+        identity: Address,
+        dcpsid: str | None,
+        nonce: str | None,
+        batch_id: str | None,
+    ) -> bytes:
+        body = answer_body(bodies, dcpsid=dcpsid, nonce=nonce, batch_id=batch_id)
+        return sign_body(body, self.keys[identity])

@@ -1,0 +1,62 @@
+"""What a target remembers: the sessions' nonces, and the requests that it received (DCP: Target Startup Notes).
+
+Each method is one atomic step, and may be called again after its result was lost. What was remembered until a time
+before `now` counts as absent, whether or not it was removed.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from postroom.crypto.ethereum import Address
+
+
+@dataclass(frozen=True, slots=True)
+class NonceUse:
+    """The use of a session's nonce by one message. All times are seconds since the epoch.
+
+    `following`: the nonce after it, which is new in each run, so that a store knows a step that it made before;
+    `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long.
+    """
+
+    dcpsid: str
+    nonce: str
+    following: str
+    first: bool
+    now: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestUse:
+    """The use of a request's id and stamp. All times are seconds since the epoch.
+
+    `resources`: those that authorized the request in full, whose stamp it is; none: the stamp is in the space that all
+    other requests share. `mark`: unique to this request in this run; `until`: how long it is remembered.
+    """
+
+    dcpsid: str
+    id: str
+    stamp: str
+    resources: tuple[Address, ...]
+    mark: str
+    now: float
+    until: float
+
+
+class SessionStore(Protocol):
+    """Where a target keeps them. Every method may raise NotNowError, and then may have taken effect or not."""
+
+    def use_nonce(self, use: NonceUse) -> None:
+        """Replace a session's nonce by the following one.
+
+        Raises TheirError: DCP_SESSION_OVER, DCP_NONCE_INVALID.
+        """
+
+    def use_request(self, use: RequestUse) -> None:
+        """Remember the id and the stamp of a request. Raises TheirError: DCP_ID_REUSED, DCP_DUPLICATE."""
+
+    def give_back(self, use: RequestUse) -> None:
+        """Forget the use of an id and a stamp, if it is still this one: it had no effect, and may come again."""
+
+    def close(self, dcpsid: str) -> None:
+        """Close a session for good; it is remembered as long as before, so that its first nonce cannot reopen it."""

@@ -1,0 +1,133 @@
+"""The contract of session stores: each step is atomic, known again, and lasts as long as it says."""
+
+from dataclasses import replace
+
+import pytest
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.crypto.ethereum import Address
+from postroom.protocols.dcp.memory_store import MemoryStore
+from postroom.protocols.dcp.reasons import (
+    DCP_DUPLICATE,
+    DCP_ID_REUSED,
+    DCP_NONCE_INVALID,
+    DCP_SESSION_OVER,
+    DCP_STORE_FULL,
+)
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
+
+FIRST = NonceUse("s", "n0", "n1", first=True, now=100, until=200)
+SECOND = NonceUse("s", "n1", "n2", first=False, now=110, until=210)
+ONES, TWOS = Address("1" * 40), Address("2" * 40)
+REQUEST = RequestUse("s", "id", "stamp", (ONES,), "n1.0", now=100, until=150)
+
+
+@pytest.fixture
+def store() -> SessionStore:
+    return MemoryStore()
+
+
+def nonce_refused(store: SessionStore, use: NonceUse) -> Reason:
+    with pytest.raises(TheirError) as caught:
+        store.use_nonce(use)
+    return caught.value.reason
+
+
+def request_refused(store: SessionStore, use: RequestUse) -> Reason:
+    with pytest.raises(TheirError) as caught:
+        store.use_request(use)
+    return caught.value.reason
+
+
+def test_each_nonce_is_used_once_and_in_turn(store: SessionStore) -> None:
+    store.use_nonce(FIRST)
+    store.use_nonce(SECOND)
+    for use in (FIRST, SECOND):
+        assert nonce_refused(store, replace(use, following="other")) is DCP_NONCE_INVALID
+
+
+def test_ones_own_step_is_known_again(store: SessionStore) -> None:
+    for use in (FIRST, FIRST, SECOND, SECOND):
+        store.use_nonce(use)
+    store.use_request(REQUEST)
+    store.use_request(REQUEST)
+
+
+def test_a_session_that_nobody_used_is_over(store: SessionStore) -> None:
+    assert nonce_refused(store, SECOND) is DCP_SESSION_OVER
+
+
+def test_a_session_lasts_until_it_was_not_used_for_its_time(store: SessionStore) -> None:
+    store.use_nonce(FIRST)
+    store.use_nonce(replace(SECOND, now=200, until=300))
+    store.use_nonce(NonceUse("s", "n2", "n3", first=False, now=300, until=400))
+    assert nonce_refused(store, NonceUse("s", "n3", "n4", first=False, now=400.5, until=500)) is DCP_SESSION_OVER
+
+
+def test_an_early_end_of_a_later_use_shortens_nothing(store: SessionStore) -> None:
+    store.use_nonce(FIRST)
+    store.use_nonce(replace(SECOND, until=120))
+    store.use_nonce(NonceUse("s", "n2", "n3", first=False, now=150, until=160))
+
+
+def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStore) -> None:
+    store.use_nonce(FIRST)
+    store.close("s")
+    for use in (FIRST, SECOND, replace(FIRST, following="other")):
+        assert nonce_refused(store, use) is DCP_SESSION_OVER
+
+
+def test_an_id_is_used_once_in_its_session(store: SessionStore) -> None:
+    store.use_request(REQUEST)
+    assert request_refused(store, replace(REQUEST, stamp="other", mark="n1.1")) is DCP_ID_REUSED
+    store.use_request(replace(REQUEST, dcpsid="t", stamp="other", mark="n1.2"))
+
+
+@pytest.mark.parametrize("resources", [(), (ONES,), (TWOS,), (ONES, TWOS)])
+def test_a_stamp_is_used_once_in_the_space_of_its_resource(store: SessionStore, resources: tuple[Address, ...]) -> None:
+    store.use_request(REQUEST)
+    other = replace(REQUEST, dcpsid="t", mark="n1.1", resources=resources)
+    if ONES in resources:
+        assert request_refused(store, other) is DCP_DUPLICATE
+    else:
+        store.use_request(other)
+
+
+def test_a_refused_request_uses_up_nothing(store: SessionStore) -> None:
+    store.use_request(REQUEST)
+    assert request_refused(store, replace(REQUEST, id="2", resources=(TWOS, ONES), mark="n1.1")) is DCP_DUPLICATE
+    store.use_request(replace(REQUEST, id="2", resources=(TWOS,), mark="n1.2"))
+
+
+def test_a_request_is_remembered_until_its_time_inclusive(store: SessionStore) -> None:
+    store.use_request(REQUEST)
+    again = replace(REQUEST, mark="n1.1", now=150)
+    assert request_refused(store, again) is DCP_ID_REUSED
+    store.use_request(replace(again, now=150.5, until=160))
+
+
+def test_a_request_is_given_back_by_its_own_mark_only(store: SessionStore) -> None:
+    store.use_request(REQUEST)
+    store.give_back(replace(REQUEST, mark="n1.1"))
+    assert request_refused(store, replace(REQUEST, id="2", mark="n1.2")) is DCP_DUPLICATE
+    store.give_back(REQUEST)
+    store.use_request(replace(REQUEST, mark="n1.3"))
+
+
+def test_memory_is_limited_and_swept() -> None:
+    store = MemoryStore(max_rows=3)
+    store.use_request(REQUEST)
+    store.use_nonce(FIRST)
+    with pytest.raises(NotNowError) as caught:
+        store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1"))
+    assert caught.value.reason is DCP_STORE_FULL
+    store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1", now=260.5, until=400))
+    assert len(store) == 2
+
+
+def test_what_is_over_is_kept_for_a_minute_in_case_the_clock_is_set_back() -> None:
+    store = MemoryStore()
+    store.use_request(REQUEST)
+    store.use_nonce(replace(FIRST, now=210, until=300))
+    assert request_refused(store, replace(REQUEST, mark="n1.1", now=150)) is DCP_ID_REUSED
