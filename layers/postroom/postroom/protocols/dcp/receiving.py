@@ -155,7 +155,7 @@ class Receiver:
         """Check a message as a whole, and use its nonce. `now`: seconds since the epoch.
 
         Raises TheirError for what cannot be answered under a signature: what `read_signed_message` raises,
-        DCP_ID_MISSING. Raises NotNowError as the store does.
+        DCP_ID_MISSING.
         """
         message = read_signed_message(data, max_bytes=self.limits.max_bytes)
         body, peer = message.body, message.owner
@@ -175,7 +175,7 @@ class Receiver:
                     return self._use_nonce(batch.nonce, batch.requests, batch.id, known, dcpsid, peer, now)
                 case answer:
                     return _responses(answer, peer)
-        except TheirError as error:
+        except (TheirError, NotNowError) as error:
             return Refused(peer, known.identity, dcpsid, name, error)
 
     def admit(self, received: ReceivedRequests, index: int) -> Admitted:

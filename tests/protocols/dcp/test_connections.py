@@ -1,0 +1,375 @@
+"""An initiator and a target: sessions, batches, both directions, and what a network may do to them."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.protocols.dcp.guarded import JACK, OWNER, US, WES, numbered
+from tests.protocols.dcp.paired import End, Pair, ask
+from tests.tiers import examples
+
+from postroom.core.errors import TheirError
+from postroom.protocols.dcp.connection_events import (
+    RequestAnswered,
+    RequestFailed,
+    RequestReceived,
+    RequestUnanswered,
+    SessionEnded,
+    SessionOpened,
+)
+from postroom.protocols.dcp.endpoint import SendOptions, SessionEndedError
+from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload, error_of
+from postroom.protocols.dcp.initiator import ConnectionInitiator
+from postroom.protocols.dcp.memory_store import MemoryStore
+from postroom.protocols.dcp.messages import Allowance
+from postroom.protocols.dcp.payload import NewRequest, new_payload
+from postroom.protocols.dcp.reasons import DCP_RESPONSE_UNEXPECTED, DCP_SESSION_FOREIGN
+from postroom.protocols.dcp.signed_message import sign_body
+from postroom.protocols.dcp.states import ConnectionState
+
+
+def bodies(end: End) -> list[dict[str, Any]]:
+    return [json.loads(data)["body"] for data in end.sent]
+
+
+def error_of_end(end: End) -> ErrorPayload | None:
+    (ended,) = end.happened(SessionEnded)
+    assert isinstance(ended, SessionEnded)
+    return ended.error
+
+
+def initiator(**members: Any) -> ConnectionInitiator:
+    return ConnectionInitiator(OWNER, store=MemoryStore(), random=numbered(itertools.count(1)), **members)
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_open_at_both_ends_before_the_first_request() -> None:
+    pair = Pair()
+    ask(pair.initiator, 1)
+    pair.opened()
+    assert [type(event) for event in pair.target.events] == [SessionOpened, RequestReceived]
+    assert [type(event) for event in pair.initiator.events] == [SessionOpened, RequestAnswered]
+    dcpsid = pair.initiator.machine.dcpsid
+    assert pair.initiator.events[0] == SessionOpened(str(dcpsid), US.address)
+    assert pair.target.events[0] == SessionOpened(str(dcpsid), OWNER.address)
+
+
+def test_requests_go_in_both_directions() -> None:
+    pair = Pair().opened()
+    names = [ask(end, [number]) for number, end in enumerate(pair.ends)]
+    pair.deliver()
+    for number, end in enumerate(pair.ends):
+        assert RequestAnswered(names[number], [number]) in end.events
+
+
+def test_one_request_goes_bare_and_more_in_a_batch_that_is_acknowledged_at_once() -> None:
+    pair = Pair().opened()
+    ask(pair.initiator)
+    pair.deliver()
+    pair.target.answers_at_once = False
+    for number in range(3):
+        ask(pair.initiator, number)
+    pair.deliver()
+    assert [body["type"] for body in bodies(pair.initiator)] == ["request", "request", "request-batch"]
+    acknowledgement = bodies(pair.target)[-1]
+    assert acknowledgement["id"] == bodies(pair.initiator)[-1]["id"]
+    assert acknowledgement["nonce"]
+    pair.target.answer_all()
+    pair.deliver()
+    assert [event.result for event in pair.initiator.happened(RequestAnswered)] == [None, 0, 1, 2]  # type: ignore[attr-defined]
+    assert bodies(pair.target)[-1]["nonce"] is None
+
+
+def test_batches_have_a_limit_and_can_be_turned_off() -> None:
+    for most, sizes in ((2, [2, 2, 1]), (1, [1] * 5)):
+        pair = Pair(initiator(options=SendOptions(max_messages=most)))
+        for number in range(5):
+            ask(pair.initiator, number)
+        pair.opened()
+        sent = [body["payload"] for body in bodies(pair.initiator)[1:]]
+        assert [len(each) if isinstance(each, list) else 1 for each in sent] == sizes
+        assert len(pair.initiator.happened(RequestAnswered)) == 5
+
+
+def test_without_a_nonce_nothing_is_sent() -> None:
+    pair = Pair().opened()
+    pair.target.answers_at_once = False
+    ask(pair.initiator, 1)
+    pair.deliver()
+    ask(pair.initiator, 2)
+    pair.deliver()
+    assert len(pair.target.happened(RequestReceived)) == 1
+    pair.target.answers_at_once = True
+    pair.target.answer_all()
+    pair.deliver()
+    assert len(pair.initiator.happened(RequestAnswered)) == 2
+
+
+def test_an_error_of_the_application_fails_the_request_and_the_session_goes_on() -> None:
+    pair = Pair().opened()
+    pair.target.answer = lambda _: ErrorPayload("RangeError", "too large", "E7")
+    name = ask(pair.initiator)
+    pair.deliver()
+    assert pair.initiator.events[-1] == RequestFailed(name, ErrorPayload("RangeError", "too large", "E7"))
+    assert pair.initiator.machine.state is ConnectionState.OPEN
+
+
+def test_time_is_the_targets_by_a_clock_that_only_goes_on() -> None:
+    pair = Pair().opened()
+    pair.after(30)
+    pair.clock = type(pair.clock)(pair.clock.wall - 5000, pair.clock.monotonic)
+    ask(pair.initiator)
+    pair.flush()
+    assert bodies(pair.initiator)[-1]["payload"]["validity"]["time"] == int(pair.clock.wall) + 5000
+
+
+def test_keys_authorize_what_is_sent() -> None:
+    pair = Pair().opened()
+    allow = [Allowance(WES.address, US.address, OWNER.address)]
+    pair.initiator.machine.send(NewRequest(new_payload("withdraw", allow=allow), (WES,)))
+    pair.deliver()
+    (received,) = pair.target.happened(RequestReceived)
+    assert isinstance(received, RequestReceived)
+    assert received.admitted.resources == {WES.address}
+
+
+# --- closing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", [0, 1], ids=["initiator", "target"])
+def test_a_close_follows_what_is_queued_and_ends_both_ends(by: int) -> None:
+    pair = Pair().opened()
+    end = pair.ends[by]
+    name = ask(end, 7)
+    end.machine.close()
+    with pytest.raises(SessionEndedError):
+        ask(end)
+    pair.deliver()
+    assert [each.machine.state for each in pair.ends] == [ConnectionState.CLOSED] * 2
+    assert RequestAnswered(name, 7) in end.events or RequestUnanswered(name, was_sent=True) in end.events
+    assert [error_of_end(each) for each in pair.ends] == [None, None]
+
+
+def test_two_closes_that_cross_end_both_ends() -> None:
+    pair = Pair().opened()
+    for end in pair.ends:
+        end.machine.close()
+    pair.deliver()
+    assert [each.machine.state for each in pair.ends] == [ConnectionState.CLOSED] * 2
+
+
+def test_a_failed_transport_says_which_requests_were_sent() -> None:
+    pair = Pair().opened()
+    sent = ask(pair.initiator)
+    pair.flush()
+    waiting = ask(pair.initiator)
+    events = pair.initiator.machine.fail()
+    assert events == [RequestUnanswered(sent, True), RequestUnanswered(waiting, False), SessionEnded()]
+    assert pair.initiator.machine.fail() == []
+    assert pair.initiator.machine.messages(pair.clock) == []
+
+
+def test_a_repeated_message_that_was_received_before_has_an_unknown_outcome() -> None:
+    pair = Pair().opened()
+    name = ask(pair.initiator)
+    pair.flush()
+    data = pair.target.arriving[0]
+    pair.target.receive(data, pair.clock)
+    pair.target.machine.messages(pair.clock)  # and they are lost
+    pair.initiator.machine.note_repeated()
+    pair.deliver()
+    assert pair.initiator.events[-2:-1] == [RequestUnanswered(name, was_sent=True)]
+    assert len(pair.target.happened(RequestReceived)) == 1
+    assert pair.initiator.machine.state is ConnectionState.CLOSED
+
+
+def test_a_repeated_message_that_never_arrived_is_answered() -> None:
+    pair = Pair().opened()
+    name = ask(pair.initiator, 5)
+    pair.flush()
+    pair.initiator.machine.note_repeated()
+    pair.deliver()
+    assert pair.initiator.events[-1] == RequestAnswered(name, 5)
+
+
+# --- whom an initiator accepts ---------------------------------------------------------------------------------------
+
+
+def test_another_address_than_before_is_refused_before_anything_is_sent() -> None:
+    pair = Pair(initiator(expected=JACK.address))
+    ask(pair.initiator)
+    pair.opened()
+    error = error_of_end(pair.initiator)
+    assert error is not None
+    assert error.code == ErrorCode.EADDRCHANGE
+    assert len(pair.initiator.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"payload": {"version": "5.0.0"}}, ErrorCode.ETARGETVERSION),
+        ({"payload": None}, ErrorCode.ETARGETVERSION),
+        ({"nonce": None}, ErrorCode.EINVAL),
+        ({"id": "other"}, ErrorCode.EINVAL),
+        ({"success": False, "payload": {"type": "protocol", "code": "EVERSION", "message": "^5"}}, ErrorCode.EVERSION),
+        ({"dcpsid": None}, ErrorCode.EINVAL),
+        ({"dcpsid": "x" * 65}, ErrorCode.EINVAL),
+    ],
+)
+def test_a_target_that_does_not_fit_is_refused(change: dict[str, Any], code: ErrorCode) -> None:
+    pair = Pair()
+    pair.start()
+    pair.target.receive(pair.target.arriving.popleft(), pair.clock)
+    (data,) = pair.target.machine.messages(pair.clock)
+    pair.initiator.receive(sign_body({**json.loads(data)["body"], **change}, US), pair.clock)
+    error = error_of_end(pair.initiator)
+    assert error is not None
+    assert error.code == code
+
+
+def test_a_second_connect_is_refused() -> None:
+    pair = Pair().opened()
+    dcpsid = pair.target.machine.dcpsid
+    pair.target.receive(pair.initiator.sent[0], pair.clock)
+    assert pair.target.machine.dcpsid == dcpsid
+    assert len(pair.target.happened(SessionOpened)) == 1
+
+
+# --- what ends a connection ------------------------------------------------------------------------------------------
+
+
+def test_a_message_of_somebody_else_ends_the_connection_that_it_came_by() -> None:
+    pair = Pair().opened()
+    request = {"type": "request", "id": "1", "payload": {"operation": "close"}, "dcpsid": pair.target.machine.dcpsid}
+    pair.target.receive(sign_body(request, JACK), pair.clock)
+    assert error_of_end(pair.target) == error_of(TheirError(DCP_SESSION_FOREIGN), US.address)
+    assert pair.target.happened(RequestReceived) == []
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[" * 5000])
+def test_what_is_no_signed_message_ends_the_connection(data: bytes) -> None:
+    pair = Pair().opened()
+    pair.target.receive(data, pair.clock)
+    assert pair.target.machine.state is ConnectionState.CLOSED
+
+
+def test_a_response_to_nothing_ends_the_connection() -> None:
+    pair = Pair().opened()
+    pair.initiator.receive(pair.target.sent[0], pair.clock)
+    assert error_of_end(pair.initiator) == error_of(TheirError(DCP_RESPONSE_UNEXPECTED), OWNER.address)
+
+
+def test_ones_own_messages_sent_back_end_the_connection() -> None:
+    pair = Pair().opened()
+    ask(pair.initiator)
+    pair.deliver()
+    pair.initiator.receive(pair.initiator.sent[-1], pair.clock)
+    assert pair.initiator.machine.state is ConnectionState.CLOSED
+    assert pair.initiator.happened(RequestReceived) == []
+
+
+def test_a_session_that_ended_stays_ended() -> None:
+    pair = Pair().opened()
+    ask(pair.initiator)
+    pair.deliver()
+    pair.target.receive(b"", pair.clock)
+    for data in pair.initiator.sent:
+        pair.target.receive(data, pair.clock)
+    assert len(pair.target.happened(RequestReceived)) == 1
+    assert pair.target.machine.messages(pair.clock) == []
+
+
+# --- any network -----------------------------------------------------------------------------------------------------
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["ask"] * 4 + ["deliver"] * 6 + ["answer", "swap", "double", "double", "drop", "wait", "close"]
+        ),
+        st.integers(0, 1),
+        st.integers(0, 2),
+    ),
+    min_size=10,
+    max_size=40,
+)
+endings = st.none() | st.sampled_from(["change", "fail"])
+
+
+@given(steps=steps, ending=endings, last=steps)
+@settings(max_examples=examples(100))
+def test_whatever_the_network_does_nothing_counts_twice_and_what_is_closed_stays_closed(
+    steps: list[tuple[str, int, int]], ending: str | None, last: list[tuple[str, int, int]]
+) -> None:
+    pair = Pair().opened()
+    numbers = itertools.count()
+    if ending:
+        steps = [*steps, (ending, 0, 1), *last]
+    for end in pair.ends:
+        end.answers_at_once = False
+    for step, which, amount in steps:
+        end = pair.ends[which]
+        was = [each.machine.state for each in pair.ends]
+        _take_step(pair, end, step, amount, next(numbers))
+        pair.flush()
+        for each, before in zip(pair.ends, was, strict=True):
+            assert before is not ConnectionState.CLOSED or each.machine.state is ConnectionState.CLOSED
+        _check(pair)
+    for end in pair.ends:
+        end.answers_at_once = True
+        end.answer_all()
+    pair.deliver()
+    _check(pair)
+    was_reliable = not {"drop", "change", "wait"} & {step for step, _, _ in steps}
+    if was_reliable and all(each.machine.state is ConnectionState.OPEN for each in pair.ends):
+        for end in pair.ends:
+            name = ask(end, "now")
+            pair.deliver()
+            assert RequestAnswered(name, "now") in end.events
+
+
+def _take_step(pair: Pair, end: End, step: str, amount: int, number: int) -> None:
+    match step:
+        case "ask" if end.machine.state is ConnectionState.OPEN:
+            for _ in range(amount + 1):
+                ask(end, number)
+        case "answer":
+            end.answer_all()
+        case "deliver" if end.arriving:
+            end.receive(end.arriving.popleft(), pair.clock)
+        case "swap":
+            end.arriving.rotate(amount)
+        case "double" if end.arriving:
+            end.arriving.append(end.arriving[0])
+        case "drop" if end.arriving:
+            end.arriving.pop()
+        case "change" if end.arriving:
+            data = end.arriving.popleft()
+            at = len(data) * (amount + 1) // 5
+            end.arriving.append(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        case "wait":
+            pair.after(10**amount)
+        case "close" if end.machine.state is ConnectionState.OPEN:
+            end.machine.close()
+        case "fail":
+            end.events += end.machine.fail()
+
+
+def _check(pair: Pair) -> None:
+    """What always holds, at both ends."""
+    for end, other in (pair.ends, pair.ends[::-1]):
+        received = [event.admitted.request.id for event in end.events if isinstance(event, RequestReceived)]
+        assert len(received) == len(set(received)), "a request counted twice"
+        sent = [body for body in bodies(other) if body["type"] in ("request", "request-batch")]
+        nonces = [body["nonce"] for body in sent if body.get("dcpsid")]
+        assert len(nonces) == len(set(nonces)), "a nonce was used twice"
+        finished = [
+            event.id for event in end.events if isinstance(event, RequestAnswered | RequestFailed | RequestUnanswered)
+        ]
+        assert len(finished) == len(set(finished)), "a request ended twice"
+        assert len(end.happened(SessionEnded)) == (end.machine.state is ConnectionState.CLOSED)
