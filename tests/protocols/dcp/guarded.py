@@ -45,6 +45,7 @@ class Bank:
     identities: tuple[EthereumKey, ...] = (US,)
     done: list[tuple[str, Any]] = field(default_factory=list)
     perform_with: Perform | None = None
+    routes_v3: bool = False
     counter: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -55,7 +56,7 @@ class Bank:
         receiver = Receiver(
             frozenset(addresses), NamesOfIdentities(names), self.store, lambda: random(16).hex(), self.limits
         )
-        return Guardian(receiver, names[0], addresses, random)
+        return Guardian(receiver, names[0], addresses, random, self.routes_v3)
 
     def restarted(self, **changes: Any) -> "Bank":
         """The same bank with the same store, after a restart, with other settings."""

@@ -112,6 +112,8 @@ class Endpoint:
     ) -> None:
         self.state = ConnectionState.NEW
         self.dcpsid: str | None = None
+        self.routes_v3 = False
+        """Whether requests with the operation v3 are received."""
         self._key, self._table, self._random, self._options = key, table, random, options
         self._receiver = Receiver(frozenset({key.address}), sessions, store, self._token, limits)
         self._outgoing = RequestQueue()
@@ -202,7 +204,7 @@ class Endpoint:
                 continue
             try:
                 admitted = self._receiver.admit(received, index)
-                is_answered = operations.is_answered_without_result(admitted.operation)
+                is_answered = operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3)
             except (TheirError, NotNowError) as error:
                 self._refuse(request.id, error)
                 continue

@@ -39,12 +39,14 @@ Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation"]
 
 @dataclass(frozen=True, slots=True)
 class Guardian:
-    """A target of the sessions of `names`. `keys`: of all its identities; the first opens sessions."""
+    """A target of the sessions of `names`. `keys`: of all its identities; `routes_v3`: the operation v3 is
+    performed, too."""
 
     receiver: Receiver
     names: SessionNames
     keys: Mapping[Address, EthereumKey]
     random: Callable[[int], bytes]
+    routes_v3: bool = False
 
     def answer(self, data: bytes, now: float, perform: Perform) -> bytes:
         """The signed answer to a message. `now`: seconds since the epoch.
@@ -92,7 +94,7 @@ class Guardian:
     def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
         try:
             admitted = self.receiver.admit(received, index)
-            if operations.is_answered_without_result(admitted.operation):
+            if operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3):
                 if admitted.operation == operations.CLOSE:
                     self.receiver.store.close(received.dcpsid)
                 return None
