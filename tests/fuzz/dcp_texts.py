@@ -69,8 +69,8 @@ BODIES: Final[tuple[dict[str, JsonValue], ...]] = (
     {**REQUEST, "dcpsid": "INITIATOR_STRING//0001-TARGET_STRING//000001", "nonce": "1337c0ded00d"},
     {**RESPONSE, "dcpsid": "a-b", "nonce": "1"},
     CONNECT,
-    {"type": "request-batch", "id": "b1", "requests": [REQUEST, CONNECT], "dcpsid": "a-b", "nonce": "1"},
-    {"type": "response-batch", "id": "b1", "responses": [RESPONSE], "dcpsid": "a-b", "nonce": "2"},
+    {"type": "request-batch", "id": "b1", "payload": [REQUEST, CONNECT], "dcpsid": "a-b", "nonce": "1"},
+    {"type": "response-batch", "id": "b1", "payload": [RESPONSE], "dcpsid": "a-b", "nonce": "2"},
 )
 MESSAGES: Final = (
     *(json_stringify(body) for body in BODIES),

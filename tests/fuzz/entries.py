@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.fuzz import (
+    dcp_connections,
     dcp_texts,
     dm3_texts,
     dns_answers,
@@ -16,6 +17,18 @@ from tests.fuzz import (
 )
 from tests.fuzz.entry import Entry
 
-_MODULES: Final = (json_texts, nlweb_texts, keys, sealed, dm3_texts, dcp_texts, dns_answers, outside, inside, inboxes)
+_MODULES: Final = (
+    json_texts,
+    nlweb_texts,
+    keys,
+    sealed,
+    dm3_texts,
+    dcp_texts,
+    dcp_connections,
+    dns_answers,
+    outside,
+    inside,
+    inboxes,
+)
 
 ENTRIES: Final[dict[str, Entry]] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}

@@ -64,10 +64,10 @@ class Bank:
 
     def answer(self, data: bytes, now: float = NOW) -> Json:
         """The body of the answer; its signature is checked by the tests of clients."""
-        body: Json = json.loads(self.guardian.answer(data, now, self.perform_with or self._record))["body"]
+        body: Json = json.loads(self.guardian.answer(data, now, self.perform_with or self.record))["body"]
         return body
 
-    def _record(self, admitted: Admitted) -> "JsonValue | FailedOperation":
+    def record(self, admitted: Admitted) -> "JsonValue | FailedOperation":
         self.done.append((admitted.operation, admitted.data))
         return {"resources": [str(each) for each in sorted(admitted.resources)]}
 
