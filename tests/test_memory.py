@@ -52,7 +52,7 @@ from postroom.storage.secrets.signing_keys import SigningKey
 
 LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "cost", "demo", "local"}
-MESSAGES = amount(quick=4, all=6, proof=6) * BATCH
+MESSAGES = amount(quick=2, all=2, proof=6) * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
 MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner, ethereum.address_of_digits)
 

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 import typer
 from dns.exception import FormError
+from dns.rdtypes.ANY.TXT import TXT
 from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
@@ -23,6 +25,7 @@ from postroom.cli.output import note
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
 from postroom.core.reasons import NOT_JSON
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.local.zones import ZoneTree
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 HEAVY = {
@@ -107,6 +110,15 @@ def test_an_interrupt_that_a_library_wraps_is_still_an_interrupt() -> None:
     error = FormError()
     error.__cause__ = KeyboardInterrupt()
     assert CliRunner().invoke(failing(error), ["fail"]).exit_code == 130
+
+
+def test_an_interrupt_while_a_zone_is_read_is_still_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupts = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(TXT, "from_text", interrupts)
+    with pytest.raises(SettingsError) as raised:
+        ZoneTree().put("sender.example", "name TXT text")
+    assert interrupts.called
+    assert CliRunner().invoke(failing(raised.value), ["fail"]).exit_code == 130
 
 
 def test_the_program_is_the_same_as_the_app() -> None:

@@ -187,8 +187,11 @@ def _interrupted() -> typer.Exit:
 
 
 def _began_with_an_interrupt(error: BaseException) -> bool:
-    """Whether an interrupt caused it: dnspython turns one during the reading of a message into an error of its own."""
-    cause = error.__cause__
+    """Whether an interrupt caused it: dnspython turns one while it reads a message or a zone into an error of its own.
+
+    Of a zone it hides the cause (`from None`), which the context still has.
+    """
+    cause = error.__cause__ or error.__context__
     return cause is not None and (isinstance(cause, KeyboardInterrupt) or _began_with_an_interrupt(cause))
 
 
