@@ -10,8 +10,9 @@ from typing import Any, Final
 import orjson
 from benchmarks.dm3_sample import NOW_MS, Sample, bare_open, bare_seal, bare_step
 from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_processes, ratios
-from tests.peers.dm3.reference import Reference, installed
-from tests.peers.made import UnavailableError
+from tests.peers.dm3.reference import PACKAGES
+from tests.peers.made import UnavailableError, made
+from tests.peers.node import Reference
 
 from postroom.core.ijson import parse
 from postroom.protocols.dm3.envelope import check_envelope, open_delivery, read_envelope
@@ -65,7 +66,7 @@ class NodeTimer:
 def measure(effort: Effort) -> Sequence[Table]:
     """A table of the service step, a row for each key and size of body, and one of sealing and opening."""
     try:
-        folder, missing = installed(), ""
+        folder, missing = made(PACKAGES), ""
     except UnavailableError as why:
         folder, missing = None, str(why).partition("\n")[0]
     return [

@@ -1,16 +1,12 @@
 // dm3's reference libraries, as published, behind lines of JSON. docs/evidence/peers.md says how tests call it.
 //
-// A line of standard input, {"call": NAME, "args": [...]}, is answered by a line of standard output,
-// {"result": ...} or {"error": "..."}. NAME is LIBRARY.FUNCTION of a package, called as it is, or one of `ours` below:
-// functions of the packages too, but for those arguments of theirs that JSON cannot write (functions and objects
-// with methods).
+// The name in a line is LIBRARY.FUNCTION of a package, called as it is, or one of `ours` below: functions of the packages
+// too, but for those arguments of theirs that JSON cannot write (functions and objects with methods).
 'use strict';
 
 const { createRequire } = require('node:module');
-const { createInterface } = require('node:readline');
 
-// Standard output is for answers; what the libraries log goes to standard error.
-console.log = console.info = console.debug = console.error;
+const serveLines = require('../lines.js');
 
 // The packages are where this program is run, not where it is kept.
 const load = createRequire(`${process.cwd()}/`);
@@ -72,20 +68,7 @@ function find(name) {
     return found;
 }
 
-async function answer(line) {
-    try {
-        const { call, args } = JSON.parse(line);
-        return { result: (await find(call)(...args)) ?? null };
-    } catch (error) {
-        return { error: error?.message ?? String(error) };
-    }
-}
-
-async function serve() {
-    for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
-        process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
-    }
-}
+const serve = () => serveLines(find);
 
 module.exports = { libraries, ours, serve };
 if (require.main === module) serve();

@@ -5,7 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.peers.dm3.reference import HERE, Reference
+from tests.peers.dm3.reference import HERE
+from tests.peers.node import Reference
 
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys

@@ -12,8 +12,8 @@ import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.http.api_stack import ApiStack, reason, said
-from tests.peers.dm3.reference import Reference
 from tests.peers.dm3.test_exchange import Dm3Exchange, exchange
+from tests.peers.node import Reference
 from tests.pipeline.conftest import stack as stack
 from tests.pipeline.delivery_service import ALICE, BOB, SERVICE
 

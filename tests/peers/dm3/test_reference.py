@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.peers.dm3.reference import HERE, EndedError, Reference, RefusedError
+from tests.peers.dm3.reference import HERE, PROGRAM
+from tests.peers.node import EndedError, Reference, RefusedError
 
 KNOWN = json.loads((HERE.parents[1] / "vectors" / "dm3.json").read_bytes())["variants"]["npm-1.7.1"]
 PRIMITIVES = KNOWN["primitives"]
@@ -15,14 +16,6 @@ REGISTRY = {
     person["ensName"]: {"address": person["address"], "texts": {"network.dm3.profile": person["dataUri"]}}
     for person in (ALICE, BOB)
 } | {SERVICE["ensName"]: {"address": None, "texts": {"network.dm3.deliveryService": SERVICE["dataUri"]}}}
-
-
-def test_the_lock_names_versions_and_integrity_and_no_registry() -> None:
-    packages = json.loads((HERE / "package-lock.json").read_bytes())["packages"]
-    asked = packages.pop("")
-    assert asked["dependencies"] == json.loads((HERE / "package.json").read_bytes())["dependencies"]
-    assert all(package["version"] and package["integrity"].startswith("sha512-") for package in packages.values())
-    assert not any("resolved" in package for package in packages.values())
 
 
 # --- what it computes is what the known answers say --------------------------------------------------------
@@ -121,7 +114,7 @@ def test_an_unknown_function_is_an_error(reference: Reference) -> None:
 
 @pytest.mark.usefixtures("reference")
 def test_a_process_that_ends_is_reported_with_its_output(tmp_path: Path) -> None:
-    with Reference(tmp_path) as without_packages:
+    with Reference(tmp_path, PROGRAM) as without_packages:
         for _ in range(2):
             with pytest.raises(EndedError, match="Cannot find module 'safe-stable-stringify'"):
                 without_packages.call("json.stringify", "1")

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.peers.dm3.reference import Reference
+from tests.peers.node import Reference
 
 from postroom.core import ijson
 from postroom.core.canonical import json_stringify, stringify

@@ -1,0 +1,168 @@
+// DCP's reference implementation, as published, behind lines of JSON. docs/evidence/peers.md says how tests call it.
+//
+// What a connection sends goes no further than here: tests take it by `connection.sent`, and bring what it receives by
+// `connection.receive`.
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { createContext, runInContext } = require('node:vm');
+
+const serveLines = require('../lines.js');
+
+// The packages are where this program is run, not where it is kept; dcp-client finds those that it depends on.
+const load = createRequire(createRequire(`${process.cwd()}/`).resolve('dcp-client/package.json'));
+
+// The time, in seconds; tests set it. This version counts milliseconds, and the specification seconds: with clocks that
+// tick in seconds, it writes and compares what the specification says.
+let now = 0;
+const provided = {
+    'dcp/env-native': { platform: 'nodejs' },
+    perf_hooks: { performance: { now: () => now } },
+};
+
+const bundle = (() => {
+    const context = createContext({
+        require: (name) => (Object.hasOwn(provided, name) ? provided[name] : load(name)),
+        crypto: { getRandomValues: load('polyfill-crypto.getrandomvalues') },
+        console,
+        Buffer,
+        URL,
+        setTimeout,
+        clearTimeout,
+        setInterval,
+        clearInterval,
+        setImmediate,
+        dcpConfig: {
+            needs: { urlPatchup: true },
+            scheduler: {},
+            bank: { location: new URL('https://bank.example') },
+            packageManager: { location: new URL('https://packages.example') },
+            dcp: {
+                defaultTTL: { min: 15, max: 600, default: 120 },
+                allowBatch: true,
+                maxMessagesPerBatch: 10,
+                identityUnlockTimeout: 600,
+                closeTimeout: 60_000,
+                validitySlopValue: 10,
+                validityStampCachePurgeInterval: 60_000,
+            },
+        },
+    });
+    context.window = context;
+    context.now = () => now;
+    runInContext('Date.now = now', context);
+    return runInContext(readFileSync(load.resolve('./dist/dcp-client-bundle.js'), 'utf8'), context);
+})();
+
+const { wallet, 'protocol-v4': protocol } = bundle;
+const modules = Object.values(bundle['standard-objects'].__webpack_require__.c);
+const { Transport } = modules.find((module) => module.exports?.Transport).exports;
+
+// A queue whose values can be waited for.
+class Queue {
+    #values = [];
+    #waiting = [];
+
+    put(value) {
+        if (this.#waiting.length) this.#waiting.shift()(value);
+        else this.#values.push(value);
+    }
+
+    take() {
+        return this.#values.length ? this.#values.shift() : new Promise((resolve) => this.#waiting.push(resolve));
+    }
+}
+
+class QueueTransport extends Transport {
+    sent = new Queue();
+
+    // `use` is what a target gets this transport by.
+    constructor(use) {
+        super();
+        use?.(this);
+    }
+
+    async connect(url) {
+        ends.find((end) => end.connection?.url === url).use(this);
+    }
+
+    send(message) {
+        this.sent.put(message);
+    }
+
+    async close() {
+        this.emit('close');
+    }
+}
+Transport.require = () => QueueTransport;
+
+// The ends of connections here. `transport` is a promise; a target has no `connection` before it has answered a connect.
+const ends = [];
+
+function newEnd() {
+    const end = {};
+    end.transport = new Promise((resolve) => {
+        end.use = resolve;
+    });
+    ends.push(end);
+    return end;
+}
+
+const keystore = (secret) => new wallet.IdKeystore(secret, '');
+
+// What an application at either end does, by the operation.
+const operations = {
+    echo: (request) => request.payload.data,
+    fail: (request) => Object.assign(new RangeError(request.payload.data), { code: 'E7' }),
+    authorizes: (request) => request.doesAuthorize(request.payload.data.resource),
+};
+
+function serveRequests(end, connection) {
+    end.connection = connection;
+    connection.on('request', (request) => request.respond(operations[request.payload.operation](request)));
+}
+
+// Promises, by the number that `outcome` knows each by.
+const outcomes = [];
+
+function begun(promise) {
+    const told = ({ name, message, code, type }) => ({ error: { name, message, code, type } });
+    return outcomes.push(promise.then((response) => ({ result: response?.payload }), told)) - 1;
+}
+
+const calls = {
+    'clock.set': (seconds) => {
+        now = seconds;
+    },
+
+    'initiator.new': (secret, url) => {
+        serveRequests(newEnd(), new protocol.Connection(url, keystore(secret)));
+        return ends.length - 1;
+    },
+    'target.new': async (secret) => {
+        const end = newEnd();
+        const number = ends.length - 1;
+        protocol.accept(end.use, QueueTransport, keystore(secret)).then((connection) => serveRequests(end, connection));
+        await end.transport;
+        return number;
+    },
+
+    'connection.connect': (number) => begun(ends[number].connection.connect()),
+    'connection.keepalive': (number) => begun(ends[number].connection.keepalive()),
+    'connection.close': (number) => begun(ends[number].connection.close()),
+    'connection.send': (number, requests) =>
+        requests.map(([operation, data]) => begun(ends[number].connection.send(operation, data))),
+
+    'connection.sent': async (number) => (await ends[number].transport).sent.take(),
+    'connection.receive': async (number, message) => {
+        (await ends[number].transport).emit('message', message);
+    },
+
+    outcome: (number) => outcomes[number],
+};
+
+serveLines((name) => {
+    if (!Object.hasOwn(calls, name)) throw Error(`${name} is no call of this program`);
+    return calls[name];
+});
