@@ -12,6 +12,8 @@ from tests.protocols.dcp.paired import End, Pair, ask
 from tests.tiers import examples
 
 from postroom.core.errors import TheirError
+from postroom.protocols.dcp.authorization import authorize
+from postroom.protocols.dcp.connect import MIN_HALF
 from postroom.protocols.dcp.connection_events import (
     RequestAnswered,
     RequestFailed,
@@ -138,6 +140,17 @@ def test_keys_authorize_what_is_sent() -> None:
     assert received.admitted.resources == {WES.address}
 
 
+def test_what_somebody_else_signed_is_presented_as_it_was_signed() -> None:
+    pair = Pair(initiator(options=SendOptions(ttl=60))).opened()
+    allow = [Allowance(WES.address, US.address, OWNER.address)]
+    payload = new_payload("withdraw", allow=allow, validity={"stamp": "cheque 7", "time": int(pair.clock.wall)})
+    pair.initiator.machine.send(NewRequest(payload, auth=authorize(payload, [WES])))
+    pair.deliver()
+    (received,) = pair.target.happened(RequestReceived)
+    assert isinstance(received, RequestReceived)
+    assert received.admitted.resources == {WES.address}
+
+
 # --- closing ---------------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +244,17 @@ def test_a_target_that_does_not_fit_is_refused(change: dict[str, Any], code: Err
     error = error_of_end(pair.initiator)
     assert error is not None
     assert error.code == code
+
+
+def test_a_target_whose_half_has_the_least_length_is_accepted() -> None:
+    pair = Pair()
+    pair.start()
+    half = bodies(pair.initiator)[0]["payload"]["data"]["sid"]
+    pair.target.receive(pair.target.arriving.popleft(), pair.clock)
+    (data,) = pair.target.machine.messages(pair.clock)
+    dcpsid = half + "y" * MIN_HALF
+    pair.initiator.receive(sign_body({**json.loads(data)["body"], "dcpsid": dcpsid}, US), pair.clock)
+    assert pair.initiator.events == [SessionOpened(dcpsid, US.address)]
 
 
 def test_a_second_connect_is_refused() -> None:

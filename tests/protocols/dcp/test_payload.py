@@ -30,6 +30,8 @@ def test_without_data_and_ttl_neither_is_written() -> None:
 def test_what_validity_has_is_never_written_over(known: dict[str, int | str | None]) -> None:
     validity = with_validity(new_payload("add", validity=known), time=7, ttl=9, stamp="s")["validity"]
     assert validity == {"time": 7, "stamp": "s", "ttl": 9, **known}
+    assert isinstance(validity, dict)
+    assert list(validity)[: len(known)] == list(known)
 
 
 def test_keys_sign_the_payload_as_it_is_sent_once_for_each_resource() -> None:

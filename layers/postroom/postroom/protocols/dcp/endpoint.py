@@ -19,7 +19,7 @@ from postroom.protocols.dcp.connection_events import (
     SessionEnded,
 )
 from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload, Result, error_of, read_error
-from postroom.protocols.dcp.messages import REQUEST_BATCH, Response
+from postroom.protocols.dcp.messages import REQUEST_BATCH, JsonObject, Response
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body, with_validity
 from postroom.protocols.dcp.peer_clock import PeerClock, validity_time
 from postroom.protocols.dcp.reasons import (
@@ -271,10 +271,13 @@ class Endpoint:
         )
 
     def _body(self, name: str, request: NewRequest, clock: Clock) -> dict[str, JsonValue]:
+        payload = request.payload if request.auth else self._with_validity(request.payload, clock)
+        return request_body(request, payload, name, hex_prefix=self._options.hex_prefix)
+
+    def _with_validity(self, payload: JsonObject, clock: Clock) -> dict[str, JsonValue]:
         known = None if self._options.ntp else self._peer_clock
         time = validity_time(known, clock.monotonic, clock.wall)
-        payload = with_validity(request.payload, time=time, ttl=self._options.ttl, stamp=self._token())
-        return request_body(request, payload, name, hex_prefix=self._options.hex_prefix)
+        return with_validity(payload, time=time, ttl=self._options.ttl, stamp=self._token())
 
     def _signed(self, body: dict[str, JsonValue]) -> bytes:
         return sign_body(body, self._key, hex_prefix=self._options.hex_prefix)

@@ -7,7 +7,7 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp import operations
-from postroom.protocols.dcp.connect import ACCEPTED, VERSION, is_accepted, is_session_id
+from postroom.protocols.dcp.connect import ACCEPTED, MIN_HALF, VERSION, is_accepted, is_session_id
 from postroom.protocols.dcp.connection_events import ConnectionEvent, SessionOpened
 from postroom.protocols.dcp.endpoint import Clock, Endpoint, SendOptions
 from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload, read_error
@@ -64,7 +64,9 @@ class ConnectionInitiator(Endpoint):
     def connect(self, clock: Clock) -> bytes:
         """The message that opens the session. Requests that are queued follow when it is answered."""
         self._take(ConnectionStep.CONNECT_SENT)
-        half, self._connect_id, first_nonce = self._token(), self._token(), self._token()
+        # No longer than it must be: the target's half must be as long, and the reference's has the least length.
+        half = self._token()[:MIN_HALF]
+        self._connect_id, first_nonce = self._token(), self._token()
         until = clock.wall + self._receiver.limits.session_seconds
         self._session = OpenedSession(self._key.address, first_nonce, until)
         self._receiver = replace(self._receiver, sessions=ExpectedSession(half, self._session))

@@ -14,7 +14,8 @@ class NewRequest:
     """A request that is to be sent.
 
     `payload`: as `new_payload` makes it, or one that somebody else authorized; `keys`: of the resources, which sign the
-    payload when it is sent; `auth`: signatures that the payload has already; `id`: "": a random one.
+    payload when it is sent; `auth`: signatures that the payload has already, so that nothing is added to it; `id`: "":
+    a random one.
     """
 
     payload: JsonObject
@@ -50,16 +51,17 @@ def new_payload(
 
 
 def with_validity(payload: JsonObject, *, time: int, ttl: float | None, stamp: str) -> dict[str, JsonValue]:
-    """The payload with what its validity lacks; what it has stays as it is.
+    """The payload with what its validity lacks, behind what it has, which stays as it is.
 
     `time`: seconds since the epoch by the receiver's clock; `ttl` None: the receiver's default applies.
     """
     added: dict[str, JsonValue] = {"time": time, "stamp": stamp}
     if ttl is not None:
         added["ttl"] = ttl
-    known = payload.get("validity")
-    validity = {**added, **known} if isinstance(known, dict) else added
-    return {**payload, "validity": validity}
+    validity = payload.get("validity")
+    known = validity if isinstance(validity, dict) else {}
+    missing = {name: value for name, value in added.items() if name not in known}
+    return {**payload, "validity": {**known, **missing}}
 
 
 def request_body(
