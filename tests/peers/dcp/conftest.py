@@ -1,13 +1,24 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.peers.dcp.reference import PACKAGES, PROGRAM
 from tests.peers.node import Reference, required
 
 
+def process(home: Path) -> Reference:
+    return Reference(required(PACKAGES, "DCP's reference implementation"), PROGRAM, home)
+
+
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     """DCP's reference implementation. It writes into the user's folder, and gets one of its own."""
-    folder, home = required(PACKAGES, "DCP's reference implementation"), tmp_path_factory.mktemp("dcp-home")
-    with Reference(folder, PROGRAM, home) as reference:
+    with process(tmp_path_factory.mktemp("dcp-home")) as reference:
+        yield reference
+
+
+@pytest.fixture
+def own_reference(tmp_path: Path) -> Iterator[Reference]:
+    """The same in a process that a test may end."""
+    with process(tmp_path) as reference:
         yield reference
