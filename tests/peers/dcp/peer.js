@@ -168,12 +168,34 @@ const calls = {
         return begun(request.send());
     },
 
+    'connection.present': (number, { payload, auth }) => {
+        const { connection } = ends[number];
+        return begun(Object.assign(new connection.Request(payload), { auth }).send());
+    },
+
     'connection.sent': async (number) => (await ends[number].transport).sent.take(),
     'connection.receive': async (number, message) => {
         (await ends[number].transport).emit('message', message);
     },
 
     outcome: (number) => outcomes[number],
+
+    // A request that is not sent, but handed on. Without a peer, its own clock counts.
+    cheque: async (operation, data, resource, guardian, accessor) => {
+        const connection = new protocol.Connection(undefined, keystore(resource), undefined, { ttl: { ntp: true } });
+        const request = Object.assign(new connection.Request(operation, data), { id: 'cheque' });
+        await request.authorize(await keystore(resource), guardian, accessor);
+        return request.toJSON();
+    },
+
+    'message.sign': async (secret, body) => (await keystore(secret)).makeSignedMessage(body),
+
+    'keystore.write': async (secret, passphrase) => (await new wallet.Keystore(secret, passphrase)).toJSON(),
+    'keystore.open': async (written, passphrase) => {
+        const opened = await new wallet.Keystore(written);
+        await opened.unlock(passphrase, 60);
+        return String(await opened.getPrivateKey());
+    },
 };
 
 serveLines((name) => {

@@ -27,7 +27,7 @@ from postroom.protocols.dcp.payload import NewRequest, new_payload
 
 CLOCK = Clock(NOW, 100.0)
 FOR_REFERENCE = SendOptions(ttl=60, hex_prefix=True)
-"""It refuses requests without ttl, and finds no signature by an address without 0x."""
+"""It refuses requests without ttl, and in `auth` it finds no address without 0x."""
 ALLOW = Allowance(WES.address, US.address, OWNER.address)
 
 
@@ -105,7 +105,11 @@ def test_an_authorized_request_is_one_for_it(exchange: Exchange) -> None:
     assert exchange.authorizes(new_payload("authorizes", stranger, allow=[ALLOW], hex_prefix=True)) is False
 
 
-def test_it_finds_no_signature_without_0x(reference: Reference) -> None:
+def test_in_allow_it_reads_addresses_without_0x(exchange: Exchange) -> None:
+    assert exchange.authorizes(new_payload("authorizes", {"resource": WES.address}, allow=[ALLOW])) is True
+
+
+def test_in_auth_it_finds_no_address_without_0x(reference: Reference) -> None:
     bare = Exchange(reference, SendOptions(ttl=60)).connected()
     assert bare.authorizes(new_payload("authorizes", {"resource": WES.address}, allow=[ALLOW])) is False
 
@@ -138,6 +142,11 @@ def refused(exchange: Exchange, validity: dict[str, Any]) -> str | None:
     """The code by which it refuses a request with this validity; None: it does not."""
     outcome = exchange.outcome(exchange.ours.machine.send(NewRequest(new_payload("echo", validity=validity))))
     return outcome.error.code if isinstance(outcome, RequestFailed) else None
+
+
+def test_a_request_without_ttl_is_refused(reference: Reference) -> None:
+    bare = Exchange(reference, SendOptions(hex_prefix=True)).connected()
+    assert refused(bare, {"time": int(NOW), "stamp": "no ttl"}) == "EINVAL"
 
 
 def test_its_codes_are_those_of_the_specification(exchange: Exchange) -> None:

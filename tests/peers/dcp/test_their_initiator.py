@@ -15,11 +15,12 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.connection_events import RequestAnswered, RequestFailed
 from postroom.protocols.dcp.endpoint import Clock, SendOptions
-from postroom.protocols.dcp.error_payload import ErrorPayload
+from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload
 from postroom.protocols.dcp.guardian import FailedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.reasons import DCP_SESSION_OVER
 from postroom.protocols.dcp.receiving import Admitted
+from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.target import ConnectionTarget
 
 OPTIONS = SendOptions(ttl=60, ntp=True)
@@ -162,6 +163,22 @@ def test_it_accepts_no_other_target_at_a_known_url(reference: Reference) -> None
     Exchange(reference, guardian()).connected()
     exchange = Exchange(reference, guardian(JACK))
     assert "does not match the saved key" in exchange.outcome(exchange.theirs.begin("connect"))["error"]["message"]
+
+
+def test_it_accepts_no_target_of_another_version(reference: Reference) -> None:
+    exchange = Exchange(reference, guardian())
+    connecting = exchange.theirs.begin("connect")
+    (data,) = exchange.ours(exchange.theirs.sent())
+    body = json.loads(data)["body"]
+    body["payload"][1]["payload"] = {"version": "4.0.1"}
+    exchange.theirs.receive(sign_body(body, US))
+    assert exchange.theirs.outcome(connecting)["error"]["code"] == ErrorCode.ETARGETVERSION
+
+
+def test_its_milliseconds_are_seconds_to_us(exchange: Exchange) -> None:
+    exchange.theirs.reference.call("clock.set", NOW + 11)
+    (request,) = exchange.theirs.begin("send", [["echo", 1]])
+    assert exchange.outcome(request)["error"]["code"] == ErrorCode.ETIMETRAVEL
 
 
 def answer_changed(exchange: Exchange, change: Callable[[Json], object]) -> int:

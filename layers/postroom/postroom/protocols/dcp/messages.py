@@ -33,7 +33,7 @@ class Allowance:
     accessor: Address
 
     def as_json(self, *, hex_prefix: bool = False) -> JsonValue:
-        """The member of `allow`. `hex_prefix`: addresses are written with 0x, as the reference needs them."""
+        """The member of `allow`. `hex_prefix`: addresses are written with 0x, as by the reference."""
         prefix = "0x" if hex_prefix else ""
         return {
             "resource": prefix + self.resource, "guardian": prefix + self.guardian, "accessor": prefix + self.accessor

@@ -40,7 +40,7 @@ def new_payload(
     """A payload, with its members in the order that the reference needs.
 
     `data` None: no data; `validity`: what of it is known, `with_validity` adds the rest; `hex_prefix`: addresses are
-    written with 0x, as the reference needs them.
+    written with 0x, as by the reference.
     """
     members: dict[str, JsonValue] = {
         "operation": operation,
