@@ -20,7 +20,7 @@ from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
-from postroom.client.mailbox.http import check_size, choose_route, choose_tls, read_address, received
+from postroom.client.mailbox.http import Address, check_size, choose_route, choose_tls, read_address, received
 from postroom.client.mailbox.keys import Key, load_key, signer_of
 from postroom.client.mailbox.message_view import ShownMessage, body_of, header_of, warn_of
 from postroom.client.mailbox.opening import open_dm3
@@ -261,16 +261,21 @@ class AsyncMailbox:
     async def _ask(self, request: MailboxRequest) -> Answer:
         if request.pause:
             await self._sleep(request.pause)
-        try:
-            sent = self._address.build(self._client, request, self._timeout)
-            async with aclosing(await self._client.send(sent, stream=True)) as answer:
-                body = bytearray()
-                async for part in answer.aiter_bytes():
-                    body += part
-                    check_size(len(body))
-        except httpx.RequestError as error:
-            return self._address.failed(error)
-        return received(answer, bytes(body))
+        return await fetch_answer(self._client, self._address, request, self._timeout)
+
+
+async def fetch_answer(client: httpx.AsyncClient, address: Address, request: MailboxRequest, timeout: float) -> Answer:
+    """The answer to a request, whose pause is over. `timeout`: seconds for each part of it."""
+    try:
+        sent = address.build(client, request, timeout)
+        async with aclosing(await client.send(sent, stream=True)) as answer:
+            body = bytearray()
+            async for part in answer.aiter_bytes():
+                body += part
+                check_size(len(body))
+    except httpx.RequestError as error:
+        return address.failed(error)
+    return received(answer, bytes(body))
 
 
 class AsyncMailboxMessage(ShownMessage):

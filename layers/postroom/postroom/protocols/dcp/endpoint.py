@@ -8,6 +8,7 @@ from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp import operations
 from postroom.protocols.dcp.connection_events import (
@@ -122,6 +123,11 @@ class Endpoint:
         self._next_nonces: dict[str, str] = {}
         """The nonce that the response to a request brings, by the request's id."""
 
+    @property
+    def address(self) -> Address:
+        """Of the identity at this end."""
+        return self._key.address
+
     # --- what the application does -----------------------------------------------------------------------------------
 
     def send(self, request: NewRequest) -> str:
@@ -150,12 +156,21 @@ class Endpoint:
 
     def messages(self, clock: Clock) -> list[bytes]:
         """The signed messages that are to be sent now, in order: all responses, and requests if there is a nonce."""
+        requests = self.requests_message(clock)
+        return self.response_messages(clock) + ([] if requests is None else [requests])
+
+    def response_messages(self, clock: Clock) -> list[bytes]:
+        """The signed messages with all responses that are to be sent."""
         found = []
         while self._responses:
             found.append(self._next_responses(clock))
-        if self._outgoing.nonce and self._outgoing.waiting and self.state is not ConnectionState.CLOSED:
-            found.append(self._next_requests(self._outgoing.nonce, clock))
         return found
+
+    def requests_message(self, clock: Clock) -> bytes | None:
+        """The signed message with requests that is to be sent now; None: there is none, or no nonce."""
+        if self._outgoing.nonce and self._outgoing.waiting and self.state is not ConnectionState.CLOSED:
+            return self._next_requests(self._outgoing.nonce, clock)
+        return None
 
     def note_repeated(self) -> None:
         """The last message with requests was sent once more, because it is not known whether it arrived."""

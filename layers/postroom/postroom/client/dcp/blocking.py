@@ -1,0 +1,128 @@
+"""A connection to a DCP entity, for programs without asyncio."""
+
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from typing import Self, TypeVar, TypeVarTuple, Unpack
+
+from anyio.from_thread import start_blocking_portal
+
+from postroom.client.dcp.connection import CLOSE_SECONDS, AsyncConnection
+from postroom.client.dcp.errors import ConnectionClosedError
+from postroom.client.dcp.identities import IdentityCache
+from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
+from postroom.client.dcp.runner import RequestHandler
+from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp.endpoint import SendOptions
+from postroom.protocols.dcp.payload import NewRequest
+from postroom.protocols.dcp.receiving import ReceiveLimits
+
+A = TypeVarTuple("A")
+T = TypeVar("T")
+
+
+class Connection:
+    """A connection to the target at a URL, as AsyncConnection; a context manager. It may be shared among threads.
+
+    with Connection("https://nlweb.receiver.example/dcp", key) as connection:
+        print(connection.send("echo", {"Say": "hi"}))
+        connection.request("status", {"mailbox": "receiver.example"}).send(owners_key)
+
+    It has a thread of its own, in which `on_request` is called.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: EthereumKey,
+        *,
+        expect: Address | None = None,
+        identities: IdentityCache | None = None,
+        on_request: RequestHandler | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
+        connect: tuple[str, int] | None = None,
+        local: str | os.PathLike[str] | None = None,
+        timeout: float = 30.0,
+        retries: Retries = DEFAULT_RETRIES,
+        close_timeout: float = CLOSE_SECONDS,
+        options: SendOptions | None = None,
+        limits: ReceiveLimits | None = None,
+    ) -> None:
+        """As AsyncConnection."""
+        self._connection = AsyncConnection(
+            url,
+            key,
+            expect=expect,
+            identities=identities,
+            on_request=on_request,
+            ca_file=ca_file,
+            connect=connect,
+            local=local,
+            timeout=timeout,
+            retries=retries,
+            close_timeout=close_timeout,
+            options=options,
+            limits=limits,
+        )
+        self._is_closed = False
+        self._thread = ExitStack()
+        self._portal = self._thread.enter_context(start_blocking_portal())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._connection).replace("Async", "", 1)
+
+    @property
+    def peer(self) -> Address | None:
+        """The address of the peer's identity; None: there was no session yet."""
+        return self._connection.peer
+
+    @property
+    def dcpsid(self) -> str | None:
+        """The id of the session; None: there was none yet."""
+        return self._connection.dcpsid
+
+    def connect(self) -> Address:
+        """Open a session, and return the target's address. Raises NotConnectedError."""
+        return self._call(self._connection.connect)
+
+    def request(self, operation: str, data: JsonValue = None) -> "OutgoingRequest[JsonValue]":
+        """A request that is to be authorized, and sent later."""
+        return OutgoingRequest(operation=operation, data=data, _send=self.send)
+
+    def send(self, request: str | DraftRequest, data: JsonValue = None) -> JsonValue:
+        """Send an operation with its data, or a request, and return its result. Raises as AsyncConnection.send."""
+        return self._call(self._connection.send, request, data)
+
+    def present(self, cheque: NewRequest) -> JsonValue:
+        """Send what somebody else authorized, unchanged, and return its result. Raises as `send` does."""
+        return self._call(self._connection.present, cheque)
+
+    def keepalive(self) -> None:
+        """Let the peer keep the session. Raises as `send` does."""
+        self._call(self._connection.keepalive)
+
+    def clear_identity_cache(self, address: Address | None = None) -> None:
+        """Forget the targets with an address, so that they may have another one; None: all."""
+        self._connection.clear_identity_cache(address)
+
+    def close(self) -> None:
+        """Close the connection for good, behind all that was sent, and end its thread. May be called again."""
+        if not self._is_closed:
+            self._call(self._connection.close)
+            self._is_closed = True
+            self._thread.close()
+
+    def _call(self, method: Callable[[Unpack[A]], Awaitable[T]], *arguments: *A) -> T:
+        """Call a method in the thread of the connection."""
+        if self._is_closed:
+            raise ConnectionClosedError(f"{self!r} is closed: use it before it is closed, or inside its with block")
+        return self._portal.call(method, *arguments)

@@ -1,0 +1,146 @@
+"""Requests of a connection: those that its application makes, and those that it receives."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Generic, Self, TypeVar
+
+from postroom.client.dcp.errors import DcpError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp.authorization import does_authorize
+from postroom.protocols.dcp.error_payload import ErrorPayload, Result
+from postroom.protocols.dcp.messages import Allowance, JsonObject
+from postroom.protocols.dcp.payload import NewRequest, new_payload
+from postroom.protocols.dcp.receiving import Admitted
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """What the key of a resource is to authorize; None: the target of the connection, our own identity."""
+
+    key: EthereumKey
+    guardian: Address | None = None
+    accessor: Address | None = None
+
+    def allowance(self, peer: Address, own: Address) -> Allowance:
+        """The entry of `allow`."""
+        return Allowance(self.key.address, self.guardian or peer, self.accessor or own)
+
+
+@dataclass
+class DraftRequest:
+    """A request that is to be sent. `validity`: what of it is known; the connection adds the rest when it is sent."""
+
+    operation: str
+    data: JsonValue = None
+    validity: JsonObject = field(default_factory=dict)
+    authorizations: list[Authorization] = field(default_factory=list)
+
+    def authorize(self, key: EthereumKey, guardian: Address | None = None, accessor: Address | None = None) -> Self:
+        """Let the guardian do what is requested to the resource of a key, when it is received from the accessor.
+
+        None: the target of the connection is the guardian, and our identity the accessor. The key signs the payload
+        when the request is sent.
+        """
+        self.authorizations.append(Authorization(key, guardian, accessor))
+        return self
+
+    def made_for(self, peer: Address, own: Address, *, hex_prefix: bool) -> NewRequest:
+        """What is sent to a peer by our own identity."""
+        allow = [each.allowance(peer, own) for each in self.authorizations]
+        payload = new_payload(
+            self.operation, self.data, allow=allow, validity=self.validity, hex_prefix=hex_prefix
+        )  # fmt: skip
+        keys = {each.key.address: each.key for each in self.authorizations}
+        return NewRequest(payload, tuple(keys.values()))
+
+
+@dataclass(kw_only=True)
+class OutgoingRequest(DraftRequest, Generic[R]):
+    """A request of a connection (DCP: Connection.Request). `R`: what sending it returns."""
+
+    _send: "Callable[[OutgoingRequest[R]], R]" = field(repr=False)
+
+    def send(self, *keys: EthereumKey) -> R:
+        """Send it, authorized by each key for the target of the connection, and return its result.
+
+        Raises DcpError.
+        """
+        for key in keys:
+            self.authorize(key)
+        return self._send(self)
+
+
+class AnsweredBeforeError(DcpError):
+    """A received request was responded to before."""
+
+
+@dataclass
+class IncomingRequest:
+    """A request that was received. It must be responded to once."""
+
+    admitted: Admitted
+    _respond: Callable[[Admitted, Result], None] = field(repr=False)
+    _identity: Address = field(repr=False)
+    _is_answered: bool = False
+
+    @property
+    def operation(self) -> str:
+        """What is requested."""
+        return self.admitted.operation
+
+    @property
+    def data(self) -> JsonValue:
+        """Its arguments."""
+        return self.admitted.data
+
+    @property
+    def peer(self) -> Address:
+        """The address of the identity that sent it."""
+        return self.admitted.peer
+
+    @property
+    def resources(self) -> frozenset[Address]:
+        """The resources that authorized it in full: for us as the guardian, and for this peer as the accessor."""
+        return self.admitted.resources
+
+    def does_authorize(
+        self,
+        resource: Address,
+        guardian: Address | None = None,
+        accessor: Address | None = None,
+        *,
+        verify: bool = True,
+    ) -> bool:
+        """Whether a resource authorizes this (DCP: Connection.Request.doesAuthorize).
+
+        None: we are the guardian, and the peer is the accessor. `verify` False: the signature is not asked for.
+        """
+        allowance = Allowance(resource, guardian or self._identity, accessor or self.peer)
+        return does_authorize(self.admitted.request, allowance, verify=verify)
+
+    def respond(self, result: JsonValue = None) -> None:
+        """Respond with success, with a payload or without. Raises AnsweredBeforeError."""
+        self._answer(result)
+
+    def fail(self, message: str, *, code: str | None = None, name: str = "Error") -> None:
+        """Respond with an error. Raises AnsweredBeforeError."""
+        self._answer(ErrorPayload(name, message, code, self._identity))
+
+    def refuse(self, error: ErrorPayload) -> None:
+        """Respond with an error whose origin may be another identity. Raises AnsweredBeforeError."""
+        self._answer(replace(error, origin=error.origin or self._identity))
+
+    def _answer(self, result: Result) -> None:
+        if self._is_answered:
+            raise AnsweredBeforeError(f"the request {self.operation!r} was responded to before")
+        self._is_answered = True
+        self._respond(self.admitted, result)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it was responded to."""
+        return self._is_answered

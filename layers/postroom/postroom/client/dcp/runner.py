@@ -1,0 +1,267 @@
+"""One end of a connection in an event loop: a machine, the transport of its messages, and those who wait for it."""
+
+import asyncio
+import inspect
+import itertools
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from postroom.client.dcp.errors import (
+    DcpError,
+    MessageRefusedError,
+    NotConnectedError,
+    OutcomeUnknownError,
+    RequestFailedError,
+    RequestNotSentError,
+    TransportError,
+)
+from postroom.client.dcp.requests import IncomingRequest
+from postroom.client.dcp.transport import Transport
+from postroom.client.mailbox.session import Retries
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
+from postroom.protocols.dcp.connection_events import (
+    ConnectionEvent,
+    RequestAnswered,
+    RequestFailed,
+    RequestReceived,
+    RequestUnanswered,
+    SessionEnded,
+    SessionOpened,
+)
+from postroom.protocols.dcp.endpoint import Clock, Endpoint, SessionEndedError
+from postroom.protocols.dcp.error_payload import ErrorPayload, Result, error_of
+from postroom.protocols.dcp.payload import NewRequest
+from postroom.protocols.dcp.reasons import DCP_OPERATION_UNKNOWN
+from postroom.protocols.dcp.receiving import Admitted
+from postroom.protocols.dcp.states import ConnectionState
+
+RequestHandler = Callable[[IncomingRequest], Awaitable[None] | None]
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Listeners:
+    """Who is told what happens (DCP: Events). `request` None: every request is refused.
+
+    `states`: of the new state; `sent`: of each signed message that is sent; `closed`: when the session is over, with
+    the error that ended it, if any.
+    """
+
+    request: RequestHandler | None = None
+    states: list[Callable[[ConnectionState], object]] = field(default_factory=list)
+    sent: list[Callable[[bytes], object]] = field(default_factory=list)
+    closed: list[Callable[[ErrorPayload | None], object]] = field(default_factory=list)
+
+
+def now() -> Clock:
+    """The time of this machine."""
+    return Clock(time.time(), time.monotonic())
+
+
+class EndpointRunner:
+    """Runs one end of one session. To be made in a running event loop.
+
+    `opened`: the peer's address, when there is a session, or NotConnectedError; `ended`: when it is over.
+    """
+
+    def __init__(self, endpoint: Endpoint, transport: Transport, listeners: Listeners, retries: Retries) -> None:
+        loop = asyncio.get_running_loop()
+        self.endpoint = endpoint
+        self.opened: asyncio.Future[Address] = loop.create_future()
+        self.ended: asyncio.Future[ErrorPayload | None] = loop.create_future()
+        self._transport, self._listeners, self._retries = transport, listeners, retries
+        self._answers: dict[str, asyncio.Future[JsonValue]] = {}
+        self._has_more = asyncio.Event()
+        self._lost: Exception | None = None
+        self._refusal: MessageRefusedError | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, first: bytes | None = None) -> None:
+        """Send the first message, if there is one, and then all that is queued; receive what arrives."""
+        if first is not None:
+            self._report(self.endpoint.state)
+        self._writer = self._spawn(self._carried(self._write(first)))
+        self._spawn(self._carried(self._read()))
+
+    def request(self, request: NewRequest) -> "asyncio.Future[JsonValue]":
+        """Queue a request; all of one turn of the loop are sent together. The future has its result, or DcpError."""
+        answer: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
+        try:
+            self._answers[self.endpoint.send(request)] = answer
+        except SessionEndedError as error:
+            answer.set_exception(RequestNotSentError(str(error)))
+        self._has_more.set()
+        return answer
+
+    async def close(self, timeout: float) -> None:
+        """Close the session behind all that is queued; after so many seconds without an answer, at once."""
+        state = self.endpoint.state
+        try:
+            self.endpoint.close()
+        except SessionEndedError:
+            if state is not ConnectionState.CLOSING:
+                self._happened(self.endpoint.fail())
+        else:
+            self._report(self.endpoint.state)
+            self._has_more.set()
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.shield(self.ended)
+                await asyncio.wait({self._writer})  # the peer's own close may have to be answered
+        except TimeoutError:
+            self._happened(self.endpoint.fail())
+        await self._finish()
+
+    async def _write(self, first: bytes | None) -> None:
+        if first is not None:
+            await self._send(first)
+        while True:
+            await self._has_more.wait()
+            self._has_more.clear()
+            for message in self.endpoint.response_messages(now()):
+                await self._send(message)
+            requests = self.endpoint.requests_message(now())
+            if requests is not None:
+                await self._send_requests(requests)
+            if self.endpoint.state is ConnectionState.CLOSED:
+                await self._transport.aclose()
+                return
+
+    async def _send_requests(self, message: bytes) -> None:
+        try:
+            await self._send(message)
+        except MessageRefusedError as error:
+            self._refusal = error
+            raise
+
+    async def _send(self, message: bytes) -> None:
+        for listener in self._listeners.sent:
+            _call(listener, message)
+        for failed in itertools.count(1):
+            try:
+                await self._transport.send(message)
+            except TransportError as error:
+                if not error.repeats or failed >= self._retries.attempts:
+                    raise
+                self.endpoint.note_repeated()
+                await asyncio.sleep(self._retries.pause(failed, error.retry_after, random.random()))  # noqa: S311
+            else:
+                return
+
+    async def _read(self) -> None:
+        while self.endpoint.state is not ConnectionState.CLOSED:
+            message = await self._transport.receive()
+            self._happened(self.endpoint.receive(message, now()))
+
+    async def _carried(self, work: Awaitable[None]) -> None:
+        """Do some work of the transport; if that is lost, the session is over."""
+        try:
+            await work
+        except (TransportError, MessageRefusedError) as error:
+            self._break(error)
+        except Exception as error:
+            _log.exception("the transport of a connection failed")
+            self._break(error)
+
+    def _break(self, error: Exception) -> None:
+        self._lost = self._lost or error
+        self._happened(self.endpoint.fail(ErrorPayload(type(error).__name__, str(error))))
+
+    def _happened(self, events: Iterable[ConnectionEvent]) -> None:
+        for event in events:
+            match event:
+                case SessionOpened(peer=peer):
+                    self.opened.set_result(peer)
+                    self._report(ConnectionState.OPEN)
+                case RequestReceived(admitted=admitted):
+                    self._received(IncomingRequest(admitted, self._respond, self.endpoint.address))
+                case RequestAnswered(id=name, result=result):
+                    self._settle(name, result)
+                case RequestFailed(id=name, error=error):
+                    self._settle(name, RequestFailedError(error))
+                case RequestUnanswered(id=name, was_sent=was_sent):
+                    self._settle(name, self._unanswered(was_sent=was_sent))
+                case SessionEnded(error=ended):
+                    self._end(ended)
+        self._has_more.set()
+
+    def _settle(self, name: str, outcome: "JsonValue | DcpError") -> None:
+        answer = self._answers.pop(name, None)
+        if answer is None or answer.done():  # a close, or a request whose sender does not wait any more
+            return
+        if isinstance(outcome, DcpError):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)
+
+    def _unanswered(self, *, was_sent: bool) -> DcpError:
+        if not was_sent:
+            return RequestNotSentError("the session ended before the request was sent")
+        if self._refusal:
+            return self._refusal
+        why = f": {self._lost}" if self._lost else ""
+        return OutcomeUnknownError(f"the session ended without an answer{why}")
+
+    def _end(self, error: ErrorPayload | None) -> None:
+        if not self.opened.done():
+            detail = str(self._lost) if self._lost else error.message if error else "the connection was closed"
+            self.opened.set_exception(NotConnectedError(detail, code=error.code if error else None))
+            self.opened.exception()  # nobody may wait for it
+        for listener in self._listeners.closed:
+            _call(listener, error)
+        self._report(ConnectionState.CLOSED)
+        self.ended.set_result(error)
+
+    def _report(self, state: ConnectionState) -> None:
+        for listener in self._listeners.states:
+            _call(listener, state)
+
+    # --- received requests -------------------------------------------------------------------------------------------
+
+    def _respond(self, admitted: Admitted, result: Result) -> None:
+        self.endpoint.respond(admitted, result)
+        self._has_more.set()
+
+    def _received(self, request: IncomingRequest) -> None:
+        if self._listeners.request is None:
+            request.refuse(error_of(TheirError(DCP_OPERATION_UNKNOWN), self.endpoint.address))
+        else:
+            self._spawn(self._handle(request, self._listeners.request))
+
+    async def _handle(self, request: IncomingRequest, handler: RequestHandler) -> None:
+        try:
+            outcome = handler(request)
+            if inspect.isawaitable(outcome):
+                await outcome
+        except Exception:
+            _log.exception("the handler of requests failed")
+            if not request.is_answered:
+                request.fail("the request could not be performed")
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _finish(self) -> None:
+        """End what still runs, and close the transport."""
+        tasks = [each for each in self._tasks if each is not asyncio.current_task()]  # a handler of requests may close
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._transport.aclose()
+
+
+def _call(listener: Callable[[T], object], what: T) -> None:
+    try:
+        listener(what)
+    except Exception:
+        _log.exception("a listener of a connection failed")

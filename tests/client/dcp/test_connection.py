@@ -1,0 +1,537 @@
+"""Connections: requests in both directions, batches, events, closing, and what is told when something is lost."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from tests.client.dcp.ends import QUICK, URL, PostedBank, echo, pair, refusal, run
+from tests.protocols.dcp.guarded import JACK, OWNER, US, WES
+
+from postroom.client.dcp import (
+    AnsweredBeforeError,
+    AsyncConnection,
+    ConnectionClosedError,
+    HttpsTransport,
+    IdentityMemory,
+    IncomingRequest,
+    MessageRefusedError,
+    NotConnectedError,
+    OutcomeUnknownError,
+    RequestFailedError,
+    RequestNotSentError,
+    SendOptions,
+    TransportError,
+    accept,
+    memory_pair,
+    register,
+)
+from postroom.core.errors import SettingsError
+from postroom.protocols.dcp.memory_store import MemoryStore
+from postroom.protocols.dcp.reasons import DCP_OPERATION_UNKNOWN, DCP_TARGET_STARTING
+from postroom.protocols.dcp.states import ConnectionState
+
+
+def bodies(sent: list[bytes]) -> list[dict[str, Any]]:
+    return [json.loads(message)["body"] for message in sent]
+
+
+@pytest.fixture
+def posted() -> PostedBank:
+    """A guardian; URLs with the protocol `bank` lead to it."""
+    bank = PostedBank()
+    register("bank", lambda url: bank.transport())
+    return bank
+
+
+def to_bank(**members: Any) -> AsyncConnection:
+    return AsyncConnection("bank:", OWNER, **{"identities": IdentityMemory(), "retries": QUICK} | members)
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_answered_with_its_result() -> None:
+    async def scenario() -> None:
+        async with pair() as (connection, accepted):
+            assert await connection.send("echo", {"Say": "hi"}) == {"Say": "hi"}
+            assert await connection.send("echo") is None
+            assert (connection.peer, accepted.peer) == (US.address, OWNER.address)
+            assert connection.dcpsid == accepted.dcpsid is not None
+
+    run(scenario())
+
+
+def test_it_is_connected_by_the_first_request(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            assert connection.state is ConnectionState.NEW
+            await connection.send("add", 1)
+            assert connection.state is ConnectionState.OPEN
+        assert posted.bank.done == [("add", 1)]
+        assert [each["payload"]["operation"] for each in bodies(posted.posted)] == ["connect", "add", "close"]
+
+    run(scenario())
+
+
+def test_requests_go_in_both_directions_at_once() -> None:
+    async def scenario() -> None:
+        async with pair({"on_request": echo}) as (connection, accepted):
+            results = await asyncio.gather(
+                *(each.send("echo", n) for n in range(20) for each in (connection, accepted))
+            )
+            assert results == [n for n in range(20) for _ in range(2)]
+
+    run(scenario())
+
+
+def test_requests_of_one_turn_of_the_loop_go_in_one_batch_and_one_goes_bare(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank(options=SendOptions(max_messages=3)) as connection:
+            await asyncio.gather(*(connection.send("add", n) for n in range(4)))
+        connect, batch, single, close = bodies(posted.posted)
+        assert (connect["type"], batch["type"], single["type"], close["type"]) == (
+            "request", "request-batch", "request", "request",
+        )  # fmt: skip
+        assert len(batch["payload"]) == 3
+        assert [data for _, data in posted.bank.done] == [0, 1, 2, 3]
+
+    run(scenario())
+
+
+def test_an_error_of_the_peer_is_raised_with_its_code_and_origin() -> None:
+    async def scenario() -> None:
+        def refuse(request: IncomingRequest) -> None:
+            request.fail("not today", code="Closed")
+
+        async with pair(target={"on_request": refuse}) as (connection, _):
+            with pytest.raises(RequestFailedError, match="Closed: not today") as raised:
+                await connection.send("open")
+            assert (raised.value.code, raised.value.origin) == ("Closed", US.address)
+            assert not raised.value.error.is_protocol
+
+    run(scenario())
+
+
+def test_a_handler_that_fails_is_an_error_of_the_peer_without_details(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async def broken(request: IncomingRequest) -> None:
+            del request
+            raise ValueError("secret")
+
+        async with pair(target={"on_request": broken}) as (connection, _):
+            with pytest.raises(RequestFailedError) as raised:
+                await connection.send("open")
+            assert "secret" not in str(raised.value)
+
+    run(scenario())
+    assert "secret" in caplog.text
+
+
+def test_without_a_handler_every_request_is_refused() -> None:
+    async def scenario() -> None:
+        async with pair(target={"on_request": None}) as (connection, _):
+            with pytest.raises(RequestFailedError, match=DCP_OPERATION_UNKNOWN.sentence) as raised:
+                await connection.send("echo")
+            assert raised.value.code == "EINVAL"
+
+    run(scenario())
+
+
+def test_a_request_is_responded_to_once() -> None:
+    async def scenario() -> None:
+        failed: list[Exception] = []
+
+        def twice(request: IncomingRequest) -> None:
+            request.respond(1)
+            with pytest.raises(AnsweredBeforeError) as raised:
+                request.respond(2)
+            failed.append(raised.value)
+
+        async with pair(target={"on_request": twice}) as (connection, _):
+            assert await connection.send("echo") == 1
+        assert failed
+
+    run(scenario())
+
+
+def test_a_request_whose_sender_stops_waiting_leaves_the_connection_usable() -> None:
+    async def scenario() -> None:
+        held: list[IncomingRequest] = []
+        async with pair(target={"on_request": held.append}) as (connection, _):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await connection.send("slow")
+            while not held:
+                await asyncio.sleep(0)
+            held.pop().respond()
+            waiting = asyncio.create_task(connection.send("next"))
+            while not held:
+                await asyncio.sleep(0)
+            held.pop().respond("done")
+            assert await waiting == "done"
+
+    run(scenario())
+
+
+def recorder(seen: list[IncomingRequest]) -> Callable[[IncomingRequest], None]:
+    """A handler that responds with nothing, and keeps the requests."""
+
+    def record(request: IncomingRequest) -> None:
+        seen.append(request)
+        request.respond()
+
+    return record
+
+
+# --- authorization ---------------------------------------------------------------------------------------------------
+
+
+def test_send_with_keys_authorizes_each_resource_for_the_target_and_our_identity() -> None:
+    async def scenario() -> None:
+        seen: list[IncomingRequest] = []
+        async with pair(target={"on_request": recorder(seen)}) as (connection, _):
+            await connection.request("spend", 5).send(WES, JACK)
+        (request,) = seen
+        assert request.resources == {WES.address, JACK.address}
+        assert request.does_authorize(WES.address)
+        assert request.does_authorize(WES.address, US.address, OWNER.address)
+        assert not request.does_authorize(WES.address, accessor=JACK.address)
+
+    run(scenario())
+
+
+def test_a_resource_can_authorize_another_guardian_and_another_accessor() -> None:
+    async def scenario() -> None:
+        seen: list[IncomingRequest] = []
+        async with pair(target={"on_request": recorder(seen)}) as (connection, _):
+            request = connection.request("spend", 5).authorize(WES, guardian=JACK.address, accessor=US.address)
+            await request.send()
+        assert seen[0].resources == frozenset()
+        assert seen[0].does_authorize(WES.address, JACK.address, US.address)
+        assert not seen[0].does_authorize(JACK.address, JACK.address, US.address)
+
+    run(scenario())
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def test_open_comes_before_the_first_request_and_closed_after_close() -> None:
+    async def scenario() -> None:
+        events: list[object] = []
+        one, other = memory_pair()
+
+        def request(received: IncomingRequest) -> None:
+            events.append("request")
+            received.respond()
+
+        connection = AsyncConnection("memory", OWNER, transport=one, identities=IdentityMemory())
+        connection.on_ready_state_change(events.append)
+        connection.on_close(lambda error: events.append(("close", error)))
+        accepting = asyncio.create_task(accept(other, US, on_request=request, store=MemoryStore()))
+        await connection.send("echo")
+        await connection.close()
+        accepted = await accepting
+        await accepted.close()
+        states = ["connecting", "open", "request", "closing", ("close", None), "closed"]
+        assert [each if isinstance(each, tuple) else str(each) for each in events] == states
+
+    run(scenario())
+
+
+def test_each_sent_message_is_told_once_with_its_bytes(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        sent: list[bytes] = []
+        async with to_bank() as connection:
+            connection.on_send(sent.append)
+            await asyncio.gather(connection.send("add", 1), connection.send("add", 2))
+        assert sent == posted.posted
+
+    run(scenario())
+
+
+def test_a_listener_that_fails_changes_nothing(posted: PostedBank, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(event: object) -> None:
+        raise ValueError("listener")
+
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            connection.on_send(broken)
+            connection.on_ready_state_change(broken)
+            connection.on_close(broken)
+            await connection.send("add", 1)
+
+    run(scenario())
+    assert posted.bank.done == [("add", 1)]
+    assert "a listener of a connection failed" in caplog.text
+
+
+# --- closing ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_sent_before_a_close_is_answered(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        connection = to_bank()
+        await connection.connect()
+        first, second = asyncio.create_task(connection.send("add", 1)), asyncio.create_task(connection.send("add", 2))
+        await asyncio.sleep(0)
+        await connection.close()
+        await asyncio.gather(first, second)
+        assert posted.bank.done == [("add", 1), ("add", 2)]
+
+    run(scenario())
+
+
+def test_a_closed_connection_takes_no_more_requests(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        connection = to_bank()
+        await connection.send("add", 1)
+        for _ in range(2):
+            await connection.close()
+        with pytest.raises(ConnectionClosedError):
+            await connection.send("add", 2)
+        with pytest.raises(ConnectionClosedError):
+            await connection.connect()
+
+    run(scenario())
+    assert posted.bank.done == [("add", 1)]
+
+
+def test_either_end_closes_for_both() -> None:
+    async def scenario() -> None:
+        async with pair() as (connection, accepted):
+            await accepted.close()
+            while connection.state is not ConnectionState.CLOSED:
+                await asyncio.sleep(0)
+            with pytest.raises(ConnectionClosedError):
+                await accepted.send("echo")
+
+    run(scenario())
+
+
+def test_both_may_close_at_once() -> None:
+    async def scenario() -> None:
+        async with pair() as (connection, accepted):
+            await asyncio.gather(connection.close(), accepted.close())
+            assert connection.state is accepted.state is ConnectionState.CLOSED
+
+    run(scenario())
+
+
+def test_a_close_that_is_not_answered_in_time_is_forced_and_what_was_open_is_unknown() -> None:
+    async def scenario() -> None:
+        held: list[IncomingRequest] = []
+        async with pair({"close_timeout": 0.01}, {"on_request": held.append}) as (connection, _):
+            sent = asyncio.create_task(connection.send("slow"))
+            while not held:
+                await asyncio.sleep(0)
+            queued = asyncio.create_task(connection.send("behind"))
+            await asyncio.sleep(0)
+            await connection.close()
+            with pytest.raises(OutcomeUnknownError):
+                await sent
+            with pytest.raises(RequestNotSentError):
+                await queued
+
+    run(scenario())
+
+
+# --- what is lost ----------------------------------------------------------------------------------------------------
+
+
+def test_after_a_lost_answer_the_same_bytes_are_sent_once_more_and_a_doubt_is_told(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.lose = 1
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 1)
+            assert posted.posted[-2] == posted.posted[-1]
+            assert posted.bank.done == [("add", 1)]
+
+    run(scenario())
+
+
+def test_a_message_that_did_not_arrive_is_sent_once_more_and_answered(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.answers = [refusal(503, "", "busy"), httpx.Response(429)]
+            await connection.send("add", 1)
+        assert posted.bank.done == [("add", 1)]
+
+    run(scenario())
+
+
+def test_the_next_request_opens_another_session_and_nothing_is_repeated(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.send("add", 1)
+            before = connection.dcpsid
+            posted.lose = QUICK.attempts
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 2)
+            posted.lose = 0
+            await connection.send("add", 3)
+            assert connection.dcpsid != before
+        assert posted.bank.done == [("add", 1), ("add", 2), ("add", 3)]
+
+    run(scenario())
+
+
+def test_a_session_that_the_target_has_forgotten_is_told_and_another_is_opened(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.send("add", 1)
+            posted.restart_without_memory()
+            with pytest.raises(RequestFailedError) as raised:
+                await connection.send("add", 2)
+            assert raised.value.code == "EINVAL"
+            await connection.send("add", 3)
+        assert posted.bank.done == [("add", 1), ("add", 3)]
+
+    run(scenario())
+
+
+def test_a_message_that_is_refused_as_a_whole_is_told_with_its_reason(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            problem = {
+                "type": "about:blank",
+                "title": "",
+                "status": 413,
+                "reason": "TooLarge",
+                "detail": "at most 4 MB",
+            }
+            posted.answers = [httpx.Response(413, json=problem)]
+            with pytest.raises(MessageRefusedError, match="TooLarge: at most 4 MB") as raised:
+                await connection.send("add", 1)
+            assert raised.value.reason == "TooLarge"
+            await connection.send("add", 2)
+        assert posted.bank.done == [("add", 2)]
+
+    run(scenario())
+
+
+def test_a_target_that_cannot_be_reached_is_told(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        posted.lose = QUICK.attempts
+        async with to_bank() as connection:
+            with pytest.raises(NotConnectedError, match=r"No connection to bank\.example") as raised:
+                await connection.send("add", 1)
+            assert raised.value.code is None
+            await connection.send("add", 2)
+        assert posted.bank.done == [("add", 2)]
+
+    run(scenario())
+
+
+def test_a_forged_answer_ends_the_session(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.answers = [httpx.Response(200, content=posted.posted[0])]
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 1)
+            await connection.send("add", 2)
+
+    run(scenario())
+    assert posted.bank.done == [("add", 2)]
+
+
+# --- who the target is -----------------------------------------------------------------------------------------------
+
+
+def test_a_target_with_another_address_is_refused_before_any_request(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        identities = IdentityMemory()
+        async with to_bank(identities=identities) as connection:
+            await connection.send("add", 1)
+        posted.bank = posted.bank.restarted(identities=(JACK,))
+        async with to_bank(identities=identities) as connection:
+            with pytest.raises(NotConnectedError, match=f"clear_identity_cache.*{US.address}") as raised:
+                await connection.send("add", 2)
+            assert raised.value.code == "EADDRCHANGE"
+            assert posted.bank.done == [("add", 1)]
+            connection.clear_identity_cache(US.address)
+            await connection.send("add", 3)
+            assert connection.peer == JACK.address
+
+    run(scenario())
+
+
+def test_an_expected_address_is_pinned(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank(expect=JACK.address) as connection:
+            with pytest.raises(NotConnectedError) as raised:
+                await connection.connect()
+            assert raised.value.code == "EADDRCHANGE"
+            assert "clear_identity_cache" not in str(raised.value)
+        async with to_bank(expect=US.address) as connection:
+            assert await connection.connect() == US.address
+            with pytest.raises(NotConnectedError, match="already"):
+                await connection.connect()
+
+    run(scenario())
+    assert posted.bank.done == []
+
+
+# --- targets ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_target_that_remembers_in_memory_receives_nothing_until_old_requests_have_expired() -> None:
+    async def scenario() -> None:
+        async with pair(target={"store": None}) as (connection, _):
+            with pytest.raises(RequestFailedError, match=DCP_TARGET_STARTING.sentence):
+                await connection.send("echo", 1)
+
+    run(scenario())
+
+
+def test_a_target_that_nobody_connects_to_is_told() -> None:
+    async def scenario() -> None:
+        one, other = memory_pair()
+        accepting = asyncio.create_task(accept(other, US, store=MemoryStore()))
+        await asyncio.sleep(0)
+        await one.aclose()
+        with pytest.raises(NotConnectedError, match="the transport is closed"):
+            await accepting
+        with pytest.raises(TransportError):
+            await one.send(b"")
+
+    run(scenario())
+
+
+# --- transports ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url", ["http://bank.example/dcp", "https://", "https://bank.example/dcp?x=1", "https://u@bank.example/", "https://["]
+)  # fmt: skip
+def test_a_url_that_cannot_be_used_is_told_with_an_example(url: str) -> None:
+    with pytest.raises(SettingsError, match="such as https://"):
+        HttpsTransport(url)
+
+
+def test_a_protocol_that_nobody_registered_is_told() -> None:
+    async def scenario() -> None:
+        async with AsyncConnection("carrier://pigeon", OWNER, identities=IdentityMemory()) as connection:
+            with pytest.raises(SettingsError, match="register one for the protocol 'carrier'"):
+                await connection.connect()
+
+    run(scenario())
+
+
+def test_a_closed_transport_sends_nothing(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        transport = posted.transport(URL)
+        await transport.aclose()
+        with pytest.raises(TransportError):
+            await transport.send(b"{}")
+
+    run(scenario())
+    assert posted.posted == []
