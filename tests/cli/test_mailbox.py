@@ -2,17 +2,27 @@
 
 import json
 import re
+import subprocess
 import time
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_public_key,
+    load_pem_private_key,
+)
 from tests.cli.conftest import Postroom, StorageStack, code_of
 from typer.testing import Result
 
+from postroom.cli.exits import Exit
+from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
+from postroom.crypto.spki import SECP256K1_SPKI
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.domains import Directory
@@ -53,6 +63,28 @@ def test_a_mailbox_that_does_not_exist_is_not_shown(operate: Operate) -> None:
     operate("release", "nobody.example")
 
 
+@pytest.mark.parametrize("options", [[], ["-conv_form", "compressed"]], ids=["whole point", "compressed point"])
+def test_an_owner_signs_in_by_a_secp256k1_key_that_openssl_made(
+    operate: Operate, tmp_path: Path, options: list[str]
+) -> None:
+    secret, public = tmp_path / "secret.pem", tmp_path / "public.pem"
+    subprocess.run(["openssl", "ecparam", "-name", "secp256k1", "-genkey", "-noout", "-out", str(secret)], check=True)
+    subprocess.run(["openssl", "ec", "-in", str(secret), "-pubout", *options, "-out", str(public)], check=True)
+    made = json.loads(operate("open", "wallet.example", "--public-key", str(public), "--json").stdout)
+    key = load_pem_private_key(secret.read_bytes(), None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    own = EthereumKey.from_secret(key.private_numbers().private_value.to_bytes(32))
+    assert made["addresses"] == [f"0x{own.address}"]
+
+
+def test_a_point_that_is_not_on_secp256k1_is_no_key(operate: Operate, tmp_path: Path) -> None:
+    file = tmp_path / "off.pem"
+    file.write_text(b64encode(SECP256K1_SPKI + b"\4" + bytes(64)).decode())
+    result = operate("open", "wallet.example", "--public-key", str(file))
+    assert result.exit_code == Exit.USAGE
+    assert "off.pem is not an acceptable public key: publicSigningKey is not a point of secp256k1" in result.stderr
+
+
 def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, directory: Directory, tmp_path: Path) -> None:
     one, two = (PrivateKey.generate("ed25519").public for _ in range(2))
     dm3_key = PrivateSigningKey.generate().public
@@ -63,7 +95,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     described = {
         "name": "one.example", "protocol": "nlweb", "keys": [one.fingerprint, two.fingerprint, dm3_key.fingerprint],
         "key_of_profile": False, "shards": 1, "closed": False, "max_messages": None, "max_bytes": None,
-        "ttl_days": None, "held": False, "by_owner": False,
+        "ttl_days": None, "held": False, "by_owner": False, "addresses": [f"0x{dm3_key.address}"],
     }  # fmt: skip
     assert json.loads(made.stdout) == described
     assert directory.mailbox("one.example").keys == (base64(one), base64(two), dm3_key.encode())
@@ -71,6 +103,7 @@ def test_a_mailbox_is_created_shown_listed_and_closed(operate: Operate, director
     assert {**described, "waiting": 0, "bytes": 0} in json.loads(operate("list", "--json").stdout)
     shown = operate("show", "one.example").stdout
     assert f"the owner signs in by {one.fingerprint}, {two.fingerprint}" in shown
+    assert f"for DCP, its keys are 0x{dm3_key.address}\n" in shown
     assert "0 messages waiting, 0 bytes, in 1 shard\n" in shown
     assert "it may hold an unlimited number of messages, an unlimited number of bytes" in shown
     assert "messages never expire" in shown

@@ -3,13 +3,13 @@
 import os
 import re
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, TypeVar
 
 import typer
 
@@ -21,6 +21,8 @@ from postroom.core.settings import DeploymentSettings
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
     from postroom.protocols.nlweb.schema import Dialect
+
+K = TypeVar("K")
 
 FALLBACK_SELECTOR = "pw1"
 """For a dialect that has no default selector of its own."""
@@ -146,17 +148,36 @@ def read_public_key(text: str, source: str) -> "PublicKey":
     """A public key: a SubjectPublicKeyInfo as PEM or base64. Raises UsageFault that names `source`."""
     from postroom.crypto.rsa_ed25519 import public_key_from_spki
 
-    if "PRIVATE KEY-----" in text:
-        raise UsageFault(f"{source} is a private key; give the public one")
-    base64 = "".join(line.strip() for line in text.splitlines() if not line.startswith("-----"))
-    try:
-        return public_key_from_spki(b64decode(base64, validate=True))
-    except (Base64Error, ValueError):
-        raise UsageFault(f"{source} is not a public key: neither PEM nor base64 of a SubjectPublicKeyInfo") from None
-    except TheirError as error:
-        raise UsageFault(f"{source} is not an acceptable public key: {error.detail}") from None
+    return _read_spki(text, source, public_key_from_spki)
 
 
 def load_public_key(path: Path) -> "PublicKey":
     """A public key from a file. Raises UsageFault."""
-    return read_public_key(path.read_text(encoding="ascii", errors="replace"), str(path))
+    return read_public_key(_text_of(path), str(path))
+
+
+def load_owner_key(path: Path) -> str:
+    """A key of any kind that signs in, from a file: base64 of a SubjectPublicKeyInfo. Raises UsageFault."""
+    from postroom.http.owner_keys import owner_key_from_spki
+
+    def checked(spki: bytes) -> bytes:
+        owner_key_from_spki(spki)
+        return spki
+
+    return b64encode(_read_spki(_text_of(path), str(path), checked)).decode()
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="ascii", errors="replace")
+
+
+def _read_spki(text: str, source: str, read: Callable[[bytes], K]) -> K:
+    if "PRIVATE KEY-----" in text:
+        raise UsageFault(f"{source} is a private key; give the public one")
+    base64 = "".join(line.strip() for line in text.splitlines() if not line.startswith("-----"))
+    try:
+        return read(b64decode(base64, validate=True))
+    except (Base64Error, ValueError):
+        raise UsageFault(f"{source} is not a public key: neither PEM nor base64 of a SubjectPublicKeyInfo") from None
+    except TheirError as error:
+        raise UsageFault(f"{source} is not an acceptable public key: {error.detail}") from None

@@ -4,7 +4,6 @@ A key that is set can sign in at once. Other changes take effect within a minute
 """
 
 import time
-from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,7 @@ import typer
 from postroom.cli import notify
 from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.exits import NotFoundFault, UsageFault
-from postroom.cli.inputs import AsJson, MailboxName, load_public_key
+from postroom.cli.inputs import AsJson, MailboxName, load_owner_key
 from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.options import CommandTyper, OptionGroup, repeatable
 from postroom.cli.output import note, print_either, print_json, print_list
@@ -68,7 +67,7 @@ class PublicKeyOptions(OptionGroup):
         """The keys that were named, in base64. Raises UsageFault."""
         from postroom.http.owner_keys import read_owner_key
 
-        keys = [b64encode(load_public_key(file).spki()).decode() for file in self.public_key or ()]
+        keys = [load_owner_key(file) for file in self.public_key or ()]
         for text in self.public_key_base64 or ():
             try:
                 read_owner_key(text)
@@ -201,6 +200,8 @@ def show(name: MailboxName, deployment: DeploymentOptions, as_json: AsJson = Fal
         return
     print_line(f"{name}: {described['protocol']}, {_state(described)}")
     print_line(f"    the owner signs in by {_login_text(described)}")
+    if addresses := _texts(described["addresses"]):
+        print_line(f"    for DCP, its keys are {', '.join(addresses)}")
     print_line(f"    {waiting} {_noun(waiting, 'message')} waiting, {size} bytes, in {shards} {_noun(shards, 'shard')}")
     print_line(
         f"    it may hold {_most(described['max_messages'], 'messages')}, {_most(described['max_bytes'], 'bytes')}"
@@ -327,13 +328,15 @@ def _describe_one(opened: OpenDeployment, name: str) -> dict[str, JsonValue]:
 
 
 def _describe(opened: OpenDeployment, mailbox: "MailboxRecord", dm3: "Dm3Mailbox | None") -> dict[str, JsonValue]:
-    from postroom.http.owner_keys import read_owner_key
+    from postroom.http.owner_keys import address_of, read_owner_key
 
+    keys = [read_owner_key(text) for text in mailbox.keys]
     quota = opened.storage.quota.of(mailbox)
     return {
         "name": mailbox.name,
         "protocol": "dm3" if dm3 else "nlweb",
-        "keys": [read_owner_key(key).fingerprint for key in mailbox.keys],
+        "keys": [key.fingerprint for key in keys],
+        "addresses": [f"0x{address}" for key in keys if (address := address_of(key))],
         "key_of_profile": dm3 is not None,
         "shards": mailbox.shards,
         "closed": mailbox.closed,
@@ -368,6 +371,9 @@ def _state(described: dict[str, JsonValue]) -> str:
 
 def _login_text(described: dict[str, JsonValue]) -> str:
     """The owner's keys, in words."""
-    keys = described["keys"]
-    named = [str(key) for key in keys] if isinstance(keys, list) else []
-    return ", ".join([*named, *(["the key of its dm3 profile"] if described["key_of_profile"] else [])]) or "no key"
+    of_profile = ["the key of its dm3 profile"] if described["key_of_profile"] else []
+    return ", ".join([*_texts(described["keys"]), *of_profile]) or "no key"
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []

@@ -35,7 +35,7 @@ class EthereumKey:
 
     @classmethod
     def _of(cls, key: coincurve.PrivateKey) -> "EthereumKey":
-        return cls(_address_of(key.public_key), key)
+        return cls(address_of_key(key.public_key), key)
 
     @property
     def secret(self) -> bytes:
@@ -64,9 +64,9 @@ def signer_of(signature: bytes, text: bytes) -> Address | None:
         key = coincurve.PublicKey.from_signature_and_message(signature, signed_text_digest(text), hasher=None)
     except ValueError:
         return None
-    return _address_of(key)
+    return address_of_key(key)
 
 
-def _address_of(key: coincurve.PublicKey) -> Address:
-    """The last 20 bytes of the Keccak-256 of the point's coordinates."""
+def address_of_key(key: coincurve.PublicKey) -> Address:
+    """The address of a key: the last 20 bytes of the Keccak-256 of the point's coordinates."""
     return address_of_digits(keccak_256(key.format(compressed=False)[1:])[-20:].hex())

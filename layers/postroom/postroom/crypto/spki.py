@@ -8,6 +8,8 @@ ED25519_SPKI: Final = bytes.fromhex("302a300506032b6570032100")
 """RFC 8410 §4; the raw key follows."""
 SECP256K1_SPKI: Final = bytes.fromhex("3056301006072a8648ce3d020106052b8104000a034200")
 """RFC 5480 §2; the 65 bytes of the uncompressed point follow."""
+SECP256K1_COMPRESSED_SPKI: Final = bytes.fromhex("3036301006072a8648ce3d020106052b8104000a032200")
+"""The same; the 33 bytes of the compressed point follow."""
 
 
 def fingerprint(spki: bytes) -> str:

@@ -22,7 +22,8 @@ from nacl.signing import SigningKey, VerifyKey
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64, is_hex
-from postroom.crypto.ethereum import checksum_address
+from postroom.crypto.ethereum import Address, checksum_address
+from postroom.crypto.ethereum_keys import address_of_key
 from postroom.crypto.spki import ED25519_SPKI, SECP256K1_SPKI, fingerprint
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.reasons import PROFILE_INVALID
@@ -69,6 +70,11 @@ class PublicSigningKey:
                 raise _unusable("is not a point of secp256k1") from None
             return cls("secp256k1", fingerprint(SECP256K1_SPKI + key.format(compressed=False)), raw, key)
         raise _unusable(f"has {len(raw)} bytes; it is 33 or 65 of secp256k1 (SEC 1 §2.3.3) or 32 of Ed25519")
+
+    @property
+    def address(self) -> Address | None:
+        """The Ethereum address of the key; None: it is not one of secp256k1."""
+        return address_of_key(self._key) if isinstance(self._key, coincurve.PublicKey) else None
 
     def encode(self) -> str:
         """The key as in profiles: base64 of the bytes that it was read from."""
