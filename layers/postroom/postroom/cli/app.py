@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import admin, archive, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
+from postroom.cli import admin, archive, dcp, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
@@ -44,6 +44,7 @@ app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(archive.app, name="archive")
 app.add_typer(dm3.app, name="dm3")
+app.add_typer(dcp.app, name="dcp")
 app.add_typer(lookup.app, name="dns")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(jobs.app, name="jobs")

@@ -125,13 +125,28 @@ def chosen_selector(dialect: "Dialect", selector: str | None) -> str:
 
 def read_passphrase(path: Path) -> str:
     """The passphrase of an encrypted key: from the environment, or typed at the terminal. Raises UsageFault."""
+    return _passphrase(f"{path} is encrypted", f"Passphrase of {path}: ")
+
+
+def choose_passphrase(path: Path) -> str:
+    """The passphrase of a new keystore: from the environment, or typed twice at the terminal. Raises UsageFault."""
+    need = f"{path} is to be encrypted"
+    passphrase = _passphrase(need, f"Passphrase of {path}: ")
+    if not passphrase:
+        raise UsageFault(f"{need}: choose a passphrase that is not empty")
+    if passphrase != _passphrase(need, "The same passphrase again: "):
+        raise UsageFault("the second passphrase is another one; nothing was written")
+    return passphrase
+
+
+def _passphrase(need: str, prompt: str) -> str:
     from postroom.client.mailbox.keys import PASSPHRASE
 
-    if passphrase := os.environ.get(PASSPHRASE):
+    if (passphrase := os.environ.get(PASSPHRASE)) is not None:
         return passphrase
     if not sys.stdin.isatty():
-        raise UsageFault(f"{path} is encrypted: set {PASSPHRASE}, or run the command at a terminal")
-    return getpass(f"Passphrase of {path}: ")
+        raise UsageFault(f"{need}: set {PASSPHRASE}, or run the command at a terminal")
+    return getpass(prompt)
 
 
 def load_private_key(path: Path) -> "PrivateKey":

@@ -108,11 +108,16 @@ def write_private(path: Path, data: bytes, *, force: bool) -> None:
     """Write a file that only its owner can read. Raises UsageFault if it exists, unless `force`d."""
     if force:
         replace_private(path, data)
-        return
+    else:
+        write_new_private(path, data, "use --force to overwrite it, or --out to write elsewhere")
+
+
+def write_new_private(path: Path, data: bytes, hint: str) -> None:
+    """Write a new file that only its owner can read. Raises UsageFault with a hint if it exists."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise UsageFault(f"{path} exists; use --force to overwrite it, or --out to write elsewhere") from None
+        raise UsageFault(f"{path} exists; {hint}") from None
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
 

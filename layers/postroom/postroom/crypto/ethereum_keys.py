@@ -7,6 +7,7 @@ import coincurve
 from coincurve.utils import GROUP_ORDER_INT
 
 from postroom.crypto.ethereum import Address, address_of_digits, keccak_256, signed_text_digest
+from postroom.crypto.spki import SECP256K1_SPKI
 
 SIGNATURE_BYTES: Final = 65
 """r ‖ s ‖ recovery id."""
@@ -41,6 +42,10 @@ class EthereumKey:
     def secret(self) -> bytes:
         """The 32 bytes of the private key."""
         return self._key.secret
+
+    def spki(self) -> bytes:
+        """The SubjectPublicKeyInfo of the public key in DER (RFC 5480 §2)."""
+        return SECP256K1_SPKI + self._key.public_key.format(compressed=False)
 
     def sign(self, text: bytes) -> bytes:
         """Sign a text: r ‖ s ‖ recovery id (0 or 1), 65 bytes, with the lower s. The same text has the same signature.

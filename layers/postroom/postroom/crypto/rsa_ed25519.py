@@ -9,7 +9,7 @@ A key is loaded once and then only used. Both classes are values, compared by co
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,18 +27,15 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
     PublicFormat,
-    load_pem_private_key,
 )
 from nacl.bindings import crypto_core_ed25519_is_valid_point
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from postroom.core.errors import OurError, TheirError
+from postroom.crypto.pem import load_pem
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.spki import ED25519_SPKI, fingerprint
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 Algorithm: TypeAlias = Literal["rsa", "ed25519"]
 
@@ -102,15 +99,6 @@ class PublicKey:
         return True
 
 
-def _decrypted(pem: bytes, passphrase: str) -> "PrivateKeyTypes":
-    if not passphrase:
-        raise OurError("the private key is encrypted, and there is no passphrase for it")
-    try:
-        return load_pem_private_key(pem, password=passphrase.encode())
-    except ValueError as error:
-        raise OurError("the private key is encrypted with another passphrase") from error
-
-
 @dataclass(frozen=True, slots=True)
 class PrivateKey:
     """A key that signs. Neither its repr nor any error shows it."""
@@ -133,12 +121,7 @@ class PrivateKey:
 
         Raises OurError, because it is our own key.
         """
-        try:
-            key = load_pem_private_key(pem, password=None)
-        except TypeError:  # encrypted
-            key = _decrypted(pem, passphrase())
-        except ValueError as error:
-            raise OurError("the private key must be a PEM file (PKCS#8 or PKCS#1)") from error
+        key = load_pem(pem, passphrase)
         if isinstance(key, Ed25519PrivateKey):
             return cls._of(SigningKey(key.private_bytes_raw()))
         if not isinstance(key, RSAPrivateKey):

@@ -21,6 +21,7 @@ from postroom.client.dcp.errors import (
 )
 from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile, IdentityMemory
+from postroom.client.dcp.keys import load_ethereum_key
 from postroom.client.dcp.memory import MemoryTransport, memory_pair
 from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, OutgoingRequest
 from postroom.client.dcp.transport import Transport, register
@@ -55,6 +56,7 @@ __all__ = [
     "Transport",
     "TransportError",
     "accept",
+    "load_ethereum_key",
     "memory_pair",
     "register",
 ]

@@ -19,7 +19,7 @@ The passphrase of an encrypted PEM is in the environment variable POSTROOM_KEY_P
 
 PASSPHRASE: Final = "POSTROOM_KEY_PASSPHRASE"  # noqa: S105 - the name of a variable
 
-_MAX_FILE_BYTES: Final = 16_384
+MAX_KEY_FILE_BYTES: Final = 16_384
 """The PEM of an RSA key with 8192 bits has some 6,400 bytes."""
 
 
@@ -36,21 +36,22 @@ def signer_of(key: Signer | UserKeys) -> Signer:
     return key.signing if isinstance(key, UserKeys) else key
 
 
-def _passphrase() -> str:
-    found = os.environ.get(PASSPHRASE, "")
-    if not found:
+def passphrase_of_environment() -> str:
+    """The passphrase in POSTROOM_KEY_PASSPHRASE. Raises OurError if it is not set."""
+    found = os.environ.get(PASSPHRASE)
+    if found is None:
         raise OurError(f"the private key is encrypted: set {PASSPHRASE}")
     return found
 
 
-def read_key(path: Path, passphrase: Callable[[], str] = _passphrase) -> PrivateKey | UserKeys:
+def read_key(path: Path, passphrase: Callable[[], str] = passphrase_of_environment) -> PrivateKey | UserKeys:
     """The key in a file, or the keys of a dm3 user. Raises as `load_key` does."""
     with path.open("rb") as file:
-        data = file.read(_MAX_FILE_BYTES)
+        data = file.read(MAX_KEY_FILE_BYTES)
     try:
         if not data.lstrip().startswith(b"{"):
             return PrivateKey.from_pem(data, passphrase=passphrase)
-        return read_user_keys(parse(data, max_bytes=_MAX_FILE_BYTES))
+        return read_user_keys(parse(data, max_bytes=MAX_KEY_FILE_BYTES))
     except OurError as error:
         raise OurError(f"{path}: {error}") from None
     except TheirError:

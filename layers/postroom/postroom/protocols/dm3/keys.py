@@ -23,7 +23,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64, is_hex
 from postroom.crypto.ethereum import Address, checksum_address
-from postroom.crypto.ethereum_keys import address_of_key
+from postroom.crypto.ethereum_keys import EthereumKey, address_of_key
 from postroom.crypto.spki import ED25519_SPKI, SECP256K1_SPKI, fingerprint
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.reasons import PROFILE_INVALID
@@ -147,6 +147,11 @@ class PrivateSigningKey:
         """The key in the form in which it is stored: its algorithm, a colon, base64 of the 32 bytes of its secret."""
         secret = bytes(self._key) if isinstance(self._key, SigningKey) else self._key.secret
         return f"{self.public.algorithm}:{b64encode(secret).decode()}"
+
+    @property
+    def ethereum_key(self) -> EthereumKey | None:
+        """The same key as that of an Ethereum account; None: it is not one of secp256k1."""
+        return None if isinstance(self._key, SigningKey) else EthereumKey.from_secret(self._key.secret)
 
     def sign(self, text: bytes) -> bytes:
         """Sign a text: 64 bytes, compact r ‖ s with the lower s, or Ed25519's.
