@@ -162,7 +162,19 @@ class State(NamedTuple):
     setting: int = 0
 
 
-Steps = Iterator[tuple[str, State]]
+class Step(NamedTuple):
+    """`what`: a fixed name, and behind a colon its details, if any; `mark`: of the run that takes it; None: no run."""
+
+    what: str
+    state: State
+    mark: Nonce | None = None
+
+    @property
+    def label(self) -> str:
+        return self.what if self.mark is None else f"run of {self.mark[0]}: {self.what}"
+
+
+Steps = Iterator[Step]
 RunSteps = Iterator[tuple[str, State, tuple[Run, ...]]]
 
 
@@ -198,10 +210,12 @@ class Target:
             "release": self._release,
         }
 
-    def explore(self) -> Explored:
+    def start(self) -> State:
         scope = self.scope
-        start = State(scope.arrivals, (0,) * len(scope.payloads), scope.lost, scope.failures)
-        return explore(start, self.check, self.following)
+        return State(scope.arrivals, (0,) * len(scope.payloads), scope.lost, scope.failures)
+
+    def explore(self) -> Explored:
+        return explore(self.start(), self.check, lambda s: ((step.label, step.state) for step in self.following(s)))
 
     # ---- what must be true of every state --------------------------------------------------------------------
     def check(self, s: State) -> None:
@@ -213,24 +227,24 @@ class Target:
     # ---- all steps -------------------------------------------------------------------------------------------
     def following(self, s: State) -> Steps:
         if s.time < self.scope.last:
-            yield "time goes on", s._replace(time=s.time + 1)
+            yield Step("time goes on", s._replace(time=s.time + 1))
         if s.setting + 1 < len(self.scope.longest):
-            yield "the operator raises the longest ttl", s._replace(setting=s.setting + 1)
+            yield Step("the operator raises the longest ttl", s._replace(setting=s.setting + 1))
         margin = MARGIN[self.rules.sweep]
         for stamp, row in s.stamps:
             if row.until + margin < s.time:
-                yield f"DynamoDB removes stamp {stamp}", s._replace(stamps=removed(s.stamps, stamp))
+                yield Step(f"DynamoDB removes a stamp: {stamp}", s._replace(stamps=removed(s.stamps, stamp)))
         for session, opened in s.sessions:
             if opened.until + margin < s.time:
-                yield f"DynamoDB removes session {session}", s._replace(sessions=removed(s.sessions, session))
+                yield Step(f"DynamoDB removes a session: {session}", s._replace(sessions=removed(s.sessions, session)))
         if len(s.runs) < self.scope.runs:
             yield from self._arrivals(s)
         for i, run in enumerate(s.runs):
             rest = s.runs[:i] + s.runs[i + 1 :]
-            yield f"run of {run.message} ends in {run.phase}", s._replace(runs=rest)
+            yield Step(f"end: in {run.phase}", s._replace(runs=rest), run.mark)
             if s.time - run.since <= LONGEST_RUN:
-                for label, after, on in self.phases[run.phase](s, run):
-                    yield f"run of {run.message}: {label}", after._replace(runs=crowd(rest + on))
+                for what, after, on in self.phases[run.phase](s, run):
+                    yield Step(what, after._replace(runs=crowd(rest + on)), run.mark)
 
     def _arrivals(self, s: State) -> Steps:
         for index, message in enumerate(self.scope.messages):
@@ -242,7 +256,7 @@ class Target:
                     now = max(0, s.time + skew)
                     run = Run("nonce", index, now, skew, s.time, (index, s.left[index]), nonce)
                     arrived = s._replace(left=one_more(s.left, index, -1), runs=crowd((*s.runs, run)))
-                    yield f"message {index} arrives, clock {now}", arrived
+                    yield Step(f"arrive: clock {now}", arrived, run.mark)
 
     # ---- a run: each phase yields what is done, the state after it, and the run that goes on -------------------
     def _nonce(self, s: State, run: Run) -> RunSteps:
@@ -301,18 +315,18 @@ class Target:
         now = run.now if self.rules.clock == "once" else max(0, s.time + run.skew)
         if run.again and row is not None and row.mark == (run.mark, run.i):
             self._check_own()
-            yield f"stamp {key} again, known as its own", s, (operate,)
+            yield f"stamp again, known as its own: {key}", s, (operate,)
         elif row is not None and row.until >= now:
             if self._is_allowed(run) and self._number(run) not in s.tried and payload.stamp not in s.revoked:
                 raise BrokenError("USED UP: the answer is EDUP, and the accessor had not presented the payload")
-            yield f"EDUP {key}", s, (self._next(run),)
+            yield f"EDUP: {key}", s, (self._next(run),)
         elif self.rules.stamp == "read, then write":
-            yield f"read stamp {key}", s, (run._replace(phase="stamp written"),)
+            yield f"read stamp: {key}", s, (run._replace(phase="stamp written"),)
         else:
             after = self._stamped(s, run)
-            yield f"stamp {key}", after, (operate,)
+            yield f"stamp: {key}", after, (operate,)
             if s.lost:
-                yield f"stamp {key}, answer lost", after._replace(lost=s.lost - 1), (run._replace(again=True),)
+                yield f"stamp, answer lost: {key}", after._replace(lost=s.lost - 1), (run._replace(again=True),)
 
     def _stamp_written(self, s: State, run: Run) -> RunSteps:
         yield "write the stamp", self._stamped(s, run), (run._replace(phase="operation"),)
@@ -369,7 +383,7 @@ class Target:
         row = dict(s.stamps).get(key)
         own = row is not None and (row.mark == (run.mark, run.i) or self.rules.release == "blind")
         after = s._replace(stamps=removed(s.stamps, key)) if own else s
-        yield f"give stamp {key} back: {own}", after, (self._next(run),)
+        yield f"give stamp back: {key}, {own}", after, (self._next(run),)
 
     def _stamp_after(self, s: State, run: Run) -> RunSteps:
         after = s if self._key(run) in dict(s.stamps) else self._stamped(s, run)
