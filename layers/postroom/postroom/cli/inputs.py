@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ K = TypeVar("K")
 FALLBACK_SELECTOR = "pw1"
 """For a dialect that has no default selector of its own."""
 
+_YEAR_9999: Final = 253_370_764_800
+"""Epoch seconds: a time is shown with a year of four digits."""
 _HASH: Final = re.compile("[0-9a-f]{64}")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
@@ -48,6 +51,15 @@ def read_input(name: str) -> bytes:
     """The bytes of a file; `-`: of standard input. Raises OSError or UsageFault."""
     with open_input(name) as file:
         return file.read()
+
+
+def time_of_receipt(now: float | None) -> float:
+    """The time of `--now` in seconds since the epoch; None: now. Raises UsageFault."""
+    if now is None:
+        return time.time()
+    if not 0 <= now < _YEAR_9999:
+        raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
+    return now
 
 
 def parse_body(data: bytes, name: str) -> JsonValue:

@@ -1,14 +1,11 @@
 """The option --since: how far back, or from when on."""
 
-import re
 import time
 from datetime import UTC, datetime
-from typing import Final
 
 import typer
 
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_AGO: Final = re.compile(r"([0-9]{1,6})([smhd])")
+from postroom.cli.durations import seconds_in
 
 
 def read_since(text: str) -> int:
@@ -16,8 +13,8 @@ def read_since(text: str) -> int:
 
     Not before the epoch, which CloudWatch Logs does not take.
     """
-    if ago := _AGO.fullmatch(text):
-        return max(0, int((time.time() - int(ago[1]) * _UNITS[ago[2]]) * 1000))
+    if (ago := seconds_in(text)) is not None:
+        return max(0, int((time.time() - ago) * 1000))
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

@@ -1,14 +1,12 @@
 """`postroom verify`: every check of a message, in order, with what was found and what was expected."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.exits import UsageFault
 from postroom.cli.explanation import exit_of, print_explanation
-from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input
+from postroom.cli.inputs import AsJson, domain_name, load_public_key, read_input, time_of_receipt
 from postroom.cli.network import LookupOptions, build_key_directory, open_resolvers
 from postroom.cli.open_deployment import open_deployment
 from postroom.cli.output import print_json
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
     from postroom.names.keys import KeyDirectory
     from postroom.protocols.nlweb.explain import FindKey
-
-_YEAR_9999 = 253_370_764_800
-"""Epoch seconds: a time is shown with a year of four digits."""
 
 
 def verify(
@@ -56,8 +51,7 @@ def verify(
     from postroom.protocols.nlweb.explain import explain
     from postroom.protocols.nlweb.timestamp import TimestampWindow
 
-    if now is not None and not 0 <= now < _YEAR_9999:
-        raise UsageFault(f"--now is {now}; it must be seconds since 1970, before the year 9999")
+    received = time_of_receipt(now)
     rules = DeploymentSettings()
     data = read_input(file)
     preshared = load_public_key(public_key) if public_key else None
@@ -66,7 +60,7 @@ def verify(
         explanation = explain(
             data,
             ours=to or (),
-            now_ms=int((time.time() if now is None else now) * 1000),
+            now_ms=int(received * 1000),
             window=TimestampWindow(rules.nlweb_max_age_seconds, rules.nlweb_max_skew_seconds),
             max_bytes=rules.nlweb_max_body_bytes,
             find_key=_finder(build_key_directory(network, resolvers), preshared, lookups.stack),

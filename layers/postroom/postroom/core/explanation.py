@@ -1,5 +1,6 @@
 """The checks of one message, as people see them: each with what was found and what was expected."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -10,6 +11,7 @@ from postroom.core.reason import Kind, Reason
 
 T = TypeVar("T")
 
+_LONGEST_SHOWN: Final = 120
 _VERDICTS: Final = {Kind.REFUSAL: "refused", Kind.DISCARD: "discarded", Kind.RETRY: "retry"}
 
 
@@ -62,3 +64,14 @@ class Explanation:
             return None
         self.checks.append(Check(name, True, saw, expected, section))
         return value
+
+
+def shown(text: str) -> str:
+    """A stranger's text as a check shows it: not too long, and with escapes for what could control a terminal."""
+    short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
+
+
+def shown_json(value: JsonValue) -> str:
+    """The same of a value, as JSON."""
+    return shown(json.dumps(value, ensure_ascii=False))

@@ -61,15 +61,18 @@ def signer_of(signature: bytes, text: bytes) -> Address | None:
     `signature`: as `EthereumKey.sign` makes it. The higher s is refused: otherwise anybody could make a second
     signature from a given one.
     """
-    if len(signature) != SIGNATURE_BYTES or signature[64] > 1:
-        return None
-    if int.from_bytes(signature[_SCALAR_BYTES:64]) > _HIGHEST_S:
+    if len(signature) != SIGNATURE_BYTES or signature[64] > 1 or has_higher_s(signature):
         return None
     try:
         key = coincurve.PublicKey.from_signature_and_message(signature, signed_text_digest(text), hasher=None)
     except ValueError:
         return None
     return address_of_key(key)
+
+
+def has_higher_s(signature: bytes) -> bool:
+    """Whether a signature of 65 bytes has the higher s, and is refused for that alone."""
+    return int.from_bytes(signature[_SCALAR_BYTES:64]) > _HIGHEST_S
 
 
 def address_of_key(key: coincurve.PublicKey) -> Address:

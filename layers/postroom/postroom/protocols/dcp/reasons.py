@@ -1,6 +1,6 @@
 """Reasons of DCP: signed messages, sessions, requests and their authorization. Most are told in a signed answer."""
 
-from postroom.core.reason import DCP, refusal, retry
+from postroom.core.reason import CLIENTS, DCP, refusal, retry
 
 # fmt: off
 DCP_MESSAGE_INVALID = refusal("DcpMessageInvalid", 400, DCP, "DCP: Ethereum messages; Message Grammar",
@@ -35,6 +35,8 @@ DCP_OPERATION_UNKNOWN = refusal("DcpOperationUnknown", 200, DCP, "DCP: Error Cod
     "The operation is unknown, or cannot be requested at this point.")
 DCP_NO_ROUTER = refusal("DcpNoRouter", 200, DCP, "DCP: v3; Error Codes: ENOV3",
     "Routes of version 3 of the protocol are not served here.")
+DCP_NOT_AUTHORIZED = refusal("DcpNotAuthorized", 200, CLIENTS, "DCP: Request Authentication Algorithm",
+    "A resource in allow has not signed the payload, or allow has none.")
 DCP_TARGET_STARTING = retry("DcpTargetStarting", 503, DCP, "DCP: Target Startup Notes",
     "The target does not know yet which requests it received before it was started.")
 DCP_STORE_FULL = retry("DcpStoreFull", 503, DCP, "DCP: Target Startup Notes",

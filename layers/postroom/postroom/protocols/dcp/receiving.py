@@ -225,8 +225,7 @@ class Receiver:
         peer: Address,
         now: float,
     ) -> ReceivedRequests:
-        if len(requests) > self.limits.max_messages:
-            raise TheirError(DCP_BODY_INVALID, f"a batch has at most {self.limits.max_messages} messages")
+        check_number(len(requests), self.limits.max_messages)
         first = nonce == known.first_nonce
         if first and now > known.first_until:
             raise TheirError(DCP_SESSION_OVER)
@@ -248,12 +247,26 @@ class Receiver:
         return frozenset(resource for resource in named if is_signed_by(request, resource))
 
 
-def _connect(request: Request, peer: Address, batch: RequestBatch | None) -> ReceivedConnect:
+def check_number(messages: int, most: int) -> None:
+    """Check the number of messages in a batch. Raises TheirError(DCP_BODY_INVALID)."""
+    if messages > most:
+        raise TheirError(DCP_BODY_INVALID, f"a batch has at most {most} messages")
+
+
+def read_first_message(request: Request, batch: RequestBatch | None) -> str:
+    """The initiator's half of the session's id, in a message without a dcpsid. `batch`: that the request is first in.
+
+    Raises TheirError: DCP_BODY_INVALID, DCP_VERSION_UNSUPPORTED.
+    """
     if request.payload.operation != operations.CONNECT:
         raise TheirError(DCP_BODY_INVALID, f"only {operations.CONNECT} has no dcpsid")
     if batch is not None and len(batch.requests) > 1:
         raise TheirError(DCP_BODY_INVALID, f"{operations.CONNECT} must be alone in its batch")
-    half = read_connect(request.payload)
+    return read_connect(request.payload)
+
+
+def _connect(request: Request, peer: Address, batch: RequestBatch | None) -> ReceivedConnect:
+    half = read_first_message(request, batch)
     if batch is None:
         return ReceivedConnect(peer, request.id, half, request.nonce, None)
     return ReceivedConnect(peer, request.id, half, request.nonce or batch.nonce, batch.id)

@@ -32,24 +32,38 @@ def read_signed_message(data: bytes, *, max_bytes: int = MAX_BYTES) -> SignedMes
 
     Raises TheirError: TOO_LARGE, NOT_JSON, NOT_I_JSON, DCP_MESSAGE_INVALID, DCP_SIGNATURE_INVALID.
     """
-    match parse(data, max_bytes=max_bytes, half_pairs=True):
+    name, wire, body = read_frame(parse(data, max_bytes=max_bytes, half_pairs=True))
+    owner, signature = read_owner(name), read_signature_of_message(wire)
+    if signer_of(signature, json_stringify_of_parsed(body)) != owner:
+        raise TheirError(DCP_SIGNATURE_INVALID, "nor with the higher s: that would be a second signature of one text")
+    return SignedMessage(owner, body)
+
+
+def read_frame(value: JsonValue) -> tuple[str, JsonValue, dict[str, JsonValue]]:
+    """The owner, the signature and the body of a message, as they were sent. Raises TheirError(DCP_MESSAGE_INVALID)."""
+    match value:
         case {"owner": str(name), "signature": wire, "body": dict(body)}:
-            pass
-        case _:
-            raise TheirError(DCP_MESSAGE_INVALID, "a message has owner, a string, and signature and body, objects")
+            return name, wire, body
+    raise TheirError(DCP_MESSAGE_INVALID, "a message has owner, a string, and signature and body, objects")
+
+
+def read_owner(name: str) -> Address:
+    """The address of an owner. Raises TheirError(DCP_MESSAGE_INVALID)."""
     try:
-        owner = read_address(name)
+        return read_address(name)
     except ValueError as error:
         raise TheirError(DCP_MESSAGE_INVALID, f"owner: {error}") from None
+
+
+def read_signature_of_message(wire: JsonValue) -> bytes:
+    """The bytes of a message's signature, r ‖ s ‖ recovery id. Raises TheirError(DCP_MESSAGE_INVALID)."""
     signature = read_signature(wire)
     if signature is None:
         raise TheirError(
             DCP_MESSAGE_INVALID,
             "signature must have r and s, each a Buffer of 32 bytes, and v, 27 or 28, as an object or as its JSON",
         )
-    if signer_of(signature, json_stringify_of_parsed(body)) != owner:
-        raise TheirError(DCP_SIGNATURE_INVALID, "nor with the higher s: that would be a second signature of one text")
-    return SignedMessage(owner, body)
+    return signature
 
 
 def sign_body(body: Mapping[str, JsonValue], key: EthereumKey, *, hex_prefix: bool = False) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.explanation import Check, Explanation
+from postroom.core.explanation import Check, Explanation, shown
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.reason import Kind, Reason
 from postroom.core.timestamps import write_timestamp
@@ -32,7 +32,6 @@ from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.dm3.verify import check_message
 
 _YEAR_9999_MS: Final = 253_370_764_800_000
-_LONGEST_SHOWN: Final = 120
 SENDERS_PROFILE: Final = "sender's profile"
 """The only check that fails if nothing is wrong with a message but its sender is unverified."""
 POSTMARK: Final = "postmark"
@@ -152,30 +151,30 @@ def _look_at_hashes(opened: Opened, envelope: Dm3Envelope, message: Dm3Message) 
 def _look_at_signatures(opened: Opened, envelope: Dm3Envelope, sender: str, profiles: ExplainedProfiles) -> None:
     profile = opened.look(
         SENDERS_PROFILE, 'dm3 §2.1.1; decision "Profiles"', "a profile of this name with a signing key",
-        _short(sender), lambda: profiles.user(sender),
+        shown(sender), lambda: profiles.user(sender),
     )  # fmt: skip
     if profile is None:
         return
     key, message = profile.signing_key, opened.message
     if message is not None:
         opened.look("message signature", 'dm3 §2.2.2; decision "Signatures"', f"a signature by {_named(key)}",
-                  _short(message.signature), lambda: check_message(message, key))  # fmt: skip
+                  shown(message.signature), lambda: check_message(message, key))  # fmt: skip
 
     opened.look("envelope signature", 'dm3 §2.2.6; decision "Signatures"', f"a signature by {_named(key)}",
-              _short(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
+              shown(envelope.metadata.signature), lambda: check_signature(envelope, key))  # fmt: skip
 
 
 def _look_at_postmark_hash(opened: Opened, envelope: Dm3Envelope, postmark: Postmark) -> None:
     opened.look(
         "postmark hash", 'dm3 §2.2.8; decision "Postmarks"', expected_hash(postmark, envelope),
-        _short(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
+        shown(postmark.message_hash), lambda: check_postmark_hash(postmark, envelope),
     )  # fmt: skip
 
 
 def _look_at_postmark_signature(opened: Opened, postmark: Postmark, receiver: str, profiles: ExplainedProfiles) -> None:
     """Added by hand, because the delivery service is known only when its key was found."""
     name, section = "postmark signature", 'dm3 §2.2.8; decisions "Signatures" and "Postmarks"'
-    expected = f"a signature by a delivery service of {_short(receiver)}"
+    expected = f"a signature by a delivery service of {shown(receiver)}"
     try:
         service = _postmarked_by(postmark, receiver, profiles)
     except (TheirError, NotNowError) as error:
@@ -209,8 +208,8 @@ def _look_at_delivery(opened: Opened, delivery: DeliveryInformation, metadata: M
                 raise TheirError(POSTMARK_INVALID, f"{member} is another name")
 
     opened.look(
-        "delivery information", "dm3 §2.2.8", f"as the message: {_short(metadata.sender)} to {_short(metadata.to)}",
-        f"{_short(delivery.sender)} to {_short(delivery.to)}", check,
+        "delivery information", "dm3 §2.2.8", f"as the message: {shown(metadata.sender)} to {shown(metadata.to)}",
+        f"{shown(delivery.sender)} to {shown(delivery.to)}", check,
     )  # fmt: skip
 
 
@@ -223,7 +222,7 @@ def _look_at_receiver(opened: Opened, to: str, keys: UserKeys, profiles: Explain
 
     opened.look("receiver", 'decision "Postmarks"',
               "your name: the postmark, the reference's, has no delivery information",
-              _short(to), check)  # fmt: skip
+              shown(to), check)  # fmt: skip
 
 
 def _named(key: PublicSigningKey) -> str:
@@ -236,8 +235,4 @@ def shown_time(epoch_ms: int) -> str:
 
 
 def _members(value: JsonValue) -> str:
-    return _short(f"an object of {', '.join(value) or 'nothing'}") if isinstance(value, dict) else "no object"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+    return shown(f"an object of {', '.join(value) or 'nothing'}") if isinstance(value, dict) else "no object"

@@ -1,11 +1,10 @@
 """Every check of a message in order, for people; a failed check does not stop the others."""
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.explanation import Check, Explanation
+from postroom.core.explanation import Check, Explanation, shown_json
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PublicKey
@@ -48,7 +47,6 @@ _ABOUT_DNSSEC: Final = (
     DNSSEC_TOO_COSTLY,
     KEY_LOOKUP_FAILED,
 )
-_LONGEST_SHOWN: Final = 120
 
 
 def explain(
@@ -68,7 +66,7 @@ def explain(
     )  # fmt: skip
     if json_text is None:
         return explanation
-    frame = explanation.look("frame", "MSG schema", "an object with an object Header", _shown(json_text[0]),
+    frame = explanation.look("frame", "MSG schema", "an object with an object Header", shown_json(json_text[0]),
                       lambda: read_frame(json_text[0]))  # fmt: skip
     if frame is None:
         return explanation
@@ -143,7 +141,7 @@ def _look_at_time(explanation: Explanation, timestamp_ms: int, now_ms: int, wind
 def _look_at_hash(explanation: Explanation, claimed: JsonValue, text: bytes) -> None:
     if isinstance(claimed, str):  # otherwise the check of the member has failed already
         explanation.look("hash", 'how to create the canonical hash; RFC 8785; decision "Signed text"', hash_of(text),
-                  _shown(claimed), lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
+                  shown_json(claimed), lambda: check_hash(claimed, digest_of(text)))  # fmt: skip
 
 
 def _look_at_key(
@@ -186,11 +184,4 @@ def _look_at_signature(explanation: Explanation, key: PublicKey, signature: byte
 
 
 def _member(holder: JsonObject, name: str) -> str:
-    return _shown(holder[name]) if name in holder else "absent"
-
-
-def _shown(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
-    # The text is shown on terminals, which some characters would control: those are escaped.
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return shown_json(holder[name]) if name in holder else "absent"
