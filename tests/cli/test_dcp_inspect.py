@@ -21,7 +21,7 @@ def test_each_check_is_a_line_with_what_was_found_and_its_section(postroom: Post
     assert {line[:5] for line in lines} == {"ok   "}
     accessor, guardian, resource = (AUTH[0][name] for name in ("accessor", "guardian", "resource"))
     assert lines[-1] == (
-        f"ok    allow[0]: {accessor} (the sender) may request transfer at {guardian} of {resource}: signed by "
+        f"ok    allow[0]: {accessor} (the sender) may request transfer of {resource} at {guardian}: signed by "
         f"{resource}; expected a signature of the payload by the resource in auth; DCP: Allow and Auth; "
         "Request Authentication Algorithm"
     )

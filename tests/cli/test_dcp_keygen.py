@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.cli.conftest import Postroom, StorageStack
+from tests.client.dcp.keystores import PASSPHRASE
 from typer.testing import CliRunner
 
 from postroom.cli import inputs
@@ -15,8 +16,6 @@ from postroom.cli.app import app
 from postroom.cli.exits import Exit
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.crypto.keystore import unlock
-
-PASSPHRASE = "geheim"
 
 
 @pytest.fixture

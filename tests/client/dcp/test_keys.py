@@ -1,7 +1,6 @@
 """Keys from files: keystores, PEM, and those of dm3 users; no error shows one."""
 
 import json
-import secrets
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -15,23 +14,17 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
+from tests.client.dcp.keystores import PASSPHRASE, keystore_of
 from tests.protocols.dcp.known import KEYS
 
-from postroom.client.dcp import EthereumKey, load_ethereum_key
+from postroom.client.dcp import load_ethereum_key
 from postroom.core.errors import OurError
-from postroom.crypto.keystore import lock
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 
 KEY = KEYS["ones"]
 SCALAR = int.from_bytes(KEY.secret)
-PASSPHRASE = "geheim"
 Write = Callable[[bytes | str], Path]
-
-
-def keystore(key: EthereumKey = KEY, passphrase: str = PASSPHRASE) -> str:
-    locked = lock(key, passphrase, salt=secrets.token_bytes(32), vector=secrets.token_bytes(16), uuid="1", work=2)
-    return json.dumps(locked)
 
 
 def pem(form: PrivateFormat, passphrase: str = "") -> bytes:
@@ -58,7 +51,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.mark.parametrize(
     "data",
-    [keystore(), pem(PrivateFormat.PKCS8), pem(PrivateFormat.TraditionalOpenSSL), OF_USER,
+    [keystore_of(KEY), pem(PrivateFormat.PKCS8), pem(PrivateFormat.TraditionalOpenSSL), OF_USER,
      pem(PrivateFormat.PKCS8, PASSPHRASE)],
     ids=["keystore", "PKCS#8", "SEC 1", "dm3 user", "encrypted PKCS#8"],
 )  # fmt: skip
@@ -68,7 +61,7 @@ def test_a_key_is_read_from_each_kind_of_file(write: Write, data: bytes | str) -
 
 
 def test_the_passphrase_is_in_the_environment(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write(keystore())
+    file = write(keystore_of(KEY))
     monkeypatch.delenv("POSTROOM_KEY_PASSPHRASE", raising=False)
     with pytest.raises(OurError, match="set POSTROOM_KEY_PASSPHRASE"):
         load_ethereum_key(file)
@@ -80,7 +73,7 @@ def test_an_empty_passphrase_is_one_because_the_references_keystores_have_it(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROOM_KEY_PASSPHRASE", "")
-    assert load_ethereum_key(write(keystore(passphrase=""))) == KEY
+    assert load_ethereum_key(write(keystore_of(KEY, ""))) == KEY
 
 
 @pytest.mark.parametrize(
@@ -91,7 +84,7 @@ def test_an_empty_passphrase_is_one_because_the_references_keystores_have_it(
         ("{}", "it is neither a keystore of version 3 nor what `postroom dm3 keygen` writes"),
         (OF_USER.replace("secp256k1:", "secp256k1:!"), "it is neither a keystore of version 3 nor what"),
         ('{"version": 1}', "not a keystore of version 3"),
-        (keystore(passphrase="another"), "the passphrase is not that of this keystore"),
+        (keystore_of(KEY, "another"), "the passphrase is not that of this keystore"),
         (pem(PrivateFormat.PKCS8, "another"), "encrypted with another passphrase"),
         (user_keys(PrivateSigningKey.generate("ed25519")), "an Ed25519 key; DCP needs one of secp256k1"),
         (PrivateKey.generate("ed25519").to_pem(), "not one of secp256k1"),

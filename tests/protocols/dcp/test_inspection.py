@@ -90,7 +90,7 @@ def test_an_authorized_request_says_who_may_do_what_where(case: dict[str, Any]) 
         f"0x{case[each].removeprefix('0x')}" for each in ("accessor", "guardian", "resource")
     )
     assert check(explanation, "allow[0]").saw == (
-        f"{accessor} (the sender) may request transfer at {guardian} of {resource}: signed by {resource}"
+        f"{accessor} (the sender) may request transfer of {resource} at {guardian}: signed by {resource}"
     )
     assert check(explanation, "order").saw == ", ".join(json.loads(case["payload_text"]))
     assert explanation.verdict == "accepted"
@@ -296,7 +296,7 @@ def test_a_cheque_says_who_may_do_what_where() -> None:
         'messages {"mailbox": "bob.example"}',
     )
     assert check(explanation, "allow[0]").saw == (
-        f"0x{WES.address} may request messages at 0x{US.address} of 0x{OWNER.address}: signed by 0x{OWNER.address}"
+        f"0x{WES.address} may request messages of 0x{OWNER.address} at 0x{US.address}: signed by 0x{OWNER.address}"
     )
 
 
@@ -341,7 +341,7 @@ def test_a_request_that_the_carrier_of_a_cheque_sends_is_for_another_than_its_se
     peer = Peer.connected(Bank(), JACK)
     explanation = looked_at(peer.signed(peer.request(payload=CHEQUE["payload"], auth=CHEQUE["auth"])))
     assert failed(explanation) == {}
-    assert check(explanation, "allow[0]").saw.startswith(f"0x{WES.address} (not the sender) may request messages at")
+    assert check(explanation, "allow[0]").saw.startswith(f"0x{WES.address} (not the sender) may request messages of")
 
 
 @pytest.mark.parametrize(

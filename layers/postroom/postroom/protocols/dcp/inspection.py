@@ -227,7 +227,7 @@ def _allowed(allowance: Allowance, operation: str, sender: Address | None) -> st
     who = f"0x{allowance.accessor}"
     if sender is not None:
         who += " (the sender)" if sender == allowance.accessor else " (not the sender)"
-    return f"{who} may request {shown(operation)} at 0x{allowance.guardian} of 0x{allowance.resource}"
+    return f"{who} may request {shown(operation)} of 0x{allowance.resource} at 0x{allowance.guardian}"
 
 
 def _signed_order(payload: JsonObject) -> Iterator[str]:

@@ -1,0 +1,59 @@
+"""`postroom dcp cheque`: authorize somebody else to request something, once."""
+
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from postroom.cli.dcp.inputs import DcpKey, RequestArguments, dcp_address, load_dcp_key
+from postroom.cli.durations import read_duration
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_either, print_json_line, write_new_private
+
+if TYPE_CHECKING:
+    from postroom.crypto.ethereum import Address
+
+
+def cheque(
+    request: RequestArguments,
+    to: Annotated[str, typer.Option(metavar="ADDRESS", help="Its holder, who may present it.", parser=dcp_address)],
+    guardian: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The target where it may be presented.", parser=dcp_address)
+    ],
+    ttl: Annotated[
+        int,
+        typer.Option(
+            metavar="DURATION", help="How long it counts: 15m, 2h, 7d; the target may allow less.", parser=read_duration
+        ),
+    ],
+    key: DcpKey,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A new file for the cheque.", show_default="standard output")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a cheque: one operation, once, for its holder.
+
+    The key is that of the mailbox or of another resource. Anybody may carry the cheque; only its holder can present it.
+    """
+    from postroom.core.timestamps import write_timestamp
+    from postroom.protocols.dcp.cheques import write_cheque
+    from postroom.protocols.dcp.messages import Allowance
+    from postroom.protocols.dcp.payload import new_payload, with_validity
+
+    data, signer, now = request.read_data(), load_dcp_key(key), int(time.time())
+    allowance = Allowance(signer.address, cast("Address", guardian), cast("Address", to))
+    payload = with_validity(
+        new_payload(request.operation, data, allow=[allowance]), time=now, ttl=ttl, stamp=secrets.token_urlsafe(16)
+    )
+    written = write_cheque(payload, signer)
+    if out is None:
+        print_json_line(written)
+        return
+    write_new_private(out, json.dumps(written).encode() + b"\n", "name another with --out")
+    until = write_timestamp((now + ttl) * 1000)
+    line = f"{out}: 0x{to} may request {request.operation} of 0x{signer.address} at 0x{guardian}, once, until {until}"
+    print_either(as_json, {"file": str(out), "until": until}, line)
