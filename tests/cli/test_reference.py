@@ -47,7 +47,8 @@ VARIABLES = {
     "POSTROOM_STACK": "The deployment on AWS: the name of its CloudFormation stack.",
     "POSTROOM_LOCAL": "The local stack: its `local.json`, or the folder with it.",
     "POSTROOM_AT": "The owner's post office, `https://HOST`. Then `read` and `mailbox notify` are the owner's.",
-    "POSTROOM_KEY": "The owner's private key: a PEM file, or what `postroom dm3 keygen` writes.",
+    "POSTROOM_KEY": "The owner's private key: a PEM file, or what `postroom dm3 keygen` writes. For `postroom dcp`, "
+    "a keystore, too.",
     "POSTROOM_KEY_PASSPHRASE": "The passphrase of an encrypted private key, of a PEM file or a keystore; without it, "
     "it is asked for at the terminal.",
     "POSTROOM_HOME": "The home of the archive: a folder, `s3://bucket/prefix`, or `https://HOST/NAME`.",

@@ -37,7 +37,11 @@ def print_json_line(value: JsonValue) -> None:
 
 def _write_json(value: JsonValue, indent: int | None) -> None:
     sys.stdout.flush()
-    sys.stdout.buffer.write(json.dumps(value, ensure_ascii=is_terminal(), indent=indent).encode() + b"\n")
+    try:
+        data = json.dumps(value, ensure_ascii=is_terminal(), indent=indent).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON has as an escape only
+        data = json.dumps(value, indent=indent).encode()
+    sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -64,14 +64,19 @@ def find_way(
     """
     from postroom.client.mailbox.http import read_address
 
-    host = read_address(url, None).host
+    host, way = read_address(url, None).host, way_through(local, ca_file)
+    if resolvers:
+        return replace(way, connect=(_look_up(host, resolvers), port or _HTTPS))
+    if port:
+        return replace(way, connect=(way.connect[0] if way.connect else host, port))
+    return way
+
+
+def way_through(local: Path | None, ca_file: Path | None) -> Way:
+    """Through a local stack; None: by DNS. `ca_file` takes precedence over the stack's. Raises UsageFault."""
     there = read_descriptor(local) if local else None
     trusted = str(ca_file) if ca_file else there.ca_file if there else None
-    if resolvers:
-        return Way(trusted, (_look_up(host, resolvers), port or _HTTPS))
-    if there:
-        return Way(trusted, ("127.0.0.1", port or there.port))
-    return Way(trusted, (host, port) if port else None)
+    return Way(trusted, ("127.0.0.1", there.port) if there else None)
 
 
 def _look_up(host: str, resolvers: list[str]) -> str:

@@ -1,13 +1,19 @@
 """`postroom dcp`: keys, requests and cheques of DCP."""
 
 from postroom.cli.dcp.cheque import cheque
+from postroom.cli.dcp.connect import connect
 from postroom.cli.dcp.inspect import inspect
 from postroom.cli.dcp.keygen import keygen
+from postroom.cli.dcp.present import present
+from postroom.cli.dcp.send import send
 from postroom.cli.options import CommandTyper
 
 app = CommandTyper(help="Make keys for DCP, send requests, write and present cheques.", no_args_is_help=True)
 app.command()(keygen)
+app.command()(connect)
+app.command()(send)
 app.command()(cheque)
+app.command()(present)
 app.command()(inspect)
 
 __all__ = ["app"]

@@ -90,6 +90,11 @@ class Connection:
         """The id of the session; None: there was none yet."""
         return self._connection.dcpsid
 
+    @property
+    def target_version(self) -> str | None:
+        """The version of DCP that the target told; None: there was no session yet."""
+        return self._connection.target_version
+
     def connect(self) -> Address:
         """Open a session, and return the target's address. Raises NotConnectedError."""
         return self._call(self._connection.connect)

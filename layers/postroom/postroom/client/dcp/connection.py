@@ -170,6 +170,11 @@ class AsyncConnection(BaseConnection):
     def __repr__(self) -> str:
         return f"<AsyncConnection of {self._key.address} to {self._url}>"
 
+    @property
+    def target_version(self) -> str | None:
+        """The version of DCP that the target told; None: there was no session yet."""
+        return self._runner.endpoint.target_version if self._runner else None
+
     async def connect(self) -> Address:
         """Open a session, and return the target's address.
 
@@ -215,7 +220,7 @@ class AsyncConnection(BaseConnection):
             await runner.close(0)
             if error.code == ErrorCode.EADDRCHANGE and not self._expect:
                 hint = f"if that is right, `clear_identity_cache({expected!r})` lets it have another address"
-                raise NotConnectedError(f"{error.detail}; {hint}", code=error.code) from None
+                raise NotConnectedError(error.detail, code=error.code, hint=hint) from None
             raise
         if not self._expect:
             self._identities.remember(self._url, peer)

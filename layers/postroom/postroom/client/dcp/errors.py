@@ -39,10 +39,13 @@ class RequestNotSentError(DcpError):
 
 
 class NotConnectedError(DcpError):
-    """There is no session with the target. `code`: such as EVERSION or EADDRCHANGE; None: it cannot be reached."""
+    """There is no session with the target. `code`: such as EVERSION or EADDRCHANGE; None: it cannot be reached.
 
-    def __init__(self, detail: str, *, code: str | None = None) -> None:
-        super().__init__(f"{code}: {detail}" if code else detail)
+    `detail`: the sentence without the code, and without a hint for programs.
+    """
+
+    def __init__(self, detail: str, *, code: str | None = None, hint: str = "") -> None:
+        super().__init__(f"{code}: {detail}{f'; {hint}' if hint else ''}" if code else detail)
         self.detail = detail
         self.code = code
 

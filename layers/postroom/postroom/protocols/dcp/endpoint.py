@@ -113,6 +113,8 @@ class Endpoint:
     ) -> None:
         self.state = ConnectionState.NEW
         self.dcpsid: str | None = None
+        self.target_version: str | None = None
+        """The version that the target told when it accepted our connect."""
         self.routes_v3 = False
         """Whether requests with the operation v3 are received."""
         self._key, self._table, self._random, self._options = key, table, random, options

@@ -86,16 +86,16 @@ class ConnectionInitiator(Endpoint):
             yield from self._end(ConnectionStep.CONNECT_REFUSED, read_error(answer.payload))
             return
         version = answer.payload.get("version") if isinstance(answer.payload, dict) else None
-        if not is_accepted(version):
+        if not isinstance(version, str) or not is_accepted(version):
             yield from self._refuse_target(ErrorCode.ETARGETVERSION, f"the target's version is not {ACCEPTED}")
         elif self._expected not in (None, received.peer):
-            message = f"the target has the address {received.peer}, and had {self._expected} before"
+            message = f"the target has the address {received.peer}, and {self._expected} is expected"
             yield from self._refuse_target(ErrorCode.EADDRCHANGE, message)
         elif received.dcpsid is None or not received.nonce:
             yield from self._refuse_target(ErrorCode.EINVAL, "the target gave no dcpsid, or no nonce")
         else:
             self._take(ConnectionStep.CONNECT_ACCEPTED)
-            self.dcpsid = received.dcpsid
+            self.dcpsid, self.target_version = received.dcpsid, version
             self._receiver = replace(self._receiver, sessions=OneSession(received.dcpsid, received.peer, self._session))
             self._outgoing.nonce = received.nonce
             self._peer_clock = PeerClock(answer.time, clock.monotonic)

@@ -1,0 +1,116 @@
+"""The target of a DCP session, as commands open one, and the errors that end them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from postroom.cli.dcp.inputs import DcpKey, dcp_address, load_dcp_key
+from postroom.cli.exits import CommandFault, RefusalFault, UnavailableFault, UsageFault
+from postroom.cli.local_stack import LocalOptions
+from postroom.cli.network import CaFile
+from postroom.cli.options import OptionGroup
+from postroom.cli.output import print_json
+from postroom.cli.owner import ATTEMPTS, way_through
+from postroom.cli.terminal import print_line
+from postroom.core.errors import OurError
+from postroom.core.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.client.dcp import Connection, DcpError
+    from postroom.crypto.ethereum import Address
+    from postroom.crypto.ethereum_keys import EthereumKey
+
+TargetUrl = Annotated[
+    str, typer.Argument(metavar="URL", help="The target: https://, a host and a path, which is /dcp at a post office.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcpTargetOptions(OptionGroup):
+    """Your key, and how the target is reached and known."""
+
+    key: DcpKey
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="The target's address.", show_default="the one it had before", parser=dcp_address
+        ),
+    ] = None
+    ca_file: CaFile = None
+    local: LocalOptions
+
+    def load_key(self) -> "EthereumKey":
+        """Your key. Raises UsageFault, which does not show it, and OSError."""
+        return load_dcp_key(self.key)
+
+    @contextmanager
+    def open(self, url: str, key: "EthereumKey", *, hint: str = "") -> "Iterator[Connection]":
+        """A connection to the target at a URL, until the block ends; its errors end the command.
+
+        `hint`: for a request that the target refuses. Raises RefusalFault, UnavailableFault, UsageFault.
+        """
+        from postroom.client.dcp import Connection, DcpError, IdentityMemory
+        from postroom.client.mailbox.session import Retries
+
+        stack = self.local.stack(elsewhere=self.ca_file is not None)
+        way = way_through(stack, self.ca_file)
+        try:
+            with Connection(
+                url,
+                key,
+                expect=cast("Address | None", self.expect),
+                # A local stack has another identity each time that it is made.
+                identities=IdentityMemory() if stack else None,
+                ca_file=way.ca_file,
+                connect=way.connect,
+                retries=Retries(ATTEMPTS),
+            ) as connection:
+                yield connection
+        except DcpError as error:
+            raise _fault(error, hint) from None
+        except OurError as error:
+            raise UsageFault(str(error)) from None
+
+
+def print_result(result: JsonValue, *, as_json: bool) -> None:
+    """Print what a request was answered, as JSON; for people, a word if there is no result."""
+    if result is None and not as_json:
+        print_line("done")
+    else:
+        print_json(result)
+
+
+def _fault(error: "DcpError", hint: str) -> CommandFault:
+    """How an error of a connection ends a command."""
+    from postroom.client.dcp import MessageRefusedError, NotConnectedError, OutcomeUnknownError, RequestFailedError
+    from postroom.protocols.dcp.error_payload import ErrorCode
+
+    match error:
+        case RequestFailedError(code=code):
+            failed = UnavailableFault if _passes(code or "") else RefusalFault
+            return failed(str(error), hint=hint, reason=code or "")
+        case MessageRefusedError(reason=reason):
+            return RefusalFault(str(error), reason=reason)
+        case NotConnectedError(code=ErrorCode.EADDRCHANGE, detail=detail):
+            hint = "if that is right, name the new one by --expect, or delete ~/.dcp/identity-cache.json"
+            return RefusalFault(f"{ErrorCode.EADDRCHANGE}: {detail}", hint=hint, reason=ErrorCode.EADDRCHANGE)
+        case NotConnectedError(code=str(code)):
+            return RefusalFault(str(error), reason=code)
+        case OutcomeUnknownError():
+            return UnavailableFault(str(error), hint="what was requested may have been done, or not")
+        case _:
+            return UnavailableFault(str(error))
+
+
+def _passes(code: str) -> bool:
+    """Whether an error may be over later, by its code."""
+    from postroom.core.reason import Kind
+    from postroom.reasons import reason_of
+
+    try:
+        return reason_of(code).kind is Kind.RETRY
+    except ValueError:
+        return False
