@@ -5,12 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.protocols.dcp.guarded import JACK, LIMITS, NOW, OWNER, US, WES, Bank, Peer
 from tests.protocols.dcp.known import AUTH, MESSAGES, ODD_SIGNATURES
+from tests.tiers import examples
 
 from postroom.core.explanation import Check, Explanation
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.cheques import write_cheque
 from postroom.protocols.dcp.inspection import inspect
 from postroom.protocols.dcp.messages import Allowance
@@ -362,3 +367,58 @@ def test_texts_of_strangers_are_shortened_and_control_no_terminal() -> None:
     explanation = looked_at(signed(operation="\x1b[2J\ud800" + "x" * 500))
     assert check(explanation, "operation").saw == f"\\x1b[2J\\ud800{'x' * 115}… (505 characters)"
     json.dumps(explanation.as_json(), ensure_ascii=False).encode()
+
+
+# --- whatever is captured --------------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**21), 10**21) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+CAPTURED = [json.loads(case["wire"]) for case in [*MESSAGES.values(), *AUTH]] + [CHEQUE]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value within a value."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(each for name, member in members for each in places(member, (*path, name)))]
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied[path[0]] = replaced(copied[path[0]], path[1:], other)
+    return copied
+
+
+@settings(max_examples=examples(400))
+@given(data=st.data(), captured=st.sampled_from(CAPTURED), other=VALUES)
+def test_whatever_is_captured_is_looked_at_to_the_end(data: st.DataObject, captured: Any, other: Any) -> None:
+    changed_one = replaced(captured, data.draw(st.sampled_from(places(captured))), other)
+    explanation = looked_at(changed_one, SEED_TIME)
+    json.dumps(explanation.as_json(), ensure_ascii=False).encode()
+    assert explanation.checks
+
+
+@settings(max_examples=examples(200))
+@given(
+    time=st.integers(int(NOW) - 200, int(NOW) + 20),
+    ttl=st.sampled_from([None, 1, 15, 60.5, 5000, "60"]),
+    keys=st.sampled_from([(), (OWNER,), (WES, JACK)]),
+    operation=st.sampled_from(["add", ""]),
+)
+def test_a_request_has_a_failed_check_if_and_only_if_the_guardian_refuses_it(
+    time: int, ttl: Any, keys: tuple[EthereumKey, ...], operation: str
+) -> None:
+    bank = Bank()
+    peer = Peer.connected(bank)
+    request = peer.request(operation, keys=keys, validity={"time": time, "ttl": ttl})
+    if ttl is None:
+        del request["payload"]["validity"]["ttl"]
+        request["auth"] = authorize(request["payload"], keys)
+    data = peer.signed(request)
+    refused = not bank.answer(data)["success"]
+    assert (looked_at(data).verdict == "refused") == refused
