@@ -211,11 +211,13 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
         *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
           for verb in ("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
+        *((f"dynamodb:{verb}Item", "dynamodb table/DcpTable") for verb in ("Put", "Update", "Delete")),
         *((f"s3:{verb}Object", "s3 Bucket/box/*") for verb in ("Get", "Put", "Delete")),
         ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
         ("secretsmanager:GetSecretValue", "TokenKeys "),
         ("secretsmanager:GetSecretValue", "WebhookKeys "),
+        ("secretsmanager:GetSecretValue", "DcpIdentities "),
     },
     "CompactJob": {
         *((action, f"logs {group}:*") for action in LOGS for group in JOB_LOGS),
@@ -461,7 +463,7 @@ def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> Non
     routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
     mailbox_api = {
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
-        "ANY /storage/{proxy+}", "ANY /openapi.json",
+        "ANY /storage/{proxy+}", "ANY /dcp", "ANY /openapi.json",
     }  # fmt: skip
     dm3 = {"ANY /dm3", "ANY /rpc", "POST /", "OPTIONS /"}
     assert routes == {"ANY /inbox", "ANY /manifest", "$default"} | dm3 | mailbox_api
@@ -851,14 +853,14 @@ def test_what_is_to_be_forgotten_has_a_ttl_and_what_operators_set_has_none() -> 
         name: said.get("TimeToLiveSpecification", {}).get("AttributeName")
         for name, said in resources("AWS::DynamoDB::Table").items()
     }
-    swept = dict.fromkeys(("PostTable", "SeenTable", "LimitsTable", "OutboxTable"), "ttl")
+    swept = dict.fromkeys(("PostTable", "SeenTable", "LimitsTable", "OutboxTable", "DcpTable"), "ttl")
     # Rows of the storage table are deleted together with their usage count, never by TTL.
     assert ttl == {**swept, "DirectoryTable": None, "StorageTable": None}
 
 
 MAIL_AND_KEYS = (
-    "PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "StorageTable", "Bucket",
-    "SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys",
+    "PostTable", "SeenTable", "DirectoryTable", "OutboxTable", "StorageTable", "DcpTable", "Bucket",
+    "SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys", "DcpIdentities",
 )  # fmt: skip
 
 
@@ -944,7 +946,7 @@ def test_unfinished_uploads_and_objects_that_no_row_refers_to_expire_and_no_othe
 
 def test_the_template_holds_no_secret() -> None:
     secrets = resources("AWS::SecretsManager::Secret")
-    for name in ("TokenKeys", "WebhookKeys"):
+    for name in ("TokenKeys", "WebhookKeys", "DcpIdentities"):
         made = secrets.pop(name)["GenerateSecretString"]
         assert made["SecretStringTemplate"] == "{}"
         # As many letters and digits as hold more than the 256 bits of a key.

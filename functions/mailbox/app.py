@@ -7,15 +7,16 @@ from postroom.runtime import garbage_collection
 import os
 
 from aws_lambda_powertools import Metrics
-from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from postroom.api.http import DCP_PATH
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
 from postroom.runtime.http_events import HttpEvent, HttpResult, read_request, write_response
 from postroom.runtime.logs import json_logger
+from postroom.runtime.mailbox_log_lines import count_dcp, count_response, log_lines
 from postroom.runtime.own_faults import reporting_own_faults
 
 logger = json_logger()
@@ -32,15 +33,7 @@ def handler(event: HttpEvent, context: LambdaContext) -> HttpResult:
     """Respond to one request."""
     request = read_request(event)
     response = router.respond(request)
-    metrics.add_metric("MailboxApiRefused" if response.reason else "MailboxApiAnswered", MetricUnit.Count, 1)
-    if response.unreadable:
-        metrics.add_metric("MailboxApiUnreadable", MetricUnit.Count, response.unreadable)
-    if response.wait_refused:
-        metrics.add_metric("MailboxApiWaitsRefused", MetricUnit.Count, 1)
-    if response.reason:
-        metrics.add_metric(f"MailboxApiRefused{response.reason}", MetricUnit.Count, 1)
-        # No name of a mailbox: who asks for one need not have it.
-        logger.info("refused", reason=str(response.reason), status=response.status, request=context.aws_request_id)
-    elif response.about:
-        logger.info("acknowledged", extra=response.about)
+    count = count_dcp if request.path.rstrip("/") == DCP_PATH else count_response
+    count(response, metrics)
+    log_lines(response, logger, context.aws_request_id)
     return write_response(response)

@@ -274,7 +274,9 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
     postroom: Postroom, status: Ask, deployments: TwoDeployments, text: str
 ) -> None:
     secrets = deployments.client("secretsmanager")
-    names = ("SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret")
+    names = (
+        "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret", "DcpIdentitiesSecret"
+    )  # fmt: skip
     before = {name: secrets.get_secret_value(SecretId=deployments.output(name))["SecretString"] for name in names}
     for name in names:
         secrets.put_secret_value(SecretId=deployments.output(name), SecretString=text)
@@ -283,7 +285,7 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
     for name in names:
         secrets.put_secret_value(SecretId=deployments.output(name), SecretString=before[name])
     assert code == 1
-    assert {"signing keys", "delivery service keys", "token keys", "webhook keys"} <= set(ill(checks))
+    assert {"signing keys", "delivery service keys", "token keys", "webhook keys", "DCP identities"} <= set(ill(checks))
     assert "s3cr3t" not in shown + json.dumps(checks)
 
 
@@ -291,7 +293,7 @@ def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> Non
     secrets = deployments.client("secretsmanager")
     texts = [
         json.loads(secrets.get_secret_value(SecretId=deployments.output(name))["SecretString"])
-        for name in ("TokenKeysSecret", "WebhookKeysSecret")
+        for name in ("TokenKeysSecret", "WebhookKeysSecret", "DcpIdentitiesSecret")
     ]
     shown = postroom("admin", "status", "--local", str(deployments.folder), "--deployment", "complete").output
     assert "PRIVATE KEY" not in shown

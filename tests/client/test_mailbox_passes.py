@@ -295,7 +295,7 @@ class Pickup(RuleBasedStateMachine):
 
     @rule()
     def sign_out(self) -> None:
-        self.api.mailboxes.revoke_tokens(self.name)
+        self.api.mailboxes.revoke_tokens(self.name, int(self.api.clock.now))
         self.api.clock.now += 61
 
     @rule(count=st.integers(1, 5), acknowledge=st.booleans())

@@ -57,11 +57,11 @@ class RemoteApi(ApiStack):
 
     def __init__(self, deployment: LocalDeployment, demo_stack: DemoStack) -> None:
         client, outputs = deployment.client, deployment.outputs
-        names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable")
+        names = ("PostTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "DcpTable")
         store = Deployed(
             Clients(client("dynamodb"), client("s3"), client("sqs"), client("secretsmanager")),
             bucket=outputs["Bucket"],
-            secrets={name: outputs[f"{name}Secret"] for name in ("TokenKeys", "WebhookKeys")},
+            secrets={name: outputs[f"{name}Secret"] for name in ("TokenKeys", "WebhookKeys", "DcpIdentities")},
             tables={name: outputs[name] for name in names},
             queues={"CourierQueue": outputs["CourierQueueUrl"]},
         )

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway
@@ -29,6 +30,10 @@ from postroom.outbound.discard_messages import DiscardNotification, DiscardSumma
 from postroom.outbound.notification_messages import MailWaiting
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim
+from postroom.protocols.dcp.connect import VERSION
+from postroom.protocols.dcp.operations import CONNECT
+from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 from postroom.protocols.dm3.message import MessageMetadata
@@ -58,7 +63,7 @@ ROUTES = (
         gateway.GatewayRoute(key, "MailboxFunction")
         for key in (
             "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
-            "ANY /storage/{proxy+}", "ANY /openapi.json",
+            "ANY /storage/{proxy+}", "ANY /dcp", "ANY /openapi.json",
         )
     ),
 )  # fmt: skip
@@ -130,6 +135,22 @@ def dm3_submit(at: int, text: str) -> dict[str, JsonValue]:
         seal_to=seal_to,
     )
     return {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [submitted.as_json()], "id": 1}
+
+
+def dcp_key() -> EthereumKey:
+    """The published key of a peer of DCP."""
+    return EthereumKey.from_secret(_derived("peer of DCP"))
+
+
+def dcp_connect() -> bytes:
+    """A message that requests a session of DCP."""
+    payload = new_payload(CONNECT, {"version": VERSION, "sid": "sample-sample-sample."})
+    return sign_body({**request_body(NewRequest(payload), payload, "1", hex_prefix=False), "nonce": None}, dcp_key())
+
+
+def dcp_event(message: bytes, at: int = MADE_AT) -> Json:
+    """The API Gateway event for a message of DCP."""
+    return http("POST", f"https://{NLWEB.host(RECEIVER)}/dcp", at, message, {"content-type": "application/json"})
 
 
 def text_of(value: JsonValue) -> str:
@@ -224,6 +245,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
         "dm3-submit.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
+        "mailbox-dcp.json": dcp_event(dcp_connect(), at),
         "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
         "mailbox-container.json": http(
             "PUT", inbox.replace("/inbox", f"/storage/{RECEIVER}/containers/0x{1:064x}"), at, b"\xffsealed",

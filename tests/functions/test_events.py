@@ -33,6 +33,7 @@ from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.pipeline.claims import read_claim
+from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.dm3.envelope import open_message
 from postroom.protocols.dm3.envelope import read_envelope as read_dm3_envelope
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
@@ -156,6 +157,16 @@ def test_nothing_is_kept_for_anybody_without_a_token(running: FunctionsStack) ->
     before = running.deployed.dump()
     answer = running.invoke("MailboxFunction", sample("mailbox-container.json"))
     assert (answer["statusCode"], json.loads(answer["body"])["reason"]) == (401, str(TOKEN_INVALID))
+    assert running.deployed.dump() == before
+
+
+@covers("mailbox-dcp.json")
+def test_whoever_connects_by_dcp_gets_a_session_and_makes_us_write_nothing(running: FunctionsStack) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("MailboxFunction", sample("mailbox-dcp.json"))
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
+    message = read_signed_message(answer["body"].encode())
+    assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
     assert running.deployed.dump() == before
 
 

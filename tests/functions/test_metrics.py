@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from pathlib import Path
 
 from tests.aws import TEMPLATE, resources
 
@@ -9,6 +10,7 @@ from postroom.jobs.report import JobReport
 from postroom.outbound.delivery import Delivery
 from postroom.outbound.notification_sender import NotificationOutcome
 from postroom.pipeline.outcomes import ClaimOutcome
+from postroom.runtime import mailbox_log_lines
 
 ROOT = TEMPLATE.parent
 DOCUMENT = (ROOT / "docs" / "operate" / "metrics.md").read_text(encoding="utf-8")
@@ -20,8 +22,8 @@ FUNCTIONS = {
 FATES = {fate.title() for fate in ClaimOutcome}
 CALLS = {
     r'"(\w+)",': lambda name: {name},
-    r'"(\w+)" if response\.reason else "(\w+)",': lambda one, other: {one, other},
-    r'f"(Refused|MailboxApiRefused)\{response\.reason\}",': lambda name: {f"{name}…"},
+    r'"(\w+)" if (?:response|message)\.reason else "(\w+)",': lambda one, other: {one, other},
+    r'f"(Refused|MailboxApiRefused|DcpRefused)\{response\.reason\}",': lambda name: {f"{name}…"},
     r"fate\.title\(\),": lambda: FATES,
     # Of the fates only these two have a reason that varies.
     r'f"\{fate\.title\(\)\}\{reason\}",': lambda: {"Discarded…", "Retried…"},
@@ -40,6 +42,8 @@ CALLS = {
 
 def written(function: str) -> set[str]:
     code = (ROOT / "functions" / FUNCTIONS[function]).read_text(encoding="utf-8")
+    if function == "mailbox":
+        code += Path(mailbox_log_lines.__file__).read_text(encoding="utf-8")
     # Written in one place for all of them.
     names = {"OwnFault", "QuotaExhausted"} if "@reporting_own_faults(" in code else set()
     names |= {"Answered", "Refused", "Refused…"} if "log_response(" in code else set()

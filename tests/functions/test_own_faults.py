@@ -27,6 +27,9 @@ from tests.functions.samples import (
     RECEIVER,
     SENDER,
     SUBJECT,
+    dcp_connect,
+    dcp_event,
+    dcp_key,
     discarded_row,
     envelope,
     events,
@@ -42,6 +45,8 @@ from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import sign_in
 
 from postroom.core.errors import SettingsError
+from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -179,6 +184,14 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[FunctionsS
     return ready
 
 
+def _keepalive(running: FunctionsStack) -> Json:
+    answer = json.loads(running.invoke("MailboxFunction", dcp_event(dcp_connect()))["body"])["body"]
+    payload = new_payload("keepalive", validity={"time": MADE_AT, "stamp": "1"})
+    members = {"dcpsid": answer["dcpsid"], "nonce": answer["nonce"]}
+    body = {**request_body(NewRequest(payload), payload, "2", hex_prefix=False), **members}
+    return dcp_event(sign_body(body, dcp_key()))
+
+
 def _operators(running: FunctionsStack) -> Operators:
     return running.deployed.storage.operators
 
@@ -208,6 +221,8 @@ TARGETS = Work(
     _asking("POST", f"/mailboxes/{RECEIVER}/notifications", {"kind": "webhook", "to": "https://hook.example/"}),
     _problem,
 )  # fmt: skip
+CONNECT = Work("MailboxFunction", "a connect of DCP", lambda _: dcp_event(dcp_connect()), _problem)
+KEEPALIVE = Work("MailboxFunction", "a request of DCP", _keepalive, _problem)
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------
@@ -314,6 +329,7 @@ SECRETS = {
     "TokenKeys": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past '
     "(postroom mailbox rotate-keys)",
     "WebhookKeys": '{{"0": "<random text>"}}; a different text changes the secret of every webhook',
+    "DcpIdentities": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past',
 }  # fmt: skip
 """What each must hold, as braces are written in a format."""
 _DENIED = (
@@ -366,6 +382,7 @@ def _of_secrets() -> Iterator[Row]:
     uses = {
         "SigningKeys": (FEEDBACK, Then.WAITS), "DeliveryServiceKeys": (DM3, Then.RPC_LATER),
         "TokenKeys": (CHALLENGE, Then.NO_KEY), "WebhookKeys": (TARGETS, Then.NO_KEY),
+        "DcpIdentities": (CONNECT, Then.NO_KEY),
     }  # fmt: skip
     read = "secretsmanager:GetSecretValue"
     for name, (work, then) in uses.items():
@@ -387,6 +404,7 @@ _MALFORMED = {
     "DeliveryServiceKeys": (f'{{"signing": "{_KEY}", "encryption": ["{_KEY}"]}}', f'{{"signing": "{_KEY}"}}'),
     "TokenKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
     "WebhookKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
+    "DcpIdentities": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
 }
 ROWS = [
     Row(TABLE, INBOX, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
@@ -406,6 +424,7 @@ ROWS = [
     Row(TABLE, PAGE, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
     Row(TABLE, PAGE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.CLOSED),
     Row(TABLE, SEND, no_table("OutboxTable"), "table OutboxTable", "dynamodb:PutItem", Then.CLOSED),
+    Row(TABLE, KEEPALIVE, no_table("DcpTable"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
     Row(BUCKET, LARGE, no_bucket, "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
     Row(BUCKET, DM3, no_bucket, "bucket bucket", "s3:GetObject", Then.RPC_LATER),
     Row(BUCKET, CLAIM, no_bucket, "bucket bucket", "s3:PutObject", Then.AGAIN),

@@ -91,7 +91,7 @@ def _receive(data: bytes, *, is_open: bool, which: int, is_ours: bool) -> None:
 
 def _answered(bank: Bank, data: bytes) -> None:
     try:
-        answer = read_signed_message(bank.guardian.answer(data, NOW, bank.perform_with or bank.record))
+        answer = read_signed_message(bank.guardian.answer(data, NOW, bank.perform_with or bank.record).data)
     except TheirError as error:
         assert error.reason in (DCP_ID_MISSING, DCP_RESPONSE_UNEXPECTED) or not _is_signed(data)
         return

@@ -68,6 +68,7 @@ class ApiStack:
         self.register, self.objects, self.mailboxes = storage.register, storage.objects, storage.mailboxes
         self.operators, self.directory, self.targets = storage.operators, storage.directory, storage.targets
         self.token_keys, self.webhook_keys, self.tokens = storage.token_keys, storage.webhook_keys, api.tokens
+        self.dcp_identities = storage.dcp_identities
         api = self.parts().mailbox_api
         self.router, self.sign_in_handlers, self.bearers, self.mail = (
             api.router,
@@ -176,6 +177,7 @@ class ApiStack:
         made.storage.directory = self.directory
         made.storage.token_keys = self.token_keys
         made.storage.webhook_keys = self.webhook_keys
+        made.storage.dcp_identities = self.dcp_identities
         made.mailbox_api.tokens = self.tokens
         made.mailbox_api.users = self.users
         return made

@@ -88,7 +88,7 @@ def test_opening_an_open_mailbox_changes_nothing(api: ApiStack) -> None:
 
 def test_the_operators_settings_of_a_mailbox_stay(api: ApiStack) -> None:
     api.mailboxes.raise_shards(EVE, 4)
-    api.mailboxes.revoke_tokens(EVE)
+    api.mailboxes.revoke_tokens(EVE, 1)
     token = said(open_it(api))
     api.clock.now += 30
     mailbox = api.directory.mailbox(EVE)

@@ -120,7 +120,7 @@ def test_an_allowed_origin_may_read_refusals(router: Router) -> None:
 
 def test_each_operation_of_the_mailbox_api_has_a_handler_and_each_handler_an_operation() -> None:
     with pytest.raises(ValueError, match="no operation, or no handler: acknowledge, "):
-        mailbox_router([AboutHandlers()], BearerTokens(None, None), Cors("none", "ORIGINS"))  # type: ignore[arg-type]
+        mailbox_router(AboutHandlers().handlers(), BearerTokens(None, None), Cors("none", "ORIGINS"))  # type: ignore[arg-type]
 
 
 def test_a_router_without_an_authenticator_for_a_scheme_of_its_routes_is_not_made() -> None:

@@ -334,7 +334,7 @@ class Driver:
         receiver = self.receiver(frozenset({US.address}), NAMES, store, lambda: run.following, run.limits)
         guardian = self.guardian(receiver, NAMES, {US.address: US}, bytes)
         try:
-            answer = guardian.answer(run.message, run.now, store.perform)
+            answer = guardian.answer(run.message, run.now, store.perform).data
         except StoppedError as stopped:
             return stopped.call
         expect(next(results, "none left") == "none left", "CALL: fewer than before")

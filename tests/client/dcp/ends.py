@@ -81,7 +81,7 @@ class PostedBank:
         self.before_answer(len(self.posted))
         perform = self.bank.perform_with or self.bank.record
         try:
-            answer = self.bank.guardian.answer(request.content, time.time(), perform)
+            answer = self.bank.guardian.answer(request.content, time.time(), perform).data
         except TheirError as error:
             return refusal(error.reason.status, str(error.reason), error.detail)
         if self.lose:

@@ -33,10 +33,10 @@ def presented(bank: Bank, cheque: Json, key: EthereumKey = OWNER) -> ConnectionE
     """What comes of a cheque that our initiator presents in a session of its own."""
     options = SendOptions(ttl=60)
     initiator = ConnectionInitiator(key, store=MemoryStore(), random=secrets.token_bytes, options=options)
-    initiator.receive(bank.guardian.answer(initiator.connect(CLOCK), NOW, bank.record), CLOCK)
+    initiator.receive(bank.guardian.answer(initiator.connect(CLOCK), NOW, bank.record).data, CLOCK)
     initiator.send(NewRequest(cheque["payload"], auth=cheque["auth"]))
     (data,) = initiator.messages(CLOCK)
-    (event,) = initiator.receive(bank.guardian.answer(data, NOW, bank.record), CLOCK)
+    (event,) = initiator.receive(bank.guardian.answer(data, NOW, bank.record).data, CLOCK)
     return event
 
 
@@ -84,12 +84,12 @@ def test_a_cheque_that_the_reference_presents_has_another_time_and_no_signature(
     bank = Bank()
     theirs = TheirEnd.initiator(reference, OWNER, "https://target.example")
     connecting = theirs.begin("connect")
-    theirs.receive(bank.guardian.answer(theirs.sent(), NOW, bank.record))
+    theirs.receive(bank.guardian.answer(theirs.sent(), NOW, bank.record).data)
     assert theirs.outcome(connecting) == {}
     presenting = theirs.begin("present", cheque)
     data = theirs.sent()
     (request,) = json.loads(data)["body"]["payload"]
     assert request["payload"]["validity"] == {**cheque["payload"]["validity"], "time": int(NOW)}
     assert request["auth"] == {}
-    theirs.receive(bank.guardian.answer(data, NOW, bank.record))
+    theirs.receive(bank.guardian.answer(data, NOW, bank.record).data)
     assert theirs.outcome(presenting) == {"result": {"resources": []}}

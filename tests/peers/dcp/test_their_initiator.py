@@ -47,7 +47,7 @@ def guardian(identity: EthereumKey = US) -> Ours:
         return FailedOperation(result) if isinstance(result, ErrorPayload) else result
 
     bank = Bank(identities=(identity,))
-    return lambda data: [bank.guardian.answer(data, NOW, performed)]
+    return lambda data: [bank.guardian.answer(data, NOW, performed).data]
 
 
 def our_target() -> End:

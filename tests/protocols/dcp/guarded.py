@@ -4,11 +4,12 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tests.protocols.dcp.known import KEYS
 
 from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.guardian import FailedOperation, Guardian, Perform
 from postroom.protocols.dcp.memory_store import MemoryStore
@@ -64,7 +65,7 @@ class Bank:
 
     def answer(self, data: bytes, now: float = NOW) -> Json:
         """The body of the answer; its signature is checked by the tests of clients."""
-        body: Json = json.loads(self.guardian.answer(data, now, self.perform_with or self.record))["body"]
+        body: Json = json.loads(self.guardian.answer(data, now, self.perform_with or self.record).data)["body"]
         return body
 
     def record(self, admitted: Admitted) -> "JsonValue | FailedOperation":
@@ -72,20 +73,28 @@ class Bank:
         return {"resources": [str(each) for each in sorted(admitted.resources)]}
 
 
+class Answering(Protocol):
+    """A guardian, by the bodies of its answers."""
+
+    def answer(self, data: bytes, now: float = NOW) -> Json:
+        """The body of the answer."""
+
+
 @dataclass
 class Peer:
     """Somebody with a session at a bank, who may write anything."""
 
-    bank: Bank
+    bank: Answering
     key: EthereumKey
     half: str = "x" * 21
     dcpsid: str = ""
     nonce: str | None = None
     now: float = NOW
+    guardian: Address = US.address
     counter: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     @classmethod
-    def connected(cls, bank: Bank, key: EthereumKey = OWNER, **members: Any) -> "Peer":
+    def connected(cls, bank: Answering, key: EthereumKey = OWNER, **members: Any) -> "Peer":
         peer = cls(bank, key, **members)
         answer = bank.answer(peer.signed(peer.connect()), peer.now)
         peer.dcpsid, peer.nonce = answer["dcpsid"], answer["nonce"]
@@ -101,7 +110,7 @@ class Peer:
         """A request with everything right that `members` do not change."""
         number = next(self.counter)
         known = {"time": int(self.now), "stamp": f"{self.key.address}{self.half}{number}", "ttl": 60}
-        allow = [Allowance(key.address, US.address, self.key.address) for key in keys]
+        allow = [Allowance(key.address, self.guardian, self.key.address) for key in keys]
         payload = new_payload(operation, data, allow=allow, validity={**known, **members.pop("validity", {})})
         body: Json = request_body(NewRequest(payload, keys), payload, f"{self.half}{number}", hex_prefix=False)
         return {**body, "dcpsid": self.dcpsid, "nonce": self.nonce, **members}
@@ -115,7 +124,7 @@ class Peer:
     def signed(self, body: Mapping[str, Any]) -> bytes:
         return sign_body(body, self.key)
 
-    def send(self, body: Mapping[str, Any], bank: Bank | None = None, now: float | None = None) -> Json:
+    def send(self, body: Mapping[str, Any], bank: Answering | None = None, now: float | None = None) -> Json:
         """The answer, whose nonce is kept if it has one."""
         answer = (bank or self.bank).answer(self.signed(body), self.now if now is None else now)
         self.nonce = answer["nonce"] or self.nonce

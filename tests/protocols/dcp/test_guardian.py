@@ -83,7 +83,7 @@ def test_a_session_is_opened_used_and_closed(bank: Bank, owner: Peer) -> None:
 
 def test_the_answer_is_signed_by_the_guardian_for_the_request(bank: Bank, owner: Peer) -> None:
     request = owner.request("add", 1)
-    answer = read_signed_message(bank.guardian.answer(owner.signed(request), NOW, lambda admitted: admitted.data))
+    answer = read_signed_message(bank.guardian.answer(owner.signed(request), NOW, lambda admitted: admitted.data).data)
     assert answer.owner == US.address
     assert list(answer.body) == ["type", "id", "time", "success", "payload", "dcpsid", "nonce"]
     assert answer.body["id"] == request["id"]
@@ -188,7 +188,7 @@ def test_sessions_of_earlier_identities_go_on(bank: Bank, owner: Peer) -> None:
     owner.send(owner.request())
     rotated = bank.restarted(identities=(WES, US))
     answer = read_signed_message(
-        rotated.guardian.answer(owner.signed(owner.request("add", 2)), NOW, lambda admitted: admitted.data)
+        rotated.guardian.answer(owner.signed(owner.request("add", 2)), NOW, lambda admitted: admitted.data).data
     )
     assert (answer.owner, answer.body["payload"]) == (US.address, 2)
     owner.nonce = str(answer.body["nonce"])
@@ -235,7 +235,7 @@ def test_a_response_that_nobody_asked_for_is_refused(bank: Bank, owner: Peer, ba
 
 
 def test_our_own_answer_sent_back_is_nobodys(bank: Bank, owner: Peer) -> None:
-    data = bank.guardian.answer(owner.signed(owner.request()), NOW, lambda _: None)
+    data = bank.guardian.answer(owner.signed(owner.request()), NOW, lambda _: None).data
     assert refused(bank.answer(data), DCP_SESSION_FOREIGN)
 
 

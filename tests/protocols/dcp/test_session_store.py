@@ -3,6 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.aws import Deployed
+from tests.aws import clients as clients
+from tests.aws import deployed as deployed
+from tests.fakes.executor import SerialExecutor
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
@@ -16,6 +20,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_STORE_FULL,
 )
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
+from postroom.storage.limits.dcp_sessions import DcpSessions
 
 FIRST = NonceUse("s", "n0", "n1", first=True, now=100, until=200)
 SECOND = NonceUse("s", "n1", "n2", first=False, now=110, until=210)
@@ -23,9 +28,12 @@ ONES, TWOS = Address("1" * 40), Address("2" * 40)
 REQUEST = RequestUse("s", "id", "stamp", (ONES,), "n1.0", now=100, until=150)
 
 
-@pytest.fixture
-def store() -> SessionStore:
-    return MemoryStore()
+@pytest.fixture(params=["memory", "DynamoDB"])
+def store(request: pytest.FixtureRequest) -> SessionStore:
+    if request.param == "memory":
+        return MemoryStore()
+    deployed: Deployed = request.getfixturevalue("deployed")
+    return DcpSessions(deployed.clients.dynamodb, deployed.tables["DcpTable"], SerialExecutor())
 
 
 def nonce_refused(store: SessionStore, use: NonceUse) -> Reason:
@@ -65,10 +73,10 @@ def test_a_session_lasts_until_it_was_not_used_for_its_time(store: SessionStore)
     assert nonce_refused(store, NonceUse("s", "n3", "n4", first=False, now=400.5, until=500)) is DCP_SESSION_OVER
 
 
-def test_an_early_end_of_a_later_use_shortens_nothing(store: SessionStore) -> None:
+def test_the_last_use_of_a_session_says_how_long_it_lasts(store: SessionStore) -> None:
     store.use_nonce(FIRST)
     store.use_nonce(replace(SECOND, until=120))
-    store.use_nonce(NonceUse("s", "n2", "n3", first=False, now=150, until=160))
+    assert nonce_refused(store, NonceUse("s", "n2", "n3", first=False, now=120.5, until=160)) is DCP_SESSION_OVER
 
 
 def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStore) -> None:

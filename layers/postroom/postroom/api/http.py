@@ -8,6 +8,7 @@ NAME, ID, KEY = "{name}", "{id}", "{key}"
 IF_MATCH, IF_NONE_MATCH, RANGE = "If-Match", "If-None-Match", "Range"
 ETAG_PATTERN: Final = r'(?:W/)?"[\x21\x23-\x7e]*"'
 ETAGS_PATTERN: Final = rf"{ETAG_PATTERN}(?:[ \t]*,[ \t]*{ETAG_PATTERN})*"
+DCP_PATH: Final = "/dcp"
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -146,7 +146,7 @@ def change(
     if keys:
         opened.storage.mailboxes.set_keys(name, keys)
     if sign_out:
-        opened.storage.mailboxes.revoke_tokens(name)
+        opened.storage.mailboxes.revoke_tokens(name, int(time.time()))
     if bounds:
         opened.storage.mailboxes.set_quota(name, messages=max_messages, size=max_bytes)
         # Existing messages count as well.

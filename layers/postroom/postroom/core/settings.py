@@ -16,17 +16,27 @@ SQS_LONGEST_LIFE_SECONDS: Final = 14 * DAY_SECONDS
 SQS_LONGEST_DELAY_SECONDS: Final = 900
 DM3_SIZE_CEILING_BYTES: Final = 5_000_000
 """As JSON text within JSON within an event of Lambda, which accepts 6 MB."""
+DCP_MAX_TTL_CEILING_SECONDS: Final = 30 * DAY_SECONDS
+DCP_SLOP_CEILING_MILLISECONDS: Final = 60_000
+"""Stamps are remembered for as long as these could make a request count, so that no setting revives one."""
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 """dm3 allows a mailbox to forget after 30 days at the earliest; what we remember must be deleted before that."""
 
 _MAY_BE_ZERO: Final = frozenset(
     {
-        "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds", "feedback_give_up_seconds",
-        "feedback_per_domain_and_hour", "inbox_reserved_concurrency", "key_cache_max_seconds", "key_cache_min_seconds",
-        "mailbox_api_reserved_concurrency", "mailbox_max_bytes", "mailbox_max_messages", "nlweb_max_skew_seconds",
-        "storage_max_bytes", "storage_max_containers",
+        "dcp_slop_milliseconds", "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds",
+        "feedback_give_up_seconds", "feedback_per_domain_and_hour", "inbox_reserved_concurrency",
+        "key_cache_max_seconds", "key_cache_min_seconds", "mailbox_api_reserved_concurrency", "mailbox_max_bytes",
+        "mailbox_max_messages", "nlweb_max_skew_seconds", "storage_max_bytes", "storage_max_containers",
     }
 )  # fmt: skip
+
+_CEILINGS: Final = {
+    "dcp_max_ttl_seconds": DCP_MAX_TTL_CEILING_SECONDS,
+    "dcp_slop_milliseconds": DCP_SLOP_CEILING_MILLISECONDS,
+    "dnssec_skew_seconds": DAY_SECONDS,
+    "nlweb_max_skew_seconds": DAY_SECONDS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class DeploymentSettings:
     limits_table: str = ""
     outbox_table: str = ""
     storage_table: str = ""
+    dcp_table: str = ""
     bucket: str = ""
     claims_queue_url: str = ""
     retry_queue_url: str = ""
@@ -57,6 +68,7 @@ class DeploymentSettings:
     dm3_keys_secret: str = ""
     token_keys_secret: str = ""
     webhook_keys_secret: str = ""
+    dcp_identities_secret: str = ""
 
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
@@ -86,6 +98,10 @@ class DeploymentSettings:
     storage_max_containers: int = 10_000
     outbox_keep_seconds: int = 30 * DAY_SECONDS
     outbox_give_up_seconds: int = 23 * 3600
+
+    dcp_max_ttl_seconds: int = 7 * DAY_SECONDS
+    dcp_slop_milliseconds: int = 10_000
+    dcp_session_seconds: int = 3600
 
     notify_interval_seconds: int = 60
     notify_pause_seconds: int = 3 * DAY_SECONDS
@@ -126,9 +142,9 @@ class DeploymentSettings:
                 "so that messages are remembered longer than any copy is queued, and under 30 days "
                 f"({RETAIN_CEILING_SECONDS})"
             )
-        for name in ("nlweb_max_skew_seconds", "dnssec_skew_seconds"):
-            if not 0 <= getattr(self, name) <= DAY_SECONDS:
-                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be 0 to {DAY_SECONDS}")
+        for name, ceiling in _CEILINGS.items():
+            if getattr(self, name) > ceiling:
+                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be at most {ceiling}")
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
         if self.outbox_keep_seconds < self.outbox_give_up_seconds + DAY_SECONDS:
@@ -146,7 +162,6 @@ class DeploymentSettings:
                 f"KEY_CACHE_MIN_SECONDS is {self.key_cache_min_seconds}; "
                 f"it must be at most KEY_CACHE_MAX_SECONDS ({self.key_cache_max_seconds})"
             )
-
         if self.dm3_size_limit_bytes > DM3_SIZE_CEILING_BYTES:
             raise SettingsError(
                 f"DM3_SIZE_LIMIT_BYTES is {self.dm3_size_limit_bytes}; it must be at most {DM3_SIZE_CEILING_BYTES}: "

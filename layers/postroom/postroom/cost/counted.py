@@ -106,7 +106,7 @@ ROW_BYTES: Final = 158
 # --- the template ---------------------------------------------------------------------------------------------------
 ALARMS: Final = 44
 """Metrics that alarms watch: each is billed."""
-SECRETS: Final = 4
+SECRETS: Final = 5
 QUEUES_POLLED: Final = 6
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1

@@ -79,13 +79,25 @@ class HandlerGroup(Protocol):
         ...
 
 
-def mailbox_router(groups: Iterable[HandlerGroup], tokens: "BearerTokens", cors: Cors) -> Router:
-    """The router of the mailbox API. Raises ValueError if an operation has no handler, or a handler no operation."""
-    handlers = {name: handler for group in groups for name, handler in group.handlers().items()}
+def handlers_of(groups: Iterable[HandlerGroup]) -> dict[str, Handler]:
+    """The handlers of all groups by operation id."""
+    return {name: handler for group in groups for name, handler in group.handlers().items()}
+
+
+def mailbox_router(
+    handlers: Mapping[str, Handler], tokens: "BearerTokens", cors: Cors, others: Iterable[Route] = ()
+) -> Router:
+    """The router of the mailbox API. `others`: routes that are not operations of it.
+
+    Raises ValueError if an operation has no handler, or a handler no operation.
+    """
     if unlike := handlers.keys() ^ {operation.id for operation in OPERATIONS}:
         raise ValueError(f"no operation, or no handler: {', '.join(sorted(unlike))}")
     return Router(
-        [Route(each.method, each.path, handlers[each.id], each.authentication) for each in OPERATIONS],
+        [
+            *(Route(each.method, each.path, handlers[each.id], each.authentication) for each in OPERATIONS),
+            *others,
+        ],
         refuse=refuse,
         failure=COUNTER_CLOSED,
         cors=lambda _path: cors,
@@ -161,8 +173,9 @@ class SignInHandlers:
 
     def sign_out(self, call: RoutedRequest) -> HttpResponse:
         """Sign out on all devices."""
-        self._mailboxes.revoke_tokens(call.mailbox)
-        return respond(SignedOut(write_timestamp(int(self._clock() * 1000))))
+        now = self._clock()
+        self._mailboxes.revoke_tokens(call.mailbox, int(now))
+        return respond(SignedOut(write_timestamp(int(now * 1000))))
 
 
 class _End(NamedTuple):

@@ -32,10 +32,11 @@ def respond_json(
     status: int = 200,
     unreadable: int = 0,
     wait_refused: bool = False,
+    parts: tuple[HttpResponse, ...] = (),
 ) -> HttpResponse:
     """A 200 with a body that is JSON already, or another status with a part of it."""
     given = {**_PRIVATE, **(headers or {})}
-    return HttpResponse(status, JSON, body, given, unreadable=unreadable, wait_refused=wait_refused)
+    return HttpResponse(status, JSON, body, given, unreadable=unreadable, wait_refused=wait_refused, parts=parts)
 
 
 def respond_bytes(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 200) -> HttpResponse:

@@ -13,9 +13,11 @@ import pybase64
 from postroom.api.challenges import Purpose
 from postroom.api.reasons import ANOTHERS_MAILBOX, CHALLENGE_INVALID, NOT_THE_OWNER, TOKEN_INVALID
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.ethereum import Address
 from postroom.crypto.spki import ED25519_SPKI
-from postroom.http.owner_keys import OwnerKey, read_owner_key
+from postroom.http.owner_keys import OwnerKey, address_of, read_owner_key
 from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Token, Tokens
+from postroom.protocols.dcp.reasons import DCP_AUTHORIZATION_REVOKED
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.storage.directory.domains import Dm3Mailbox
@@ -27,10 +29,19 @@ MAX_SIGNATURE_CHARACTERS: Final = 2048
 _NOBODYS_BYTES: Final = bytes.fromhex(
     "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 )  # RFC 8032 §7.1
+_NOBODYS_POINT: Final = bytes.fromhex(
+    "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+)  # SEC 2 §2.4.1: the base point of secp256k1
 NOBODYS: Final = PublicSigningKey.from_bytes(_NOBODYS_BYTES)
 """Stands for the key of a profile where there is none."""
 _NOBODYS_TEXT: Final = pybase64.b64encode(ED25519_SPKI + _NOBODYS_BYTES).decode()
 """Stands for the key that an operator set where there is none."""
+_NOBODYS_SIGNERS: Final = (_NOBODYS_TEXT, NOBODYS)
+_NOBODYS_RESOURCES: Final = (
+    pybase64.b64encode(_NOBODYS_POINT).decode(),
+    PublicSigningKey.from_bytes(_NOBODYS_POINT),
+)
+"""The same for requests of DCP, whose keys have addresses."""
 
 
 class OwnerDirectory(Protocol):
@@ -80,7 +91,7 @@ class SignIn:
         raw = decoded(signature)
         # An operator may just have given the mailbox this key.
         self.directory.forget(name)
-        key = self._find(name, lambda key: key.verify(raw, challenge.encode()), evenly=True)
+        key = self._find(name, lambda key: key.verify(raw, challenge.encode()), evenly=_NOBODYS_SIGNERS)
         if key is None:
             raise TheirError(NOT_THE_OWNER)
         # Read before the challenge is checked: a sign-out that happens meanwhile applies.
@@ -109,11 +120,39 @@ class SignIn:
             raise TheirError(TOKEN_INVALID)
         return token
 
-    def _find(self, name: str, fits: Callable[[OwnerKey], bool], *, evenly: bool = False) -> OwnerKey | None:
+    def check_resources(self, name: str, resources: frozenset[Address], authorized_at: float) -> None:
+        """Check that one of the mailbox's keys is a resource that authorized a request of DCP.
+
+        `authorized_at`: the time of the request, in seconds since the epoch. Raises TheirError (NOT_THE_OWNER,
+        DCP_AUTHORIZATION_REVOKED) or NotNowError.
+        """
+
+        def is_resource(key: OwnerKey) -> bool:
+            return address_of(key) in resources
+
+        key = self._find(name, is_resource, evenly=_NOBODYS_RESOURCES)
+        if key is None:
+            # The mailbox may just have got this key.
+            self.directory.forget(name)
+            key = self._find(name, is_resource, evenly=_NOBODYS_RESOURCES)
+        if key is None:
+            raise TheirError(NOT_THE_OWNER)
+        signed_out_at = self.directory.mailbox(name).signed_out_at
+        if signed_out_at is not None and authorized_at <= signed_out_at + CLOCKS_DIFFER_SECONDS:
+            raise TheirError(DCP_AUTHORIZATION_REVOKED)
+
+    def _find(
+        self,
+        name: str,
+        fits: Callable[[OwnerKey], bool],
+        *,
+        evenly: tuple[str, PublicSigningKey] | None = None,
+    ) -> OwnerKey | None:
         """The mailbox's key that fits; None: none fits, or there is no such mailbox, or it is closed.
 
-        `evenly`: another key is read and compared in place of one that the mailbox does not have, because a caller who
-        has shown no token could measure the difference.
+        `evenly`: keys that are read and compared in place of those that the mailbox does not have, the first for an
+        operator's and the second for the profile's, because a caller who has shown no token could measure the
+        difference.
 
         Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
         up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
@@ -125,11 +164,11 @@ class SignIn:
         if not mailbox.closed:
             keys += [(read_owner_key(text), True) for text in mailbox.keys]
         if evenly and not keys:
-            keys.append((read_owner_key(_NOBODYS_TEXT), False))
+            keys.append((read_owner_key(evenly[0]), False))
         if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
             keys.append((of_profile, True))
         elif evenly:
-            keys.append((NOBODYS, False))
+            keys.append((evenly[1], False))
         found = [key for key, is_owners in keys if fits(key) and is_owners]
         if found:
             return found[0]

@@ -1,27 +1,34 @@
 """The mailbox API objects of a deployment, for functions/mailbox."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import SettingsError, TheirError
+from postroom.core.settings import DCP_MAX_TTL_CEILING_SECONDS, DCP_SLOP_CEILING_MILLISECONDS
 from postroom.core.side_by_side import THREADS
 from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import Executor
 
     from postroom.http.containers import ContainerService
     from postroom.http.cors import Cors
+    from postroom.http.dcp_service import DcpService
     from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
     from postroom.http.message_listing import MessageListing
     from postroom.http.notification_targets import NotificationTargetSettings
     from postroom.http.outbox import OutboxService
     from postroom.http.preferences import Preferences
+    from postroom.http.rate_limit import Rate
     from postroom.http.registration import SelfRegistration
-    from postroom.http.router import Router
+    from postroom.http.router import Handler, Router
     from postroom.http.sign_in import SignIn, Users
     from postroom.http.tokens import Tokens
     from postroom.http.usage import UsageTracker
+    from postroom.protocols.dcp.receiving import ReceiveLimits
+    from postroom.storage.limits.dcp_sessions import DcpSessions
     from postroom.storage.limits.held_runs import HeldRuns
 
 _CORS: Final = {
@@ -37,15 +44,35 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def router(self) -> "Router":
         """The router of functions/mailbox."""
+        from postroom.api.http import DCP_PATH
+        from postroom.http.handlers import mailbox_router
+        from postroom.http.router import Route
+
+        # Its settings are checked now, and the rest is made for the first message: it takes long to import.
+        for name in ("dcp_table", "dcp_identities_secret"):
+            self._settings.given(name)
+        return mailbox_router(
+            self.handlers,
+            self.bearers,
+            self.cors,
+            [
+                Route("POST", DCP_PATH, lambda call: self.dcp.answer(call)),
+                Route("GET", DCP_PATH, lambda call: self.dcp.describe(call)),
+            ],
+        )
+
+    @cached_property
+    def handlers(self) -> "Mapping[str, Handler]":
+        """The handlers of the mailbox API by operation id."""
         from postroom.http.handlers import (
             AboutHandlers,
             NotificationHandlers,
             OutboxHandlers,
             SettingsHandlers,
-            mailbox_router,
+            handlers_of,
         )
 
-        return mailbox_router(
+        return handlers_of(
             [
                 self.sign_in_handlers,
                 self.mail,
@@ -54,9 +81,7 @@ class MailboxParts(DeploymentParts):
                 self.container_handlers,
                 SettingsHandlers(self.preferences),
                 AboutHandlers(),
-            ],
-            self.bearers,
-            self.cors,
+            ]
         )
 
     @cached_property
@@ -72,9 +97,15 @@ class MailboxParts(DeploymentParts):
     def bearers(self) -> "BearerTokens":
         """Authentication, and the rate limit of a mailbox."""
         from postroom.http.handlers import BearerTokens
+
+        return BearerTokens(self.sign_in, self.rate)
+
+    @cached_property
+    def rate(self) -> "Rate":
+        """The rate limit of a mailbox, however its owner's requests come."""
         from postroom.http.rate_limit import Rate
 
-        return BearerTokens(self.sign_in, Rate(self._settings.mailbox_api_requests_per_second, self._system.monotonic))
+        return Rate(self._settings.mailbox_api_requests_per_second, self._system.monotonic)
 
     @cached_property
     def tokens(self) -> "Tokens":
@@ -139,6 +170,51 @@ class MailboxParts(DeploymentParts):
             opening=self.opening,
             mailboxes=self._storage.mailboxes,
             clock=self._system.clock,
+        )
+
+    # --- DCP ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dcp(self) -> "DcpService":
+        """The guardian of the mailboxes."""
+        from postroom.http.dcp_operations import DcpOperations
+        from postroom.http.dcp_service import DcpService
+
+        store, limits = self.dcp_sessions, self.dcp_limits
+        return DcpService(
+            identities=self._storage.dcp_identities,
+            store=store,
+            operations=DcpOperations(
+                handlers=self.handlers, sign_in=self.sign_in, rate=self.rate, store=store, limits=limits
+            ),
+            limits=limits,
+            clock=self._system.clock,
+            monotonic=self._system.monotonic,
+            random=self._system.random_bytes,
+        )
+
+    @cached_property
+    def dcp_sessions(self) -> "DcpSessions":
+        """What the guardian remembers."""
+        from postroom.storage.limits.dcp_sessions import DcpSessions
+
+        return DcpSessions(self._storage.dynamodb, self._settings.given("dcp_table"), self.pool)
+
+    @cached_property
+    def dcp_limits(self) -> "ReceiveLimits":
+        """The limits of messages of DCP."""
+        from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
+        from postroom.protocols.dcp.receiving import DEFAULT_TTL, ReceiveLimits
+
+        settings = self._settings
+        return ReceiveLimits(
+            ttl=replace(DEFAULT_TTL, max=settings.dcp_max_ttl_seconds),
+            slop=settings.dcp_slop_milliseconds / 1000,
+            widest_ttl=replace(DEFAULT_TTL, max=DCP_MAX_TTL_CEILING_SECONDS),
+            widest_slop=DCP_SLOP_CEILING_MILLISECONDS / 1000,
+            session_seconds=settings.dcp_session_seconds,
+            max_bytes=MAX_MESSAGE_BYTES,
+            max_messages=MAX_BATCH,
         )
 
     # --- messages -----------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from postroom.storage.mail.register import Register
     from postroom.storage.mail.replies import Replies
     from postroom.storage.mail.seen import Seen
+    from postroom.storage.secrets.dcp_identities import DcpIdentities
     from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
     from postroom.storage.secrets.secret import Secret
     from postroom.storage.secrets.signing_keys import SigningKeys
@@ -315,6 +316,14 @@ class StorageParts(DeploymentParts):
 
         secret = self._settings.given("token_keys_secret")
         return TokenKeys(self.secretsmanager, secret, self._system.clock, self._own_faults)
+
+    @cached_property
+    def dcp_identities(self) -> "DcpIdentities":
+        """The identities of the guardian of DCP."""
+        from postroom.storage.secrets.dcp_identities import DcpIdentities
+
+        secret = self._settings.given("dcp_identities_secret")
+        return DcpIdentities(self.secretsmanager, secret, self._system.clock, self._own_faults)
 
     @cached_property
     def webhook_keys(self) -> "WebhookKeys":

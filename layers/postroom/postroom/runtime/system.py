@@ -42,6 +42,7 @@ class System:
         new_id: Callable[[], str] = new_id,
         new_uuid: Callable[[], str] = new_uuid,
         jitter: Callable[[], float] = _RANDOM.random,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
         threads: Callable[[int], Executor] = new_threads,
     ) -> None:
         # Looked up now, not when this module is imported: tests that run functions set the clocks ahead.
@@ -51,4 +52,5 @@ class System:
         self.new_id = new_id
         self.new_uuid = new_uuid
         self.jitter = jitter
+        self.random_bytes = random_bytes
         self.threads = threads

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from postroom.cli.admin.findings import Held, NamedDeployment, Served, Stack
 from postroom.core.errors import PostroomError
@@ -23,12 +23,13 @@ NEEDED: Final = (
     "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction",
     "MailboxFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob", "ExpireJob",
     "JobsLogGroup",
-    "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "Bucket",
+    "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "DcpTable",
+    "Bucket",
     "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "DeadLetterQueueUrl", "CourierQueueUrl",
     "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds", "CompactLagHours",
     "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
     "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
-    "WebhookKeysSecret", "OutboundPort", "NotifyTopicArn",
+    "WebhookKeysSecret", "DcpIdentitiesSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test compares them with the template."""
 
@@ -309,13 +310,21 @@ def judge_delivery_keys(place: NamedDeployment, held: Held, dm3_mailboxes: int) 
 def judge_token_keys(place: NamedDeployment, held: Held, *, now: float) -> DoctorCheck:
     """The check `token keys`."""
     name = "token keys"
-    if held.value is None or not _all_texts(held.value) or not all(kid.isdecimal() for kid in held.value):
+    if not _are_dated(held.value):
         return _unreadable(name, held)
     if not any(int(kid) <= now for kid in held.value):
         return bad(
             name, None, "no key signs yet: owners cannot sign in", f"`postroom mailbox rotate-keys {place.option}`"
         )
     return good(name, f"{len(held.value)}: the newest signs owners' tokens")
+
+
+def judge_dcp_identities(held: Held, *, now: float) -> DoctorCheck:
+    """The check `DCP identities`."""
+    name = "DCP identities"
+    if not _are_dated(held.value) or not any(int(begun) <= now for begun in held.value):
+        return _unreadable(name, held)
+    return good(name, f"{len(held.value)}: the newest opens sessions of DCP")
 
 
 def judge_webhook_keys(held: Held) -> DoctorCheck:
@@ -331,6 +340,11 @@ def _unreadable(name: str, held: Held) -> DoctorCheck:
         name, None, "the secret has been changed, and cannot be read (its content is not shown here)",
         f"restore its previous version: `aws secretsmanager list-secret-version-ids --secret-id {held.id}`",
     )  # fmt: skip
+
+
+def _are_dated(value: Mapping[str, JsonValue] | None) -> TypeGuard[Mapping[str, JsonValue]]:
+    """Whether they are texts by epoch seconds."""
+    return value is not None and _all_texts(value) and all(begun.isdecimal() for begun in value)
 
 
 def _all_texts(value: Mapping[str, JsonValue]) -> bool:

@@ -1,6 +1,7 @@
 """A target that answers each signed message with one signed message, and keeps nothing but its store in between."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,8 +30,16 @@ from postroom.protocols.dcp.signed_message import sign_body
 class FailedOperation:
     """An operation that failed. `without_effect`: it changed nothing, so that the same request may be sent again."""
 
-    error: ErrorPayload
+    error: ErrorPayload | TheirError | NotNowError
     without_effect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GuardianAnswer:
+    """An answer. `data`: the signed message; `refusals`: what it refuses, the whole message or some of its requests."""
+
+    data: bytes
+    refusals: tuple[TheirError | NotNowError, ...] = ()
 
 
 Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation"]
@@ -48,7 +57,7 @@ class Guardian:
     random: Callable[[int], bytes]
     routes_v3: bool = False
 
-    def answer(self, data: bytes, now: float, perform: Perform) -> bytes:
+    def answer(self, data: bytes, now: float, perform: Perform) -> GuardianAnswer:
         """The signed answer to a message. `now`: seconds since the epoch.
 
         Raises TheirError for what cannot be answered under a signature: as `Receiver.receive`, and
@@ -66,32 +75,34 @@ class Guardian:
             case Refused() as refused:
                 identity = refused.identity or self.names.identity
                 body = response_body(refused.id, error_of(refused.error, identity), now=now, dcpsid=refused.dcpsid)
-                return self._sign([body], identity, refused.dcpsid, None, None)
+                return GuardianAnswer(self._sign([body], identity, refused.dcpsid, None, None), (refused.error,))
 
-    def _open(self, connect: ReceivedConnect, now: float) -> bytes:
+    def _open(self, connect: ReceivedConnect, now: float) -> GuardianAnswer:
         dcpsid = self.names.new(connect.half, connect.peer, now=now, random=self.random(RANDOM_BYTES))
         nonce = self.names.first_nonce(dcpsid, connect.peer)
         bodies = [response_body(connect.id, {"version": VERSION}, now=now, dcpsid=dcpsid)]
         if connect.batch_id:
             bodies.insert(0, response_body(connect.batch_id, None, now=now, dcpsid=dcpsid))
-        return self._sign(bodies, self.names.identity, dcpsid, nonce, connect.batch_id)
+        return GuardianAnswer(self._sign(bodies, self.names.identity, dcpsid, nonce, connect.batch_id))
 
-    def _answer_requests(self, received: ReceivedRequests, perform: Perform) -> bytes:
+    def _answer_requests(self, received: ReceivedRequests, perform: Perform) -> GuardianAnswer:
         def body_of(name: str, result: Result) -> dict[str, JsonValue]:
             return response_body(name, result, now=received.now, dcpsid=received.dcpsid)
 
         bodies = [body_of(received.batch_id, None)] if received.batch_id else []
-        closed = False
+        refusals, closed = [], False
         for index, request in enumerate(received.requests):
-            if closed:
-                result: Result = error_of(TheirError(DCP_SESSION_OVER), received.identity)
+            result = TheirError(DCP_SESSION_OVER) if closed else self._result(received, index, perform)
+            if isinstance(result, TheirError | NotNowError):
+                refusals.append(result)
+                result = error_of(result, received.identity)
             else:
-                result = self._result(received, index, perform)
-                closed = request.payload.operation == operations.CLOSE and result is None
+                closed = request.payload.operation == operations.CLOSE
             bodies.append(body_of(request.id, result))
-        return self._sign(bodies, received.identity, received.dcpsid, received.following, received.batch_id)
+        data = self._sign(bodies, received.identity, received.dcpsid, received.following, received.batch_id)
+        return GuardianAnswer(data, tuple(refusals))
 
-    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
+    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> "Result | TheirError | NotNowError":
         try:
             admitted = self.receiver.admit(received, index)
             if operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3):
@@ -100,11 +111,13 @@ class Guardian:
                 return None
             result = perform(admitted)
         except (TheirError, NotNowError) as error:
-            return error_of(error, received.identity)
+            return error
         if not isinstance(result, FailedOperation):
             return result
         if result.without_effect:
-            self.receiver.store.give_back(admitted.use)
+            # If it cannot be given back now, it stays used.
+            with suppress(NotNowError):
+                self.receiver.store.give_back(admitted.use)
         return result.error
 
     def _sign(

@@ -59,7 +59,7 @@ class MemoryStore:
         elif session is None or session.closed or session.until < use.now:
             raise TheirError(DCP_SESSION_OVER)
         elif session.nonce == use.nonce:
-            self._sessions[use.dcpsid] = _Session(use.following, max(use.until, session.until))
+            self._sessions[use.dcpsid] = _Session(use.following, use.until)
         elif session.nonce != use.following:
             raise TheirError(DCP_NONCE_INVALID)
 

@@ -32,7 +32,14 @@ from postroom.protocols.dcp.reasons import (
 from postroom.protocols.dcp.session_names import OpenedSession, SessionIds
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
 from postroom.protocols.dcp.signed_message import MAX_BYTES, read_signed_message
-from postroom.protocols.dcp.validity import DEFAULT_SLOP_SECONDS, TtlLimits, check_validity, forget_at, read_validity
+from postroom.protocols.dcp.validity import (
+    DEFAULT_SLOP_SECONDS,
+    TtlLimits,
+    Validity,
+    check_validity,
+    forget_at,
+    read_validity,
+)
 
 MAX_RESOURCES: Final = 16
 """Of one request: those that authorized it in full. Each has a row for the stamp."""
@@ -57,6 +64,11 @@ class ReceiveLimits:
     max_bytes: int = MAX_BYTES
     max_messages: int = 100
     not_before: float = 0
+
+    def forgets_at(self, validity: Validity) -> float:
+        """When the stamp of a request with this validity can be forgotten, in seconds since the epoch."""
+        widest_slop = self.slop if self.widest_slop is None else self.widest_slop
+        return forget_at(validity, self.widest_ttl or self.ttl, widest_slop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +202,6 @@ class Receiver:
         validity = read_validity(request.payload.validity)
         check_validity(validity, limits.ttl, limits.slop, now)
         resources = self._authorized(request, received.peer)
-        widest_slop = limits.slop if limits.widest_slop is None else limits.widest_slop
         use = RequestUse(
             received.dcpsid,
             request.id,
@@ -198,7 +209,7 @@ class Receiver:
             tuple(sorted(resources)),
             f"{received.following}.{index}",
             now,
-            forget_at(validity, limits.widest_ttl or limits.ttl, widest_slop),
+            limits.forgets_at(validity),
         )
         self.store.use_request(use)
         return Admitted(request, received.peer, resources, use)

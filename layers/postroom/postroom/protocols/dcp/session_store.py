@@ -15,7 +15,8 @@ class NonceUse:
     """The use of a session's nonce by one message. All times are seconds since the epoch.
 
     `following`: the nonce after it, which is new in each run, so that a store knows a step that it made before;
-    `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long.
+    `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long, until its
+    next use says otherwise, and no shorter than its first nonce can be used.
     """
 
     dcpsid: str

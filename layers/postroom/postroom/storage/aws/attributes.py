@@ -24,7 +24,7 @@ Value: TypeAlias = "AttributeValueTypeDef"
 Item: TypeAlias = Mapping[str, "AttributeValueTypeDef"]
 """A row, its key, or a map within a row."""
 
-RESERVED: Final = frozenset({"at", "hash", "object", "size", "to", "token", "ttl"})
+RESERVED: Final = frozenset({"at", "hash", "object", "size", "to", "token", "ttl", "until"})
 """Attribute names that expressions cannot contain as they are (DynamoDB's "Reserved words")."""
 
 

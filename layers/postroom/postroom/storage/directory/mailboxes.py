@@ -30,7 +30,8 @@ HELD = "held"
 OWN_ROW: Final = "!"
 """The sort key of the row about the partition itself."""
 TTL_DAYS, CLOSED = Number("ttl_days"), Number("closed")
-_OWNER_KEYS, _SHARDS, _SIGN_OUTS = Text("owner_keys"), Number("shards"), Number("sign_outs")
+_OWNER_KEYS, _SHARDS = Text("owner_keys"), Number("shards")
+_SIGN_OUTS, _SIGNED_OUT_AT = Number("sign_outs"), Number("signed_out_at")
 _MAX_MESSAGES, _MAX_BYTES = Number("max_messages"), Number("max_bytes")
 _HELD, _OWN_SETTINGS = Flag("held"), Text("own_settings")
 EXTENSION, UNVERIFIED, BY_OWNER, REMOVED = Text("extension"), Flag("unverified"), Flag("by_owner"), Flag("removed")
@@ -42,18 +43,19 @@ class MailboxRecord:
     """A mailbox with its settings, also if it has no owner yet.
 
     `keys`: the owner's, as `http.owner_keys` reads them. `shards`: the number of its shards. `sign_outs`: how many
-    times all devices were signed out. `closed_at`: when it was closed, epoch seconds; 0: at an unknown time, None: it
-    is open. `max_messages`, `max_bytes`: its quota (`storage.limits.quotas`); 0: unlimited, None: the deployment's.
-    `ttl_days`: how long it keeps a message (`storage.mail.expiry`); 0: for ever, None: the deployment's setting.
-    `held`: it is under legal hold, and nothing in it expires. The rest is set by the owner of an NLWeb mailbox.
-    `blocks`: the blocked senders, as `nlweb.blocks` reads them. `subjects`: which messages of the domain go into which
-    mailbox.
+    times all devices were signed out; `signed_out_at`: when that was last, epoch seconds; None: never. `closed_at`:
+    when it was closed, epoch seconds; 0: at an unknown time, None: it is open. `max_messages`, `max_bytes`: its quota
+    (`storage.limits.quotas`); 0: unlimited, None: the deployment's. `ttl_days`: how long it keeps a message
+    (`storage.mail.expiry`); 0: for ever, None: the deployment's setting. `held`: it is under legal hold, and nothing in
+    it expires. The rest is set by the owner of an NLWeb mailbox. `blocks`: the blocked senders, as `nlweb.blocks` reads
+    them. `subjects`: which messages of the domain go into which mailbox.
     """
 
     name: str
     keys: tuple[str, ...] = ()
     shards: int = 1
     sign_outs: int = 0
+    signed_out_at: int | None = None
     closed_at: int | None = None
     max_messages: int | None = None
     max_bytes: int | None = None
@@ -96,6 +98,7 @@ def read_mailbox(name: str, row: Item | None) -> MailboxRecord:
         tuple(json.loads(_OWNER_KEYS.find(row) or "[]")),
         1 if shards is None else shards,
         _SIGN_OUTS.find(row) or 0,
+        _SIGNED_OUT_AT.find(row),
         _closed_at(row),
         _MAX_MESSAGES.find(row),
         _MAX_BYTES.find(row),
@@ -138,9 +141,13 @@ class Mailboxes:
         """
         self._update(name, f"SET {CLOSED} = if_not_exists({CLOSED}, :now)", {":now": CLOSED.encode(now)})
 
-    def revoke_tokens(self, name: str) -> None:
-        """Revoke all tokens. They are counted, not timed, because the clocks of instances differ."""
-        self._update(name, f"ADD {_SIGN_OUTS} :one", {":one": _SIGN_OUTS.encode(1)})
+    def revoke_tokens(self, name: str, now: int) -> None:
+        """Revoke all tokens, and what was authorized until `now` (epoch seconds).
+
+        Tokens are counted, not timed, because the clocks of instances differ.
+        """
+        values = {":one": _SIGN_OUTS.encode(1), ":now": _SIGNED_OUT_AT.encode(now)}
+        self._update(name, f"SET {_SIGNED_OUT_AT} = :now ADD {_SIGN_OUTS} :one", values)
 
     def sign_outs(self, name: str) -> int:
         """How many times all devices were signed out. Raises NotNowError(STORE_UNAVAILABLE)."""

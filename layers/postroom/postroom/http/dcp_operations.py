@@ -1,0 +1,201 @@
+"""The operations of DCP at a mailbox: those of the mailbox API for its owner, and `revoke`."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+import pybase64
+
+from postroom.api.dcp import OWNER_OPERATIONS, REVOKE, OperationData, OperationResult
+from postroom.api.http import BYTES, ID, KEY, NAME
+from postroom.api.mailbox_names import read_mailbox_name
+from postroom.api.operations import Operation
+from postroom.api.reasons import COUNTER_CLOSED, NOT_A_REQUEST, NOT_THE_OWNER
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.http.rate_limit import Rate
+from postroom.http.request import HttpRequest
+from postroom.http.response import HttpResponse
+from postroom.http.router import Handler, RoutedRequest
+from postroom.http.sign_in import SignIn
+from postroom.net.aws_errors import our_own_fault
+from postroom.protocols.dcp.guardian import FailedOperation
+from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_OPERATION_UNKNOWN
+from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
+from postroom.protocols.dcp.session_store import RequestUse, SessionStore
+from postroom.protocols.dcp.validity import read_validity
+
+_log: Final = logging.getLogger(__name__)
+_READ: Final = "GET"
+_MEMBERS: Final = ", ".join(field.name for field in msgspec.structs.fields(OperationData))
+
+
+@dataclass(frozen=True, slots=True)
+class PerformedOperation:
+    """An operation that was performed, or failed. `size`: of its result, in bytes; `about`: as in HttpResponse."""
+
+    result: "JsonValue | FailedOperation"
+    size: int = 0
+    about: Mapping[str, str | int | list[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left for the requests of a message: bytes of its answer, and seconds."""
+
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DcpOperations:
+    """Performs operations. `handlers`: of the mailbox API, by operation id; `limits`: for how long a stamp is taken."""
+
+    handlers: Mapping[str, Handler]
+    sign_in: SignIn
+    rate: Rate
+    store: SessionStore
+    limits: ReceiveLimits
+
+    def perform(self, admitted: Admitted, host: str, left: Left) -> PerformedOperation:
+        """Perform what a request says. `host`: that it was sent to.
+
+        Raises TheirError: DCP_OPERATION_UNKNOWN, NOT_A_REQUEST, NO_MAILBOX_NAME, NOT_THE_OWNER,
+        DCP_AUTHORIZATION_REVOKED, and as the handler does; NotNowError as the handler does, if it may have changed
+        something.
+        """
+        if admitted.operation == REVOKE:
+            self._revoke(admitted)
+            return PerformedOperation(None)
+        operation = OWNER_OPERATIONS.get(admitted.operation)
+        if operation is None:
+            raise TheirError(DCP_OPERATION_UNKNOWN)
+        if left.seconds <= 0:
+            return PerformedOperation(
+                FailedOperation(NotNowError(COUNTER_CLOSED, "its batch took too long"), without_effect=True)
+            )
+        call = _call(operation, admitted.data, host, left.seconds)
+        try:
+            self.sign_in.check_resources(
+                call.mailbox, admitted.resources, read_validity(admitted.request.payload.validity).time
+            )
+            self.rate.take(call.mailbox)
+        except NotNowError as error:
+            return PerformedOperation(FailedOperation(error, without_effect=True))
+        try:
+            response = self._handle(operation, call)
+        except NotNowError as error:
+            if operation.method != _READ:
+                raise
+            return PerformedOperation(FailedOperation(error, without_effect=True))
+        encoded = _result(operation, response)
+        size = len(encoded)
+        if operation.method == _READ and size > left.bytes:
+            too_large = TheirError(ANSWER_TOO_LARGE, f"it has {size} bytes, and {left.bytes} are left")
+            return PerformedOperation(FailedOperation(too_large, without_effect=True))
+        result: JsonValue = msgspec.json.decode(encoded)
+        return PerformedOperation(result, size, response.about)
+
+    def _handle(self, operation: Operation, call: RoutedRequest) -> HttpResponse:
+        try:
+            response = self.handlers[operation.id](call)
+        except (TheirError, NotNowError):
+            raise
+        except Exception as error:
+            if not our_own_fault(error):
+                _log.exception("a handler failed")
+            raise NotNowError(COUNTER_CLOSED) from None
+        if response.reason is not None:
+            raise TheirError(response.reason, response.headers.get("Content-Range", ""))
+        return response
+
+    def _revoke(self, admitted: Admitted) -> None:
+        """Take the stamp of a request that the same resources authorized, for as long as it could count."""
+        validity = read_validity(admitted.data)
+        if not admitted.resources:
+            raise TheirError(NOT_THE_OWNER, "only the key that authorized a request can revoke it")
+        use = admitted.use
+        taken = RequestUse(
+            use.dcpsid,
+            f"{use.id} revokes",
+            validity.stamp,
+            use.resources,
+            f"{use.mark} revokes",
+            use.now,
+            self.limits.forgets_at(validity),
+        )
+        try:
+            self.store.use_request(taken)
+        except TheirError as error:
+            raise TheirError(error.reason, "it was used or revoked before") from None
+
+
+def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) -> RoutedRequest:
+    """The request of the mailbox API with this data. `most_wait`: seconds.
+
+    Raises TheirError: NOT_A_REQUEST, NO_MAILBOX_NAME.
+    """
+    try:
+        # Halves of surrogate pairs are refused here.
+        given = msgspec.json.decode(msgspec.json.encode(data), type=OperationData)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        # The name of an unknown member is the sender's text.
+        unknown = "unknown field" in str(error)
+        raise TheirError(NOT_A_REQUEST, f"data: {f'its members are {_MEMBERS}' if unknown else error}") from None
+    headers = {
+        "content-type": operation.body_type,
+        "if-match": given.match,
+        "if-none-match": given.none_match,
+        "range": given.range,
+    }
+    query = given.query
+    if operation.waits and isinstance(wait := query.get("wait"), int | float):
+        query = {**query, "wait": min(wait, most_wait)}
+    request = HttpRequest(
+        operation.method,
+        operation.path,
+        host,
+        {name: _text(value) for name, value in query.items()},
+        {name: value for name, value in headers.items() if value},
+        _body(operation, given),
+    )
+    segments = {NAME: read_mailbox_name(given.mailbox)}
+    if (name := KEY if KEY in operation.path else ID if ID in operation.path else "") and not given.id:
+        raise TheirError(NOT_A_REQUEST, f"data: {operation.id} needs id")
+    return RoutedRequest(request, {**segments, name: given.id} if name else segments)
+
+
+def _text(value: str | float) -> str:
+    """A query parameter as in a URL."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _body(operation: Operation, given: OperationData) -> bytes:
+    if isinstance(given.body, msgspec.UnsetType):
+        return b""
+    if operation.body is not bytes:
+        return bytes(given.body)
+    try:
+        return pybase64.b64decode(msgspec.json.decode(given.body, type=str), validate=True)
+    except (msgspec.MsgspecError, ValueError):
+        raise TheirError(NOT_A_REQUEST, f"data: the body of {operation.id} is not base64") from None
+
+
+def _result(operation: Operation, response: HttpResponse) -> bytes:
+    """The JSON of an OperationResult."""
+    retry_after = response.headers.get("Retry-After", "")
+    body: msgspec.Raw | str | msgspec.UnsetType = msgspec.UNSET
+    if response.body:
+        as_bytes = operation.ranged or response.content_type == BYTES
+        body = pybase64.b64encode(response.body).decode() if as_bytes else msgspec.Raw(response.body)
+    result = OperationResult(
+        body,
+        response.headers.get("ETag", ""),
+        response.headers.get("Content-Range", ""),
+        response.status == HTTPStatus.NOT_MODIFIED,
+        int(retry_after) if retry_after else 0,
+    )
+    return msgspec.json.encode(result)

@@ -1,0 +1,91 @@
+"""The guardian of the mailboxes: the service of DCP over HTTPS."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from postroom.api.dcp import GuardianDescription
+from postroom.api.http import JSON
+from postroom.core.ijson import JsonValue
+from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
+from postroom.http.private_responses import refuse, respond, respond_json
+from postroom.http.request_parts import check_media
+from postroom.http.response import HttpResponse
+from postroom.http.router import RoutedRequest
+from postroom.protocols.dcp.connect import VERSION
+from postroom.protocols.dcp.guardian import FailedOperation, Guardian
+from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits, Receiver
+from postroom.protocols.dcp.session_names import NamesOfIdentities
+from postroom.protocols.dcp.session_store import SessionStore
+from postroom.storage.secrets.dcp_identities import DcpIdentities
+
+MAX_MESSAGE_BYTES: Final = 4_500_000
+"""Of a message and of its answer: base64 makes a third more of it, and Lambda takes and returns 6 MB."""
+MAX_BATCH: Final = 10
+SECONDS: Final = 20.0
+"""For the requests of a message, with their waits: the last one may take 5 to 10 s more, and a run ends after 29 s."""
+_NONCE_BYTES: Final = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DcpService:
+    """Answers messages of DCP.
+
+    `clock`: seconds since the epoch; `monotonic`: seconds that are never set back; `random`: makes a number of random
+    bytes.
+    """
+
+    identities: DcpIdentities
+    store: SessionStore
+    operations: DcpOperations
+    limits: ReceiveLimits
+    clock: Callable[[], float]
+    monotonic: Callable[[], float]
+    random: Callable[[int], bytes]
+
+    def answer(self, call: RoutedRequest) -> HttpResponse:
+        """The signed answer to a message.
+
+        Raises TheirError for what cannot be answered under a signature: WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING, and
+        as `Guardian.answer`; NotNowError.
+        """
+        check_media(call.request, JSON)
+        performed: list[PerformedOperation] = []
+        begun = self.monotonic()
+
+        def perform(admitted: Admitted) -> "JsonValue | FailedOperation":
+            left = Left(MAX_MESSAGE_BYTES - sum(each.size for each in performed), SECONDS - (self.monotonic() - begun))
+            done = self.operations.perform(admitted, call.request.host, left)
+            performed.append(done)
+            return done.result
+
+        answer = self._guardian().answer(call.request.body, self.clock(), perform)
+        parts = [HttpResponse(200, JSON, about=each.about) for each in performed if each.about]
+        return respond_json(answer.data, parts=(*parts, *map(refuse, answer.refusals)))
+
+    def describe(self, _call: RoutedRequest) -> HttpResponse:
+        """What a peer must know before it connects. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
+        newest, ttl = self.identities.newest_first()[0], self.limits.ttl
+        return respond(
+            GuardianDescription(
+                f"0x{newest.key.address}",
+                [VERSION],
+                {"min": int(ttl.min), "max": int(ttl.max), "default": int(ttl.default or ttl.min)},
+                self.limits.slop,
+                self.limits.max_messages,
+                self.limits.max_bytes,
+            )
+        )
+
+    def _guardian(self) -> Guardian:
+        identities = self.identities.newest_first()
+        receiver = Receiver(
+            frozenset(each.key.address for each in identities),
+            NamesOfIdentities([each.names for each in identities]),
+            self.store,
+            lambda: base64.urlsafe_b64encode(self.random(_NONCE_BYTES)).decode(),
+            self.limits,
+        )
+        keys = {each.key.address: each.key for each in identities}
+        return Guardian(receiver, identities[0].names, keys, self.random)

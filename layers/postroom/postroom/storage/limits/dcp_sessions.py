@@ -1,0 +1,138 @@
+"""The sessions, ids and stamps that the guardian of DCP remembers: table `dcp`, by digests.
+
+A row is over when its own time says so. DynamoDB removes it an hour later at the earliest, because its clock, those of
+the functions, and the end of a run differ. Nothing is read before it is written: a refused write brings the row.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reason import Reason
+from postroom.core.side_by_side import side_by_side
+from postroom.net.aws_errors import ConditionFailedError
+from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_ID_REUSED, DCP_NONCE_INVALID, DCP_SESSION_OVER
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse
+from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Flag, Item, Number, Text, item, primary_key
+from postroom.storage.aws.table import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+REMOVED_AFTER_SECONDS: Final = 3600
+"""How long after its end a row is removed at the earliest."""
+
+_NONCE, _MARK, _UNTIL, _CLOSED = Text("nonce"), Text("mark"), Number("until"), Flag("closed")
+"""`until`: in milliseconds since the epoch."""
+_IS_NEXT: Final = f"{_NONCE} = :nonce AND {_UNTIL} >= :now AND attribute_not_exists({_CLOSED})"
+_IS_FREE: Final = f"{ABSENT} OR {_UNTIL} < :now OR {_MARK} = :mark"
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    """A row that a request needs for itself. `taken`: the reason of the refusal if another request has it."""
+
+    pk: str
+    taken: Reason
+
+
+class DcpSessions:
+    """A session store (`protocols.dcp.session_store`). `pool`: writes the rows of a request at the same time.
+
+    All methods raise NotNowError(STORE_UNAVAILABLE).
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, pool: Executor) -> None:
+        self._table = DynamoTable(dynamodb, table)
+        self._pool = pool
+
+    def use_nonce(self, use: NonceUse) -> None:
+        """Replace a session's nonce by the following one, in one write; see SessionStore."""
+        values = {
+            ":following": _NONCE.encode(use.following),
+            ":until": _UNTIL.encode(_milliseconds(use.until)),
+            ":ttl": TTL.encode(_removed_at(use.until)),
+        }
+        if not use.first:
+            values |= {":nonce": _NONCE.encode(use.nonce), ":now": _UNTIL.encode(int(use.now * 1000))}
+        try:
+            self._table.change(
+                _session(use.dcpsid),
+                f"SET {_NONCE} = :following, {_UNTIL} = :until, {TTL} = :ttl",
+                values,
+                ABSENT if use.first else _IS_NEXT,
+            )
+        except ConditionFailedError as refused:
+            _check_own_nonce(refused.item, use)
+
+    def use_request(self, use: RequestUse) -> None:
+        """Remember the id and the stamps of a request, in one write each; see SessionStore."""
+
+        def take(claimed: _Claimed) -> TheirError | NotNowError | None:
+            row = primary_key(claimed.pk) | item(
+                _MARK.of(use.mark), _UNTIL.of(_milliseconds(use.until)), TTL.of(_removed_at(use.until))
+            )
+            values = {":now": _UNTIL.encode(int(use.now * 1000)), ":mark": _MARK.encode(use.mark)}
+            try:
+                return None if self._table.put(row, _IS_FREE, values) is None else TheirError(claimed.taken)
+            except NotNowError as error:
+                return error
+
+        # Their errors are results, because one must not end this while another write is under way.
+        failures = [failed for failed in side_by_side(self._pool, take, list(_claimed_by(use))) if failed]
+        if failures:
+            # The request had no effect, and must not use up the stamp of one that may. If that is not possible now,
+            # the stamp stays used.
+            with suppress(NotNowError):
+                self.give_back(use)
+            raise failures[0]
+
+    def give_back(self, use: RequestUse) -> None:
+        """Forget the use of an id and its stamps, if it is still this one."""
+
+        def free(claimed: _Claimed) -> None:
+            self._table.delete(primary_key(claimed.pk), f"{_MARK} = :mark", {":mark": _MARK.encode(use.mark)})
+
+        side_by_side(self._pool, free, list(_claimed_by(use)))
+
+    def close(self, dcpsid: str) -> None:
+        """Close a session for good."""
+        self._table.update(_session(dcpsid), f"SET {_CLOSED} = :true", {":true": _CLOSED.encode(True)}, PRESENT)
+
+
+def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
+    """Check that the row was written by this very use, whose answer was lost. Raises TheirError."""
+    if not row or _CLOSED.is_in(row) or _UNTIL.read(row) < use.now * 1000:
+        raise TheirError(DCP_SESSION_OVER)
+    if _NONCE.read(row) != use.following:
+        raise TheirError(DCP_NONCE_INVALID)
+
+
+def _claimed_by(use: RequestUse) -> Iterator[_Claimed]:
+    yield _Claimed(_digest("id", use.dcpsid, use.id), DCP_ID_REUSED)
+    for resource in use.resources or ("",):
+        yield _Claimed(_digest("stamp", resource, use.stamp), DCP_DUPLICATE)
+
+
+def _session(dcpsid: str) -> Item:
+    return primary_key(_digest("session", dcpsid, ""))
+
+
+def _digest(kind: str, owner: str, text: str) -> str:
+    """A key that shows nothing of what peers sent. Neither `kind` nor `owner` contains a line end."""
+    # A text may have halves of surrogate pairs.
+    return sha256("\n".join((kind, owner, text)).encode(errors="surrogatepass")).hexdigest()
+
+
+def _milliseconds(until: float) -> int:
+    """Rounded up: nothing is over too early."""
+    return ceil(until * 1000)
+
+
+def _removed_at(until: float) -> int:
+    return ceil(until) + REMOVED_AFTER_SECONDS

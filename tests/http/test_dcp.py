@@ -1,0 +1,469 @@
+"""/dcp: the mailbox API by DCP. Every operation of an owner, by nobody but an owner; cheques; revocation."""
+
+import json
+from base64 import b64decode, b64encode
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from tests.http.api_stack import BOB, DAY, NOW, SHOP, ApiStack, Owner, reason, said
+from tests.http.dcp_peers import BOB_RESOURCE, JACK, OWNER, WES, DcpApi, do, give_keys
+from tests.protocols.dcp.guarded import Peer, code, says
+
+from postroom.api.dcp import OWNER_OPERATIONS
+from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
+from postroom.protocols.dcp.messages import Allowance
+from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+
+Json = Any
+
+
+@pytest.fixture
+def dcp(api: ApiStack) -> DcpApi:
+    give_keys(api)
+    return DcpApi(api)
+
+
+@pytest.fixture
+def peer(dcp: DcpApi) -> Peer:
+    return dcp.peer()
+
+
+@pytest.fixture
+def signed_in(api: ApiStack, dcp: DcpApi) -> Owner:
+    return Owner(api)
+
+
+def cheque(dcp: DcpApi, to: EthereumKey, operation: str = "sign_out", by: EthereumKey = OWNER, **validity: Any) -> Json:
+    """A payload and its authorization, that an owner wrote for somebody."""
+    guardian = dcp.api.dcp_identities.newest_first()[0].key.address
+    known = {"time": int(dcp.api.clock.now), "stamp": "cheque 7", "ttl": DAY, **validity}
+    payload = new_payload(
+        operation, {"mailbox": SHOP}, allow=[Allowance(by.address, guardian, to.address)], validity=known
+    )
+    body = request_body(NewRequest(payload, (by,)), payload, "unused", hex_prefix=False)
+    return {"payload": body["payload"], "auth": body["auth"]}
+
+
+def present(peer: Peer, written: Json) -> Json:
+    return peer.send({**peer.request(), **written})
+
+
+def sign_outs(api: ApiStack) -> int:
+    return api.mailboxes.sign_outs(SHOP)
+
+
+# --- what it is ------------------------------------------------------------------------------------------------------
+
+
+def test_a_peer_learns_what_it_must_know_before_it_connects(api: ApiStack, dcp: DcpApi) -> None:
+    response = api.ask("GET", "/dcp")
+    assert said(response) == {
+        "identity": dcp.identities()[0], "versions": ["4.0.0"], "ttl": {"min": 15, "max": 604800, "default": 120},
+        "slop": 10.0, "max_messages_per_batch": MAX_BATCH, "max_bytes": MAX_MESSAGE_BYTES,
+    }  # fmt: skip
+    assert response.headers["Cache-Control"] == "no-store"
+    assert api.ask("HEAD", "/dcp").status == 200
+
+
+def test_only_get_head_and_post_are_allowed(api: ApiStack, dcp: DcpApi) -> None:
+    response = api.ask("PUT", "/dcp")
+    assert (reason(response), response.headers["Allow"]) == ("MethodNotAllowed", "GET, HEAD, OPTIONS, POST")
+
+
+def test_what_cannot_be_answered_under_a_signature_is_a_problem_document(
+    api: ApiStack, dcp: DcpApi, peer: Peer
+) -> None:
+    good = json.loads(peer.signed(peer.request("keepalive")))
+    forged = {**good, "body": {**good["body"], "id": "other"}}
+    refused = {
+        "NotJson": b"{", "DcpMessageInvalid": b"{}", "DcpSignatureInvalid": json.dumps(forged).encode(),
+        "DcpIdMissing": peer.signed({**peer.request("keepalive"), "id": ""}),
+        "TooLarge": b" " * (MAX_MESSAGE_BYTES + 1),
+    }  # fmt: skip
+    statuses = {}
+    for name, data in refused.items():
+        response = dcp.post(data)
+        assert reason(response) == name
+        assert response.headers["Cache-Control"] == "no-store"
+        statuses[name] = response.status
+    assert statuses == {
+        "NotJson": 400, "DcpMessageInvalid": 400, "DcpSignatureInvalid": 401, "DcpIdMissing": 422, "TooLarge": 413,
+    }  # fmt: skip
+    for headers in ({"content-type": "text/plain"}, {"content-type": "application/json", "content-encoding": "gzip"}):
+        assert api.ask("POST", "/dcp", body=peer.signed(peer.request()), headers=headers).status == 415
+    assert code(peer.send(peer.request("keepalive"))) == ""
+
+
+def test_nobody_makes_us_write_without_a_good_signature_and_a_session(
+    api: ApiStack, dcp: DcpApi, signed_in: Owner
+) -> None:
+    peers = [dcp.peer(EthereumKey.generate()) for _ in range(3)]
+    stranger = dcp.peer(JACK)
+    stolen = {**stranger.request("keepalive"), "dcpsid": peers[0].dcpsid, "nonce": peers[0].nonce}
+    assert code(stranger.send(stolen)) == "EINVAL"
+    dcp.post(stranger.signed(stranger.request()).replace(b'"id":"', b'"id":"other '))
+    assert api.deployed.rows("DcpTable") == []
+    assert code(peers[0].send(peers[0].request("keepalive"))) == ""
+    assert len(api.deployed.rows("DcpTable")) == 3
+
+
+# --- the operations of owners ----------------------------------------------------------------------------------------
+
+
+def test_an_owner_reads_and_acknowledges_as_over_rest(api: ApiStack, peer: Peer, signed_in: Owner) -> None:
+    first, second = api.file('{"one":1}', '{"two":[1.5,"ü"]}')
+    page = do(peer, "messages")["payload"]["body"]
+    assert page == signed_in.page()
+    assert [each["id"] for each in page["messages"]] == [first, second]
+    assert [each["id"] for each in do(peer, "messages", query={"limit": 1})["payload"]["body"]["messages"]] == [first]
+    assert do(peer, "message", id=second)["payload"] == {"body": page["messages"][1], "etag": f'"{second}"'}
+    envelope = do(peer, "envelope", id=second)["payload"]["body"]
+    assert b64decode(envelope) == '{"two":[1.5,"ü"]}'.encode()
+    part = do(peer, "envelope", id=second, range="bytes=1-5")["payload"]
+    assert (b64decode(part["body"]), part["content_range"]) == (b'"two"', "bytes 1-5/18")
+    gone = do(peer, "acknowledge", body={"ids": [first, second]})["payload"]["body"]
+    assert gone == {"acknowledged": [first, second], "unknown": [], "again": []}
+    assert do(peer, "status")["payload"]["body"]["waiting"] == 0
+    assert signed_in.page()["messages"] == []
+
+
+def test_a_profiles_key_is_a_resource_too(dcp: DcpApi) -> None:
+    bob = dcp.peer(BOB_RESOURCE)
+    assert do(bob, "status", mailbox=BOB)["payload"]["body"]["waiting"] == 0
+    assert code(do(bob, "status")) == "NotTheOwner"
+
+
+def test_containers_are_bytes_in_base64_with_etags_and_ranges(peer: Peer) -> None:
+    key, data = f"0x{7:064x}", bytes(range(200))
+    put = do(peer, "put_container", id=key, body=b64encode(data).decode(), none_match="*")["payload"]
+    assert put["etag"]
+    assert code(do(peer, "put_container", id=key, body="AAAA", none_match="*")) == "ChangedMeanwhile"
+    found = do(peer, "container", id=key)["payload"]
+    assert (b64decode(found["body"]), found["etag"]) == (data, put["etag"])
+    part = do(peer, "container", id=key, range="bytes=10-19")["payload"]
+    assert (b64decode(part["body"]), part["content_range"]) == (data[10:20], "bytes 10-19/200")
+    assert do(peer, "container", id=key, none_match=put["etag"])["payload"] == {
+        "etag": put["etag"],
+        "not_modified": True,
+    }
+    outside = do(peer, "container", id=key, range="bytes=900-")
+    assert (code(outside), "bytes */200" in says(outside)) == ("RangeUnsatisfiable", True)
+    assert code(do(peer, "delete_container", id=key)) == "MatchNeeded"
+    assert do(peer, "delete_container", id=key, match=put["etag"])["success"]
+    assert code(do(peer, "container", id=key)) == "ContainerUnknown"
+
+
+def test_settings_change_under_their_etag(dcp: DcpApi) -> None:
+    bob = dcp.peer(BOB_RESOURCE)
+    etag = do(bob, "settings", mailbox=BOB)["payload"]["etag"]
+    changed = do(bob, "change_settings", mailbox=BOB, body={"unverified": True}, match=etag)["payload"]
+    assert changed["etag"] != etag
+    assert code(do(bob, "change_settings", mailbox=BOB, body={}, match=etag)) == "ChangedMeanwhile"
+
+
+@pytest.mark.parametrize("operation", OWNER_OPERATIONS)
+def test_every_operation_of_an_owner_is_an_operation_of_dcp(peer: Peer, operation: str) -> None:
+    needs_id = "{id}" in OWNER_OPERATIONS[operation].path or "{key}" in OWNER_OPERATIONS[operation].path
+    data = {"id": "7"} if needs_id else {}
+    assert code(do(peer, operation, keys=(), **data)) == "NotTheOwner"
+    answer = do(peer, operation, **data)
+    assert code(answer) not in ("EINVAL", "NotTheOwner", "CounterClosed"), answer
+
+
+@pytest.mark.parametrize(
+    "operation", ["challenge", "token", "open", "submit_profile", "openapi", "__init__", "", "x" * 100_000]
+)
+def test_nothing_else_is_an_operation(peer: Peer, operation: str) -> None:
+    assert code(do(peer, operation)) == "EINVAL"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, [], {}, {"mailbox": 7}, {"mailbox": SHOP, "more": 1}, {"mailbox": SHOP, "query": {"limit": [1]}},
+        {"mailbox": SHOP, "query": {"limit": 0}}, {"mailbox": SHOP, "query": {"after": "\ud800"}},
+        {"mailbox": SHOP, "range": None},
+    ],
+)  # fmt: skip
+def test_malformed_data_is_told_by_its_member(peer: Peer, data: Json) -> None:
+    answer = peer.send(peer.request("messages", data, keys=(OWNER,)))
+    assert code(answer) == "NotARequest"
+    assert "data" in says(answer) or "query" in says(answer)
+
+
+def test_malformed_bytes_and_a_missing_id_are_told(peer: Peer) -> None:
+    assert "is not base64" in says(do(peer, "put_container", id=f"0x{1:064x}", body="!", none_match="*"))
+    assert "message needs id" in says(do(peer, "message"))
+    assert code(do(peer, "status", mailbox="a..b")) == "NoMailboxName"
+
+
+def test_an_owner_who_waits_gets_the_first_message(api: ApiStack, peer: Peer) -> None:
+    api.sleep = lambda seconds: (api._sleep(seconds), None if len(api.slept) != 3 else api.file("{}"))[0]
+    page = do(peer, "messages", query={"wait": 20})["payload"]["body"]
+    assert (len(page["messages"]), len(api.slept)) == (1, 3)
+
+
+# --- one message -----------------------------------------------------------------------------------------------------
+
+
+def batch_of(peer: Peer, *requests: Json) -> list[Json]:
+    answer = peer.send(peer.batch(*requests))
+    assert answer["payload"][0]["success"]
+    results: list[Json] = answer["payload"][1:]
+    return results
+
+
+def owners(peer: Peer, operation: str, **data: Any) -> Json:
+    return peer.request(operation, {"mailbox": SHOP, **data}, keys=(OWNER,))
+
+
+def test_a_batch_is_performed_in_its_order_and_each_request_by_itself(api: ApiStack, peer: Peer) -> None:
+    [one] = api.file("{}")
+    results = batch_of(
+        peer,
+        owners(peer, "status"),
+        owners(peer, "message", id="none"),
+        owners(peer, "acknowledge", body={"ids": [one]}),
+        owners(peer, "status"),
+    )
+    assert [code(each) for each in results] == ["", "MessageUnknown", "", ""]
+    assert [results[at]["payload"]["body"]["waiting"] for at in (0, 3)] == [1, 0]
+
+
+def test_a_batch_has_at_most_ten_messages(peer: Peer) -> None:
+    answer = peer.send(peer.batch(*(owners(peer, "status") for _ in range(MAX_BATCH + 1))))
+    assert (code(answer), "at most 10 messages" in says(answer)) == ("EINVAL", True)
+
+
+def test_answers_of_a_batch_fit_into_one_message_and_what_does_not_may_be_sent_again(api: ApiStack, peer: Peer) -> None:
+    [large] = api.file(json.dumps("x" * 3_000_000))
+    reads = [owners(peer, "messages", query={"bytes": 4_000_000}) for _ in range(2)]
+    first, second = batch_of(peer, *reads)
+    assert [each["id"] for each in first["payload"]["body"]["messages"]] == [large]
+    assert code(second) == "AnswerTooLarge"
+    again = {**reads[1], "id": "again", "nonce": peer.nonce}
+    assert peer.send(again)["success"]
+
+
+def test_what_does_not_fit_into_the_time_of_a_batch_may_be_sent_again(api: ApiStack, peer: Peer) -> None:
+    reads = [owners(peer, "messages", query={"wait": 12}) for _ in range(3)]
+    results = batch_of(peer, *reads)
+    assert [code(each) for each in results] == ["", "", "CounterClosed"]
+    assert sum(api.slept) == 20
+    assert peer.send({**reads[2], "id": "again", "nonce": peer.nonce})["success"]
+
+
+def test_the_rate_limit_of_a_mailbox_counts_requests_of_dcp_and_one_that_is_refused_may_be_sent_again(
+    api: ApiStack, peer: Peer, signed_in: Owner
+) -> None:
+    last = owners(peer, "status")
+    for _ in range(200):
+        answer = peer.send(last)
+        if code(answer):
+            break
+        last = owners(peer, "status")
+    assert code(answer) == "TooManyRequests"
+    assert reason(signed_in.ask("GET", "/status")) == "TooManyRequests"
+    api.clock.now += 1
+    assert peer.send({**last, "id": "again", "nonce": peer.nonce})["success"]
+
+
+def test_a_read_that_fails_on_our_side_may_be_sent_again_and_a_write_may_not(
+    api: ApiStack, dcp: DcpApi, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NotNowError(STORE_UNAVAILABLE)
+
+    read, write = owners(peer, "status"), owners(peer, "sign_out")
+    with monkeypatch.context() as broken:
+        broken.setattr(type(api.mail.listing), "status", fail)
+        broken.setattr(type(api.mailboxes), "revoke_tokens", fail)
+        assert [code(peer.send({**each, "nonce": peer.nonce})) for each in (read, write)] == ["StoreUnavailable"] * 2
+    assert peer.send({**read, "nonce": peer.nonce})["success"]
+    assert code(peer.send({**write, "id": "again", "nonce": peer.nonce})) == "EDUP"
+
+
+def test_an_unexpected_error_of_a_handler_is_not_now(
+    api: ApiStack, peer: Peer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(type(api.mail.listing), "status", fail)
+    answer = do(peer, "status")
+    assert (code(answer), "bug" in says(answer)) == ("CounterClosed", False)
+    assert "a handler failed" in caplog.text
+
+
+# --- who -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_owner_authorizes_too(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    """Otherwise, a target that an owner talks to could relay the session to us."""
+    assert code(do(peer, "status", keys=())) == "NotTheOwner"
+    assert do(peer, "status")["success"]
+
+
+def test_names_that_exist_or_not_are_answered_alike(api: ApiStack, dcp: DcpApi) -> None:
+    api.mailboxes.set_keys("closed.com", api.mailboxes.find(SHOP).keys)
+    api.mailboxes.close("closed.com", 1)
+    stranger = dcp.peer(JACK)
+    answers = []
+    for name in (SHOP, BOB, "closed.com", "nobody.com", "nobody.eth"):
+        answer = do(stranger, "status", mailbox=name)
+        answers.append({**answer, "id": "", "nonce": ""})
+    assert all(each == answers[0] for each in answers)
+    assert code(answers[0]) == "NotTheOwner"
+
+
+def test_no_answer_repeats_what_the_sender_wrote(dcp: DcpApi) -> None:
+    stranger = dcp.peer(JACK)
+    for operation, data in (("<script>", {}), ("status", {"mailbox": "<script>"}), ("status", {"<script>": 1})):
+        assert "script" not in says(stranger.send(stranger.request(operation, data, keys=(JACK,))))
+
+
+def test_a_key_that_was_just_added_counts_at_once(api: ApiStack, dcp: DcpApi) -> None:
+    api.mailboxes.set_keys(SHOP, [])
+    api.directory.forget(SHOP)
+    peer = dcp.peer()
+    assert code(do(peer, "status")) == "NotTheOwner"
+    give_keys(api)
+    assert do(peer, "status")["success"]
+
+
+# --- cheques ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_cheque_counts_once_for_its_holder_whoever_carried_it(api: ApiStack, dcp: DcpApi) -> None:
+    written, wes, jack = cheque(dcp, WES), dcp.peer(WES), dcp.peer(JACK)
+    # Its stamp is no secret, and nobody else uses it up.
+    assert jack.send(jack.request("keepalive", validity={"stamp": "cheque 7"}))["success"]
+    assert code(present(jack, written)) == "EDUP"
+    assert code(present(dcp.peer(JACK), cheque(dcp, WES, stamp="cheque 8"))) == "NotTheOwner"
+    assert present(wes, written)["success"]
+    assert code(present(wes, written)) == "EDUP"
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    assert sign_outs(api) == 1
+
+
+@pytest.mark.parametrize("member", ["operation", "data", "allow", "validity"])
+def test_a_cheque_that_was_changed_is_nobodys(api: ApiStack, dcp: DcpApi, member: str) -> None:
+    written, wes = cheque(dcp, WES), dcp.peer(WES)
+    changes = {
+        "operation": "status", "data": {"mailbox": BOB}, "validity": {**written["payload"]["validity"], "ttl": 2 * DAY},
+        "allow": [*written["payload"]["allow"], *written["payload"]["allow"]],
+    }  # fmt: skip
+    payload = {**written["payload"], member: changes[member]}
+    assert code(present(wes, {**written, "payload": payload})) == "NotTheOwner"
+    assert sign_outs(api) == 0
+    assert present(wes, written)["success"]
+
+
+def test_a_cheque_for_another_guardian_or_holder_is_nobodys(api: ApiStack, dcp: DcpApi) -> None:
+    written = cheque(dcp, WES)
+    payload = new_payload(
+        "sign_out", {"mailbox": SHOP}, allow=[Allowance(OWNER.address, JACK.address, WES.address)],
+        validity={"time": int(NOW), "stamp": "other", "ttl": 60},
+    )  # fmt: skip
+    elsewhere = request_body(NewRequest(payload, (OWNER,)), payload, "unused", hex_prefix=False)
+    wes = dcp.peer(WES)
+    assert code(present(wes, {"payload": elsewhere["payload"], "auth": elsewhere["auth"]})) == "NotTheOwner"
+    assert code(present(dcp.peer(OWNER), written)) == "NotTheOwner"
+
+
+def test_a_cheque_counts_until_its_time_is_over(api: ApiStack, dcp: DcpApi) -> None:
+    late, expired = cheque(dcp, WES, stamp="late"), cheque(dcp, WES, stamp="expired", time=int(NOW) - DAY - 20)
+    assert code(present(dcp.peer(WES), expired)) == "EEXPIRED"
+    api.clock.now += DAY
+    assert present(dcp.peer(WES), late)["success"]
+
+
+def test_a_cheque_is_revoked_by_its_stamp(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    written = cheque(dcp, WES)
+    validity = written["payload"]["validity"]
+    assert code(peer.send(peer.request("revoke", validity))) == "NotTheOwner"
+    # The stamp of somebody else's cheque is another stamp.
+    assert dcp.peer(JACK).send(dcp.peer(JACK).request("revoke", validity, keys=(JACK,)))["dcpsid"]
+    assert peer.send(peer.request("revoke", validity, keys=(OWNER,)))["success"]
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    api.clock.now += DAY
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    assert sign_outs(api) == 0
+
+
+def test_revoking_what_was_used_already_says_so(dcp: DcpApi, peer: Peer) -> None:
+    written = cheque(dcp, WES)
+    assert present(dcp.peer(WES), written)["success"]
+    answer = peer.send(peer.request("revoke", written["payload"]["validity"], keys=(OWNER,)))
+    assert (code(answer), "used or revoked before" in says(answer)) == ("EDUP", True)
+
+
+@pytest.mark.parametrize("data", [None, {}, {"time": "now", "stamp": "s"}, {"time": 1}, {"time": 1, "stamp": ""}])
+def test_a_revocation_needs_a_validity(peer: Peer, data: Json) -> None:
+    assert code(peer.send(peer.request("revoke", data, keys=(OWNER,)))) == "EINVAL"
+
+
+def test_signing_out_revokes_what_was_authorized_before_and_in_the_minute_after(
+    api: ApiStack, dcp: DcpApi, signed_in: Owner
+) -> None:
+    before = cheque(dcp, WES, "status", stamp="before")
+    signed_in.ask("POST", "/sign-out")
+    api.clock.now += 31
+    meanwhile = cheque(dcp, WES, "status", stamp="meanwhile")
+    wes = dcp.peer(WES)
+    assert [code(present(wes, each)) for each in (before, meanwhile)] == ["DcpAuthorizationRevoked"] * 2
+    api.clock.now += 30
+    assert present(dcp.peer(WES), cheque(dcp, WES, "status", stamp="after"))["success"]
+
+
+def test_a_key_that_is_taken_away_authorizes_nothing(api: ApiStack, dcp: DcpApi) -> None:
+    written = cheque(dcp, WES)
+    api.mailboxes.set_keys(SHOP, api.mailboxes.find(SHOP).keys[:1])
+    api.clock.now += 31
+    assert code(present(dcp.peer(WES), written)) == "NotTheOwner"
+
+
+def test_a_closed_mailbox_has_no_owner(api: ApiStack, dcp: DcpApi) -> None:
+    written = cheque(dcp, WES)
+    api.mailboxes.close(SHOP, int(NOW))
+    api.clock.now += 31
+    assert code(present(dcp.peer(WES), written)) == "NotTheOwner"
+
+
+# --- identities ------------------------------------------------------------------------------------------------------
+
+
+def test_earlier_identities_stay_guardians(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    written, old = cheque(dcp, WES), dcp.identities()[0]
+    assert do(peer, "status")["success"]
+    api.dcp_identities.add("x" * 64, int(NOW) + 120, drop_before=0)
+    assert dcp.described()["identity"] == old
+    api.clock.now += 121
+    assert dcp.described()["identity"] != old
+    assert len(dcp.identities()) == 2
+    assert peer.send({**owners(peer, "status"), "nonce": peer.nonce})["success"]
+    assert present(dcp.peer(WES), written)["success"]
+
+
+def test_two_instances_serve_one_session(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    assert do(peer, "status")["success"]
+    other = api.parts().mailbox_api.router
+    api.router = other
+    assert do(peer, "status")["success"]
+
+
+def test_a_denied_call_is_told_and_changes_nothing(
+    api: ApiStack, peer: Peer, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": ""}}, "UpdateItem")
+
+    message = peer.signed(peer.request("keepalive"))
+    with monkeypatch.context() as broken:
+        broken.setattr(api.deployed.clients.dynamodb, "update_item", denied)
+        assert dcp.post(message).status == 503
+    assert dcp.answer(message)["success"]
