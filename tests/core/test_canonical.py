@@ -430,3 +430,17 @@ def test_both_differ_in_the_order_of_members_only(value: ijson.JsonValue) -> Non
 @given(number=st.integers(-(10**22), 10**22).map(float))
 def test_whole_doubles_are_written_as_the_reference_writes_them(number: float) -> None:
     assert json_stringify([number]) == b"[" + rfc8785.dumps(number) + b"]"
+
+
+@given(number=st.floats(1e-8, 1e-2) | st.floats(1e14, 1e22))
+def test_doubles_near_the_exponents_are_written_as_the_reference_writes_them(number: float) -> None:
+    for each in (number, -number):
+        assert json_stringify_of_parsed([each, "x"]) == json_stringify([each, "x"]) == rfc8785.dumps([each, "x"])
+
+
+@pytest.mark.parametrize("depth", [10, 254, 255, 300])
+def test_json_stringify_writes_nesting_beyond_orjson(depth: int) -> None:
+    value: object = {"7": 1.0}
+    for _ in range(depth):
+        value = [value]
+    assert json_stringify(value) == b"[" * depth + b'{"7":1}' + b"]" * depth  # type: ignore[arg-type]

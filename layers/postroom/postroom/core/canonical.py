@@ -34,17 +34,19 @@ name, and then `jcs` decides, which checks each value.
 Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised.
 
 `json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index as a
-name is what only the slow way can write.
+name needs the slow way, too. It gives each object and list to `orjson` with its members in order, and in the place of
+the values that `orjson` would write otherwise, their texts (`orjson.Fragment`).
 """
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 import orjson
 import rfc8785
 
-from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of
+from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of, whole_digits
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
@@ -54,16 +56,17 @@ _MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
 
 # Array indices, and the numbers up to 9999999999; also in a string, behind an escaped quotation mark.
 _INDEX_NAME = re.compile(rb'"(?:0|[1-9][0-9]{0,9})":')
+_INDEX = re.compile("0|[1-9][0-9]{0,9}")
 
 _HALVES = re.compile("([\ud800-\udfff])")
 
 _NO_INDEX = 2**32 - 1
 """The first number that is not an array index."""
 
-_INDEX_DIGITS = len(str(_NO_INDEX))
-
 _FIRST_EXPONENT = 1e21
-"""From here on, JavaScript writes whole numbers with an exponent (ECMA-262 §6.1.6.1.20 Number::toString)."""
+"""From here on, JavaScript writes numbers with an exponent (ECMA-262 §6.1.6.1.20 Number::toString)."""
+_LAST_EXPONENT = 1e-6
+"""Below this, too."""
 
 
 class NotCanonicalError(ValueError):
@@ -183,26 +186,44 @@ def json_stringify_of_parsed(value: JsonValue) -> bytes:
 
 def _by_javascript(value: JsonValue) -> bytes:
     try:
-        return _in_order(value)
+        return _text(value)
     except RecursionError:
         raise NotCanonicalError("the value contains itself or nests too deeply") from None
 
 
-def _in_order(value: JsonValue) -> bytes:
+def _text(value: JsonValue) -> bytes:
     if isinstance(value, dict):
-        members = [_in_order(name) + b":" + _in_order(value[name]) for name in sorted(value, key=_place)]
-        return b"{" + b",".join(members) + b"}"
-    if isinstance(value, list | tuple):
-        return b"[" + b",".join([_in_order(item) for item in value]) + b"]"
-    if type(value) is str:
+        members = {name: _part(value[name]) for name in _in_order(value)}
         try:
-            return orjson.dumps(value)
-        except TypeError:
-            return _with_halves(value)
-    if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
-        return _large(value)
-    if type(value) is float and value.is_integer() and abs(value) < _FIRST_EXPONENT:
-        return b"%d" % int(Decimal(repr(value)))  # the shortest digits, then zeros; faster than the reference
+            return orjson.dumps(members)
+        except TypeError:  # a name with half of a surrogate pair, or of a subclass of str
+            return b"{" + b",".join([_text(name) + b":" + orjson.dumps(part) for name, part in members.items()]) + b"}"
+    if isinstance(value, list | tuple):
+        return orjson.dumps([_part(item) for item in value])
+    return orjson.dumps(_part(value))
+
+
+def _part(value: Any) -> Any:
+    """What `orjson` writes as JavaScript writes the value: the value, or its text."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() or not _HALVES.search(value) else orjson.Fragment(_with_halves(value))
+    if kind is float:
+        return value if 0.001 <= abs(value) < 1e15 and not value.is_integer() else orjson.Fragment(_float(value))
+    if kind is int:
+        return value if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER else orjson.Fragment(_large(value))
+    if kind is bool or value is None:
+        return value
+    is_container = isinstance(value, dict | list | tuple)
+    return orjson.Fragment(_text(value) if is_container else jcs(value))
+
+
+def _float(value: float) -> bytes:
+    """JavaScript writes the shortest digits that read back as the double, as `orjson` does, but exponents elsewhere."""
+    if value.is_integer() and abs(value) < _FIRST_EXPONENT:
+        return b"%d" % whole_digits(value)
+    if _LAST_EXPONENT <= abs(value) < _FIRST_EXPONENT:
+        return f"{Decimal(orjson.dumps(value).decode()):f}".encode()
     return jcs(value)
 
 
@@ -224,10 +245,10 @@ def _with_halves(text: str) -> bytes:
     return b'"' + b"".join(rb"\u%04x" % ord(part) if _HALVES.match(part) else jcs(part)[1:-1] for part in parts) + b'"'
 
 
-def _place(name: str) -> int:
-    """The position of a member: its number if it is an array index (ECMA-262 §6.1.7), otherwise after all of them."""
-    if not isinstance(name, str):
-        raise NotCanonicalError("names must be strings")
-    if name.isascii() and name.isdecimal() and len(name) <= _INDEX_DIGITS and (name == "0" or name[0] != "0"):
-        return min(int(name), _NO_INDEX)
-    return _NO_INDEX
+def _in_order(members: dict[str, JsonValue]) -> Iterable[str]:
+    """The names of an object, with array indices (ECMA-262 §6.1.7) first, and in ascending order."""
+    try:
+        indices = [name for name in filter(str.isdecimal, members) if _INDEX.fullmatch(name) and int(name) < _NO_INDEX]
+    except TypeError:
+        raise NotCanonicalError("names must be strings") from None
+    return dict.fromkeys([*sorted(indices, key=int), *members]) if indices else members

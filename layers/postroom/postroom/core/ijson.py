@@ -21,6 +21,7 @@ of a surrogate pair is read by Python's own parser.
 
 import json
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import islice
 from math import inf
@@ -105,8 +106,10 @@ def parse(
         raise TheirError(TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are accepted")
     if _has_too_many_values(data, max_values):
         raise TheirError(NOT_I_JSON, f"more than {max_values} values in one text")
-    value, proven = _parse_plain(data)
-    if not proven:
+    plain = _parse_plain(data)
+    if plain:
+        value, proven = plain
+    else:
         try:
             value = _parse(data)
         except ValueError as error:
@@ -121,17 +124,21 @@ def parse(
     return value
 
 
-def _parse_plain(data: bytes) -> tuple[JsonValue, bool]:
-    """The value, and whether it is proven to be I-JSON, except for its nesting."""
+def _parse_plain(data: bytes) -> tuple[JsonValue, bool] | None:
+    """The value of a text that `orjson` writes for it, and whether it is proven to be I-JSON, except for its nesting:
+    otherwise it has integers that may not be exact. None: it is another text."""
     if data.find(b'": ', 0, _GLANCE) >= 0:
-        return None, False  # a sender that writes white space once writes it everywhere: not worth a try
+        return None  # a sender that writes white space once writes it everywhere: not worth a try
     try:
         value: JsonValue = orjson.loads(data)
-        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == data:
-            return value, True
+        try:
+            text, proven = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER), True
+        except orjson.JSONEncodeError:
+            text, proven = orjson.dumps(value), False
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        pass
-    return None, False  # and not the value: it would be in memory twice while the text is parsed again
+        return None
+    # None and not the value: it would be in memory twice while the text is parsed again.
+    return (value, proven) if text == data else None
 
 
 def _has_too_many_values(data: bytes, most: int) -> bool:
@@ -183,57 +190,59 @@ def _has_plain_numbers(value: JsonValue) -> bool:
 
 def _checked(value: JsonValue, max_depth: int) -> JsonValue:
     """Refuse what jiter accepts, level by level; `type` rather than `isinstance` because it is faster."""
-    level: list[Any] = [value]
+    whole = [value]
+    level: list[Any] = [whole]
     levels_left = max_depth
-    has_large_integers = False
+    large: list[tuple[Any, Any]] = []
     while level:
         below: list[Any] = []
-        for member in level:
-            kind = type(member)
-            if kind is str:
-                continue  # most values
-            if kind is dict or kind is list:
-                if not levels_left:
-                    raise _too_deep(max_depth)
-                below += member.values() if kind is dict else member
-            elif kind is int:
-                has_large_integers |= not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER
-            elif kind is float and not -inf < member < inf:
-                raise TheirError(NOT_I_JSON, _BIG_NUMBER)
+        for container in level:
+            for place, member in container.items() if type(container) is dict else enumerate(container):
+                kind = type(member)
+                if kind is str:
+                    continue  # most values
+                if kind is dict or kind is list:
+                    if not levels_left:
+                        raise _too_deep(max_depth)
+                    below.append(member)
+                elif kind is int:
+                    if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
+                        large.append((container, place))
+                elif kind is float and not -inf < member < inf:
+                    raise TheirError(NOT_I_JSON, _BIG_NUMBER)
         level = below
         levels_left -= 1
-    return _with_doubles(value, "") if has_large_integers else value
+    for container, place in large:
+        container[place] = _double_of(container[place], value)
+    return whole[0]
 
 
-def _with_doubles(value: JsonValue, path: str) -> JsonValue:
-    """The value with large integers as doubles. `path`: the members that lead to it."""
-    # Most members stay, and need no path; a list of bytes, as JavaScript writes a Buffer, has many small integers.
-    if isinstance(value, dict):
-        return {
-            name: member if _stays(member) else _with_doubles(member, f"{path}.{name}" if path else name)
-            for name, member in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            member if _stays(member) else _with_doubles(member, f"{path}[{index}]")
-            for index, member in enumerate(value)
-        ]
-    return value if type(value) is not int or _stays(value) else _double_of(value, path)
-
-
-def _stays(value: JsonValue) -> bool:
-    """Whether a value is a string, or an integer that is exact as a double."""
-    return type(value) is str or (type(value) is int and -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER)
-
-
-def _double_of(integer: int, path: str) -> float:
+def _double_of(integer: int, root: JsonValue) -> float:
+    """The double of an integer that is somewhere in `root`. A refusal names the first one that has none."""
     try:
         double = double_of(integer)
     except OverflowError:
-        raise TheirError(NOT_I_JSON, _BIG_NUMBER) from None
+        double = None
     if double is None:
-        raise TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"))
+        raise next(_refusals_of_integers(root, ""))
     return double
+
+
+def _refusals_of_integers(value: JsonValue, path: str) -> Iterator[TheirError]:
+    """The refusals of integers that have no double. `path`: the members that lead to the value."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _refusals_of_integers(member, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _refusals_of_integers(member, f"{path}[{index}]")
+    elif isinstance(value, int):
+        try:
+            if double_of(value) is None:
+                where = f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"
+                yield TheirError(NOT_I_JSON, _BIG_INTEGER.format(where))
+        except OverflowError:
+            yield TheirError(NOT_I_JSON, _BIG_NUMBER)
 
 
 def double_of(integer: int) -> float | None:
@@ -242,9 +251,14 @@ def double_of(integer: int) -> float | None:
     None: different readers read different numbers. Raises OverflowError if it is beyond the range of doubles.
     """
     double = float(integer)
-    if int(double) == integer or (abs(double) < _LONGEST_DIGITS and int(Decimal(repr(double))) == integer):
+    if int(double) == integer or (abs(double) < _LONGEST_DIGITS and whole_digits(double) == integer):
         return double
     return None
+
+
+def whole_digits(double: float) -> int:
+    """The integer that JavaScript writes for a whole double below 1e21: its shortest digits, and zeros."""
+    return int(Decimal(orjson.dumps(double).decode()))  # as repr writes them, but faster
 
 
 def _refusal(data: bytes, said: str, max_depth: int) -> TheirError:
