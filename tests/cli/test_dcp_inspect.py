@@ -8,6 +8,7 @@ from tests.cli.conftest import Postroom
 from tests.protocols.dcp.known import AUTH, MESSAGES
 
 from postroom.cli.exits import Exit
+from postroom.core.settings import DeploymentSettings
 
 WIRE = MESSAGES["seed_request"]["wire"]
 NOW = ("--now", "1578683060")
@@ -56,6 +57,17 @@ def test_the_receivers_clock_and_limits_are_options(
         ("accepted", None) if exit_ is Exit.GOOD else ("refused", "DcpExpired")
     )
     assert time["expected"].endswith(f"{until}, and clocks that differ by {'60' if '--slop' in options else '10'} s")
+
+
+def test_without_options_the_limits_are_those_of_a_post_office(postroom: Postroom) -> None:
+    payload = {"operation": "status", "validity": {"time": 1578683060, "ttl": 10**9, "stamp": "s"}}
+    result = postroom("dcp", "inspect", "-", "--json", *NOW, input=json.dumps({"payload": payload}))
+    (time,) = (check for check in json.loads(result.stdout)["checks"] if check["name"] == "time")
+    settings = DeploymentSettings()
+    assert time["expected"].endswith(
+        f"{settings.dcp_max_ttl_seconds} s instead of its ttl of 1000000000 s, and clocks that differ by "
+        f"{settings.dcp_slop_milliseconds // 1000} s"
+    )
 
 
 @pytest.mark.parametrize(
