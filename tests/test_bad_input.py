@@ -4,6 +4,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +16,26 @@ from moto import mock_aws
 from tests.aws import Clients, deploy
 from tests.aws import clients as clients
 from tests.contents import with_contents
-from tests.functions import bad_dm3, bad_dm3_rows
+from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows
 from tests.functions import bad_requests as bad
+from tests.functions.bad_dcp_rows import DcpRow
 from tests.functions.bad_requests import Row, Sent, Then
 from tests.functions.delivery_service import open_service
 from tests.functions.samples import ROUTES, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
+from tests.protocols.dcp.guarded import WES, Peer
 from tests.tiers import examples
 
 from postroom.core.canonical import NotCanonicalError
 from postroom.core.errors import TheirError
 from postroom.core.reason import Audience, Kind, Reason
+from postroom.crypto.ethereum import read_address
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
+from postroom.protocols.dcp.error_payload import ErrorCode
+from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED, DCP_VERSION_UNSUPPORTED
+from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.dm3.codes import TEXTS
 from postroom.protocols.dm3.envelope import open_delivery, read_envelope
 from postroom.protocols.dm3.names import normalize
@@ -39,6 +47,7 @@ from postroom.storage.directory.domains import Domain
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
+DCP_ROWS = list(bad_dcp_rows.rows())
 HOST = f"nlweb.{bad.RECEIVER}"
 READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "secretsmanager:GetSecretValue"}
 LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
@@ -61,12 +70,16 @@ def document() -> str:
         "object: its `code` as below, the reason in `data.reason`; nothing that the sender wrote is repeated but the",
         "`id`. An accepted message is always filed.",
         "",
+        "At /dcp, what is signed by its owner is answered 200 under our signature, with an error of DCP: its `code`",
+        "as below, and a message that begins with the reason's sentence. The code is the reason itself if the text of",
+        "DCP has none for it. Other messages are refused with a problem document.",
+        "",
         "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS server of the local stack: a",
         "Content-Length that is shorter or longer than the body, or not a number; chunks that end early; compressed",
         "bodies; unusual paths.",
     ]
     section, rpc = "", False
-    for row in ROWS:
+    for row in (*ROWS, *DCP_ROWS):
         if row.section != section:
             section = row.section
             rpc = row.code is not None
@@ -256,12 +269,62 @@ def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row)
     assert new == {}
 
 
+NUMBERS = count()
+
+
+@dataclass
+class DcpOf:
+    """`/dcp` of the functions, as a guardian."""
+
+    running: FunctionsStack
+
+    def answer(self, data: bytes, now: float = 0) -> Json:
+        """The body of the signed answer."""
+        del now  # the functions have a clock of their own
+        return dict(read_signed_message(send(self.running, bad_dcp_rows.post(data))["body"].encode()).body)
+
+    def peer(self) -> Peer:
+        described = json.loads(send(self.running, Sent(b"", {}, "GET", "/dcp"))["body"])
+        half = f"{next(NUMBERS):021}"  # its stamps begin with it, and must not be those of another test
+        return Peer.connected(self, WES, half=half, now=time.time(), guardian=read_address(described["identity"]))
+
+
+@pytest.mark.parametrize("row", DCP_ROWS, ids=lambda row: f"{row.section}: {row.what}")
+def test_bad_input_of_dcp(running: FunctionsStack, row: DcpRow) -> None:
+    sent = row.make(DcpOf(running).peer())
+    before = running.deployed.dump()
+    answer = send(running, sent)
+    assert answer["statusCode"] == row.status
+    if row.code is None:
+        assert check_problem(answer) is row.reason
+    else:
+        check_answer_of_dcp(dict(read_signed_message(answer["body"].encode()).body), row)
+    assert bad.MARK not in answer["body"]
+    stored = difference(before, running.deployed.dump())
+    assert {place: len(new) for place, new in stored.items()} == STORED[row.then]
+
+
+STORED = {Then.NOTHING: {}, Then.NONCE: {"DcpTable": 1}, Then.USED: {"DcpTable": 3}}
+"""How many rows are new: the session, the id, the stamp."""
+
+
+def check_answer_of_dcp(body: Json, row: DcpRow) -> None:
+    """The answer refuses what the row says, and gives a nonce only if one was used."""
+    last = body["payload"][-1] if body["type"] == "response-batch" else body
+    assert not last["success"]
+    error = last["payload"]
+    assert error["code"] == row.code
+    sentence = "^4.0.0" if row.reason is DCP_VERSION_UNSUPPORTED else row.reason.sentence
+    assert error["message"].startswith(sentence)
+    assert (body["nonce"] is None) == (row.then is Then.NOTHING)
+
+
 def test_the_page_is_generated_from_the_table() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 
 def test_no_two_rows_are_the_same() -> None:
-    said = [(row.section, row.what) for row in ROWS]
+    said = [(row.section, row.what) for row in (*ROWS, *DCP_ROWS)]
     assert len(set(said)) == len(said)
 
 
@@ -269,6 +332,14 @@ def test_every_refusal_that_senders_can_get_has_a_row() -> None:
     senders = Audience.NLWEB | Audience.DM3
     told = {reason for reason in REASONS if reason.kind is Kind.REFUSAL and reason.audience & senders}
     assert told == {row.reason for row in ROWS if row.reason and row.reason.kind is Kind.REFUSAL}
+
+
+def test_every_refusal_that_peers_of_dcp_can_get_has_a_row() -> None:
+    told = {reason for reason in REASONS if reason.kind is Kind.REFUSAL and Audience.DCP in reason.audience}
+    # tests/http/test_dcp.py has those that owners get, for requests that are otherwise good.
+    assert told - {ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED} <= {row.reason for row in DCP_ROWS}
+    texts = {ErrorCode.ETARGETVERSION, ErrorCode.EADDRCHANGE}  # only an initiator says these, to itself
+    assert set(ErrorCode) - texts <= {row.code for row in DCP_ROWS}
 
 
 def test_the_reason_of_every_row_is_for_its_audience() -> None:

@@ -73,6 +73,8 @@ class Then(StrEnum):
     SILENT = "discarded without Feedback"
     FILED = "filed"
     MARKED = "filed, and marked with the reason"
+    NONCE = "the nonce is used"
+    USED = "the nonce is used, and an id and a stamp"
 
 
 @dataclass(frozen=True)
