@@ -1,12 +1,17 @@
 """The contract of session stores: each step is atomic, known again, and lasts as long as it says."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.fakes.executor import SerialExecutor
+from tests.tiers import examples
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
@@ -139,3 +144,66 @@ def test_what_is_over_is_kept_for_a_minute_in_case_the_clock_is_set_back() -> No
     store.use_request(REQUEST)
     store.use_nonce(replace(FIRST, now=210, until=300))
     assert request_refused(store, replace(REQUEST, mark="n1.1", now=150)) is DCP_ID_REUSED
+
+
+# --- both remember the same -------------------------------------------------------------------------------------------
+
+FIRST_UNTIL = 220
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from(["nonce"] * 4 + ["request"] * 5 + ["give back"] * 2 + ["close", "again", "wait", "wait"]),
+        st.integers(0, 1),
+        st.integers(0, 2),
+        st.sampled_from([(), (ONES,), (TWOS,), (ONES, TWOS)]),
+    ),
+    min_size=3,
+    max_size=15,
+)
+
+
+def calls_of(drawn: list[tuple[str, int, int, tuple[Address, ...]]], example: int) -> Iterator[tuple[str, object]]:
+    """The calls of a store, by its methods' names. No two examples have a session or stamp in common."""
+    now, numbers = 100, itertools.count()
+    nonces = {session: ["first"] for session in range(2)}
+    last: tuple[str, object] | None = None
+    used: list[RequestUse] = []
+    for what, session, number, resources in drawn:
+        dcpsid = f"{example} {session}"
+        if what == "wait":
+            now += (1, 60, 150)[number]
+        elif what == "nonce":
+            nonce = nonces[session][-1 - number % len(nonces[session])]
+            nonces[session].append(f"nonce {next(numbers)}")
+            is_first = nonce == "first" and now <= FIRST_UNTIL  # later, it is refused before a store is asked
+            until = max(now + 100, FIRST_UNTIL)
+            last = "use_nonce", NonceUse(dcpsid, nonce, nonces[session][-1], is_first, now, until)
+        elif what == "request":
+            mark = f"mark {next(numbers)}"
+            used.append(RequestUse(dcpsid, f"{number}", f"{example} {number}", resources, mark, now, now + 40 + number))
+            last = "use_request", used[-1]
+        elif what == "give back" and used:
+            last = "give_back", used[-1 - number % len(used)]
+        elif what == "close":
+            last = "close", dcpsid
+        if last and what != "wait":
+            yield last
+
+
+def test_both_stores_answer_the_same(deployed: Deployed) -> None:
+    in_dynamodb = DcpSessions(deployed.clients.dynamodb, deployed.tables["DcpTable"], SerialExecutor())
+    numbers = itertools.count()
+
+    @settings(max_examples=examples(100))
+    @given(CALLS)
+    def check(drawn: list[tuple[str, int, int, tuple[Address, ...]]]) -> None:
+        in_memory = MemoryStore()
+        for name, argument in calls_of(drawn, next(numbers)):
+            answers = []
+            for store in (in_memory, in_dynamodb):
+                try:
+                    answers.append(getattr(store, name)(argument))
+                except TheirError as error:
+                    answers.append(error.reason)
+            assert answers[0] == answers[1], (name, argument)
+
+    check()
