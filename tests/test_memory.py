@@ -54,7 +54,14 @@ LIBRARY = Path(__file__).parent.parent / "layers" / "postroom" / "postroom"
 NOT_DEPLOYED = {"cli", "client", "cost", "demo", "local"}
 MESSAGES = amount(quick=2, all=2, proof=6) * BATCH
 FEW, GROWTH_BYTES = 50, 50_000
-MEMOS = (names.read_sender, names.read_receiver, names.read_selector, keys._owner, ethereum.address_of_digits)
+MEMOS = (
+    names.read_sender,
+    names.read_receiver,
+    names.read_selector,
+    keys._owner,
+    ethereum.address_of_digits,
+    ethereum.read_address,
+)
 
 
 def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) -> tuple[int, int]:
@@ -255,8 +262,9 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
         (partial(names.read_selector, member="DKIM"), names.REMEMBERED, "n{}"),
         (keys._owner, keys.NAMES_READ, "pk1._domainkey.n{}.example"),
         (ethereum.address_of_digits, ethereum.ADDRESSES_READ, "{:040x}"),
+        (ethereum.read_address, ethereum.ADDRESSES_READ, "0x{:040x}"),
     ],
-    ids=["From", "To", "selector", "name of a key", "address"],
+    ids=["From", "To", "selector", "name of a key", "digits of an address", "address"],
 )
 def test_the_number_of_remembered_names_is_limited(read: Callable[[str], object], most: int, name: str) -> None:
     memory: Any = read.func if isinstance(read, partial) else read

@@ -1,9 +1,13 @@
 """Keccak-256, addresses of Ethereum, and texts that its keys sign (ERC-55, ERC-191 version 0x45)."""
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NewType
+from typing import TYPE_CHECKING, Final, NewType
 
 from postroom.crypto.encodings import is_hex
+
+if TYPE_CHECKING:
+    from Crypto.Hash.keccak import Keccak_Hash
 
 Address = NewType("Address", str)
 """An address of Ethereum: 40 hex digits, without 0x, in the upper and lower case of ERC-55."""
@@ -13,10 +17,16 @@ ADDRESSES_READ: Final = 1024
 
 def keccak_256(data: bytes) -> bytes:
     """The Keccak-256 of some bytes, which is not SHA3-256: the padding differs."""
+    digest: bytes = _keccak()(digest_bits=256, data=data).digest()
+    return digest
+
+
+@lru_cache(1)
+def _keccak() -> "Callable[..., Keccak_Hash]":
     # Few processes need it, and it takes 60 ms to import.
     from Crypto.Hash import keccak
 
-    return keccak.new(digest_bits=256, data=data).digest()
+    return keccak.new
 
 
 def signed_text_digest(text: bytes) -> bytes:
@@ -24,6 +34,7 @@ def signed_text_digest(text: bytes) -> bytes:
     return keccak_256(b"\x19Ethereum Signed Message:\n%d" % len(text) + text)
 
 
+@lru_cache(ADDRESSES_READ)
 def read_address(text: str) -> Address:
     """Read an address with or without 0x, in lower case, in upper case, or in the case of ERC-55. Raises ValueError."""
     digits = text.removeprefix("0x")
