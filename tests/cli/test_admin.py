@@ -169,6 +169,7 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
+        "DCP identities",
         "function InboxFunction", "function Dm3Function",
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
@@ -421,6 +422,7 @@ DENIED = {
     "dynamodb:Query": [f"domain {SHOP}"],
     "secretsmanager:GetSecretValue": [
         f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
+        "DCP identities",
     ],
     "lambda:GetFunctionConfiguration": [f"function {name}" for name in operation_checks.FUNCTIONS],
     "lambda:ListEventSourceMappings": [f"queue {name}" for name in operation_checks.SOURCES],

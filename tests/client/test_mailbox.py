@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.aws import Deployed
+from tests.client.conftest import over_http
 from tests.client.mailbox_net import URL, Host, Open, busy, dm3_message, lost_after, lost_before
 from tests.http.api_stack import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, ApiStack, Owner
 
@@ -83,6 +84,7 @@ def test_another_message_has_none_of_these_parts(api: ApiStack, mailbox: Any, te
     assert (message.from_domain, message.subject, message.correlation, message.body) == ("", "", "", None)
 
 
+@over_http
 def test_pages_are_read_one_after_the_other(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = [one for at in range(3) for one in sorted(api.file(*[TEXT] * 70, at=at))]
     assert ids(mailbox.unread()) == filed
@@ -138,6 +140,7 @@ def test_an_envelope_acknowledged_elsewhere_is_gone(
 # --- signing in ------------------------------------------------------------------------------------------------------
 
 
+@over_http
 def test_a_key_is_an_object_or_a_file(api: ApiStack, opened: Open, tmp_path: Path) -> None:
     bob = UserKeys(BOB_KEY, UserKeys.random().encryption)
     pem, keys = tmp_path / "shop.pem", tmp_path / "bob.json"
@@ -192,6 +195,7 @@ def test_a_message_that_is_not_of_dm3_is_not_opened(api: ApiStack, opened: Open,
     assert error.value.reason == "EnvelopeInvalid"
 
 
+@over_http
 @pytest.mark.parametrize("size", ["rsa", "ed25519"])
 def test_every_supported_kind_of_key_signs_in(api: ApiStack, opened: Open, size: Any) -> None:
     key = PrivateKey.generate(size)
@@ -210,6 +214,7 @@ def test_an_invalid_key_file_is_named_and_not_shown(opened: Open, tmp_path: Path
     assert "SECRET" not in str(error.value)
 
 
+@over_http
 def test_a_wrong_key_is_an_error_with_advice_and_is_not_retried(host: Host, opened: Open) -> None:
     mailbox = opened(key=PrivateKey.generate("ed25519"))
     with pytest.raises(NotTheOwnerError, match="a key of the mailbox") as refused:
@@ -218,6 +223,7 @@ def test_a_wrong_key_is_an_error_with_advice_and_is_not_retried(host: Host, open
     assert host.paths() == [f"GET /auth/{SHOP}", f"POST /auth/{SHOP}"]
 
 
+@over_http
 def test_a_challenge_of_another_host_is_not_signed(host: Host, opened: Open) -> None:
     def handed_on(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
         request.headers["host"] = HOST
@@ -241,6 +247,7 @@ def test_an_invalid_name_is_refused_before_any_request(host: Host, opened: Open)
     assert host.requests == []
 
 
+@over_http
 def test_a_pass_continues_when_the_token_expires(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
@@ -250,6 +257,7 @@ def test_a_pass_continues_when_the_token_expires(host: Host, api: ApiStack, mail
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
 
+@over_http
 def test_a_client_signed_out_by_another_device_signs_in_again(api: ApiStack, mailbox: Any, opened: Open) -> None:
     assert mailbox.status().waiting == 0
     api.clock.now += 1
@@ -258,6 +266,7 @@ def test_a_client_signed_out_by_another_device_signs_in_again(api: ApiStack, mai
     assert mailbox.status().waiting == 0
 
 
+@over_http
 def test_after_signing_out_the_next_request_signs_in_again(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.sign_out()
     api.clock.now += 1
@@ -265,6 +274,7 @@ def test_after_signing_out_the_next_request_signs_in_again(host: Host, api: ApiS
     assert host.paths().count(f"POST /auth/{SHOP}") == 2
 
 
+@over_http
 def test_a_signature_whose_response_was_lost_is_not_sent_again(host: Host, mailbox: Any) -> None:
     def answered(request: httpx.Request, answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
         return answer(request)
@@ -277,6 +287,7 @@ def test_a_signature_whose_response_was_lost_is_not_sent_again(host: Host, mailb
 # --- trying again ----------------------------------------------------------------------------------------------------
 
 
+@over_http
 @pytest.mark.parametrize("fault", [lost_before, lost_after, busy(503), busy(500), busy(429), busy(408)])
 def test_temporary_errors_are_retried_with_growing_pauses(host: Host, mailbox: Any, fault: Any) -> None:
     host.faults = [fault] * 5
@@ -284,12 +295,14 @@ def test_temporary_errors_are_retried_with_growing_pauses(host: Host, mailbox: A
     assert host.slept == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
+@over_http
 def test_pauses_are_random_and_limited(host: Host, opened: Open) -> None:
     host.faults = [lost_before] * 9
     assert opened(chance=lambda: 0.25, retries=Retries(10)).status().waiting == 0
     assert host.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 7.5, 7.5, 7.5, 7.5]
 
 
+@over_http
 @pytest.mark.parametrize(
     ("said", "pause"),
     [("5", 6.0), ("0", 1.0), ("999999", 61.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 1.0), ("-1", 1.0), ("²", 1.0)],
@@ -300,6 +313,7 @@ def test_retry_after_is_respected_up_to_a_limit(host: Host, mailbox: Any, said: 
     assert host.slept == [pause]
 
 
+@over_http
 def test_after_429_the_request_is_repeated_later(host: Host, api: ApiStack, mailbox: Any) -> None:
     for _ in range(130):
         mailbox.status()
@@ -307,6 +321,7 @@ def test_after_429_the_request_is_repeated_later(host: Host, api: ApiStack, mail
     assert set(host.slept) == {6.0}
 
 
+@over_http
 def test_after_the_last_try_the_error_has_the_cause(host: Host, opened: Open) -> None:
     mailbox = opened(retries=Retries(3))
     host.faults = [lost_before] * 3
@@ -319,6 +334,7 @@ def test_after_the_last_try_the_error_has_the_cause(host: Host, opened: Open) ->
     assert host.slept == [1.0, 2.0, 8.0, 9.0]
 
 
+@over_http
 def test_an_error_has_the_reason_of_the_mailbox_api(
     api: ApiStack, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +349,7 @@ def test_an_error_has_the_reason_of_the_mailbox_api(
     assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
 
 
+@over_http
 def test_an_iterator_continues_after_an_error_and_misses_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     filed = sorted(api.file(*[TEXT] * 250))
@@ -357,6 +374,7 @@ def test_a_host_without_a_mailbox_api_is_not_asked_again(host: Host, mailbox: An
     assert len(host.requests) == 1
 
 
+@over_http
 def test_an_endless_response_is_cut_off(host: Host, mailbox: Any) -> None:
     assert mailbox.status().waiting == 0
     endless = httpx.Response(200, content=b"x" * 12_000_001)
@@ -384,6 +402,7 @@ def test_a_closed_client_says_so(api: ApiStack, mailbox: Any) -> None:
             use()
 
 
+@over_http
 def test_many_messages_are_acknowledged_in_several_requests(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +424,7 @@ def test_an_acknowledgement_whose_response_was_lost_is_repeated(host: Host, api:
     assert mailbox.acknowledge([message]).acknowledged == [one]
 
 
+@over_http
 def test_only_failed_acknowledgements_are_repeated(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -468,6 +488,7 @@ def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
         mailbox.change_settings(settings, unverified=True)
 
 
+@over_http
 def test_a_waiting_request_may_take_long(host: Host, api: ApiStack, opened: Open) -> None:
     api.clock.now += 1
     assert ids(opened(timeout=7.0).unread(wait=15)) == []
@@ -578,6 +599,7 @@ def test_a_target_whose_response_is_lost_exists_and_gets_a_secret(host: Host, ma
 # --- in a notebook ---------------------------------------------------------------------------------------------------
 
 
+@over_http
 def test_representations_show_sender_and_time_and_no_secret(
     host: Host, api: ApiStack, opened: Open, tmp_path: Path
 ) -> None:

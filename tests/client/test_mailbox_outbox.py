@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.client.conftest import over_http
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.http.api_stack import BOB, BOB_KEY, NOW, SHOP, ApiStack
 
@@ -39,6 +40,7 @@ def test_a_message_is_sent_in_the_name_of_the_mailbox(api: ApiStack, mailbox: An
     assert (draft.body, draft.dialect.authority) == ({"Say": "hi 🤝"}, "pollyweb.org")
 
 
+@over_http
 @pytest.mark.parametrize("body", [None, False, 0, -0.0, 1e21, "", [], {"": [None]}, "\x00\u2028 ￾"])
 def test_any_json_is_sent_unchanged(api: ApiStack, mailbox: Any, body: Any) -> None:
     mailbox.send("receiver.example", "Hello@Host", body, token="t1")
@@ -51,6 +53,7 @@ def test_a_message_may_have_no_body(api: ApiStack, mailbox: Any) -> None:
     assert not queued(api)[0].draft.has_body
 
 
+@over_http
 def test_a_message_that_a_receiver_would_refuse_has_the_receivers_reason(api: ApiStack, mailbox: Any) -> None:
     with pytest.raises(RefusedError) as refused:
         mailbox.send("receiver.example", "Hello@Host", 10**400, token="t1")
@@ -64,6 +67,7 @@ def test_a_body_that_is_not_json_is_refused_before_any_request(host: Host, mailb
     assert host.requests == []
 
 
+@over_http
 def test_a_message_repeated_after_a_lost_response_is_sent_once(host: Host, api: ApiStack, mailbox: Any) -> None:
     mailbox.status()
     host.faults = [lost_after, busy(503), lost_before]
@@ -73,6 +77,7 @@ def test_a_message_repeated_after_a_lost_response_is_sent_once(host: Host, api: 
     assert [each.draft.correlation for each in queued(api)] == [first.correlation]
 
 
+@over_http
 def test_a_failed_send_can_be_repeated_with_its_token(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(2))
     mailbox.status()
@@ -106,6 +111,7 @@ def test_the_state_of_a_message_is_returned(api: ApiStack, mailbox: Any) -> None
     assert (told.state, told.reason, told.detail, told.to) == (State.REFUSED, "Why", "Because.", "receiver.example")
 
 
+@over_http
 @pytest.mark.parametrize("correlation", [UUID, "", "..", "../status", "x" * 5000, "🤝?#", f"{UUID}/x"])
 def test_an_unknown_correlation_is_not_found_and_does_not_change_the_path(
     host: Host, mailbox: Any, correlation: str
@@ -116,6 +122,7 @@ def test_an_unknown_correlation_is_not_found_and_does_not_change_the_path(
     assert set(host.paths()) <= {f"GET /auth/{SHOP}", f"POST /auth/{SHOP}", f"GET /outbox/{UUID}"}
 
 
+@over_http
 def test_sent_messages_are_listed_newest_first_over_all_pages_even_after_an_error(
     host: Host, api: ApiStack, opened: Open
 ) -> None:

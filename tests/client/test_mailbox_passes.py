@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.aws import Clients, deployment
+from tests.client.conftest import over_http
 from tests.client.mailbox_net import Host, Open, busy, lost_after, lost_before
 from tests.http.api_stack import NOW, SHOP_KEY, ApiStack, Owner
 from tests.tiers import amount
@@ -38,6 +39,7 @@ def while_waiting(api: ApiStack, at: dict[float, Callable[[], object]]) -> None:
     api.sleep = sleep
 
 
+@over_http
 def test_without_waiting_there_is_one_pass(host: Host, api: ApiStack, mailbox: Any) -> None:
     filed = sorted(api.file(*[TEXT] * 150))
     unread = mailbox.unread()
@@ -57,6 +59,7 @@ def test_a_waiting_client_gets_new_messages_at_once(api: ApiStack, mailbox: Any)
     assert api.clock.now == NOW + 45 + 50
 
 
+@over_http
 def test_the_waiting_time_begins_after_the_last_message(api: ApiStack, mailbox: Any) -> None:
     api.file(TEXT)
     for message in mailbox.unread(wait=10):
@@ -148,6 +151,7 @@ def refuse_waits(api: ApiStack) -> None:
     api.router = api.parts(mailbox_api_reserved_concurrency=1).mailbox_api.router
 
 
+@over_http
 def test_a_client_whose_request_may_not_wait_pauses_as_long_as_the_host_says(
     host: Host, api: ApiStack, mailbox: Any
 ) -> None:
@@ -158,6 +162,7 @@ def test_a_client_whose_request_may_not_wait_pauses_as_long_as_the_host_says(
     assert api.clock.now == NOW + 12
 
 
+@over_http
 def test_a_client_whose_request_may_not_wait_shows_a_message_after_a_pause(
     host: Host, api: ApiStack, mailbox: Any
 ) -> None:
@@ -172,6 +177,7 @@ def test_a_client_whose_request_may_not_wait_shows_a_message_after_a_pause(
     assert api.clock.now <= NOW + 5 + REST_SECONDS + 5
 
 
+@over_http
 def test_a_client_waits_again_once_its_request_may(host: Host, api: ApiStack, mailbox: Any) -> None:
     may = api.router
     refuse_waits(api)
@@ -200,6 +206,7 @@ def test_only_existing_messages_are_remembered(host: Host, api: ApiStack, monkey
             assert len(passes._known | passes._met) <= 6
 
 
+@over_http
 def test_a_pass_that_failed_to_begin_forgets_nothing(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     filed = sorted(api.file(TEXT, TEXT))
@@ -212,6 +219,7 @@ def test_a_pass_that_failed_to_begin_forgets_nothing(host: Host, api: ApiStack, 
     assert list(unread) == []
 
 
+@over_http
 def test_waiting_continues_through_an_outage(host: Host, api: ApiStack, opened: Open) -> None:
     mailbox = opened(retries=Retries(1))
     unread = mailbox.unread(wait=10)

@@ -321,6 +321,19 @@ def test_both_may_close_at_once() -> None:
     run(scenario())
 
 
+def test_data_that_javascript_would_write_as_others_is_refused_and_the_session_goes_on() -> None:
+    async def scenario() -> None:
+        async with pair() as (connection, _):
+            assert await connection.send("echo", 1) == 1
+            dcpsid = connection.dcpsid
+            with pytest.raises(ValueError, match="JavaScript would write"):
+                await connection.send("echo", 10**400)
+            assert await connection.send("echo", 2) == 2
+            assert connection.dcpsid == dcpsid
+
+    run(scenario())
+
+
 def test_a_close_that_is_not_answered_in_time_is_forced_and_what_was_open_is_unknown() -> None:
     async def scenario() -> None:
         held: list[IncomingRequest] = []

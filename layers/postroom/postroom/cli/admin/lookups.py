@@ -186,8 +186,8 @@ class _Look:
             "signing keys": ("SigningKeysSecret", partial(setup_checks.judge_signing_keys, place)),
             "delivery service keys": ("DeliveryServiceKeysSecret", self._judge_delivery_keys),
             "token keys": ("TokenKeysSecret", partial(setup_checks.judge_token_keys, place, now=self._now)),
-            "DCP identities": ("DcpIdentitiesSecret", partial(setup_checks.judge_dcp_identities, now=self._now)),
             "webhook keys": ("WebhookKeysSecret", setup_checks.judge_webhook_keys),
+            "DCP identities": ("DcpIdentitiesSecret", partial(setup_checks.judge_dcp_identities, now=self._now)),
         }
         for name, (output, judge) in judges.items():
             yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Self, TypeVar, TypeVarTuple, Unpack
 
+import httpx
 from anyio.from_thread import start_blocking_portal
 
 from postroom.client.dcp.connection import CLOSE_SECONDS, AsyncConnection
@@ -46,6 +47,7 @@ class Connection:
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
+        http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
         options: SendOptions | None = None,
@@ -62,6 +64,7 @@ class Connection:
             connect=connect,
             local=local,
             timeout=timeout,
+            http_transport=http_transport,
             retries=retries,
             close_timeout=close_timeout,
             options=options,

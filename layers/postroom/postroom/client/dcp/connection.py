@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable
 from typing import Final, Self, TypeAlias
 
+import httpx
+
 from postroom.client.dcp.errors import ConnectionClosedError, NotConnectedError
 from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile
@@ -13,6 +15,7 @@ from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, now
 from postroom.client.dcp.transport import Transport, open_registered, protocol_of
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
+from postroom.core.canonical import json_stringify
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -85,12 +88,15 @@ class BaseConnection:
 
         Requests that are sent in the same turn of the event loop go in one batch. Raises RequestFailedError if the
         peer answers with an error; OutcomeUnknownError, RequestNotSentError if the session ends; MessageRefusedError;
-        NotConnectedError; ConnectionClosedError.
+        NotConnectedError; ConnectionClosedError; NotCanonicalError, a ValueError, if JavaScript would write other data.
         """
         new = self.request(request, data) if isinstance(request, str) else request
         runner = await self._open_runner()
         peer, own = await asyncio.shield(runner.opened), runner.endpoint.address
-        return await runner.request(new.made_for(peer, own, hex_prefix=self._options.hex_prefix))
+        made = new.made_for(peer, own, hex_prefix=self._options.hex_prefix)
+        # What cannot be written must not end the session when its turn comes.
+        json_stringify(dict(made.payload))
+        return await runner.request(made)
 
     async def present(self, cheque: NewRequest) -> JsonValue:
         """Send what somebody else authorized, unchanged, and return its result. Raises as `send` does."""
@@ -137,6 +143,7 @@ class AsyncConnection(BaseConnection):
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
+        http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
         options: SendOptions | None = None,
@@ -148,7 +155,7 @@ class AsyncConnection(BaseConnection):
         ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target. `transport`: used for a
         single session instead of one for the URL. `ca_file`, `connect`, `local`, `timeout`, `retries`: see
         AsyncMailbox. `close_timeout`: seconds for the target to answer a close. `options`: how requests are sent.
-        `limits`: which requests of the target are received.
+        `limits`: which requests of the target are received. `http_transport`: of httpx, instead of its own.
         """
         super().__init__(
             listeners=Listeners(on_request), options=options or SendOptions(), close_timeout=close_timeout
@@ -163,7 +170,9 @@ class AsyncConnection(BaseConnection):
                 return transport
             if protocol_of(url) != "https":
                 return open_registered(url)
-            return HttpsTransport(url, ca_file=ca_file, connect=connect, local=local, timeout=timeout)
+            return HttpsTransport(
+                url, ca_file=ca_file, connect=connect, local=local, timeout=timeout, transport=http_transport
+            )
 
         self._open_transport = open_transport
 

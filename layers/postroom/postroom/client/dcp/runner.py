@@ -212,7 +212,9 @@ class EndpointRunner:
     def _end(self, error: ErrorPayload | None) -> None:
         if not self.opened.done():
             detail = str(self._lost) if self._lost else error.message if error else "the connection was closed"
-            self.opened.set_exception(NotConnectedError(detail, code=error.code if error else None))
+            not_connected = NotConnectedError(detail, code=error.code if error else None)
+            not_connected.__cause__ = self._lost
+            self.opened.set_exception(not_connected)
             self.opened.exception()  # nobody may wait for it
         for listener in self._listeners.closed:
             _call(listener, error)

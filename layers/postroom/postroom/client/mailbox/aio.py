@@ -8,30 +8,41 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import httpx
 from msgspec import UNSET, UnsetType
 
 from postroom.api import schemas
 from postroom.api.mailbox_names import read_mailbox_name
-from postroom.api.schemas import MAX_CONTAINER_BYTES
-from postroom.client.mailbox.containers import ContainerSteps, FetchedContainer
+from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_PART_BYTES
+from postroom.client.mailbox.containers import DCP_PART_BYTES, ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
-from postroom.client.mailbox.http import Address, check_size, choose_route, choose_tls, read_address, received
+from postroom.client.mailbox.http import (
+    Address,
+    HostRoute,
+    check_size,
+    choose_route,
+    choose_tls,
+    read_address,
+    received,
+)
 from postroom.client.mailbox.keys import Key, load_key, signer_of
 from postroom.client.mailbox.message_view import ShownMessage, body_of, header_of, warn_of
 from postroom.client.mailbox.opening import open_dm3
 from postroom.client.mailbox.outbox import SentPages
 from postroom.client.mailbox.passes import News, Passes
-from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries, Session
+from postroom.client.mailbox.session import DEFAULT_RETRIES, DcpSession, Retries, Session
 from postroom.client.mailbox.targets import NotificationTargetSteps
 from postroom.core.ijson import JsonValue
 from postroom.core.steps import drive_async
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Dm3Message
+
+if TYPE_CHECKING:
+    from postroom.client.mailbox.dcp_driver import AsyncDcpDriver
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -45,8 +56,10 @@ class AsyncMailbox:
             print(message.partner, await message.json)
             await message.acknowledge()
 
-    Signs in by itself. Every method that sends a request raises MailboxError (see `errors`), after `retries` if they
-    may help. It may be shared among tasks; an iterator may not. A wait may be cancelled: it then goes on from there.
+    Signs in by itself, or sends signed requests over DCP. Every method that sends a request raises MailboxError (see
+    `errors`), after `retries` if they may help.
+
+    It may be shared among tasks; an iterator may not. A wait may be cancelled: it then goes on from there.
     """
 
     def __init__(
@@ -58,6 +71,7 @@ class AsyncMailbox:
         ca_file: str | os.PathLike[str] | None = None,
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
+        dcp: bool = False,
         timeout: float = 30.0,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
@@ -69,16 +83,19 @@ class AsyncMailbox:
 
         `ca_file`: certificate authorities (PEM) to trust instead of the public ones. `connect`: the host and port to
         connect to, instead of the host's address in DNS. `local`: the folder of a local stack, such as `.postroom`,
-        which has both. `timeout`: seconds for each part of a request; waiting for messages is added to it. Raises
-        SettingsError for an invalid URL or folder, TheirError for an invalid name; for files OSError, OurError.
+        which has both. `dcp`: send requests over DCP, each of them authorized by the key, instead of with a token; the
+        key is one of secp256k1. `timeout`: seconds for each part of a request; waiting for messages is added to it.
+        Raises SettingsError for an invalid URL or folder, TheirError for an invalid name; for files OSError, OurError.
         """
         route = choose_route(ca_file, connect, local)
         self._address = read_address(url, route.connect)
         self._name = read_mailbox_name(name)
-        self._key = load_key(key)
-        session = Session(self._address.host, self._name, signer_of(self._key), retries, chance)
+        self._dcp = _open_dcp(url, key, route, timeout, transport) if dcp else None
+        self._key = self._dcp.key if self._dcp else load_key(key)
+        of_session = self._address.host, self._name, signer_of(self._key), retries, chance
+        session = DcpSession(*of_session) if self._dcp else Session(*of_session)
         self._core = Core(session)
-        self._containers = ContainerSteps(session)
+        self._containers = ContainerSteps(session, DCP_PART_BYTES if self._dcp else MAX_PART_BYTES)
         self._targets = NotificationTargetSteps(session)
         self._timeout = timeout
         self._sleep = sleep
@@ -99,6 +116,8 @@ class AsyncMailbox:
 
     async def aclose(self) -> None:
         """Close the connection. Messages that were not acknowledged will be shown again."""
+        if self._dcp and not self._client.is_closed:
+            await self._dcp.aclose()
         await self._client.aclose()
 
     def unread(self, *, wait: float | bool = False, conversation: str = "") -> AsyncIterator["AsyncMailboxMessage"]:
@@ -261,7 +280,18 @@ class AsyncMailbox:
     async def _ask(self, request: MailboxRequest) -> Answer:
         if request.pause:
             await self._sleep(request.pause)
+        if self._dcp and (answer := await self._dcp.ask(request)) is not None:
+            return answer
         return await fetch_answer(self._client, self._address, request, self._timeout)
+
+
+def _open_dcp(
+    url: str, key: Key, route: HostRoute, timeout: float, transport: httpx.AsyncBaseTransport | None
+) -> "AsyncDcpDriver":
+    # Few mailboxes need it, and it stands on this module.
+    from postroom.client.mailbox.dcp_driver import AsyncDcpDriver
+
+    return AsyncDcpDriver(url, key, route=route, timeout=timeout, transport=transport)
 
 
 async def fetch_answer(client: httpx.AsyncClient, address: Address, request: MailboxRequest, timeout: float) -> Answer:

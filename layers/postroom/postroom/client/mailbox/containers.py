@@ -20,6 +20,8 @@ from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, St
 from postroom.client.mailbox.session import Session
 from postroom.crypto.encodings import is_hex
 
+DCP_PART_BYTES: Final = 3_000_000
+"""Of a container, in one message of DCP: base64 makes 4,000,000 of it, and a message may have 4,500,000."""
 ROUNDS: Final = 10
 """How often another device may write in between."""
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
@@ -34,10 +36,11 @@ class FetchedContainer(NamedTuple):
 
 
 class ContainerSteps:
-    """Steps for all operations; all raise MailboxError."""
+    """Steps for all operations; all raise MailboxError. `part_bytes`: the most that one request may store."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, part_bytes: int = MAX_PART_BYTES) -> None:
         self._session = session
+        self._part_bytes = part_bytes
         self._base = f"/storage/{quote(session.name, safe='')}"
 
     def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[FetchedContainer | None]:
@@ -59,7 +62,7 @@ class ContainerSteps:
         Raises ChangedMeanwhileError and StorageFullError.
         """
         condition = {"If-None-Match": "*"} if etag is None else {"If-Match": etag}
-        if len(data) <= MAX_PART_BYTES:
+        if len(data) <= self._part_bytes:
             request = MailboxRequest("PUT", self._at(key), headers={**_BYTES, **condition}, body=data)
         else:
             parts = yield from self._bring(data)
@@ -118,8 +121,8 @@ class ContainerSteps:
     def _bring(self, data: bytes) -> Steps[list[str]]:
         """Upload the parts of a container that is larger than a request; returns the body that names them."""
         parts = []
-        for start in range(0, len(data), MAX_PART_BYTES):
-            body = data[start : start + MAX_PART_BYTES]
+        for start in range(0, len(data), self._part_bytes):
+            body = data[start : start + self._part_bytes]
             answer = yield from self._session.ask(
                 MailboxRequest("POST", f"{self._base}/parts", headers=_BYTES, body=body)
             )

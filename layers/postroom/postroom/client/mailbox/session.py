@@ -125,5 +125,13 @@ class Session:
         return token
 
 
+class DcpSession(Session):
+    """The session of an owner whose requests are sent over DCP, each of them authorized: they need no token."""
+
+    def attempt(self, request: MailboxRequest, pause: float) -> Steps[MailboxResponse]:
+        """The response to a single attempt. Raises MailboxError."""
+        return check((yield replace(request, pause=pause)))
+
+
 def _with(token: str, request: MailboxRequest, pause: float) -> MailboxRequest:
     return replace(request, headers={**request.headers, "Authorization": f"Bearer {token}"}, pause=pause)
