@@ -37,13 +37,20 @@ def refused(shell: Shell, command: str) -> str:
 
 
 def test_the_commands_of_the_page_list_messages_by_a_cheque_which_counts_once_and_for_its_holder(shell: Shell) -> None:
-    *before, present = AT_A_MAILBOX.splitlines()
+    *before, present, revoke = AT_A_MAILBOX.splitlines()
     opened, status = shell("\n".join(before)).split("\n", 1)
     assert opened.startswith(f"bob.{RECEIVER}: nlweb, the owner signs in by SHA256:")
     assert json.loads(status.partition("cheque.json: ")[0])["body"]["waiting"] == 0
     assert refused(shell, present.replace("wes-key", "jack-key")) == "NotTheOwner"
     assert json.loads(shell(present))["body"]["messages"] == []
     assert refused(shell, present) == "EDUP"
+    assert refused(shell, revoke) == "EDUP"
+    [write] = [line for line in before if line.startswith("postroom dcp cheque ")]
+    shell(write.replace("cheque.json", "other.json"))
+    assert shell(revoke.replace("cheque.json", "other.json")) == "revoked\n"
+    assert refused(shell, present.replace("cheque.json", "other.json")) == "EDUP"
+    by_wes = revoke.replace("bob-key", "wes-key")
+    assert "was written by the key of 0x" in shell(f"{by_wes} 2>&1 || test $? = {int(Exit.USAGE)}")
 
 
 def test_a_key_that_the_mailbox_does_not_have_is_not_its_owners(shell: Shell) -> None:

@@ -5,6 +5,7 @@ from postroom.cli.dcp.connect import connect
 from postroom.cli.dcp.inspect import inspect
 from postroom.cli.dcp.keygen import keygen
 from postroom.cli.dcp.present import present
+from postroom.cli.dcp.revoke import revoke
 from postroom.cli.dcp.send import send
 from postroom.cli.options import CommandTyper
 
@@ -14,6 +15,7 @@ app.command()(connect)
 app.command()(send)
 app.command()(cheque)
 app.command()(present)
+app.command()(revoke)
 app.command()(inspect)
 
 __all__ = ["app"]
