@@ -329,7 +329,8 @@ SECRETS = {
     "TokenKeys": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past '
     "(postroom mailbox rotate-keys)",
     "WebhookKeys": '{{"0": "<random text>"}}; a different text changes the secret of every webhook',
-    "DcpIdentities": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past',
+    "DcpIdentities": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past '
+    "(postroom dcp identity rotate)",
 }  # fmt: skip
 """What each must hold, as braces are written in a format."""
 _DENIED = (

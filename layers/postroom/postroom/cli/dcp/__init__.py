@@ -2,6 +2,7 @@
 
 from postroom.cli.dcp.cheque import cheque
 from postroom.cli.dcp.connect import connect
+from postroom.cli.dcp.identity import identity
 from postroom.cli.dcp.inspect import inspect
 from postroom.cli.dcp.keygen import keygen
 from postroom.cli.dcp.present import present
@@ -17,5 +18,6 @@ app.command()(cheque)
 app.command()(present)
 app.command()(revoke)
 app.command()(inspect)
+app.command()(identity)
 
 __all__ = ["app"]

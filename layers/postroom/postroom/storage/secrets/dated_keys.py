@@ -46,3 +46,7 @@ class DatedKeys(SecretKeys, Generic[K]):
         over = {begun for begun, until in pairwise(in_order) if until < drop_before}
         kept = {begun: value for begun, value in entries.items() if int(begun) not in over}
         self._secret.put({**kept, str(begins_at): text})
+
+    def replace_all(self, text: str, begins_at: int) -> None:
+        """Replace all keys by that of this random text, which is the newest from `begins_at` on (epoch seconds)."""
+        self._secret.put({str(begins_at): text})

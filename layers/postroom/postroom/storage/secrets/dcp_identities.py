@@ -29,7 +29,7 @@ class DcpIdentity:
 class DcpIdentities(DatedKeys[DcpIdentity]):
     """The identities, cached as in `Secret`."""
 
-    form = '{"<epoch seconds>": "<random text>", …}, at least one of them in the past'
+    form = '{"<epoch seconds>": "<random text>", …}, at least one of them in the past (postroom dcp identity rotate)'
 
     def newest_first(self) -> tuple[DcpIdentity, ...]:
         """The identities; the first opens sessions. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
