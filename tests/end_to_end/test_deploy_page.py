@@ -178,8 +178,8 @@ def test_the_parameters_that_the_page_names_are_there() -> None:
 
 def test_the_page_says_how_often_sam_asks_whether_a_route_without_authentication_is_meant() -> None:
     routes = [event for said in resources("AWS::Serverless::Function").values() for event in said["Events"].values()]
-    assert len([event for event in routes if event["Type"] == "HttpApi"]) == 13
-    assert "thirteen times" in PAGE
+    assert len([event for event in routes if event["Type"] == "HttpApi"]) == 14
+    assert "fourteen times" in PAGE
 
 
 def test_samconfig_says_what_the_page_leaves_out() -> None:
@@ -196,6 +196,6 @@ def test_the_page_has_the_number_of_resources_that_outlive_the_stack() -> None:
         said["Type"] for said in template()["Resources"].values() if said.get("DeletionPolicy", "Delete") != "Delete"
     ]
     assert {kind: kept.count(kind) for kind in set(kept)} == {
-        "AWS::DynamoDB::Table": 5, "AWS::S3::Bucket": 1, "AWS::SecretsManager::Secret": 4,
+        "AWS::DynamoDB::Table": 6, "AWS::S3::Bucket": 1, "AWS::SecretsManager::Secret": 5,
     }  # fmt: skip
-    assert "five tables (deletion protection is on), the bucket, four secrets" in PAGE
+    assert "six tables (deletion protection is on), the bucket, five secrets" in PAGE
