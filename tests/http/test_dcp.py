@@ -250,7 +250,7 @@ def test_answers_of_a_batch_fit_into_one_message_and_what_does_not_may_be_sent_a
 
 
 def test_what_does_not_fit_into_the_time_of_a_batch_may_be_sent_again(api: ApiStack, peer: Peer) -> None:
-    reads = [owners(peer, "messages", query={"wait": 12}) for _ in range(3)]
+    reads = [owners(peer, "messages", query={"wait": wait}) for wait in (12, "12", 12)]
     results = batch_of(peer, *reads)
     assert [code(each) for each in results] == ["", "", "CounterClosed"]
     assert sum(api.slept) == 20
@@ -285,6 +285,19 @@ def test_a_read_that_fails_on_our_side_may_be_sent_again_and_a_write_may_not(
         assert [code(peer.send({**each, "nonce": peer.nonce})) for each in (read, write)] == ["StoreUnavailable"] * 2
     assert peer.send({**read, "nonce": peer.nonce})["success"]
     assert code(peer.send({**write, "id": "again", "nonce": peer.nonce})) == "EDUP"
+
+
+def test_an_unexpected_error_before_the_handler_uses_up_nothing(
+    api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("a bug")
+
+    written, wes = cheque(dcp, WES), dcp.peer(WES)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(api.directory), "mailbox", fail)
+        assert code(present(wes, written)) == "CounterClosed"
+    assert present(wes, written)["success"]
 
 
 def test_an_unexpected_error_of_a_handler_is_not_now(

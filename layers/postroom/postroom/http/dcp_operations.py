@@ -1,7 +1,8 @@
 """The operations of DCP at a mailbox: those of the mailbox API for its owner, and `revoke`."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -79,18 +80,21 @@ class DcpOperations:
             )
         call = _call(operation, admitted.data, host, left.seconds)
         try:
-            self.sign_in.check_resources(
-                call.mailbox, admitted.resources, read_validity(admitted.request.payload.validity).time
-            )
-            self.rate.take(call.mailbox)
+            with _unexpected_as_not_now():
+                authorized_at = read_validity(admitted.request.payload.validity).time
+                self.sign_in.check_resources(call.mailbox, admitted.resources, authorized_at)
+                self.rate.take(call.mailbox)
         except NotNowError as error:
             return PerformedOperation(FailedOperation(error, without_effect=True))
         try:
-            response = self._handle(operation, call)
+            with _unexpected_as_not_now():
+                response = self.handlers[operation.id](call)
         except NotNowError as error:
             if operation.method != _READ:
                 raise
             return PerformedOperation(FailedOperation(error, without_effect=True))
+        if response.reason is not None:
+            raise TheirError(response.reason, response.headers.get("Content-Range", ""))
         encoded = _result(operation, response)
         size = len(encoded)
         if operation.method == _READ and size > left.bytes:
@@ -98,19 +102,6 @@ class DcpOperations:
             return PerformedOperation(FailedOperation(too_large, without_effect=True))
         result: JsonValue = msgspec.json.decode(encoded)
         return PerformedOperation(result, size, response.about)
-
-    def _handle(self, operation: Operation, call: RoutedRequest) -> HttpResponse:
-        try:
-            response = self.handlers[operation.id](call)
-        except (TheirError, NotNowError):
-            raise
-        except Exception as error:
-            if not our_own_fault(error):
-                _log.exception("a handler failed")
-            raise NotNowError(COUNTER_CLOSED) from None
-        if response.reason is not None:
-            raise TheirError(response.reason, response.headers.get("Content-Range", ""))
-        return response
 
     def _revoke(self, admitted: Admitted) -> None:
         """Take the stamp of a request that the same resources authorized, for as long as it could count."""
@@ -133,6 +124,19 @@ class DcpOperations:
             raise TheirError(error.reason, "it was used or revoked before") from None
 
 
+@contextmanager
+def _unexpected_as_not_now() -> Iterator[None]:
+    """Raise NotNowError(COUNTER_CLOSED) for an unexpected exception, as the router answers one."""
+    try:
+        yield
+    except (TheirError, NotNowError):
+        raise
+    except Exception as error:
+        if not our_own_fault(error):
+            _log.exception("a handler failed")
+        raise NotNowError(COUNTER_CLOSED) from None
+
+
 def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) -> RoutedRequest:
     """The request of the mailbox API with this data. `most_wait`: seconds.
 
@@ -151,14 +155,14 @@ def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) ->
         "if-none-match": given.none_match,
         "range": given.range,
     }
-    query = given.query
-    if operation.waits and isinstance(wait := query.get("wait"), int | float):
-        query = {**query, "wait": min(wait, most_wait)}
+    query = {name: _text(value) for name, value in given.query.items()}
+    if operation.waits and _seconds(query.get("wait", "")) > most_wait:
+        query["wait"] = _text(most_wait)
     request = HttpRequest(
         operation.method,
         operation.path,
         host,
-        {name: _text(value) for name, value in query.items()},
+        query,
         {name: value for name, value in headers.items() if value},
         _body(operation, given),
     )
@@ -171,6 +175,14 @@ def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) ->
 def _text(value: str | float) -> str:
     """A query parameter as in a URL."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds; 0: the text is none, which is told by whoever reads the query."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def _body(operation: Operation, given: OperationData) -> bytes:
