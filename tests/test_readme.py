@@ -105,7 +105,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 def test_make_demo_shows_all_scenes(demo: str) -> None:
-    assert "All 22 steps had the expected result" in demo
+    assert "All 25 steps had the expected result" in demo
     assert "\x1b" not in demo
 
 
@@ -139,7 +139,12 @@ SCENES = {
     "10": [["alice.eth's message, on two devices", "acknowledged on one", "gone on both (MessageUnknown)"]],
     "11": [["an encrypted archive", "stored, then acknowledged", "found by its words; exported to a file"]],
     "12": [["an order", "200 Queued", "the owner's webhook was notified; read and acknowledged"]],
-    "13": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
+    "13": [
+        ["a cheque for Wes, presented by Jack", "NotTheOwner", "nothing done, and the cheque is not used up"],
+        ["the same, presented by Wes", "one message", "performed once (EDUP the next time)"],
+        ["a revoked cheque", "EDUP", "nothing done"],
+    ],
+    "14": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
 }
 """What the table at the end says of each scene; N stands for a number of two or more."""
 

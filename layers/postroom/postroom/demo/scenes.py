@@ -16,7 +16,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo import archive, compaction, owners, webhooks
+from postroom.demo import archive, cheques, compaction, owners, webhooks
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.lookups import why_not_believed
@@ -76,6 +76,7 @@ class Story:
         yield "bob.eth reads his mail over HTTPS, on two devices", self.picked_up
         yield "bob.eth keeps an encrypted archive: he searches it, and exports it to a third device", self.kept
         yield "An order arrives, and the owner's webhook is notified", self.order_is_notified
+        yield "bob.eth writes cheques for Wes, which Jack carries (DCP)", self.presented
         yield (
             "The nightly job: unread messages move into a chunk (Spark), and the owner sees no difference",
             self.compacted,
@@ -326,8 +327,12 @@ class Story:
 
         return webhooks.notified_of_an_order(self.demo, order, self._say)
 
+    def presented(self) -> list[DemoRow]:
+        """Scene 13: Bob authorizes somebody else to list his messages, once."""
+        return cheques.cheques_for_wes(self.demo, self.write_to_bob, self._say)
+
     def compacted(self) -> list[DemoRow]:
-        """Scene 13: the nightly job compacts unread messages."""
+        """Scene 14: the nightly job compacts unread messages."""
 
         def write() -> None:
             sent = self.envelope(self.demo.sender, {"Text": "Good night"})
