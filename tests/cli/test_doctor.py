@@ -31,7 +31,7 @@ DAY = 86_400
 MANIFEST = b"About: {Name: shop.example, Feedback: buffer.example}\n"
 ALL = [
     "delegation", "ds", "signatures", "key record nlweb", "key nlweb", "host", "addresses", "certificate", "inbox",
-    "manifest", "feedback buffer",
+    "manifest", "feedback buffer", "DCP",
 ]  # fmt: skip
 Printed = dict[str, str | None]
 Answer = tuple[int, bytes]
@@ -188,12 +188,13 @@ def test_the_text_output_has_a_line_and_a_next_step_for_each_check(
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
     assert lines[0] == "✓ delegation: shop.example. is signed: proven by . → example. → shop.example."
-    assert lines[-7:] == [
+    assert lines[-8:] == [
         "✓ certificate: it names nlweb.shop.example, and ends in 89 days",
         "✗ inbox: nlweb.shop.example answered 404 to GET /inbox",
         "  → let nlweb.shop.example pass /inbox to the post office, without a redirect",
         "! manifest: it names no Feedback buffer: the domain gets no Feedback about discarded messages",
         "  → name a buffer there: About.Feedback; with postroom: `postroom domain add --feedback`",
+        "✓ DCP: nlweb.shop.example is no guardian of DCP; its owners use tokens",
         "? round trip: not checked: the inbox could not be checked",
         "shop.example: bad",
     ]
@@ -452,6 +453,25 @@ def test_a_buffer_without_an_inbox(visit: Visit, web: FakeWeb) -> None:
     code, checks = visit(web.port)
     assert (code, ill(checks)) == (1, ["feedback buffer"])
     assert checks["feedback buffer"]["found"] == "nlweb.buffer.example answered 404 to GET /inbox"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "printed", "found"),
+    [
+        ((200, b'{"identity": "0x1563915e194D8CfBA1943570603F7606A3115508"}'), 0, "good",
+         "nlweb.shop.example is the guardian 0x1563915e194D8CfBA1943570603F7606A3115508"),
+        ((404, b""), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
+        ((200, b"<!DOCTYPE html>"), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
+        ((200, b'{"identity": "0x15"}'), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
+        ((503, b""), 3, "not checked", "unknown: nlweb.shop.example answered 503 to GET /dcp"),
+    ],
+)  # fmt: skip
+def test_the_guardian_of_dcp_is_known_by_its_identity(
+    visit: Visit, web: FakeWeb, answer: Answer, code: int, printed: str, found: str
+) -> None:
+    web.pages[f"GET {HOST}/dcp"] = answer
+    ended, checks = visit(web.port)
+    assert (ended, checks["DCP"]["status"], checks["DCP"]["found"]) == (code, printed, found)
 
 
 # --- round trip -------------------------------------------------------------------------------------------------

@@ -1,16 +1,21 @@
-"""The answers of a post office: its inbox, its manifest, and a message from the domain to itself."""
+"""The answers of a post office: its inbox, its manifest, its guardian, and a message from the domain to itself."""
+
+from typing import Final
 
 from postroom.client import SendOutcome, Sent
 from postroom.client.sending import fate_of
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.crypto.ethereum import Address, read_address
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, quoted, warning
 from postroom.names.manifest import NO_FEEDBACK, FeedbackAddress
 from postroom.net.https import HttpsResponse
 from postroom.protocols.nlweb.subjects import IDENTITY
 from postroom.reasons import reason_of
 
+_MAX_DESCRIPTION_BYTES: Final = 16_384
 SUBJECT = IDENTITY[0]
 """The Subject of the message to itself: it is answered at once, after the signature was verified, and files nothing."""
 
@@ -40,6 +45,26 @@ def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
         return warning(name, "it names no Feedback buffer: the domain gets no Feedback about discarded messages", todo)
     todo = "serve YAML there, with About.Name and About.Feedback: a host name"
     return bad(name, None, feedback.why, todo)
+
+
+def judge_guardian(host: str, answer: HttpsResponse) -> DoctorCheck:
+    """The check `DCP`, from the answer to GET /dcp. A post office without a guardian of DCP lacks nothing."""
+    name = "DCP"
+    if fate_of(answer.status) is SendOutcome.NOT_NOW and answer.status >= 400:
+        return not_found_out(name, NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /dcp"))
+    identity = _identity_in(answer.body) if answer.status == 200 else None
+    if identity is None:
+        return good(name, f"{host} is no guardian of DCP; its owners use tokens")
+    return good(name, f"{host} is the guardian 0x{identity}")
+
+
+def _identity_in(body: bytes) -> Address | None:
+    """The identity in a guardian's description of itself; None: it is none."""
+    try:
+        described = parse(body, max_bytes=_MAX_DESCRIPTION_BYTES)
+        return read_address(str(described["identity"])) if isinstance(described, dict) else None
+    except (TheirError, KeyError, ValueError):
+        return None
 
 
 def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:

@@ -46,6 +46,7 @@ def examine(patient: Patient, outside: ExaminerNetwork) -> Iterator[DoctorCheck]
         yield _buffer(patient.dialect.host(post_office.buffer), outside)
     elif not manifest.is_good:
         yield skipped(_BUFFER, "the manifest could not be checked")
+    yield post_office.guardian() if reached else post_office.unreached("DCP")
     if patient.signing:
         yield _round_trip(patient, patient.signing, keys, outside, inbox)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 
 from postroom.core.errors import NotNowError
-from postroom.doctor.answers import judge_inbox, judge_manifest
+from postroom.doctor.answers import judge_guardian, judge_inbox, judge_manifest
 from postroom.doctor.checks import DoctorCheck, not_found_out, skipped
 from postroom.doctor.host import judge_addresses, judge_certificate, judge_host
 from postroom.doctor.network import ExaminerNetwork
@@ -54,6 +54,10 @@ class PostOffice:
     def manifest(self) -> DoctorCheck:
         """The check `manifest`."""
         return attempt("manifest", self._read)
+
+    def guardian(self) -> DoctorCheck:
+        """The check `DCP`."""
+        return attempt("DCP", lambda: judge_guardian(self._host, self._get("/dcp", "application/json")))
 
     def _find(self) -> DoctorCheck:
         self._addresses = self._outside.addresses(self._host)
