@@ -12,6 +12,7 @@ from postroom.crypto import ethereum, keystore
 from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
     containers,
+    dcp_service,
     handlers,
     message_listing,
     nlweb_settings,
@@ -33,7 +34,7 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
-from postroom.protocols.dcp import connect, memory_store, messages, receiving, signed_message
+from postroom.protocols.dcp import connect, memory_store, messages, receiving, session_names, signed_message
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
@@ -41,7 +42,7 @@ from postroom.protocols.nlweb import names as nlweb_names
 from postroom.runtime import function_clients, pipeline_parts
 from postroom.storage.aws import object_store, queue
 from postroom.storage.directory import notification_targets
-from postroom.storage.limits import held_runs
+from postroom.storage.limits import dcp_sessions, held_runs
 from postroom.storage.mail import head, replies
 from postroom.storage.secrets import secret, webhook_keys
 
@@ -475,6 +476,37 @@ def _dcp() -> Iterator[Bound]:
         f"{_n(keystore.MAX_SCRYPT_BYTES)}; {_n(keystore.MAX_SCRYPT_WORK)}; {_n(keystore.MAX_PBKDF2_ROUNDS)} rounds",
         "the file says how much work it takes", "an error", "geth: 256 MiB",
         "crypto/test_keystore.py::test_what_is_no_keystore_or_asks_for_too_much_is_refused_before_any_work",
+    )  # fmt: skip
+    yield Bound(
+        "a message at the mailbox API, and its answer", _n(dcp_service.MAX_MESSAGE_BYTES, "bytes"),
+        "Lambda takes and returns 6 MB, and base64 makes a third more", "`TooLarge`; `AnswerTooLarge`",
+        "AWS Lambda: 6 MB",
+        "http/test_dcp.py::test_answers_of_a_batch_fit_into_one_message_and_what_does_not_may_be_sent_again",
+    )  # fmt: skip
+    yield Bound(
+        "requests of a batch at the mailbox API", _n(dcp_service.MAX_BATCH), "they take turns in one run",
+        "`DcpBodyInvalid`", "dcp-client 3: 10", "http/test_dcp.py::test_a_batch_has_at_most_ten_messages",
+    )  # fmt: skip
+    yield Bound(
+        "the time of a batch at the mailbox API", _n(dcp_service.SECONDS, "s"), "a run ends after 29 s",
+        "`CounterClosed`; the request may be sent again", "API Gateway: 30 s",
+        "http/test_dcp.py::test_what_does_not_fit_into_the_time_of_a_batch_may_be_sent_again",
+    )  # fmt: skip
+    yield Bound(
+        "the first message of a session", f"{_n(session_names.CONNECT_SECONDS, 's')} after its connect",
+        "a connect is not stored", "`DcpSessionOver`", "a challenge's life, as above",
+        "protocols/dcp/test_guardian.py::test_an_unused_session_is_over_after_its_connect",
+    )  # fmt: skip
+    yield Bound(
+        "the ttl of a cheque",
+        f"{_n(AT.dcp_max_ttl_seconds, 's')}; at most {_n(settings.DCP_MAX_TTL_CEILING_SECONDS, 's')}",
+        "its stamp is remembered until then", "a longer ttl is taken for this one", "dcp-client 3: 600 s",
+        "http/test_dcp.py::test_a_cheque_counts_until_its_time_is_over",
+    )  # fmt: skip
+    yield Bound(
+        "a row of what DCP remembers", f"{_n(dcp_sessions.REMOVED_AFTER_SECONDS, 's')} beyond its end",
+        "clocks differ, and a run lasts", "DynamoDB removes it", "none",
+        "storage/test_dcp_sessions.py::test_a_row_is_removed_an_hour_after_its_end",
     )  # fmt: skip
 
 
