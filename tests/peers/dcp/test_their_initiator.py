@@ -67,8 +67,8 @@ def target(end: End | None = None) -> Ours:
 class Exchange:
     """The reference's initiator and one of our ends. `sent`: what the initiator sent."""
 
-    def __init__(self, reference: Reference, ours: Ours) -> None:
-        self.theirs, self.ours = TheirEnd.initiator(reference, OWNER, URL), ours
+    def __init__(self, reference: Reference, ours: Ours, url: str = URL) -> None:
+        self.theirs, self.ours = TheirEnd.initiator(reference, OWNER, url), ours
         self.sent: list[bytes] = []
 
     def carry(self) -> None:
