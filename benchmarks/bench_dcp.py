@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import coincurve
 import orjson
-from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios
+from benchmarks.guardian import BATCH, status_compared
+from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
 from benchmarks.samples import NOW_MS, RECEIVER
 from Crypto.Hash import keccak
 
@@ -22,6 +23,7 @@ from postroom.protocols.dcp.validity import TtlLimits, check_validity, read_vali
 
 SIZE: Final = 1000
 """The approximate bytes of each body."""
+REQUESTS: Final = 100
 MOST: Final = 1.5
 MOST_SLOW: Final = 3.0
 NOW: Final = NOW_MS // 1000
@@ -42,6 +44,11 @@ The last rows have bodies that `orjson` does not write as JavaScript does, so th
 them: ten integers beyond 2^53, ten numbers of a few millionths, or twenty names that are array indices. Bodies with
 halves of surrogate pairs have no row, because `orjson` does not read them.
 
+*The status of a mailbox* is the time that the function of the mailbox API takes for it, with an AWS in another process,
+compared with that of the same request over HTTP with a token. Over HTTP it makes two requests of DynamoDB, one after
+the other; over DCP three more: one for the nonce, and two at the same time for id and stamp. In a batch, all requests
+share the nonce.
+
 Goals: ours ≤ {MOST} × bare, and ≤ {MOST_SLOW} × bare where the slow writer is needed.
 """
 
@@ -60,10 +67,18 @@ class Row:
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table, a row for each operation and kind of body."""
+    """A table with a row for each operation and kind of body, and one of requests at the mailbox API."""
     found = over_processes(measure_here, effort)
     rows = [(row.name, marked(ours, reached=ours <= row.most)) for row, (ours,) in zip(ROWS, found, strict=True)]
-    return [Table("", ("operation, body", "ours : bare"), tuple(rows))]
+    alone, in_batch = status_compared(REQUESTS if effort.rounds > 1 else 1)
+    at_the_api = (
+        ("a message with one request", times(alone)),
+        (f"one of {BATCH} requests in a batch", times(in_batch)),
+    )
+    return [
+        Table("Messages", ("operation, body", "ours : bare"), tuple(rows)),
+        Table("The status of a mailbox", ("request", "over DCP : over HTTP"), at_the_api),
+    ]
 
 
 def measure_here(effort: Effort) -> list[list[float]]:

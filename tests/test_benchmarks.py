@@ -38,6 +38,8 @@ ROWS = {
         "verify",
         "sign",
         "an authorized request",
+        "a message with one request",
+        "one of 10 requests in a batch",
         "verify, large integers",
         "verify, millionths",
         "verify, numbers as names",
@@ -115,6 +117,7 @@ NEEDS = {
     "dnssec": [pytest.mark.validators],
     # The first run installs the packages of the reference from npm.
     "dm3": [pytest.mark.validators],
+    "dcp": [pytest.mark.stack],
     "start": [pytest.mark.stack],
     "requests": [pytest.mark.stack],
     "pickup": [pytest.mark.stack],
