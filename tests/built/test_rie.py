@@ -40,6 +40,7 @@ from tests.functions.samples import (
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.local.stack import LocalDeployment, LocalStack
+from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import NLWEB
@@ -213,6 +214,12 @@ def test_a_dm3_message_is_accepted_and_queued(stack: BuiltStack) -> None:
 def test_whoever_asks_gets_a_challenge(stack: BuiltStack) -> None:
     answer = stack.invoke("mailbox-challenge.json")
     assert (answer["statusCode"], len(json.loads(answer["body"]).split("."))) == (200, 3)
+
+
+def test_whoever_connects_by_dcp_gets_a_session(stack: BuiltStack) -> None:
+    answer = stack.invoke("mailbox-dcp.json")
+    message = read_signed_message(answer["body"].encode())
+    assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
 
 
 def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(stack: BuiltStack) -> None:

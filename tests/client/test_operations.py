@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.aws import Deployed
+from tests.client.conftest import over_http
 from tests.client.mailbox_net import Host, Open
 from tests.http.api_stack import BOB, BOB_KEY, ApiStack
 
@@ -72,6 +73,7 @@ def api(deployed: Deployed) -> ApiStack:
     return ApiStack(deployed, service="ds.eth")
 
 
+@over_http
 @pytest.mark.parametrize("does", [operation.id for operation in OPERATIONS])
 def test_an_operation_has_a_method_or_a_reason_to_have_none(does: str, api: ApiStack, host: Host, opened: Open) -> None:
     assert (does in NO_METHOD) != (does in CALLS), f"{does}: name a call of its method, or why there is none"

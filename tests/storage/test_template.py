@@ -9,6 +9,7 @@ def test_the_tests_run_on_the_templates_resources(deployed: Deployed) -> None:
         "LimitsTable",
         "OutboxTable",
         "StorageTable",
+        "DcpTable",
     }
     redrive = deployed.clients.sqs.get_queue_attributes(
         QueueUrl=deployed.queues["ClaimsQueue"], AttributeNames=["RedrivePolicy"]

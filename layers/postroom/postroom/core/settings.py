@@ -31,12 +31,14 @@ _MAY_BE_ZERO: Final = frozenset(
     }
 )  # fmt: skip
 
-_CEILINGS: Final = {
-    "dcp_max_ttl_seconds": DCP_MAX_TTL_CEILING_SECONDS,
-    "dcp_slop_milliseconds": DCP_SLOP_CEILING_MILLISECONDS,
-    "dnssec_skew_seconds": DAY_SECONDS,
-    "nlweb_max_skew_seconds": DAY_SECONDS,
+_RANGES: Final = {
+    "dcp_max_ttl_seconds": (15, DCP_MAX_TTL_CEILING_SECONDS),
+    "dcp_session_seconds": (120, DAY_SECONDS),
+    "dcp_slop_milliseconds": (0, DCP_SLOP_CEILING_MILLISECONDS),
+    "dnssec_skew_seconds": (0, DAY_SECONDS),
+    "nlweb_max_skew_seconds": (0, DAY_SECONDS),
 }
+"""The least and the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +144,9 @@ class DeploymentSettings:
                 "so that messages are remembered longer than any copy is queued, and under 30 days "
                 f"({RETAIN_CEILING_SECONDS})"
             )
-        for name, ceiling in _CEILINGS.items():
-            if getattr(self, name) > ceiling:
-                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be at most {ceiling}")
+        for name, (lowest, most) in _RANGES.items():
+            if not lowest <= getattr(self, name) <= most:
+                raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be {lowest} to {most}")
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
         if self.outbox_keep_seconds < self.outbox_give_up_seconds + DAY_SECONDS:

@@ -36,11 +36,14 @@ class FetchedContainer(NamedTuple):
 
 
 class ContainerSteps:
-    """Steps for all operations; all raise MailboxError. `part_bytes`: the most that one request may store."""
+    """Steps for all operations; all raise MailboxError.
 
-    def __init__(self, session: Session, part_bytes: int = MAX_PART_BYTES) -> None:
+    `part_bytes`: the most that one request may store; None: MAX_PART_BYTES.
+    """
+
+    def __init__(self, session: Session, part_bytes: int | None = None) -> None:
         self._session = session
-        self._part_bytes = part_bytes
+        self._part_bytes = MAX_PART_BYTES if part_bytes is None else part_bytes
         self._base = f"/storage/{quote(session.name, safe='')}"
 
     def get(self, key: str, most_bytes: int = MAX_CONTAINER_BYTES) -> Steps[FetchedContainer | None]:

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from postroom.api import schemas
 from postroom.api.mailbox_names import read_mailbox_name
-from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_PART_BYTES
+from postroom.api.schemas import MAX_CONTAINER_BYTES
 from postroom.client.mailbox.containers import DCP_PART_BYTES, ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
@@ -95,7 +95,7 @@ class Mailbox:
         of_session = self._address.host, self._name, signer_of(self._key), retries, chance
         session = DcpSession(*of_session) if self._dcp else Session(*of_session)
         self._core = Core(session)
-        self._containers = ContainerSteps(session, DCP_PART_BYTES if self._dcp else MAX_PART_BYTES)
+        self._containers = ContainerSteps(session, DCP_PART_BYTES if self._dcp else None)
         self._targets = NotificationTargetSteps(session)
         self._timeout = timeout
         self._sleep = sleep
