@@ -2,17 +2,21 @@
 
 import pkgutil
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.client.dcp.ends import PostedBank
+import trustme
+from tests.client.dcp.ends import PostedBank, run
+from tests.client.dcp.sockets import serving
 
-from postroom.client.dcp import blocking, connection
+from postroom.client.dcp import WebSocketTransport, blocking, connection
 from postroom.client.dcp.identities import IdentityMemory
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "dcp.md").read_text()
-BOTH_ENDS, WITHOUT_ASYNCIO = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BOTH_ENDS, WITHOUT_ASYNCIO, OVER_SOCKETS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ") and "`" in line]
 
 
@@ -26,6 +30,26 @@ def test_the_examples_run_as_printed(monkeypatch: pytest.MonkeyPatch, capsys: py
     exec(WITHOUT_ASYNCIO, names)
     assert [data for _, data in bank.bank.done] == [{"amount": 7}]
     assert blocking.Connection is names["Connection"]
+
+
+def test_the_example_of_websockets_runs_as_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    names: dict[str, Any] = {}
+    exec(BOTH_ENDS, names)
+    exec(OVER_SOCKETS, names)
+    capsys.readouterr()
+
+    async def scenario() -> None:
+        async with serving(authority, names["serve_socket"]) as at:
+            opened = partial(WebSocketTransport, ca_file=tmp_path / "ca.pem", connect=at)
+            monkeypatch.setattr(connection, "WebSocketTransport", lambda url, **_: opened(url))
+            await names["pay_over_socket"]()
+
+    run(scenario())
+    assert capsys.readouterr().out == "{'paid': 7}\n"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

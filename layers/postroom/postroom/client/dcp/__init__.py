@@ -1,4 +1,4 @@
-"""Connections of DCP: an initiator and targets, over HTTPS, in memory, or by transports of one's own.
+"""Connections of DCP: an initiator and targets, over HTTPS, WebSockets, in memory, or by transports of one's own.
 
 async with AsyncConnection("https://nlweb.receiver.example/dcp", key) as connection:
     print(await connection.send("echo", {"Say": "hi"}))
@@ -25,6 +25,7 @@ from postroom.client.dcp.keys import load_ethereum_key
 from postroom.client.dcp.memory import MemoryTransport, memory_pair
 from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, OutgoingRequest
 from postroom.client.dcp.transport import Transport, register
+from postroom.client.dcp.websocket import AcceptedWebSocket, WebSocketTransport
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.error_payload import ErrorPayload
@@ -32,6 +33,7 @@ from postroom.protocols.dcp.receiving import ReceiveLimits
 
 __all__ = [
     "AcceptedConnection",
+    "AcceptedWebSocket",
     "AnsweredBeforeError",
     "AsyncConnection",
     "Connection",
@@ -55,6 +57,7 @@ __all__ = [
     "SendOptions",
     "Transport",
     "TransportError",
+    "WebSocketTransport",
     "accept",
     "load_ethereum_key",
     "memory_pair",

@@ -14,6 +14,7 @@ from postroom.client.dcp.identities import IdentityCache, IdentityFile
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, now
 from postroom.client.dcp.transport import Transport, open_registered, protocol_of
+from postroom.client.dcp.websocket import WebSocketTransport
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.canonical import json_stringify
 from postroom.core.ijson import JsonValue
@@ -149,7 +150,7 @@ class AsyncConnection(BaseConnection):
         options: SendOptions | None = None,
         limits: ReceiveLimits | None = None,
     ) -> None:
-        """`url`: https://, or a protocol that `register` named. `key`: of our identity, which signs every message.
+        """`url`: https://, wss://, or a protocol that `register` named. `key`: of our identity, which signs all.
 
         `expect`: the target must have this address. `identities`: which address it had before; by default, the file
         ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target. `transport`: used for a
@@ -168,7 +169,10 @@ class AsyncConnection(BaseConnection):
         def open_transport() -> Transport:
             if transport is not None:
                 return transport
-            if protocol_of(url) != "https":
+            protocol = protocol_of(url)
+            if protocol == "wss":
+                return WebSocketTransport(url, ca_file=ca_file, connect=connect, local=local, timeout=timeout)
+            if protocol != "https":
                 return open_registered(url)
             return HttpsTransport(
                 url, ca_file=ca_file, connect=connect, local=local, timeout=timeout, transport=http_transport

@@ -81,6 +81,7 @@ class EndpointRunner:
         self._has_more = asyncio.Event()
         self._lost: Exception | None = None
         self._refusal: MessageRefusedError | None = None
+        self._last_requests: bytes | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, first: bytes | None = None) -> None:
@@ -121,7 +122,7 @@ class EndpointRunner:
 
     async def _write(self, first: bytes | None) -> None:
         if first is not None:
-            await self._send(first)
+            await self._send_requests(first)
         while True:
             await self._has_more.wait()
             self._has_more.clear()
@@ -135,6 +136,7 @@ class EndpointRunner:
                 return
 
     async def _send_requests(self, message: bytes) -> None:
+        self._last_requests = message
         try:
             await self._send(message)
         except MessageRefusedError as error:
@@ -156,9 +158,25 @@ class EndpointRunner:
                 return
 
     async def _read(self) -> None:
+        losses = 0
         while self.endpoint.state is not ConnectionState.CLOSED:
-            message = await self._transport.receive()
-            self._happened(self.endpoint.receive(message, now()))
+            try:
+                message = await self._transport.receive()
+            except TransportError as error:
+                losses += 1
+                if not error.repeats or losses >= self._retries.attempts or not self.endpoint.awaits_answer:
+                    raise
+                await self._repeat(losses, error)
+            else:
+                losses = 0
+                self._happened(self.endpoint.receive(message, now()))
+
+    async def _repeat(self, losses: int, error: TransportError) -> None:
+        """Send the last message with requests again: the transport was lost before its answer arrived."""
+        self.endpoint.note_repeated()
+        await asyncio.sleep(self._retries.pause(losses, error.retry_after, random.random()))  # noqa: S311
+        if self._last_requests is not None:
+            await self._send(self._last_requests)
 
     async def _carried(self, work: Awaitable[None]) -> None:
         """Do some work of the transport; if that is lost, the session is over."""

@@ -45,6 +45,6 @@ def open_registered(url: str) -> Transport:
     protocol = protocol_of(url)
     if protocol not in _registered:
         raise SettingsError(
-            f"no transport is known for {url!r}: use https://, or register one for the protocol {protocol!r}"
+            f"no transport is known for {url!r}: use https:// or wss://, or register one for the protocol {protocol!r}"
         )
     return _registered[protocol](url)

@@ -130,6 +130,12 @@ class Endpoint:
         """Of the identity at this end."""
         return self._key.address
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the peer has not answered the connect, or the last message with requests, at all."""
+        outgoing = self._outgoing
+        return self.state is ConnectionState.CONNECTING or (bool(outgoing.sent) and outgoing.nonce is None)
+
     # --- what the application does -----------------------------------------------------------------------------------
 
     def send(self, request: NewRequest) -> str:

@@ -1,0 +1,186 @@
+"""Transports that send messages over a WebSocket (RFC 6455): to the target at a URL, and that of a server."""
+
+import asyncio
+import os
+import ssl
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from postroom.client.dcp.errors import TransportError
+from postroom.client.mailbox.http import choose_route, choose_tls, read_address
+from postroom.core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+    from websockets.asyncio.connection import Connection as WebSocket
+    from websockets.exceptions import ConnectionClosed
+
+_MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+_CLOSE_SECONDS: Final = 2.0
+"""How long a peer has to confirm that the WebSocket is closed; nothing that matters is sent after that."""
+_FINAL_CODES: Final = frozenset({1000, 1003, 1007, 1008, 1009})
+"""The session was ended on purpose, or the same message would be refused again (RFC 6455 §7.4.1)."""
+_FORM: Final = "it must be wss://, a host and a path, such as wss://nlweb.receiver.example/dcp"
+
+
+class WebSocketTransport:
+    """The transport to the target at a URL; see AsyncMailbox for `ca_file`, `connect` and `local`.
+
+    It connects when it first sends, and again when it sends after the connection was lost. `timeout`: seconds until
+    there is a connection. Raises SettingsError, OurError.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        ca_file: str | os.PathLike[str] | None = None,
+        connect: tuple[str, int] | None = None,
+        local: str | os.PathLike[str] | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        route = choose_route(ca_file, connect, local)
+        try:
+            parts = urlsplit(url)
+            address = read_address(f"https://{parts.netloc}", route.connect)
+        except (ValueError, SettingsError):
+            raise SettingsError(f"the target's URL is {url!r}; {_FORM}") from None
+        if parts.scheme != "wss" or parts.query or parts.fragment:
+            raise SettingsError(f"the target's URL is {url!r}; {_FORM}")
+        self._url = f"wss://{address.named}{parts.path or '/'}"
+        self._host, self._connect, self._timeout = address.host, route.connect, timeout
+        chosen = choose_tls(route.ca_file)
+        self._tls = chosen if isinstance(chosen, ssl.SSLContext) else httpx.create_ssl_context()
+        self._is_closed = False
+        self._socket: ClientConnection | None = None
+        self._opening = asyncio.Lock()
+        self._is_open = asyncio.Event()
+        self._sent_by: ClientConnection | None = None
+        """What the last message was sent by, until its loss was told: either by `send` or by `receive`."""
+
+    async def send(self, message: bytes) -> None:
+        """Send a message. Raises TransportError."""
+        from websockets.exceptions import ConnectionClosed
+
+        socket = await self._open()
+        try:
+            await socket.send(message, text=True)
+        except ConnectionClosed as error:
+            if self._sent_by is socket:
+                raise self._lost(socket, error) from None
+
+    async def receive(self) -> bytes:
+        """The next message. Raises TransportError."""
+        from websockets.exceptions import ConnectionClosed
+
+        while True:
+            await self._is_open.wait()
+            socket = self._socket
+            if socket is None:
+                raise TransportError("the transport is closed")
+            try:
+                return await socket.recv(decode=False)
+            except ConnectionClosed as error:
+                if self._sent_by is socket:
+                    raise self._lost(socket, error) from None
+
+    async def aclose(self) -> None:
+        """Close the connection to the target."""
+        self._is_closed = True
+        socket, self._socket = self._socket, None
+        self._is_open.set()  # whoever receives need not wait
+        if socket is not None:
+            await socket.close()
+
+    async def _open(self) -> "ClientConnection":
+        """The connection, or a new one, to send a message by. Raises TransportError."""
+        async with self._opening:
+            if self._is_closed:
+                raise TransportError("the transport is closed")
+            if self._socket is None:
+                self._socket = await self._connected()
+                self._is_open.set()
+            self._sent_by = self._socket
+            return self._socket
+
+    async def _connected(self) -> "ClientConnection":
+        from websockets.asyncio.client import connect
+        from websockets.exceptions import InvalidHandshake, InvalidStatus
+
+        opening = partial(
+            connect,
+            self._url,
+            ssl=self._tls,
+            compression=None,
+            open_timeout=self._timeout,
+            close_timeout=_CLOSE_SECONDS,
+            max_size=_MAX_MESSAGE_BYTES,
+        )
+        try:
+            if self._connect is None:
+                return await opening()
+            # A proxy of the environment could not reach this address.
+            return await opening(proxy=None, host=self._connect[0], port=self._connect[1])
+        except ssl.SSLCertVerificationError as error:
+            raise TransportError(f"The certificate of {self._host} is not accepted: {error.verify_message}.") from None
+        except InvalidStatus as error:
+            status = error.response.status_code
+            raise TransportError(
+                f"{self._host} answered {status} instead of opening a WebSocket.",
+                repeats=status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR,
+            ) from None
+        except TimeoutError:
+            raise TransportError(f"{self._host} did not answer in time.", repeats=True) from None
+        except (OSError, InvalidHandshake) as error:
+            detail = str(error) or type(error).__name__
+            raise TransportError(f"No WebSocket to {self._host}: {detail}.", repeats=True) from None
+
+    def _lost(self, socket: "ClientConnection", error: "ConnectionClosed") -> TransportError:
+        """What tells that a connection is lost, once."""
+        self._sent_by = None
+        if self._socket is socket:
+            self._socket = None
+            self._is_open.clear()
+        codes = {each.code for each in (error.rcvd, error.sent) if each is not None}
+        return TransportError(
+            f"The WebSocket to {self._host} was closed: {error}.", repeats=codes.isdisjoint(_FINAL_CODES)
+        )
+
+
+class AcceptedWebSocket:
+    """The transport of a WebSocket that a server of the package websockets has opened, for `accept`.
+
+    async def handle(socket: websockets.ServerConnection) -> None:
+        connection = await accept(AcceptedWebSocket(socket), key, on_request=answer)
+        await socket.wait_closed()
+
+    A server with `max_size=2**24` takes all messages of DCP.
+    """
+
+    def __init__(self, socket: "WebSocket") -> None:
+        self._socket = socket
+
+    async def send(self, message: bytes) -> None:
+        """Send a message. Raises TransportError."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            await self._socket.send(message, text=True)
+        except ConnectionClosed as error:
+            raise TransportError(f"The WebSocket was closed: {error}.") from None
+
+    async def receive(self) -> bytes:
+        """The next message. Raises TransportError."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            return await self._socket.recv(decode=False)
+        except ConnectionClosed as error:
+            raise TransportError(f"The WebSocket was closed: {error}.") from None
+
+    async def aclose(self) -> None:
+        """Close the WebSocket."""
+        await self._socket.close()

@@ -1,0 +1,304 @@
+"""The WebSocket transport: messages both ways, lost connections, and what is refused; with a real server over TLS."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from tests.client.dcp.ends import LIMITS, QUICK, echo, run
+from tests.client.dcp.sockets import HOST, URL, Handler, serving
+from tests.protocols.dcp.guarded import OWNER, US, Bank
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+
+from postroom.client.dcp import (
+    AcceptedConnection,
+    AcceptedWebSocket,
+    AsyncConnection,
+    Connection,
+    IdentityMemory,
+    NotConnectedError,
+    OutcomeUnknownError,
+    TransportError,
+    WebSocketTransport,
+    accept,
+)
+from postroom.core.errors import SettingsError
+from postroom.protocols.dcp.memory_store import MemoryStore
+from postroom.protocols.dcp.states import ConnectionState
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    return str(path)
+
+
+def opened(ca_file: str, at: tuple[str, int], **members: Any) -> AsyncConnection:
+    settings = {"identities": IdentityMemory(), "retries": QUICK, "close_timeout": 1.0} | members
+    return AsyncConnection(URL, OWNER, ca_file=ca_file, connect=at, **settings)
+
+
+class GuardedSockets:
+    """A guardian whose sessions outlast its sockets.
+
+    `lose_messages`, `lose_answers`: how many sockets are lost before or after a message with `add` is received;
+    `code`: that they are closed with.
+    """
+
+    def __init__(self, *, lose_messages: int = 0, lose_answers: int = 0, code: int = 1011) -> None:
+        self.bank = Bank(limits=LIMITS)
+        self.lose_messages, self.lose_answers, self.code = lose_messages, lose_answers, code
+        self.received: list[bytes] = []
+        self.sockets: list[ServerConnection] = []
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        self.sockets.append(socket)
+        async for message in socket:
+            assert isinstance(message, str), "messages are text"
+            data = message.encode()
+            is_add = json.loads(data)["body"]["payload"]["operation"] == "add"
+            if is_add and self.lose_messages:
+                self.lose_messages -= 1
+                socket.transport.abort()
+                return
+            self.received.append(data)
+            answer = self.bank.guardian.answer(data, time.time(), self.bank.perform_with or self.bank.record).data
+            if is_add and self.lose_answers:
+                self.lose_answers -= 1
+                await socket.close(self.code)
+                return
+            await socket.send(answer, text=True)
+
+    @property
+    def operations(self) -> list[str]:
+        return [json.loads(each)["body"]["payload"]["operation"] for each in self.received]
+
+
+def accepting(found: list[AcceptedConnection] | None = None) -> Handler:
+    """A target that answers on each socket, for as long as it is open."""
+    store = MemoryStore()
+
+    async def handle(socket: ServerConnection) -> None:
+        connection = await accept(AcceptedWebSocket(socket), US, on_request=echo, store=store)
+        if found is not None:
+            found.append(connection)
+        await socket.wait_closed()
+        await connection.close()
+
+    return handle
+
+
+def test_requests_are_answered(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at, opened(ca_file, at) as connection:
+            assert await connection.send("echo", {"Say": "hi"}) == {"Say": "hi"}
+            assert await asyncio.gather(*(connection.send("echo", number) for number in range(20))) == list(range(20))
+            assert connection.peer == US.address
+
+    run(scenario())
+
+
+def test_both_ends_request(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        found: list[AcceptedConnection] = []
+        async with serving(authority, accepting(found)) as at, opened(ca_file, at, on_request=echo) as connection:
+            await connection.connect()
+            theirs, ours = await asyncio.gather(found[0].send("echo", "theirs"), connection.send("echo", "ours"))
+            assert (theirs, ours) == ("theirs", "ours")
+
+    run(scenario())
+
+
+def test_a_message_of_more_than_a_frame_of_an_api_is_carried(authority: trustme.CA, ca_file: str) -> None:
+    text = "x" * 3_000_000
+
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at, opened(ca_file, at) as connection:
+            assert await connection.send("echo", text) == text
+
+    run(scenario())
+
+
+def test_a_close_closes_the_socket(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        guarded = GuardedSockets()
+        async with serving(authority, guarded) as at:
+            async with opened(ca_file, at) as connection:
+                await connection.send("add", 1)
+            await guarded.sockets[0].wait_closed()
+            assert guarded.operations == ["connect", "add", "close"]
+            assert guarded.sockets[0].close_code == 1000
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("losses", [1, 3])
+def test_a_message_that_was_lost_is_sent_again_and_answered(authority: trustme.CA, ca_file: str, losses: int) -> None:
+    async def scenario() -> None:
+        guarded = GuardedSockets(lose_messages=losses)
+        async with serving(authority, guarded) as at, opened(ca_file, at) as connection:
+            await connection.send("add", 1)
+            assert guarded.bank.done == [("add", 1)]
+            assert len(guarded.sockets) == 1 + losses
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("losses", [1, 3])
+def test_a_request_whose_answer_was_lost_is_sent_again_and_counts_once(
+    authority: trustme.CA, ca_file: str, losses: int
+) -> None:
+    async def scenario() -> None:
+        guarded = GuardedSockets(lose_answers=losses)
+        async with serving(authority, guarded) as at, opened(ca_file, at) as connection:
+            # The guardian tells only that the nonce was used.
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 1)
+            assert guarded.bank.done == [("add", 1)]
+            assert len(guarded.received[1:]) == 1 + losses
+            assert len(set(guarded.received[1:])) == 1
+
+    run(scenario())
+
+
+async def connection_is_lost(connection: AsyncConnection) -> None:
+    while connection.state is not ConnectionState.CLOSED:
+        await asyncio.sleep(0.01)
+
+
+def test_a_session_without_a_request_ends_with_its_socket_and_the_next_request_opens_another(
+    authority: trustme.CA, ca_file: str
+) -> None:
+    async def scenario() -> None:
+        guarded = GuardedSockets()
+        async with serving(authority, guarded) as at, opened(ca_file, at) as connection:
+            await connection.send("add", 1)
+            await guarded.sockets[0].close(1001)
+            await connection_is_lost(connection)
+            await connection.send("add", 2)
+            assert guarded.operations == ["connect", "add", "connect", "add"]
+            assert guarded.bank.done == [("add", 1), ("add", 2)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("code", [1000, 1003, 1007, 1008, 1009])
+def test_a_target_that_closes_the_socket_on_purpose_has_ended_the_session(
+    authority: trustme.CA, ca_file: str, code: int
+) -> None:
+    async def scenario() -> None:
+        guarded = GuardedSockets(lose_answers=1, code=code)
+        async with serving(authority, guarded) as at, opened(ca_file, at) as connection:
+            with pytest.raises(OutcomeUnknownError, match=str(code)):
+                await connection.send("add", 1)
+            assert len(guarded.sockets) == 1
+
+    run(scenario())
+
+
+def test_a_target_that_loses_each_socket_is_given_up(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        sockets: list[ServerConnection] = []
+
+        async def handle(socket: ServerConnection) -> None:
+            sockets.append(socket)
+            await socket.recv()
+            await socket.close(1011)
+
+        async with serving(authority, handle) as at:
+            with pytest.raises(NotConnectedError, match="1011"):
+                await opened(ca_file, at).connect()
+            assert len(sockets) == QUICK.attempts
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(403, 1), (404, 1), (429, QUICK.attempts), (503, QUICK.attempts)])
+def test_a_host_that_opens_no_socket_is_asked_again_only_if_that_may_help(
+    authority: trustme.CA, ca_file: str, status: int, attempts: int
+) -> None:
+    async def scenario() -> None:
+        asked: list[str] = []
+
+        def refuse(socket: ServerConnection, request: Request) -> Response:
+            asked.append(request.path)
+            return socket.respond(status, "")
+
+        async with serving(authority, accepting(), refuse) as at:
+            with pytest.raises(NotConnectedError, match=f"{HOST} answered {status}"):
+                await opened(ca_file, at).connect()
+            assert asked == ["/dcp"] * attempts
+
+    run(scenario())
+
+
+def test_a_certificate_that_is_not_trusted_is_not_accepted(authority: trustme.CA) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at:
+            connection = AsyncConnection(URL, OWNER, connect=at, identities=IdentityMemory(), retries=QUICK)
+            with pytest.raises(NotConnectedError, match=r"certificate of bank\.example is not accepted"):
+                await connection.connect()
+
+    run(scenario())
+
+
+def test_a_host_that_does_not_listen_is_named(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at:
+            pass
+        with pytest.raises(NotConnectedError, match=f"No WebSocket to {HOST}"):
+            await opened(ca_file, at).connect()
+
+    run(scenario())
+
+
+def test_a_closed_transport_sends_and_receives_nothing(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at:
+            transport = WebSocketTransport(URL, ca_file=ca_file, connect=at)
+            await transport.aclose()
+            with pytest.raises(TransportError, match="closed"):
+                await transport.send(b"{}")
+            with pytest.raises(TransportError, match="closed"):
+                await transport.receive()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["wss://", "wss://host:x/", "ws://bank.example/", "wss://bank.example/?a", "wss://u@bank.example/", "wss://[/"],
+)
+def test_a_url_that_is_not_of_a_websocket_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"wss://nlweb\.receiver\.example/dcp"):
+        WebSocketTransport(url)
+
+
+def test_the_connection_without_asyncio_uses_it_too(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at:
+
+            def send() -> object:
+                with Connection(URL, OWNER, ca_file=ca_file, connect=at, identities=IdentityMemory()) as connection:
+                    return connection.send("echo", "hi")
+
+            assert await asyncio.to_thread(send) == "hi"
+
+    run(scenario())
+
+
+def test_websockets_is_loaded_when_a_socket_is_needed() -> None:
+    program = "import sys, postroom.client.dcp; assert 'websockets' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
