@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import Any
 
 import pytest
 from tests.aws import Deployed
@@ -174,3 +175,42 @@ def test_a_closed_mailbox_is_removed_and_other_rows_of_its_name_stay(
     assert not operators.remove_dm3_mailbox("bob.eth")
     assert directory.dm3_mailbox("bob.eth") is None
     assert directory.shards("bob.eth") == 3
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_signing_out_counts_once_although_its_request_is_sent_again(
+    mailboxes: Mailboxes, deployed: Deployed, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    really = deployed.clients.dynamodb.update_item
+
+    def send_again(**request: Any) -> Any:
+        """As the SDK does with a request whose answer was lost."""
+        really(**request)
+        return really(**request)
+
+    for _ in range(before):
+        mailboxes.revoke_tokens("a.com", 900)
+    with monkeypatch.context() as losing:
+        losing.setattr(deployed.clients.dynamodb, "update_item", send_again)
+        mailboxes.revoke_tokens("a.com", 1000)
+    assert (mailboxes.find("a.com").sign_outs, mailboxes.find("a.com").signed_out_at) == (before + 1, 1000)
+    mailboxes.revoke_tokens("a.com", 1001)
+    assert (mailboxes.find("a.com").sign_outs, mailboxes.find("a.com").signed_out_at) == (before + 2, 1001)
+
+
+def test_of_two_who_sign_out_at_once_both_revoke_the_tokens_from_before(
+    mailboxes: Mailboxes, deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = deployed.clients.dynamodb.update_item
+
+    def second(**request: Any) -> Any:
+        """Another sign-out comes first."""
+        with monkeypatch.context() as alone:
+            alone.setattr(deployed.clients.dynamodb, "update_item", really)
+            mailboxes.revoke_tokens("a.com", 1000)
+        return really(**request)
+
+    with monkeypatch.context() as racing:
+        racing.setattr(deployed.clients.dynamodb, "update_item", second)
+        mailboxes.revoke_tokens("a.com", 1000)
+    assert (mailboxes.sign_outs("a.com") > 0, mailboxes.find("a.com").signed_out_at) == (True, 1000)

@@ -146,8 +146,16 @@ class Mailboxes:
 
         Tokens are counted, not timed, because the clocks of instances differ.
         """
-        values = {":one": _SIGN_OUTS.encode(1), ":now": _SIGNED_OUT_AT.encode(now)}
-        self._update(name, f"SET {_SIGNED_OUT_AT} = :now ADD {_SIGN_OUTS} :one", values)
+        known = self.sign_outs(name)
+        values = {
+            ":known": _SIGN_OUTS.encode(known),
+            ":next": _SIGN_OUTS.encode(known + 1),
+            ":now": _SIGNED_OUT_AT.encode(now),
+        }
+        # If the answer is lost, the SDK sends the same request again, which must not count again. If somebody else
+        # signed out meanwhile, that revoked the same tokens.
+        first = f"attribute_not_exists({_SIGN_OUTS}) OR {_SIGN_OUTS} = :known"
+        self._update(name, f"SET {_SIGNED_OUT_AT} = :now, {_SIGN_OUTS} = :next", values, first)
 
     def sign_outs(self, name: str) -> int:
         """How many times all devices were signed out. Raises NotNowError(STORE_UNAVAILABLE)."""
