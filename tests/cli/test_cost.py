@@ -193,6 +193,44 @@ def test_the_table_shows_the_price_of_a_million_sent_messages(postroom: Postroom
     assert line.split()[-2:] == [f"{2 * costs:.2f}", f"{costs:.3f}"]
 
 
+def test_a_request_over_dcp_costs_three_writes_and_a_batch_one_and_two_for_each(bill: Any) -> None:
+    alone, in_batches = bill("--dcp-requests", "1000000"), bill("--dcp-requests", "1000000", "--dcp-batch", "10")
+    assert usd(alone, "DCP: DynamoDB") == pytest.approx(3 * 0.625)
+    assert usd(in_batches, "DCP: DynamoDB") == pytest.approx((1 + 2 * 10) / 10 * 0.625)
+    # The other requests of a batch need no request over HTTP.
+    assert "DCP: HTTP API" not in names(alone)
+    assert usd(in_batches, "DCP: HTTP API") == pytest.approx(-0.9)
+    assert usd(in_batches, "DCP: Lambda, running") < usd(alone, "DCP: Lambda, running")
+
+
+def test_a_connect_over_dcp_costs_a_request_and_no_write(bill: Any) -> None:
+    alone = bill("--dcp-requests", "1000000")
+    costs = bill("--dcp-requests", "1000000", "--dcp-sessions", "2000000")
+    assert usd(costs, "DCP: HTTP API") == pytest.approx(2.00)
+    assert usd(costs, "DCP: Lambda") == pytest.approx(2 * 0.20)
+    for same in ("DCP: DynamoDB", "DCP: rows kept, and their recovery"):
+        assert usd(costs, same) == usd(alone, same)
+    assert usd(costs, "DCP: Lambda, running") > usd(alone, "DCP: Lambda, running")
+
+
+def test_requests_over_dcp_are_a_part_of_their_own(bill: Any) -> None:
+    costs, without = bill("--dcp-requests", "1000000", "--dcp-sessions", "1000"), bill()
+    for same in ("usd_per_million", "usd_per_million_sent", "usd_per_million_jobs"):
+        assert costs[same] == without[same]
+    assert without["usd_per_million_dcp"] == 0
+    assert {item["name"] for item in costs["items"] if item["dcp"]} == names(costs) - names(without)
+    assert usd(costs, "CloudWatch metrics") - usd(without, "CloudWatch metrics") == pytest.approx(0.30)
+    more = bill("--dcp-requests", "3000000", "--dcp-sessions", "3000")
+    assert costs["usd_per_million_dcp"] == pytest.approx(more["usd_per_million_dcp"])
+
+
+def test_the_table_shows_the_price_of_a_million_requests_over_dcp(postroom: Postroom, bill: Any) -> None:
+    costs = bill("--dcp-requests", "2000000")["usd_per_million_dcp"]
+    printed = postroom("cost", "--dcp-requests", "2000000").stdout.splitlines()
+    [line] = [it for it in printed if it.startswith("over DCP 2,000,000")]
+    assert line.split()[-2:] == [f"{2 * costs:.2f}", f"{costs:.3f}"]
+
+
 @pytest.mark.parametrize(
     ("size", "sends", "requests"), [(65_000, 1, 1), (65_300, 2, 1), (600_000, 10, 2), (999_000, 16, 2)]
 )
@@ -298,6 +336,8 @@ def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
             "it must be at least 0.5, the share that is never acknowledged (--acknowledged)",
         ),
         (("--workers", "1"), "'--workers': Input should be greater than or equal to 2"),
+        (("--dcp-batch", "11"), "'--dcp-batch': Input should be less than or equal to 10"),
+        (("--dcp-sessions", "5"), "--dcp-sessions are those of requests: set --dcp-requests, too"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )
@@ -396,6 +436,19 @@ def test_the_page_has_the_cost_of_sending(bill: Any) -> None:
     assert f"are **${costs['usd_per_million_sent']:.2f}** (`postroom cost --sent 1000000`)" in PROSE
     for part, lines in SENT_PARTS.items():
         assert f"\n| {part} | {sum(usd(costs, line) for line in lines):.2f} |\n" in PAGE
+
+
+def test_the_page_has_the_cost_of_requests_over_dcp(bill: Any) -> None:
+    costs = bill("--dcp-requests", "1000000")
+    assert f"are **${costs['usd_per_million_dcp']:.2f}** more (`postroom cost --dcp-requests 1000000`)" in PROSE
+    assert f"${usd(costs, 'DCP: DynamoDB'):.2f} of it is for the writes" in PROSE
+    in_batches = bill("--dcp-requests", "1000000", "--dcp-batch", "10")
+    assert f"In batches of ten, they are ${in_batches['usd_per_million_dcp']:.2f} more" in PROSE
+    connects = bill("--dcp-requests", "1000000", "--dcp-sessions", "1000000")
+    each = connects["usd_per_million_dcp"] - costs["usd_per_million_dcp"]
+    assert f"A million connects are ${each:.2f}" in PROSE
+    for_a_month = usd(costs, "DCP: rows kept, and their recovery") * 30 * 86_400 / counted.DCP_KEPT_SECONDS
+    assert f"at most for 30 days: for a million of these, ${for_a_month:.2f}." in PROSE
 
 
 def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:

@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -30,7 +30,18 @@ from tests.cost.items import Item, item_bytes, write_units
 from tests.fakes.clock import FakeClock
 from tests.fakes.post_offices import FakePostOffices
 from tests.functions.delivery_service import open_service
-from tests.functions.samples import ALICE, BOB, DM3_URL, dm3_submit, http, profile_uri, service_keys, sqs, user_keys
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    DM3_URL,
+    dcp_event,
+    dm3_submit,
+    http,
+    profile_uri,
+    service_keys,
+    sqs,
+    user_keys,
+)
 from tests.functions.stack import MOTO_REGION, FunctionsStack, functions_stack
 
 from postroom.cost import counted as counted_values
@@ -39,6 +50,7 @@ from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import ZoneTree
+from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
@@ -150,7 +162,7 @@ class CountedStack:
             if protocol == "dm3"
             else ("InboxFunction", f"https://{NLWEB.host(RECEIVER)}/inbox")
         )
-        with self._counting() as counted:
+        with self.counting() as counted:
             for message in messages:
                 headers = {"content-type": "application/json"}
                 answer = self._invoke(function, http("POST", url, int(time.time()), message, headers))
@@ -164,7 +176,7 @@ class CountedStack:
         """Process claims in one batch of the worker; returns its counts."""
         event = sqs("ClaimsQueue", int(time.time()), *claims)
         self._clock.now += _AGE_SECONDS
-        with self._counting() as counted:
+        with self.counting() as counted:
             assert self._invoke("WorkerFunction", event) == {"batchItemFailures": []}
         self._clock.now -= _AGE_SECONDS
         self._bodies = []
@@ -172,14 +184,14 @@ class CountedStack:
 
     def go_round(self) -> Counted:
         """The counts of one run of the dead-letter handler, without dead letters."""
-        with self._counting() as counted:
+        with self.counting() as counted:
             self._invoke("DeadLetterFunction", {})
         return counted
 
     def acknowledge(self, rows: Sequence[RowKey]) -> Counted:
         """The counts of an owner's acknowledgement of messages."""
         store = self.running.deployed
-        with self._counting() as counted:
+        with self.counting() as counted:
             register = Register(boto3.client("dynamodb"), store.tables["PostTable"])
             assert all(register.acknowledge(row, int(time.time()) + 1) for row in rows)
         return counted
@@ -212,7 +224,7 @@ class CountedStack:
 
     def send(self, token: str, tokens: Sequence[str], size: int = SMALL) -> tuple[Counted, list[str]]:
         """Send messages one by one, with `tokens`; returns the counts of the mailbox API, and what it queued."""
-        with self._counting() as counted:
+        with self.counting() as counted:
             for each in tokens:
                 message = {"token": each, "to": ELSEWHERE, "subject": SUBJECT, "body": {"Text": "." * size}}
                 answer = self._ask("POST", f"/mailboxes/{RECEIVER}/outbox", message, token)
@@ -222,10 +234,34 @@ class CountedStack:
 
     def carry(self, bodies: Sequence[str]) -> Counted:
         """The counts of the courier for queue messages, in one batch."""
-        with self._counting() as counted:
+        with self.counting() as counted:
             event = sqs("CourierQueue", int(time.time()), *bodies)
             assert self._invoke("CourierFunction", event) == {"batchItemFailures": []}
         return counted
+
+    # ---- owners over DCP -----------------------------------------------------------------------------------------
+    def let_in(self, key: PrivateSigningKey) -> str:
+        """Let an owner of receiver.example sign in, over DCP by a key; returns a token for HTTP."""
+        keys = [self._key.public.spki(), b64decode(key.public.encode())]
+        self.running.deployed.storage.mailboxes.set_keys(RECEIVER, [b64encode(each).decode() for each in keys])
+        return self._sign_in()
+
+    def described(self) -> dict[str, Any]:
+        """What the guardian says of itself."""
+        described: dict[str, Any] = self._ask("GET", "/dcp")
+        return described
+
+    def status(self, token: str) -> None:
+        """Ask for the status of the mailbox over HTTP."""
+        self._ask("GET", f"/mailboxes/{RECEIVER}/status", token=token)
+
+    def answer(self, data: bytes, _now: float = 0.0) -> dict[str, Any]:
+        """The body of the guardian's answer to a message of DCP, at the frozen time."""
+        answer = self._invoke("MailboxFunction", dcp_event(data, int(time.time())))
+        assert answer["statusCode"] == 200, answer
+        self._counted.answer_bytes += len(answer["body"])
+        body: dict[str, Any] = json.loads(answer["body"])["body"]
+        return body
 
     def _sign_in(self) -> str:
         challenge = self._ask("GET", f"/auth/{RECEIVER}")
@@ -248,7 +284,8 @@ class CountedStack:
             return self.running.handle(function, dict(event))
 
     @contextmanager
-    def _counting(self) -> Iterator[Counted]:
+    def counting(self) -> Iterator[Counted]:
+        """What the functions do within the block."""
         self._counted = Counted()
         self._output.seek(0)
         self._output.truncate()

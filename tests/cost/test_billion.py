@@ -11,7 +11,8 @@ from tests.aws import resources
 
 from postroom.cost import counted
 from postroom.cost.compaction import Nights, Run, run_of
-from postroom.cost.model import MILLION, Item, MailLoad, bill
+from postroom.cost.items import MILLION, Item
+from postroom.cost.model import MailLoad, bill
 from postroom.cost.prices import OURS, Prices, read_prices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "design" / "scale.md").read_text(encoding="utf-8")

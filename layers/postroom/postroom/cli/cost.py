@@ -12,7 +12,8 @@ from postroom.cli.terminal import print_line
 from postroom.cost import counted
 
 if TYPE_CHECKING:
-    from postroom.cost.model import Item, MailLoad
+    from postroom.cost.items import Item
+    from postroom.cost.model import MailLoad
     from postroom.cost.prices import Prices
 
 _LONGEST_MS: Final = 900_000
@@ -44,6 +45,11 @@ def cost(
     sent: Annotated[
         int, typer.Option(min=0, help="Messages that owners send through the outbox, of the same size.")
     ] = 0,
+    dcp_requests: Annotated[
+        int, typer.Option(min=0, help="Requests of owners over DCP, beside what they cost over HTTP.")
+    ] = 0,
+    dcp_batch: Annotated[float, typer.Option(min=1, max=10, help="Requests in one message of DCP.")] = 1,
+    dcp_sessions: Annotated[int, typer.Option(min=0, help="How often owners connect for these requests.")] = 0,
     left: Annotated[
         float | None,
         typer.Option(
@@ -94,6 +100,7 @@ def cost(
 ) -> None:
     """Estimate what a month's mail costs on AWS, line by line."""
     from postroom.cost.compaction import LEFT, Nights
+    from postroom.cost.dcp import DcpLoad
     from postroom.cost.model import Front, MailLoad, bill, expected_batch, largest_batch
     from postroom.cost.prices import OURS, read_prices
 
@@ -108,6 +115,8 @@ def cost(
         raise UsageFault(
             f"--left is {left}; it must be at least {never:g}, the share that is never acknowledged (--acknowledged)"
         )
+    if dcp_sessions and not dcp_requests:
+        raise UsageFault("--dcp-sessions are those of requests: set --dcp-requests, too")
     come = batch or expected_batch(messages, window or counted.WINDOW_SECONDS)
     mail = MailLoad(
         messages=messages,
@@ -128,6 +137,7 @@ def cost(
             reads=reads,
             writes=writes,
         ),
+        dcp=DcpLoad(dcp_requests, dcp_batch, dcp_sessions),
     )
     known = read_prices(prices or OURS, region)
     items = [item for item in bill(mail, known) if item.amount]
@@ -147,15 +157,16 @@ def _print_json(mail: "MailLoad", prices: "Prices", region: str, items: "list[It
         "items": [
             {
                 "name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd,
-                "standing": item.standing, "sent": item.sent, "jobs": item.jobs,
+                "standing": item.standing, "sent": item.sent, "jobs": item.jobs, "dcp": item.dcp,
             }
             for item in items
         ],
         "usd_per_month": _sum(items),
         "usd_standing": _sum([item for item in items if item.standing]),
-        "usd_per_million": _per_million(mail, _sum(_at_once(items))),
+        "usd_per_million": _per_million(mail, _sum([item for item in items if item.received])),
         "usd_per_million_jobs": _per_million(mail, _sum([item for item in items if item.jobs])),
         "usd_per_million_sent": _sum([item for item in items if item.sent]) / (mail.sent or 1) * 1_000_000,
+        "usd_per_million_dcp": _sum([item for item in items if item.dcp]) / (mail.dcp.requests or 1) * 1_000_000,
     })  # fmt: skip
 
 
@@ -164,13 +175,14 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
         f"{mail.messages:,} messages of {mail.size:,} bytes a month, {mail.batch:.1f} in a batch, in {region}; "
         f"US dollars, prices of {prices.noted}"
     )
-    by_message, jobs = _at_once(items), [item for item in items if item.jobs]
-    sent = [item for item in items if item.sent]
+    received, jobs = [item for item in items if item.received], [item for item in items if item.jobs]
+    sent, dcp = [item for item in items if item.sent], [item for item in items if item.dcp]
     standing = [item for item in items if item.standing]
     rows = [
-        *_rows_by_message(mail, by_message, "receiving and storing"),
+        *_rows_by_message(mail, received, "receiving and storing"),
         *_rows_by_message(mail, jobs, "compaction"),
-        *_rows_of_sent(mail, sent),
+        *_rows_of_each(mail.sent, sent, "sending"),
+        *_rows_of_each(mail.dcp.requests, dcp, "over DCP"),
         *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
         ("fixed costs", "", f"{_sum(standing):.2f}", ""),
         ("total", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
@@ -178,22 +190,17 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
     print_table(("", "a month", "$ a month", "$ a million messages"), rows)
 
 
-def _at_once(items: "list[Item]") -> "list[Item]":
-    """The items that are shown for a million received messages, from the inbox until they are acknowledged."""
-    return [item for item in items if not (item.standing or item.sent or item.jobs)]
-
-
 def _rows_by_message(mail: "MailLoad", items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
     rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in items]
     return [*rows, (total, "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}")] if items else []
 
 
-def _rows_of_sent(mail: "MailLoad", items: "list[Item]") -> list[tuple[str, str, str, str]]:
-    """The items that are shown for a million sent messages."""
+def _rows_of_each(number: int, items: "list[Item]", name: str) -> list[tuple[str, str, str, str]]:
+    """The items that are shown for a million sent messages, or requests over DCP."""
     if not items:
         return []
-    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / mail.sent * 1e6:.3f}") for item in items]
-    return [*rows, (f"sending {mail.sent:,}", "", f"{_sum(items):.2f}", f"{_sum(items) / mail.sent * 1e6:.3f}")]
+    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / number * 1e6:.3f}") for item in items]
+    return [*rows, (f"{name} {number:,}", "", f"{_sum(items):.2f}", f"{_sum(items) / number * 1e6:.3f}")]
 
 
 def _amount(item: "Item") -> str:

@@ -74,6 +74,22 @@ SENT_BATCH_LOG_BYTES: Final = 205
 """In addition, for each batch."""
 SENT_METRICS: Final = 2
 
+# --- DCP, beside what the same operations take over HTTP --------------------------------------------------------------
+DCP_MESSAGE_WRITES: Final = 1
+"""Write units: the nonce. A connect takes none."""
+DCP_REQUEST_WRITES: Final = 2
+"""Write units: the id, and the stamp of one resource."""
+DCP_ROWS: Final = 2
+"""Of each request: those of the id and the stamp. The row of a session is not counted."""
+DCP_ROW_BYTES: Final = 126
+DCP_CONNECT_ANSWER_BYTES: Final = 588
+DCP_MESSAGE_ANSWER_BYTES: Final = 388
+DCP_REQUEST_ANSWER_BYTES: Final = 216
+"""Of a message, in addition to the bodies of its responses over HTTP, and of each of its requests."""
+DCP_LOG_BYTES: Final = 201
+"""Of a message, one line; a response over HTTP has one of about the same size."""
+DCP_METRICS: Final = 1
+
 # --- the jobs ------------------------------------------------------------------------------------------------------
 JOB_LAG_HOURS: Final = 24
 JOB_WORKERS: Final = 2
@@ -117,6 +133,8 @@ DEAD_LETTER_ROUND_SECONDS: Final = 2.1
 RETAIN_DAYS: Final = 22
 OUTBOX_KEEP_DAYS: Final = 30
 MAX_AGE_DAYS: Final = 1
+DCP_KEPT_SECONDS: Final = 3_780
+"""The row of a request with the default ttl of 120 s: with the greatest slop, and the hour until it is removed."""
 STEADY_METRICS: Final = ("Accepted", "AgeMilliseconds", "Answered", "DeadLetters", "Undeliverable")
 """Written whenever mail is stored, without discards and duplicates."""
 DUPLICATE_METRICS: Final = 1
@@ -128,6 +146,11 @@ WORKER_CPU_MS: Final = 3.2
 """For a message of 2,000 bytes in a batch of 100, 2026-11-21: the minimum of many runs."""
 SENT_CPU_MS: Final = 4.5
 """Of the mailbox API, for a message that an owner sends, 2026-11-22: measured by tests/cost, not by a benchmark."""
+DCP_CONNECT_CPU_MS: Final = 0.3
+DCP_MESSAGE_CPU_MS: Final = 1.0
+DCP_REQUEST_CPU_MS: Final = 1.4
+"""Of the mailbox API: of a connect; of a message, and of each of its requests, beside the time of the same operations
+over HTTP. 2026-11-27: the minima of 150 connects, `status` over HTTP, over DCP, and ten of it in a batch."""
 JOB_LINES_PER_SECOND: Final = 3_000
 """Lines of 2,000 bytes for each slot of a worker: read, looked up and passed on. An estimate, 2026-11-23."""
 JOB_REPOINTS_PER_SECOND: Final = 600

@@ -8,11 +8,23 @@ from typing import Final
 
 from postroom.cost import counted
 from postroom.cost.compaction import Nights, run_of, segments_kept_days
+from postroom.cost.dcp import DcpLoad, dcp_items
+from postroom.cost.items import (
+    GB,
+    HEADER_BYTES,
+    LOG_EVENT_BYTES,
+    MILLION,
+    PLATFORM_BYTES,
+    PLATFORM_LINES,
+    ROW_BYTES_BESIDE,
+    Item,
+    billed,
+    function_items,
+    log_bytes,
+)
 from postroom.cost.prices import Prices
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 
-MILLION: Final = 1_000_000
-GB: Final = 2**30
 _MONTH_DAYS: Final = 30
 _MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
 _MONTH_HOURS: Final = _MONTH_DAYS * 24
@@ -23,25 +35,12 @@ _EVENT_BYTES: Final = 6 * 1024 * 1024
 """The largest event of a Lambda invocation."""
 _HTTP_API_REQUEST_BYTES: Final = 512 * 1024
 _HTTP_API_FIRST: Final = 300 * MILLION
-_HEADER_BYTES: Final = 500
-"""The approximate size of the headers of a request, and of those of its response."""
-_LOG_EVENT_BYTES: Final = 26
-"""What CloudWatch adds to each line."""
-_PLATFORM_LINES: Final = 3
-_PLATFORM_BYTES: Final = 268
-"""START, END and REPORT, which Lambda writes for each invocation."""
-_ROW_BYTES_BESIDE: Final = 100
-"""What DynamoDB adds to the size of each item."""
-_PROCESSOR_MEMORY_MB: Final = 1769
-"""The memory in MB with which a function has one whole processor; with less, it has a proportional share."""
 _POLLERS: Final = 5
 _POLL_SECONDS: Final = 20
 """The number of concurrent long polls with which Lambda polls an empty queue."""
 _INBOX_WAIT_MS: Final = 10.0
 _BATCH_WAIT_MS: Final = 50.0
 """Time waiting for AWS: SendMessage; PutItem twice, with PutObject in between. Estimates."""
-_ROUNDED_UP_MS: Final = 0.5
-"""Lambda rounds up to whole milliseconds: half a millisecond for each invocation, on average."""
 _DELIVER_MS: Final = 500.0
 """The time of the courier to look up a buffer or a receiver and to post to it. An estimate."""
 _SEND_WAIT_MS: Final = 50.0
@@ -64,7 +63,7 @@ class MailLoad:
     `messages`: messages that the inbox accepts. `size`: bytes of an envelope. `batch`: messages in one batch of the
     worker. `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of the filed messages. `inbox_ms`,
     `worker_ms`: what Lambda bills for a message; None: calculated from the measured times. `sent`: messages that owners
-    send, also of `size` bytes.
+    send, also of `size` bytes. `dcp`: owners' requests over DCP.
     """
 
     messages: int
@@ -78,20 +77,7 @@ class MailLoad:
     worker_ms: float | None = None
     sent: int = 0
     nights: Nights = field(default_factory=Nights)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A line of the bill. `amount`, in `unit`s, and `usd` are for a month. `standing`: independent of mail; `sent`: for
-    messages that owners send; `jobs`: for compaction."""
-
-    name: str
-    amount: float
-    unit: str
-    usd: float
-    standing: bool = False
-    sent: bool = False
-    jobs: bool = False
+    dcp: DcpLoad = field(default_factory=DcpLoad)
 
 
 def expected_batch(messages: int, window_seconds: float) -> float:
@@ -114,12 +100,12 @@ def bill(mail: MailLoad, prices: Prices) -> list[Item]:
     """All lines of a month's bill, except those that docs/operate/cost.md lists as not in the model."""
     return [*_inbox(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
             *_feedback(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
-            *_standing(mail, prices)]  # fmt: skip
+            *dcp_items(mail.dcp, prices), *_standing(mail, prices)]  # fmt: skip
 
 
 def _inbox(mail: MailLoad, prices: Prices) -> Iterator[Item]:
-    posted = mail.messages * (mail.size + _HEADER_BYTES) / GB
-    answered = mail.messages * (counted.ANSWER_BYTES + _HEADER_BYTES) / GB
+    posted = mail.messages * (mail.size + HEADER_BYTES) / GB
+    answered = mail.messages * (counted.ANSWER_BYTES + HEADER_BYTES) / GB
     out = prices.out_per_gb
     match mail.front:
         case Front.HTTP_API:
@@ -136,8 +122,8 @@ def _inbox(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     milliseconds = mail.inbox_ms
     if milliseconds is None:
         processor = _processor_ms(mail.size, counted.INBOX_CPU_MS, counted.INBOX_CPU_MS_PER_MB)
-        milliseconds = _INBOX_WAIT_MS + _billed(processor, counted.MEMORY_MB)
-    yield from _function("inbox", mail.messages, milliseconds, counted.MEMORY_MB, prices)
+        milliseconds = _INBOX_WAIT_MS + billed(processor, counted.MEMORY_MB)
+    yield from function_items("inbox", mail.messages, milliseconds, counted.MEMORY_MB, prices)
 
 
 def _queue(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -154,9 +140,9 @@ def _worker(mail: MailLoad, prices: Prices) -> Iterator[Item]:
         milliseconds = mail.worker_ms * mail.batch
     else:
         processor = _processor_ms(mail.size, counted.WORKER_CPU_MS, counted.WORKER_CPU_MS_PER_MB)
-        milliseconds = _BATCH_WAIT_MS + mail.batch * _billed(processor, counted.WORKER_MEMORY_MB)
+        milliseconds = _BATCH_WAIT_MS + mail.batch * billed(processor, counted.WORKER_MEMORY_MB)
     batches = mail.messages / mail.batch
-    yield from _function("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
+    yield from function_items("worker", batches, milliseconds, counted.WORKER_MEMORY_MB, prices)
 
 
 def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -181,11 +167,11 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
         gets += mail.messages * counted.OVERSIZE_GETS
     yield Item("S3: put", puts, "requests", puts / 1000 * prices.s3_puts_per_thousand)
     yield Item("S3: get", gets, "requests", gets / 1000 * prices.s3_gets_per_thousand)
-    seen = filed * (counted.SEEN_BYTES + _ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
+    seen = filed * (counted.SEEN_BYTES + ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
     # A row that is not acknowledged is kept for this month, and for each following one.
     fetched = filed * mail.acknowledged
     days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * _MONTH_DAYS
-    rows = days * (counted.ROW_BYTES + _ROW_BYTES_BESIDE)
+    rows = days * (counted.ROW_BYTES + ROW_BYTES_BESIDE)
     stored = (seen + rows) / _MONTH_DAYS / GB
     per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
     yield Item("DynamoDB: rows kept, and their recovery", stored, "GB", stored * per_gb)
@@ -202,21 +188,21 @@ def _feedback(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     usd = (writes * prices.dynamodb_writes_per_million + reads * prices.dynamodb_reads_per_million) / MILLION
     yield Item("DynamoDB: Feedback", writes + reads, "units", usd)
     batches = discards / counted.COURIER_BATCH
-    yield from _function("courier", batches, counted.COURIER_BATCH * _DELIVER_MS, counted.MEMORY_MB, prices)
+    yield from function_items("courier", batches, counted.COURIER_BATCH * _DELIVER_MS, counted.MEMORY_MB, prices)
 
 
 def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     batches = mail.messages / mail.batch
     refused = mail.messages * mail.discarded
     own = _filed(mail) * counted.FILED_LOG_BYTES
-    own += mail.messages * mail.duplicates * (counted.DUPLICATE_LOG_BYTES + _LOG_EVENT_BYTES)
-    own += refused * (counted.DISCARD_LOG_BYTES + _LOG_EVENT_BYTES)
+    own += mail.messages * mail.duplicates * (counted.DUPLICATE_LOG_BYTES + LOG_EVENT_BYTES)
+    own += refused * (counted.DISCARD_LOG_BYTES + LOG_EVENT_BYTES)
     for name, size in (
-        ("logs of the inbox", mail.messages * _lines(counted.INBOX_LOG_LINES, counted.INBOX_LOG_BYTES)),
-        ("logs of the worker", batches * _lines(counted.BATCH_LOG_LINES, counted.BATCH_LOG_BYTES) + own),
+        ("logs of the inbox", mail.messages * log_bytes(counted.INBOX_LOG_LINES, counted.INBOX_LOG_BYTES)),
+        ("logs of the worker", batches * log_bytes(counted.BATCH_LOG_LINES, counted.BATCH_LOG_BYTES) + own),
         ("acknowledging, logs", _filed(mail) * mail.acknowledged * counted.ACKNOWLEDGE_LOG_BYTES),
         ("logs of Lambda for each invocation",
-         (mail.messages + batches + refused / counted.COURIER_BATCH) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)),
+         (mail.messages + batches + refused / counted.COURIER_BATCH) * log_bytes(PLATFORM_LINES, PLATFORM_BYTES)),
     ):  # fmt: skip
         # Kept for a month. The size is an upper limit: CloudWatch compresses them.
         yield Item(name, size / GB, "GB", size / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
@@ -255,8 +241,8 @@ def _sent(mail: MailLoad, prices: Prices) -> Iterator[Item]:
 def _sent_through_mailbox_api(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     requests = mail.sent * max(1, math.ceil(mail.size / _HTTP_API_REQUEST_BYTES))
     yield Item("outbox: HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
-    milliseconds = _SEND_WAIT_MS + _billed(counted.SENT_CPU_MS, counted.MEMORY_MB)
-    yield from _function("mailbox API, sending", mail.sent, milliseconds, counted.MEMORY_MB, prices)
+    milliseconds = _SEND_WAIT_MS + billed(counted.SENT_CPU_MS, counted.MEMORY_MB)
+    yield from function_items("mailbox API, sending", mail.sent, milliseconds, counted.MEMORY_MB, prices)
 
 
 def _sent_by_courier(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -266,8 +252,8 @@ def _sent_by_courier(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     requests += mail.sent / at_once * (_sqs_requests(queued * at_once) + 1)
     yield Item("outbox: SQS", requests, "requests", requests / MILLION * prices.sqs_per_million)
     milliseconds = at_once * _DELIVER_MS
-    yield from _function("courier, sending", mail.sent / at_once, milliseconds, counted.MEMORY_MB, prices)
-    out = mail.sent * (mail.size + counted.SENT_ANSWER_BYTES + 2 * _HEADER_BYTES) / GB
+    yield from function_items("courier, sending", mail.sent / at_once, milliseconds, counted.MEMORY_MB, prices)
+    out = mail.sent * (mail.size + counted.SENT_ANSWER_BYTES + 2 * HEADER_BYTES) / GB
     yield Item("outbox: going out", out, "GB", out * prices.out_per_gb)
 
 
@@ -276,15 +262,15 @@ def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     per_message += counted.SENT_READS * prices.dynamodb_reads_per_million
     units = mail.sent * (counted.SENT_WRITES + counted.SENT_READS)
     yield Item("outbox: DynamoDB", units, "units", mail.sent * per_message / MILLION)
-    kept = mail.sent * (counted.SENT_ROW_BYTES + counted.SENT_ROWS * _ROW_BYTES_BESIDE)
+    kept = mail.sent * (counted.SENT_ROW_BYTES + counted.SENT_ROWS * ROW_BYTES_BESIDE)
     stored = kept * counted.OUTBOX_KEEP_DAYS / _MONTH_DAYS / GB
     per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
     yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * per_gb)
     batches = mail.sent / counted.COURIER_BATCH
-    logs: float = mail.sent * _lines(counted.SENT_MAILBOX_API_LOG_LINES, counted.SENT_MAILBOX_API_LOG_BYTES)
-    logs += mail.sent * _lines(1, counted.SENT_LOG_BYTES)
-    logs += batches * _lines(counted.SENT_BATCH_LOG_LINES, counted.SENT_BATCH_LOG_BYTES)
-    logs += (mail.sent + batches) * _lines(_PLATFORM_LINES, _PLATFORM_BYTES)
+    logs: float = mail.sent * log_bytes(counted.SENT_MAILBOX_API_LOG_LINES, counted.SENT_MAILBOX_API_LOG_BYTES)
+    logs += mail.sent * log_bytes(1, counted.SENT_LOG_BYTES)
+    logs += batches * log_bytes(counted.SENT_BATCH_LOG_LINES, counted.SENT_BATCH_LOG_BYTES)
+    logs += (mail.sent + batches) * log_bytes(PLATFORM_LINES, PLATFORM_BYTES)
     yield Item("outbox: logs", logs / GB, "GB", logs / GB * (prices.logs_per_gb + prices.logs_per_gb_month))
 
 
@@ -292,7 +278,7 @@ def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
     yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
     rounds = _MONTH_DAYS * 24 * 60 / counted.DEAD_LETTER_ROUND_MINUTES
-    for item in _function(
+    for item in function_items(
         "dead-letter handler", rounds, counted.DEAD_LETTER_ROUND_SECONDS * 1000, counted.MEMORY_MB, prices
     ):
         yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
@@ -304,16 +290,10 @@ def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     yield Item("CloudWatch metrics of the jobs", reported, "metrics", reported * prices.metric_per_month, standing=True)
     metrics = len(counted.STEADY_METRICS)
     metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
-    metrics += counted.SENT_METRICS * (mail.sent > 0)
+    metrics += counted.SENT_METRICS * (mail.sent > 0) + counted.DCP_METRICS * (mail.dcp.requests > 0)
     yield Item("CloudWatch metrics", metrics, "metrics", metrics * prices.metric_per_month, standing=True)
     yield Item("CloudWatch alarms", counted.ALARMS, "metrics", counted.ALARMS * prices.alarm_per_month, standing=True)
     yield Item("secrets", counted.SECRETS, "secrets", counted.SECRETS * prices.secret_per_month, standing=True)
-
-
-def _function(name: str, invocations: float, milliseconds: float, memory_mb: int, prices: Prices) -> Iterator[Item]:
-    yield Item(f"Lambda: {name}", invocations, "invocations", invocations / MILLION * prices.lambda_per_million)
-    seconds = invocations * (milliseconds + _ROUNDED_UP_MS) / 1000 * memory_mb / 1024
-    yield Item(f"Lambda: {name}, running", seconds, "GB s", seconds * prices.lambda_per_gb_second)
 
 
 def _filed(mail: MailLoad) -> float:
@@ -336,11 +316,3 @@ def _sqs_requests(size: float) -> int:
 def _processor_ms(size: int, small: float, per_mb: float) -> float:
     """For a message of `size` bytes. `small`: measured for SMALL_BYTES; `per_mb`: for each million bytes beyond."""
     return small + max(0, size - counted.SMALL_BYTES) / MILLION * per_mb
-
-
-def _billed(cpu_ms: float, memory_mb: int) -> float:
-    return cpu_ms * _PROCESSOR_MEMORY_MB / memory_mb
-
-
-def _lines(lines: int, size: int) -> int:
-    return lines * _LOG_EVENT_BYTES + size
