@@ -47,6 +47,18 @@ def test_a_cheque_authorizes_its_holder_at_its_guardian_by_the_signature_of_the_
     assert payload["data"] == {"mailbox": "bob.example", "query": {"limit": 1}}
 
 
+def test_for_javascript_all_its_addresses_have_0x_and_our_guardian_accepts_it_too(write_cheque: Any) -> None:
+    cheque = write_cheque("withdraw", "7", "--hex-prefix").stdout
+    written = json.loads(cheque)
+    owner = f"0x{OWNER.address}"
+    assert written["payload"]["allow"] == [{"resource": owner, "guardian": GUARDIAN, "accessor": HOLDER}]
+    assert list(written["auth"]) == [owner]
+    assert inspected(cheque).verdict == "accepted"
+    bank = Bank(limits=ReceiveLimits())
+    wes = Peer.connected(bank, WES, now=time.time())
+    assert wes.send(wes.request(**written))["payload"] == {"resources": [OWNER.address]}
+
+
 def test_no_two_cheques_have_the_same_stamp(write_cheque: Any) -> None:
     stamps = {json.loads(write_cheque("status").stdout)["payload"]["validity"]["stamp"] for _ in range(2)}
     assert len(stamps) == 2

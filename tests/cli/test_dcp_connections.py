@@ -242,6 +242,24 @@ def test_nothing_is_sent_for_a_wrong_command_line(
     assert served.asked == []
 
 
+def posted(served: ServedApi) -> list[Any]:
+    """The messages that the guardian got."""
+    assert isinstance(served.api, BankApi)
+    return [json.loads(data) for data in served.api.posted.posted]
+
+
+def test_a_request_for_javascript_has_0x_before_addresses_and_a_ttl(dcp: RunDcp, served: ServedApi) -> None:
+    result = dcp("send", URL, "status", "--hex-prefix")
+    assert (result.exit_code, json.loads(result.stdout)) == (Exit.GOOD, {"resources": [OWNER.address]})
+    owner = f"0x{OWNER.address}"
+    connecting, requesting, *_ = messages = posted(served)
+    assert {message["owner"] for message in messages} == {owner}
+    payload = requesting["body"]["payload"]
+    assert connecting["body"]["payload"]["operation"] == "connect"
+    assert payload["allow"] == [{"resource": owner, "guardian": f"0x{US.address}", "accessor": owner}]
+    assert (list(requesting["body"]["auth"]), payload["validity"]["ttl"]) == ([owner], 60)
+
+
 # --- cheques ---------------------------------------------------------------------------------------------------------
 
 
@@ -280,6 +298,18 @@ def test_a_cheque_whose_time_is_over_is_refused(dcp: RunDcp, cheque: str) -> Non
     late["payload"]["validity"]["time"] -= 311
     result = dcp("present", URL, "-", "--json", key="wes", input=json.dumps(late))
     assert (result.exit_code, json.loads(result.stderr)["error"]["reason"]) == (Exit.REFUSED, "EEXPIRED")
+
+
+def test_a_cheque_is_presented_to_javascript_as_it_is_and_what_else_is_sent_has_a_ttl(
+    dcp: RunDcp, served: ServedApi, cheque: str
+) -> None:
+    served.api.posted.posted.clear()  # type: ignore[attr-defined]  # it is a BankApi
+    assert dcp("present", URL, "-", "--hex-prefix", key="wes", input=cheque).exit_code == Exit.GOOD
+    _, presenting, closing = messages = posted(served)
+    assert {message["owner"] for message in messages} == {f"0x{WES.address}"}
+    assert {name: presenting["body"][name] for name in ("payload", "auth")} == json.loads(cheque)
+    payload = closing["body"]["payload"]
+    assert (payload["operation"], payload["validity"]["ttl"]) == ("close", 60)
 
 
 @pytest.mark.parametrize("text", ["junk", "{}", '{"payload": {"operation": ""}}', "[]"])

@@ -1,23 +1,27 @@
-"""Cheques that the reference writes, presented at our guardian."""
+"""Cheques that the reference writes, presented at our guardian, and ours, presented at its target."""
 
 import json
 import secrets
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Postroom
+from tests.cli.conftest import postroom as postroom
+from tests.client.dcp.keystores import PASSPHRASE, keystore_of
+from tests.peers.dcp.exchange import CLOCK, FOR_REFERENCE, Exchange
 from tests.peers.dcp.reference import TheirEnd
 from tests.peers.node import Reference
 from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json
 
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, RequestFailed
-from postroom.protocols.dcp.endpoint import Clock, SendOptions
+from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest
-
-CLOCK = Clock(NOW, 100.0)
 
 
 @pytest.fixture
@@ -93,3 +97,27 @@ def test_a_cheque_that_the_reference_presents_has_another_time_and_no_signature(
     assert request["auth"] == {}
     theirs.receive(bank.guardian.answer(data, NOW, bank.record).data)
     assert theirs.outcome(presenting) == {"result": {"resources": []}}
+
+
+@pytest.mark.parametrize(("options", "is_authorized"), [(("--hex-prefix",), True), ((), False)])
+def test_a_cheque_of_the_command_line_is_one_for_its_target_if_its_addresses_have_0x(
+    reference: Reference,
+    postroom: Postroom,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    is_authorized: bool,
+) -> None:
+    monkeypatch.setenv("POSTROOM_KEY_PASSPHRASE", PASSPHRASE)
+    monkeypatch.setattr(time, "time", lambda: NOW)
+    (tmp_path / "wes-key.json").write_text(keystore_of(WES))
+    data = json.dumps({"resource": WES.address})
+    holder = ("--to", OWNER.address, "--guardian", US.address, "--ttl", "5m", "--key", "wes-key.json")
+    written = postroom("dcp", "cheque", "authorizes", data, *holder, *options)
+    cheque = json.loads(written.stdout)
+    exchange = Exchange(reference, FOR_REFERENCE).connected()
+    name = exchange.ours.machine.send(NewRequest(cheque["payload"], auth=cheque["auth"]))
+    assert exchange.outcome(name) == RequestAnswered(name, is_authorized)
+    again = exchange.outcome(exchange.ours.machine.send(NewRequest(cheque["payload"], auth=cheque["auth"])))
+    assert isinstance(again, RequestFailed)
+    assert again.error.code == ErrorCode.EDUP

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from postroom.cli.dcp.inputs import RequestArguments, dcp_address
-from postroom.cli.dcp.target import DcpTargetOptions
+from postroom.cli.dcp.target import DcpTargetOptions, HexPrefix
 from postroom.cli.durations import read_duration
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either, print_json_line, write_new_private
@@ -47,6 +47,7 @@ def cheque(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A new file for the cheque.", show_default="standard output")
     ] = None,
+    hex_prefix: HexPrefix = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a cheque: one operation, once, for its holder.
@@ -59,12 +60,11 @@ def cheque(
     from postroom.protocols.dcp.payload import new_payload, with_validity
 
     data, signer = request.read_data(), target.load_key()
-    there, now = _find_guardian(guardian, target, signer), int(time.time())
+    there, now = _find_guardian(guardian, target, signer, hex_prefix=hex_prefix), int(time.time())
     allowance = Allowance(signer.address, there, cast("Address", to))
-    payload = with_validity(
-        new_payload(request.operation, data, allow=[allowance]), time=now, ttl=ttl, stamp=secrets.token_urlsafe(16)
-    )
-    written = write_cheque(payload, signer)
+    payload = new_payload(request.operation, data, allow=[allowance], hex_prefix=hex_prefix)
+    payload = with_validity(payload, time=now, ttl=ttl, stamp=secrets.token_urlsafe(16))
+    written = write_cheque(payload, signer, hex_prefix=hex_prefix)
     if out is None:
         print_json_line(written)
         return
@@ -74,9 +74,9 @@ def cheque(
     print_either(as_json, {"file": str(out), "until": until}, line)
 
 
-def _find_guardian(guardian: str, target: DcpTargetOptions, key: "EthereumKey") -> "Address":
+def _find_guardian(guardian: str, target: DcpTargetOptions, key: "EthereumKey", *, hex_prefix: bool) -> "Address":
     """The address of a guardian, which it proves in a session if its URL is given."""
     if _URL not in guardian:
         return cast("Address", guardian)
-    with target.open(guardian, key) as connection:
+    with target.open(guardian, key, hex_prefix=hex_prefix) as connection:
         return connection.connect()

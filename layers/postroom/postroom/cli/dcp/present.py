@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.dcp.target import DcpTargetOptions, TargetUrl, print_result
+from postroom.cli.dcp.target import DcpTargetOptions, HexPrefix, TargetUrl, print_result
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.core.errors import TheirError
@@ -18,6 +18,7 @@ def present(
     url: TargetUrl,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The cheque; - is standard input.")],
     target: DcpTargetOptions,
+    hex_prefix: HexPrefix = False,
     as_json: AsJson = False,
 ) -> None:
     """Present a cheque as its holder, and print the result as JSON.
@@ -28,7 +29,7 @@ def present(
     from postroom.protocols.dcp.cheques import request_of
 
     cheque, key = read_cheque_file(file), target.load_key()
-    with target.open(url, key, hint=_hint(cheque, key.address)) as connection:
+    with target.open(url, key, hint=_hint(cheque, key.address), hex_prefix=hex_prefix) as connection:
         print_result(connection.present(request_of(cheque)), as_json=as_json)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
@@ -27,6 +27,15 @@ TargetUrl = Annotated[
     str, typer.Argument(metavar="URL", help="The target: https://, a host and a path, which is /dcp at a post office.")
 ]
 
+HexPrefix = Annotated[
+    bool,
+    typer.Option(
+        "--hex-prefix", help="Write it as JavaScript peers (dcp-client) need it: addresses with 0x, and always a ttl."
+    ),
+]
+_TTL_SECONDS: Final = 60
+"""Of requests to JavaScript peers, which refuse those without ttl."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DcpTargetOptions(OptionGroup):
@@ -47,12 +56,13 @@ class DcpTargetOptions(OptionGroup):
         return load_dcp_key(self.key)
 
     @contextmanager
-    def open(self, url: str, key: "EthereumKey", *, hint: str = "") -> "Iterator[Connection]":
+    def open(self, url: str, key: "EthereumKey", *, hint: str = "", hex_prefix: bool = False) -> "Iterator[Connection]":
         """A connection to the target at a URL, until the block ends; its errors end the command.
 
-        `hint`: for a request that the target refuses. Raises RefusalFault, UnavailableFault, UsageFault.
+        `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix. Raises RefusalFault,
+        UnavailableFault, UsageFault.
         """
-        from postroom.client.dcp import Connection, DcpError, IdentityMemory
+        from postroom.client.dcp import Connection, DcpError, IdentityMemory, SendOptions
         from postroom.client.mailbox.session import Retries
 
         stack = self.local.stack(elsewhere=self.ca_file is not None)
@@ -67,6 +77,7 @@ class DcpTargetOptions(OptionGroup):
                 ca_file=way.ca_file,
                 connect=way.connect,
                 retries=Retries(ATTEMPTS),
+                options=SendOptions(ttl=_TTL_SECONDS, hex_prefix=True) if hex_prefix else SendOptions(),
             ) as connection:
                 yield connection
         except DcpError as error:

@@ -16,9 +16,12 @@ _ANY_ID = "cheque"
 """The id of a request is that of who sends it: a cheque has none."""
 
 
-def write_cheque(payload: JsonObject, key: EthereumKey) -> dict[str, JsonValue]:
-    """A cheque of a complete payload. `key`: of the resource. Raises NotCanonicalError."""
-    return {"payload": dict(payload), "auth": authorize(payload, [key])}
+def write_cheque(payload: JsonObject, key: EthereumKey, *, hex_prefix: bool = False) -> dict[str, JsonValue]:
+    """A cheque of a complete payload. `key`: of the resource; `hex_prefix`: as for `authorize`.
+
+    Raises NotCanonicalError.
+    """
+    return {"payload": dict(payload), "auth": authorize(payload, [key], hex_prefix=hex_prefix)}
 
 
 def read_cheque(value: JsonValue) -> Request:
