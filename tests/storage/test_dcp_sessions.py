@@ -9,7 +9,7 @@ from threading import Barrier
 from typing import Literal
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from tests.aws import Clients, Deployed, deploy_on, gate_calls, new_clients
 from tests.fakes.executor import SerialExecutor
 
@@ -26,6 +26,8 @@ FIRST = NonceUse("session", "n0", "n1", first=True, now=100, until=200)
 SECOND = NonceUse("session", "n1", "n2", first=False, now=110, until=210)
 REQUEST = RequestUse("session", "id", "stamp", (ONES,), "n1.0", now=100, until=150)
 When = Literal["before", "after"]
+LOST = EndpointConnectionError(endpoint_url="https://dynamodb.example/")
+DENIED = ClientError({"Error": {"Code": "AccessDeniedException", "Message": ""}}, "PutItem")
 
 
 class StruckCalls:
@@ -35,21 +37,22 @@ class StruckCalls:
         self.calls: list[str] = []
         self.clients: Clients = new_clients()
         self._struck: tuple[int, When] | None = None
+        self._error: Exception = LOST
         gate_calls(self.clients, self._pass)
 
-    def strike(self, number: int, when: When) -> None:
+    def strike(self, number: int, when: When, error: Exception = LOST) -> None:
         self.calls.clear()
-        self._struck = number, when
+        self._struck, self._error = (number, when), error
 
     @contextmanager
     def _pass(self, operation: str) -> Iterator[None]:
         number = len(self.calls)
         self.calls.append(operation)
         if self._struck == (number, "before"):
-            raise EndpointConnectionError(endpoint_url="https://dynamodb.example/")
+            raise self._error
         yield
         if self._struck == (number, "after"):
-            raise EndpointConnectionError(endpoint_url="https://dynamodb.example/")
+            raise self._error
 
 
 @pytest.fixture
@@ -155,6 +158,17 @@ def test_a_request_that_could_not_be_remembered_uses_up_no_stamp(
     two = replace(REQUEST, resources=(ONES, TWOS))
     struck.strike(number, when)
     with pytest.raises(NotNowError):
+        store.use_request(two)
+    store.use_request(replace(two, dcpsid="another", mark="another"))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_request_of_which_a_write_is_denied_uses_up_no_stamp(
+    store: DcpSessions, struck: StruckCalls, number: int
+) -> None:
+    two = replace(REQUEST, resources=(ONES, TWOS))
+    struck.strike(number, "before", DENIED)
+    with pytest.raises(ClientError, match="AccessDenied"):
         store.use_request(two)
     store.use_request(replace(two, dcpsid="another", mark="another"))
 

@@ -73,14 +73,14 @@ class DcpSessions:
     def use_request(self, use: RequestUse) -> None:
         """Remember the id and the stamps of a request, in one write each; see SessionStore."""
 
-        def take(claimed: _Claimed) -> TheirError | NotNowError | None:
+        def take(claimed: _Claimed) -> Exception | None:
             row = primary_key(claimed.pk) | item(
                 _MARK.of(use.mark), _UNTIL.of(_milliseconds(use.until)), TTL.of(_removed_at(use.until))
             )
             values = {":now": _UNTIL.encode(int(use.now * 1000)), ":mark": _MARK.encode(use.mark)}
             try:
                 return None if self._table.put(row, _IS_FREE, values) is None else TheirError(claimed.taken)
-            except NotNowError as error:
+            except Exception as error:  # also one that was denied
                 return error
 
         # Their errors are results, because one must not end this while another write is under way.
@@ -88,7 +88,7 @@ class DcpSessions:
         if failures:
             # The request had no effect, and must not use up the stamp of one that may. If that is not possible now,
             # the stamp stays used.
-            with suppress(NotNowError):
+            with suppress(Exception):
                 self.give_back(use)
             raise failures[0]
 
