@@ -12,7 +12,7 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.errors import NotNowError, TheirError
+from postroom.core.errors import TheirError
 from postroom.core.reason import Reason
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws_errors import ConditionFailedError
