@@ -392,6 +392,12 @@ def test_all_else_is_refused_behind_half_of_a_pair_too(text: bytes, reason: obje
     assert caught.value.reason is reason
 
 
+def test_a_refusal_names_a_member_without_halves_of_surrogate_pairs() -> None:
+    with pytest.raises(TheirError) as refused:
+        parse(rb'[{"a\ud800": 9007199254740993}]', max_bytes=100, half_pairs=True)
+    assert "the integer at [0].a? is beyond" in refused.value.detail
+
+
 @given(values | st.lists(st.text(st.characters(), max_size=9)))
 def test_what_python_writes_is_read_with_halves_of_pairs(value: object) -> None:
     text = json.dumps(value)

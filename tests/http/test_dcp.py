@@ -80,7 +80,8 @@ def test_what_cannot_be_answered_under_a_signature_is_a_problem_document(
     good = json.loads(peer.signed(peer.request("keepalive")))
     forged = {**good, "body": {**good["body"], "id": "other"}}
     refused = {
-        "NotJson": b"{", "DcpMessageInvalid": b"{}", "DcpSignatureInvalid": json.dumps(forged).encode(),
+        "NotJson": b"{", "NotIJson": rb'{"\ud800": 9007199254740993}', "DcpMessageInvalid": b"{}",
+        "DcpSignatureInvalid": json.dumps(forged).encode(),
         "DcpIdMissing": peer.signed({**peer.request("keepalive"), "id": ""}),
         "TooLarge": b" " * (MAX_MESSAGE_BYTES + 1),
     }  # fmt: skip
@@ -91,7 +92,8 @@ def test_what_cannot_be_answered_under_a_signature_is_a_problem_document(
         assert response.headers["Cache-Control"] == "no-store"
         statuses[name] = response.status
     assert statuses == {
-        "NotJson": 400, "DcpMessageInvalid": 400, "DcpSignatureInvalid": 401, "DcpIdMissing": 422, "TooLarge": 413,
+        "NotJson": 400, "NotIJson": 400, "DcpMessageInvalid": 400, "DcpSignatureInvalid": 401, "DcpIdMissing": 422,
+        "TooLarge": 413,
     }  # fmt: skip
     for headers in ({"content-type": "text/plain"}, {"content-type": "application/json", "content-encoding": "gzip"}):
         assert api.ask("POST", "/dcp", body=peer.signed(peer.request()), headers=headers).status == 415

@@ -239,7 +239,9 @@ def _refusals_of_integers(value: JsonValue, path: str) -> Iterator[TheirError]:
     elif isinstance(value, int):
         try:
             if double_of(value) is None:
-                where = f"at {path[:_LONGEST_PATH]}" if path else "of the whole text"
+                # A name may have halves of surrogate pairs, with which no answer could be written.
+                shown = path[:_LONGEST_PATH].encode(errors="replace").decode()
+                where = f"at {shown}" if path else "of the whole text"
                 yield TheirError(NOT_I_JSON, _BIG_INTEGER.format(where))
         except OverflowError:
             yield TheirError(NOT_I_JSON, _BIG_NUMBER)
