@@ -39,7 +39,7 @@ from postroom.protocols.dm3 import extension, jsonrpc, message, profile
 from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
-from postroom.runtime import function_clients, pipeline_parts
+from postroom.runtime import function_clients, pipeline_parts, socket_events
 from postroom.storage.aws import object_store, queue
 from postroom.storage.directory import notification_targets
 from postroom.storage.limits import dcp_sessions, held_runs
@@ -482,6 +482,11 @@ def _dcp() -> Iterator[Bound]:
         "Lambda takes and returns 6 MB, and base64 makes a third more", "`TooLarge`; `AnswerTooLarge`",
         "AWS Lambda: 6 MB",
         "http/test_dcp.py::test_answers_of_a_batch_fit_into_one_message_and_what_does_not_may_be_sent_again",
+    )  # fmt: skip
+    yield Bound(
+        "a message over a WebSocket, and its answer", _n(socket_events.MAX_SOCKET_BYTES, "bytes"),
+        "API Gateway takes no more", "the WebSocket is closed; `AnswerTooLarge`", "API Gateway: 128 kB",
+        "end_to_end/test_dcp_sockets.py::test_what_is_too_large_for_a_websocket_is_read_over_https",
     )  # fmt: skip
     yield Bound(
         "requests of a batch at the mailbox API", _n(dcp_service.MAX_BATCH), "they take turns in one run",

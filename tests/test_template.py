@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -311,9 +312,10 @@ ACCOUNT_RUNS = 1000
     [("ThrottlingRateLimit", "ThrottlingRate", 10_000), ("ThrottlingBurstLimit", "ThrottlingBurst", 5_000)],
 )
 def test_every_route_is_throttled_as_the_parameters_say(limit: str, parameter: str, quota: int) -> None:
-    [stage] = of_type("AWS::ApiGatewayV2::Stage").values()
-    assert "RouteSettings" not in stage["Properties"]  # which would go before
-    for value in (template()["Parameters"][parameter]["Default"], 7):
+    stages = of_type("AWS::ApiGatewayV2::Stage").values()
+    assert len(stages) == len(of_type("AWS::ApiGatewayV2::Api"))
+    for stage, value in product(stages, (template()["Parameters"][parameter]["Default"], 7)):
+        assert "RouteSettings" not in stage["Properties"]  # which would go before
         said = evaluator(**{parameter: str(value)}).value(stage["Properties"]["DefaultRouteSettings"])
         assert int(said[limit]) == value <= quota
 
@@ -460,13 +462,27 @@ def test_with_a_domain_the_api_is_reached_at_its_hosts_only(domain: str, disable
 
 
 def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> None:
-    routes = {route["Properties"]["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route").values()}
+    made = [route["Properties"] for route in of_type("AWS::ApiGatewayV2::Route").values()]
+    routes = {route["RouteKey"] for route in made if route["ApiId"] == {"Ref": "Api"}}
     mailbox_api = {
         "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
         "ANY /storage/{proxy+}", "ANY /dcp", "ANY /openapi.json",
     }  # fmt: skip
     dm3 = {"ANY /dm3", "ANY /rpc", "POST /", "OPTIONS /"}
     assert routes == {"ANY /inbox", "ANY /manifest", "$default"} | dm3 | mailbox_api
+
+
+def test_every_message_of_a_websocket_reaches_the_mailbox_function_and_is_answered() -> None:
+    api = {"Ref": "DcpSocketApi"}
+    [(name, route)] = resources("AWS::ApiGatewayV2::Route").items()
+    assert route["ApiId"] == api
+    assert (route["RouteKey"], route["RouteResponseSelectionExpression"]) == ("$default", "$default")
+    [answers] = resources("AWS::ApiGatewayV2::RouteResponse").values()
+    assert answers == {"ApiId": api, "RouteId": {"Ref": name}, "RouteResponseKey": "$default"}
+    [permission] = [
+        each for each in resources("AWS::Lambda::Permission").values() if "DcpSocketApi" in str(each["SourceArn"])
+    ]
+    assert permission["FunctionName"] == {"Ref": "MailboxFunction"}
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------

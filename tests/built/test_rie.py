@@ -216,10 +216,10 @@ def test_whoever_asks_gets_a_challenge(stack: BuiltStack) -> None:
     assert (answer["statusCode"], len(json.loads(answer["body"]).split("."))) == (200, 3)
 
 
-def test_whoever_connects_by_dcp_gets_a_session(stack: BuiltStack) -> None:
-    answer = stack.invoke("mailbox-dcp.json")
-    message = read_signed_message(answer["body"].encode())
-    assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
+def test_whoever_connects_by_dcp_gets_a_session_over_https_and_over_a_websocket(stack: BuiltStack) -> None:
+    for answer in (stack.invoke("mailbox-dcp.json"), stack.invoke("mailbox-dcp-socket.json")):
+        message = read_signed_message(answer["body"].encode())
+        assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
 
 
 def test_a_mailbox_is_shown_to_nobody_without_a_token_and_keeps_nothing_for_them(stack: BuiltStack) -> None:

@@ -460,6 +460,9 @@ def test_a_buffer_without_an_inbox(visit: Visit, web: FakeWeb) -> None:
     [
         ((200, b'{"identity": "0x1563915e194D8CfBA1943570603F7606A3115508"}'), 0, "good",
          "nlweb.shop.example is the guardian 0x1563915e194D8CfBA1943570603F7606A3115508"),
+        ((200, b'{"identity": "0x1563915e194D8CfBA1943570603F7606A3115508", "socket": "wss://a.example/dcp"}'), 0,
+         "good", "nlweb.shop.example is the guardian 0x1563915e194D8CfBA1943570603F7606A3115508, over WebSockets at "
+         "wss://a.example/dcp"),
         ((404, b""), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
         ((200, b"<!DOCTYPE html>"), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
         ((200, b'{"identity": "0x15"}'), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),

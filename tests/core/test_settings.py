@@ -25,19 +25,19 @@ POWERTOOLS = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOL
 
 
 class Ref(str):
-    """The name in a `!Ref`."""
+    """The name in a `!Ref`, or the text of a `!Sub`."""
 
     __slots__ = ()
 
 
 class TemplateLoader(yaml.SafeLoader):
-    """YAML with CloudFormation's short forms, of which only `!Ref` matters here."""
+    """YAML with CloudFormation's short forms, of which only `!Ref` and `!Sub` matter here."""
 
 
 def _short_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> object:
     if isinstance(node, yaml.ScalarNode):
         text = loader.construct_scalar(node)
-        return Ref(text) if tag == "Ref" else text
+        return Ref(text) if tag in ("Ref", "Sub") else text
     if isinstance(node, yaml.SequenceNode):
         return loader.construct_sequence(node, deep=True)
     assert isinstance(node, yaml.MappingNode)

@@ -24,7 +24,7 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
-from postroom.local import gateway
+from postroom.local import gateway, socket_gateway
 from postroom.local.clients import REGION
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.notification_messages import MailWaiting
@@ -153,6 +153,16 @@ def dcp_event(message: bytes, at: int = MADE_AT) -> Json:
     return http("POST", f"https://{NLWEB.host(RECEIVER)}/dcp", at, message, {"content-type": "application/json"})
 
 
+def dcp_socket_event(message: bytes, at: int = MADE_AT) -> Json:
+    """The event for a message of DCP over a WebSocket."""
+    api = socket_gateway.SocketApi(ACCOUNT, "s0ck3ts", "dcp", {"$default": "MailboxFunction"})
+    host = f"s0ck3ts.execute-api.{REGION}.amazonaws.com"
+    connection = socket_gateway.SocketConnection("L0SM9cOFvHcCIhw=", host, "203.0.113.7", float(at))
+    return socket_gateway.build_message_event(
+        api, connection, message.decode(), float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
+    )
+
+
 def text_of(value: JsonValue) -> str:
     """JSON as a sender may write it."""
     return json.dumps(value, ensure_ascii=False)
@@ -246,6 +256,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "dm3-submit.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
         "mailbox-dcp.json": dcp_event(dcp_connect(), at),
+        "mailbox-dcp-socket.json": dcp_socket_event(dcp_connect(), at),
         "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
         "mailbox-container.json": http(
             "PUT", inbox.replace("/inbox", f"/storage/{RECEIVER}/containers/0x{1:064x}"), at, b"\xffsealed",

@@ -115,7 +115,8 @@ class FunctionsStack:
 
     def _evaluator(self) -> Evaluator:
         store = self.deployed
-        physical = {**store.tables, **store.queues, **store.secrets, "Bucket": store.bucket}
+        made = {**store.tables, **store.queues, **store.secrets, "Bucket": store.bucket}
+        physical = {**made, "DcpSocketApi": "s0ck3ts"}
         return Evaluator(translated(), self.parameters, physical, ACCOUNT, "postroom")
 
 

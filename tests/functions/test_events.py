@@ -170,6 +170,15 @@ def test_whoever_connects_by_dcp_gets_a_session_and_makes_us_write_nothing(runni
     assert running.deployed.dump() == before
 
 
+@covers("mailbox-dcp-socket.json")
+def test_whoever_connects_by_dcp_over_a_websocket_gets_a_session_too(running: FunctionsStack) -> None:
+    before = running.deployed.dump()
+    answer = running.invoke("MailboxFunction", sample("mailbox-dcp-socket.json"))
+    message = read_signed_message(answer["body"].encode())
+    assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
+    assert running.deployed.dump() == before
+
+
 @covers("dm3-submit.json")
 def test_a_dm3_message_is_accepted_filed_with_a_postmark_and_opened(running: FunctionsStack) -> None:
     alice, bob, service = user_keys(ALICE), user_keys(BOB), service_keys()

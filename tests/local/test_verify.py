@@ -24,6 +24,12 @@ def drop_route(c: Clients, d: Deployed) -> None:
     api.delete_route(ApiId=d.outputs["ApiId"], RouteId=route["RouteId"])
 
 
+def drop_socket_route(c: Clients, d: Deployed) -> None:
+    api = c("apigatewayv2")
+    [route] = api.get_routes(ApiId=d.outputs["SocketsId"])["Items"]
+    api.delete_route(ApiId=d.outputs["SocketsId"], RouteId=route["RouteId"])
+
+
 def drop_stage_limits(c: Clients, d: Deployed) -> None:
     c("apigatewayv2").update_stage(
         ApiId=d.outputs["ApiId"], StageName="$default", DefaultRouteSettings={"ThrottlingBurstLimit": 9}
@@ -104,6 +110,7 @@ def disable_rule(c: Clients, d: Deployed) -> None:
 
 SPOILED: list[tuple[str, str, Spoil]] = [
     ("ApiRoute0", "RouteKey", drop_route),
+    ("SocketsMessages", "RouteKey", drop_socket_route),
     ("ApiApiGatewayDefaultStage", "DefaultRouteSettings", drop_stage_limits),
     ("Main", "VisibilityTimeout", change_queue(VisibilityTimeout="1")),
     ("Main", "RedrivePolicy", change_queue(RedrivePolicy="")),

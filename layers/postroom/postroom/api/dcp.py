@@ -49,11 +49,11 @@ class OperationResult(Struct, omit_defaults=True):
     retry_after: int = 0
 
 
-class GuardianDescription(Struct):
+class GuardianDescription(Struct, omit_defaults=True):
     """What `GET /dcp` answers.
 
     `identity`: the address of the guardian, with 0x; `ttl`: seconds; `slop`: the difference of clocks that is allowed,
-    in seconds; `max_bytes`: of a message.
+    in seconds; `max_bytes`: of a message; `socket`: the URL for the same sessions over WebSockets.
     """
 
     identity: str
@@ -62,3 +62,4 @@ class GuardianDescription(Struct):
     slop: float
     max_messages_per_batch: int
     max_bytes: int
+    socket: str = ""

@@ -104,6 +104,7 @@ class DeploymentSettings:
     dcp_max_ttl_seconds: int = 7 * DAY_SECONDS
     dcp_slop_milliseconds: int = 10_000
     dcp_session_seconds: int = 3600
+    dcp_socket_url: str = ""
 
     notify_interval_seconds: int = 60
     notify_pause_seconds: int = 3 * DAY_SECONDS

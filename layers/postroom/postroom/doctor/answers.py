@@ -52,17 +52,20 @@ def judge_guardian(host: str, answer: HttpsResponse) -> DoctorCheck:
     name = "DCP"
     if fate_of(answer.status) is SendOutcome.NOT_NOW and answer.status >= 400:
         return not_found_out(name, NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /dcp"))
-    identity = _identity_in(answer.body) if answer.status == 200 else None
-    if identity is None:
+    described = _description_in(answer.body) if answer.status == 200 else None
+    if described is None:
         return good(name, f"{host} is no guardian of DCP; its owners use tokens")
-    return good(name, f"{host} is the guardian 0x{identity}")
+    identity, socket = described
+    return good(name, f"{host} is the guardian 0x{identity}" + (f", over WebSockets at {socket}" if socket else ""))
 
 
-def _identity_in(body: bytes) -> Address | None:
-    """The identity in a guardian's description of itself; None: it is none."""
+def _description_in(body: bytes) -> tuple[Address, str] | None:
+    """The identity and the socket in a guardian's description of itself; None: it is none."""
     try:
         described = parse(body, max_bytes=_MAX_DESCRIPTION_BYTES)
-        return read_address(str(described["identity"])) if isinstance(described, dict) else None
+        if not isinstance(described, dict):
+            return None
+        return read_address(str(described["identity"])), str(described.get("socket", ""))
     except (TheirError, KeyError, ValueError):
         return None
 

@@ -1,4 +1,4 @@
-"""The guardian of the mailboxes: the service of DCP over HTTPS."""
+"""The guardian of the mailboxes: the service of DCP."""
 
 import base64
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _NONCE_BYTES: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DcpService:
-    """Answers messages of DCP.
+    """Answers messages of DCP. `socket_url`: where they come over WebSockets; empty: nowhere.
 
     `clock`: seconds since the epoch; `monotonic`: seconds that are never set back; `random`: makes a number of random
     bytes.
@@ -43,6 +43,7 @@ class DcpService:
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     random: Callable[[int], bytes]
+    socket_url: str = ""
 
     def answer(self, call: RoutedRequest) -> HttpResponse:
         """The signed answer to a message.
@@ -53,9 +54,10 @@ class DcpService:
         check_media(call.request, JSON)
         performed: list[PerformedOperation] = []
         begun = self.monotonic()
+        most = MAX_MESSAGE_BYTES if call.request.answer_bytes is None else call.request.answer_bytes
 
         def perform(admitted: Admitted) -> "JsonValue | FailedOperation":
-            left = Left(MAX_MESSAGE_BYTES - sum(each.size for each in performed), SECONDS - (self.monotonic() - begun))
+            left = Left(most - sum(each.size for each in performed), SECONDS - (self.monotonic() - begun))
             done = self.operations.perform(admitted, call.request.host, left)
             performed.append(done)
             return done.result
@@ -75,6 +77,7 @@ class DcpService:
                 self.limits.slop,
                 self.limits.max_messages,
                 self.limits.max_bytes,
+                self.socket_url,
             )
         )
 

@@ -9,7 +9,7 @@ class HttpRequest:
     """A request. `host`: the host that it was sent to. Names of `headers` are in lower case.
 
     The values of a query parameter that occurs twice are joined by a comma. `source`: the client's IP address, as the
-    edge saw it.
+    edge saw it. `answer_bytes`: the largest body that the response may have, if what carries it takes less than Lambda.
     """
 
     method: str
@@ -19,6 +19,7 @@ class HttpRequest:
     headers: Mapping[str, str]
     body: bytes = b""
     source: str = ""
+    answer_bytes: int | None = None
 
     @property
     def bearer(self) -> str:

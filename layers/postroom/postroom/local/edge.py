@@ -1,4 +1,4 @@
-"""The TLS edge: HTTPS in front of deployed HTTP APIs, which stands in for API Gateway with custom domains.
+"""The TLS edge: HTTPS and WebSockets in front of deployed APIs, which stands in for API Gateway with custom domains.
 
 It sends functions the events that API Gateway would (`gateway`), and calls them through the Lambda API, because the
 emulator's own HTTP endpoint corrupts bodies that are not UTF-8. The deployment of a host may be changed at any time;
@@ -7,7 +7,6 @@ the certificate for a host is created at its first connection.
 
 import asyncio
 import json
-import logging
 import socket
 import ssl
 import threading
@@ -21,17 +20,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
-from botocore.exceptions import BotoCoreError, ClientError
 from hypercorn.asyncio import serve
 from hypercorn.config import Config, Sockets
 
 from postroom.local import gateway
 from postroom.local.authority import Authority
 from postroom.local.clients import Clients
+from postroom.local.edge_sockets import EdgeSockets, SocketTarget
 from postroom.local.gateway import Api, GatewayRequest, GatewayResponse, GatewayRoute
+from postroom.local.invoke import InvocationError, invoke
 from postroom.local.ports import HOST
-
-log = logging.getLogger(__name__)
+from postroom.local.socket_gateway import SocketLimits
 
 IDLE_SECONDS = 30.0
 STOP_SECONDS = 1.0
@@ -72,16 +71,24 @@ def find_target(api_id: str, clients: Clients) -> EdgeTarget:
 class Edge:
     """An HTTPS server on a loopback port, in a thread of its own; a context manager.
 
-    `idle_seconds`: how long a client may be silent within a request.
+    `idle_seconds`: how long a client may be silent within a request; `socket_limits`: of WebSockets.
     """
 
-    def __init__(self, authority: Authority, port: int = 0, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        authority: Authority,
+        port: int = 0,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        socket_limits: SocketLimits | None = None,
+    ) -> None:
         self._authority = authority
         self._idle_seconds = idle_seconds
         self._targets: dict[str, EdgeTarget] = {}
         self._handlers: dict[str, Handler] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._pool = ThreadPoolExecutor(32, thread_name_prefix="edge")
+        self._sockets = EdgeSockets(self._pool, socket_limits or SocketLimits())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         # It listens from here on: a client that connects early waits instead of being refused.
@@ -102,6 +109,10 @@ class Edge:
         """Send requests to `host` to `target` from now on."""
         self._targets[host.lower()] = target
 
+    def serve_sockets(self, host: str, target: SocketTarget) -> None:
+        """Send messages of WebSockets at `host` to `target` from now on."""
+        self._sockets.serve(host.lower(), target)
+
     def serve_handler(self, host: str, handler: Handler) -> None:
         """Let `handler` answer requests to `host` from now on, in a thread of the edge."""
         self._handlers[host.lower()] = handler
@@ -110,6 +121,7 @@ class Edge:
         """Make `host` unknown (404) from now on."""
         self._targets.pop(host.lower(), None)
         self._handlers.pop(host.lower(), None)
+        self._sockets.drop(host.lower())
 
     def close(self) -> None:
         """Stop the server; running requests get a moment. May be called twice."""
@@ -131,7 +143,10 @@ class Edge:
         await asyncio.wait({server}, timeout=STOP_SECONDS)
         # A client that falls silent must not delay the end of the stack.
         self._listener.hang_up()
-        await server
+        try:
+            await server
+        except* ssl.SSLError:
+            pass  # a client was still sending when its connection was closed
 
     def _tls_context(self) -> ssl.SSLContext:
         context = self._authority.server_context("localhost", HOST)
@@ -140,13 +155,15 @@ class Edge:
 
     def _on_server_name(self, tls: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
         host = (name or "").lower()
-        if host in self._targets or host in self._handlers:
+        if host in self._targets or host in self._handlers or host in self._sockets:
             if host not in self._contexts:
                 self._contexts[host] = self._authority.server_context(host)
             tls.context = self._contexts[host]
 
     async def _app(self, scope: dict[str, Any], receive: _Receive, send: _Send) -> None:
-        """Answer one request (ASGI)."""
+        """Answer one request, or serve one WebSocket (ASGI)."""
+        if scope["type"] == "websocket":
+            await self._sockets.answer(scope, _host(_headers(scope)), receive, send)
         if scope["type"] != "http":
             return
         request_id = str(uuid.uuid4())
@@ -212,24 +229,14 @@ class Edge:
 
 
 def _invoke(clients: Clients, function: str, payload: bytes) -> GatewayResponse:
-    client = clients("lambda")
     try:
-        result = client.invoke(FunctionName=function, Payload=payload)
-        answer = result["Payload"].read()
-    except client.exceptions.TooManyRequestsException:
-        return gateway.failure(HTTPStatus.TOO_MANY_REQUESTS)
-    except (BotoCoreError, ClientError):
-        log.exception("function %s could not be called", function)
-        return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
-    if "FunctionError" in result:
-        log.warning("function %s failed: %s", function, answer[:2000].decode(errors="replace"))
-        return gateway.failure(HTTPStatus.INTERNAL_SERVER_ERROR)
-    return gateway.read_result(answer)
+        return gateway.read_result(invoke(clients, function, payload))
+    except InvocationError as error:
+        return gateway.failure(error.status)
 
 
 def _request(scope: dict[str, Any], body: bytes) -> GatewayRequest:
-    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"])
-    host = next((value for name, value in headers if name in ("host", ":authority")), "")
+    headers = _headers(scope)
     query = scope["query_string"].decode("latin-1")
     target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     return GatewayRequest(
@@ -237,10 +244,19 @@ def _request(scope: dict[str, Any], body: bytes) -> GatewayRequest:
         target=target,
         headers=headers,
         body=body,
-        host=host.rpartition(":")[0].lower() if ":" in host else host.lower(),
+        host=_host(headers),
         source_ip=scope["client"][0] if scope["client"] else HOST,
         protocol=f"HTTP/{scope['http_version']}",
     )
+
+
+def _headers(scope: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"])
+
+
+def _host(headers: tuple[tuple[str, str], ...]) -> str:
+    host = next((value for name, value in headers if name in ("host", ":authority")), "")
+    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
 
 
 class _Listener(socket.socket):

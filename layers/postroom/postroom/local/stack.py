@@ -26,6 +26,7 @@ from postroom.local.clients import REGION, Clients
 from postroom.local.deploy import deploy
 from postroom.local.dns import DnsServer
 from postroom.local.edge import Edge, find_target
+from postroom.local.edge_sockets import find_socket_target
 from postroom.local.emulator import Emulator, Processes
 from postroom.local.intrinsics import Resource
 from postroom.local.ports import HOST, free_port, require_free
@@ -57,10 +58,19 @@ class LocalDeployment:
 
     def serve_host(self, host: str) -> None:
         """Send HTTPS requests for `host` at the stack's edge to this deployment's HTTP API from now on."""
-        apis = [r.physical for r in self.resources if r.type == "AWS::ApiGatewayV2::Api"]
+        apis = self._apis("HTTP")
         if len(apis) != 1:
             raise OurError(f"{self.name} has {len(apis)} HTTP APIs; a host can be served by one")
         self.edge.serve_host(host, find_target(apis[0], self.client))
+
+    def serve_sockets(self) -> None:
+        """Send messages of WebSockets to this deployment's WebSocket APIs from now on, at their own hosts."""
+        for api in self._apis("WEBSOCKET"):
+            self.edge.serve_sockets(f"{api}.execute-api.{REGION}.amazonaws.com", find_socket_target(api, self.client))
+
+    def _apis(self, protocol: str) -> list[str]:
+        apis = [each for each in self.resources if each.type == "AWS::ApiGatewayV2::Api"]
+        return [each.physical for each in apis if each.properties["ProtocolType"] == protocol]
 
     def logs(self) -> list[LogLine]:
         """Return what the functions of this deployment logged, by time."""
@@ -147,6 +157,7 @@ class LocalStack:
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
         deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.edge)
         self.deployments[name] = deployment
+        deployment.serve_sockets()
         return deployment
 
     def parameters(self) -> dict[str, str]:

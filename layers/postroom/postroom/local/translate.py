@@ -78,17 +78,20 @@ def expand_routes(template: Template) -> None:
             }
 
 
+_LEFT_OUT = ("AWS::ApiGatewayV2::RouteResponse", "AWS::CloudWatch::Dashboard", "AWS::Glue::Trigger")
+
+
 def _leave_out(template: Template) -> None:
     """Remove resources that must not be here, or that MiniStack refuses.
 
     Schedules of Glue jobs: the emulator would run a script without Spark, and report success for a script that it does
     not find. `postroom jobs` runs them. Alarms on metric math, and the dashboard that shows them: no alarm is evaluated
-    here.
+    here. Answers of WebSocket APIs: the edge sends every answer.
     """
     resources = template["Resources"]
     for name, resource in list(resources.items()):
         metric_math = resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"]
-        if metric_math or resource["Type"] in ("AWS::CloudWatch::Dashboard", "AWS::Glue::Trigger"):
+        if metric_math or resource["Type"] in _LEFT_OUT:
             del resources[name]
 
 

@@ -9,7 +9,7 @@ These differences cannot be found by asking the services, and no code may rely o
 | event source mapping: BatchSize above 10 | batches of at most 10 | up to BatchSize, with a batching window |
 | event source mapping: MaximumBatchingWindowInSeconds | ignored: delivered at once | waited for |
 | event source mapping: an itemIdentifier that was not in the batch | counts as success | the batch fails |
-| HTTP API: throttling settings | stored, never applied | 429 above the rate |
+| APIs: throttling settings | stored, never applied | 429 above the rate |
 | Lambda permissions (who may invoke) | stored, never checked | AccessDenied without them |
 | alarms, metric filters, dashboards | records; no alarm ever changes its state | evaluated |
 | policies: a condition on aws:SecureTransport | inverted: plain loopback is secure | HTTPS is secure |
@@ -20,6 +20,7 @@ These differences cannot be found by asking the services, and no code may rely o
 | a table's TTL | rows are deleted in the background at some time | within days |
 | alarms on metric math, the dashboard that shows them | left out: they could not be created | evaluated |
 | a table: OnDemandThroughput | ignored: nothing is throttled | throttled above it |
+| a WebSocket API: whether its routes answer | left out: the edge sends every answer | only with a route response |
 | a domain's hosts (a nested stack) | left out: the local edge serves any host | custom domains |
 | schedules | checked every 10 s; after a restart a rate that is due runs at once | to the minute |
 | Glue: schedules of jobs | left out: `postroom jobs` runs the jobs | started |
@@ -229,7 +230,9 @@ def _route(resource: Resource, clients: Clients) -> Iterator[Answer]:
     integration = client.get_integration(ApiId=said["ApiId"], IntegrationId=said["Target"].rsplit("/", 1)[-1])
     arn = integration["IntegrationUri"].split("functions/", 1)[-1].removesuffix("/invocations")
     clients("lambda").get_function_configuration(FunctionName=arn)
-    yield "PayloadFormatVersion", "2.0", integration.get("PayloadFormatVersion")
+    # Events of WebSocket APIs have the first version, and no other.
+    expected = {"HTTP": "2.0", "WEBSOCKET": "1.0"}[client.get_api(ApiId=said["ApiId"])["ProtocolType"]]
+    yield "PayloadFormatVersion", expected, integration.get("PayloadFormatVersion")
 
 
 def _stage(resource: Resource, clients: Clients) -> Iterator[Answer]:

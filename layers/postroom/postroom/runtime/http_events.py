@@ -9,7 +9,6 @@ from postroom.http.request import HttpRequest
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 
 _UNREADABLE: Final = b"\xff"
-"""Stands for a body that is not base64, or not Unicode: no parser accepts it."""
 
 
 class Http(TypedDict):
@@ -56,7 +55,7 @@ def read_request(event: HttpEvent) -> HttpRequest:
         query=event.get("queryStringParameters", {}),
         # API Gateway writes their names in lower case, other front ends may not.
         headers={name.lower(): value for name, value in event.get("headers", {}).items()},
-        body=_read_body(event),
+        body=read_event_body(event.get("body", ""), is_base64=event.get("isBase64Encoded", False)),
         source=context["http"]["sourceIp"],
     )
 
@@ -79,9 +78,9 @@ def write_response(response: HttpResponse) -> HttpResult:
     }
 
 
-def _read_body(event: HttpEvent) -> bytes:
-    body = event.get("body", "")
+def read_event_body(body: str, *, is_base64: bool) -> bytes:
+    """The body of an event; bytes that no parser accepts, if it is not base64, or not Unicode."""
     try:
-        return base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
+        return base64.b64decode(body, validate=True) if is_base64 else body.encode()
     except ValueError:
         return _UNREADABLE

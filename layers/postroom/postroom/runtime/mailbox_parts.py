@@ -191,6 +191,7 @@ class MailboxParts(DeploymentParts):
             clock=self._system.clock,
             monotonic=self._system.monotonic,
             random=self._system.random_bytes,
+            socket_url=self._settings.dcp_socket_url,
         )
 
     @cached_property

@@ -20,9 +20,9 @@ from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
 from postroom.storage.directory.domains import Domain
 
 NEEDED: Final = (
-    "ApiId", "ApiUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction",
-    "MailboxFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob", "ExpireJob",
-    "JobsLogGroup",
+    "ApiId", "ApiUrl", "DcpSocketUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction",
+    "WaitingFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob",
+    "ExpireJob", "JobsLogGroup",
     "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "DcpTable",
     "Bucket",
     "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "DeadLetterQueueUrl", "CourierQueueUrl",

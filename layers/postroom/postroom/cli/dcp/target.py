@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from postroom.crypto.ethereum_keys import EthereumKey
 
 TargetUrl = Annotated[
-    str, typer.Argument(metavar="URL", help="The target: https://, a host and a path, which is /dcp at a post office.")
+    str,
+    typer.Argument(
+        metavar="URL", help="The target: https:// or wss://, a host and a path, which is /dcp at a post office."
+    ),
 ]
 
 HexPrefix = Annotated[

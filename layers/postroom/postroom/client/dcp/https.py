@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from postroom.client.dcp.errors import MessageRefusedError, TransportError
+from postroom.client.dcp.errors import TransportError
+from postroom.client.dcp.unsigned_answers import check_answer
 from postroom.client.mailbox.aio import fetch_answer
-from postroom.client.mailbox.answers import check
-from postroom.client.mailbox.errors import MailboxError, UnavailableError
 from postroom.client.mailbox.exchange import MailboxRequest
 from postroom.client.mailbox.http import choose_route, choose_tls, read_address
 from postroom.core.errors import SettingsError
@@ -56,13 +55,8 @@ class HttpsTransport:
         if self._client.is_closed:
             raise TransportError("the transport is closed")
         request = MailboxRequest("POST", self._path, headers=_HEADERS, body=message)
-        try:
-            answer = check(await fetch_answer(self._client, self._address, request, self._timeout))
-        except UnavailableError as error:
-            raise TransportError(str(error), repeats=True, retry_after=error.retry_after) from None
-        except MailboxError as error:
-            raise MessageRefusedError(error.detail, reason=error.reason) from None
-        self._answers.put_nowait(answer.body)
+        answer = await fetch_answer(self._client, self._address, request, self._timeout)
+        self._answers.put_nowait(check_answer(answer))
 
     async def receive(self) -> bytes:
         """The next answer."""

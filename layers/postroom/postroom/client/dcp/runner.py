@@ -167,6 +167,9 @@ class EndpointRunner:
                 if not error.repeats or losses >= self._retries.attempts or not self.endpoint.awaits_answer:
                     raise
                 await self._repeat(losses, error)
+            except MessageRefusedError as error:
+                self._refusal = error
+                raise
             else:
                 losses = 0
                 self._happened(self.endpoint.receive(message, now()))

@@ -14,7 +14,7 @@ class Transport(Protocol):
         """Send a message. Raises TransportError if it may not have arrived, MessageRefusedError if it was refused."""
 
     async def receive(self) -> bytes:
-        """The next message. Raises TransportError if there will be none."""
+        """The next message. Raises TransportError if there will be none, MessageRefusedError if one was refused."""
         ...
 
     async def aclose(self) -> None:

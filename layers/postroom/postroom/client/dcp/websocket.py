@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from postroom.client.dcp.errors import TransportError
+from postroom.client.dcp.unsigned_answers import read_unsigned_answer
 from postroom.client.mailbox.http import choose_route, choose_tls, read_address
 from postroom.core.errors import SettingsError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from websockets.exceptions import ConnectionClosed
 
 _MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+_FRAME_BYTES: Final = 32 * 1024
+"""API Gateway closes a WebSocket with a longer frame."""
 _CLOSE_SECONDS: Final = 2.0
 """How long a peer has to confirm that the WebSocket is closed; nothing that matters is sent after that."""
 _FINAL_CODES: Final = frozenset({1000, 1003, 1007, 1008, 1009})
@@ -67,13 +70,13 @@ class WebSocketTransport:
 
         socket = await self._open()
         try:
-            await socket.send(message, text=True)
+            await socket.send(_frames(message), text=True)
         except ConnectionClosed as error:
             if self._sent_by is socket:
                 raise self._lost(socket, error) from None
 
     async def receive(self) -> bytes:
-        """The next message. Raises TransportError."""
+        """The next message. Raises TransportError, MessageRefusedError."""
         from websockets.exceptions import ConnectionClosed
 
         while True:
@@ -82,10 +85,15 @@ class WebSocketTransport:
             if socket is None:
                 raise TransportError("the transport is closed")
             try:
-                return await socket.recv(decode=False)
+                message = await socket.recv(decode=False)
             except ConnectionClosed as error:
                 if self._sent_by is socket:
                     raise self._lost(socket, error) from None
+            else:
+                refusal = read_unsigned_answer(message)
+                if refusal:
+                    raise refusal
+                return message
 
     async def aclose(self) -> None:
         """Close the connection to the target."""
@@ -148,6 +156,13 @@ class WebSocketTransport:
         return TransportError(
             f"The WebSocket to {self._host} was closed: {error}.", repeats=codes.isdisjoint(_FINAL_CODES)
         )
+
+
+def _frames(message: bytes) -> bytes | list[bytes]:
+    """A message, or if it is long, its frames."""
+    if len(message) <= _FRAME_BYTES:
+        return message
+    return [message[start : start + _FRAME_BYTES] for start in range(0, len(message), _FRAME_BYTES)]
 
 
 class AcceptedWebSocket:

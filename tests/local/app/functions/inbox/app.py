@@ -10,6 +10,8 @@ import fixturelib
 
 def handler(event, context):
     """Echo the event; under /do, show one kind of answer each."""
+    if "connectionId" in event.get("requestContext", {}):
+        return SOCKET_ANSWERS.get(event["body"], _echo)(event)
     what = (event.get("pathParameters") or {}).get("what")
     if what is None:
         return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": _json(event)}
@@ -20,6 +22,10 @@ def _json(value):
     import json
 
     return json.dumps(value)
+
+
+def _echo(event):
+    return {"statusCode": 200, "body": _json(event)}
 
 
 def _fail(event):
@@ -81,4 +87,13 @@ ANSWERS = {
     "huge": lambda event: {"statusCode": 200, "body": "x" * 7_000_000},
     "large": lambda event: {"statusCode": 200, "body": "x" * 5_000_000},
     "odd": lambda event: {"statusCode": "two hundred"},
+}
+
+SOCKET_ANSWERS = {
+    "fail": _fail,
+    "slow": lambda event: time.sleep(0.5) or {"statusCode": 200, "body": "slept"},
+    "refused": lambda event: {"statusCode": 503, "body": "not now"},
+    "nothing": lambda event: {"statusCode": 200},
+    "huge": lambda event: {"statusCode": 200, "body": "x" * (128 * 1024 + 1)},
+    "odd": lambda event: "no object",
 }

@@ -1,0 +1,126 @@
+"""The WebSockets of the TLS edge, in front of deployed WebSocket APIs."""
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from postroom.local import socket_gateway
+from postroom.local.clients import Clients
+from postroom.local.invoke import InvocationError, invoke
+from postroom.local.ports import HOST
+from postroom.local.socket_gateway import SocketApi, SocketConnection, SocketLimits
+
+log = logging.getLogger(__name__)
+
+_GOING_AWAY, _TOO_LONG = 1001, 1009
+"""Codes that a WebSocket is closed with (RFC 6455 §7.4.1)."""
+_Receive = Callable[[], Awaitable[dict[str, Any]]]
+_Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class SocketTarget:
+    """The target of a host: a WebSocket API, and the clients of the account of its functions."""
+
+    api: SocketApi
+    clients: Clients
+
+
+def find_socket_target(api_id: str, clients: Clients) -> SocketTarget:
+    """Ask the embedded AWS for the stage and the routes of a WebSocket API, and their functions."""
+    client = clients("apigatewayv2")
+    functions = {
+        each["IntegrationId"]: each["IntegrationUri"].split("/functions/", 1)[-1].removesuffix("/invocations")
+        for page in client.get_paginator("get_integrations").paginate(ApiId=api_id)
+        for each in page["Items"]
+    }
+    routes = {
+        route["RouteKey"]: functions[route["Target"].removeprefix("integrations/")]
+        for page in client.get_paginator("get_routes").paginate(ApiId=api_id)
+        for route in page["Items"]
+    }
+    [stage] = client.get_stages(ApiId=api_id)["Items"]
+    return SocketTarget(SocketApi(clients.account, api_id, stage["StageName"], routes), clients)
+
+
+class EdgeSockets:
+    """Answers the messages of WebSockets by functions. `pool`: for the calls of functions."""
+
+    def __init__(self, pool: Executor, limits: SocketLimits) -> None:
+        self._pool = pool
+        self._limits = limits
+        self._targets: dict[str, SocketTarget] = {}
+
+    def __contains__(self, host: str) -> bool:
+        return host in self._targets
+
+    def serve(self, host: str, target: SocketTarget) -> None:
+        """Send messages of WebSockets at `host` to `target` from now on."""
+        self._targets[host] = target
+
+    def drop(self, host: str) -> None:
+        """Refuse WebSockets at `host` from now on."""
+        self._targets.pop(host, None)
+
+    async def answer(self, scope: dict[str, Any], host: str, receive: _Receive, send: _Send) -> None:
+        """Serve one WebSocket (ASGI), until it is closed, idle for too long, or too old."""
+        target = self._targets.get(host)
+        await receive()  # websocket.connect
+        if target is None or scope["path"] != f"/{target.api.stage}":
+            await send({"type": "websocket.close"})  # a 403
+            return
+        await send({"type": "websocket.accept"})
+        source = scope["client"][0] if scope["client"] else HOST
+        name = base64.b64encode(os.urandom(11)).decode()
+        connection = SocketConnection(name, host, source, time.time())
+        messages: set[asyncio.Task[None]] = set()
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                while True:
+                    async with asyncio.timeout(self._limits.idle_seconds):
+                        received = await receive()
+                    if received["type"] == "websocket.disconnect":
+                        return
+                    text = received.get("text")
+                    message: str | bytes = received["bytes"] if text is None else text
+                    if socket_gateway.is_too_long(message):
+                        await send({"type": "websocket.close", "code": _TOO_LONG})
+                        return
+                    task = asyncio.create_task(self._answer_message(target, connection, message, send))
+                    messages.add(task)
+                    task.add_done_callback(messages.discard)
+        except TimeoutError:
+            await send({"type": "websocket.close", "code": _GOING_AWAY})
+        finally:
+            for task in messages:
+                task.cancel()
+
+    async def _answer_message(
+        self, target: SocketTarget, connection: SocketConnection, message: str | bytes, send: _Send
+    ) -> None:
+        request_id = str(uuid.uuid4())
+        event = socket_gateway.build_message_event(target.api, connection, message, time.time(), request_id)
+        function = target.api.routes[socket_gateway.DEFAULT_ROUTE]
+        call = asyncio.get_running_loop().run_in_executor(
+            self._pool, invoke, target.clients, function, json.dumps(event).encode()
+        )
+        try:
+            result = await asyncio.wait_for(call, socket_gateway.INTEGRATION_SECONDS)
+            answer = socket_gateway.read_socket_result(result)
+        except (TimeoutError, InvocationError):
+            answer = socket_gateway.write_failure(connection.id, request_id)
+        except ValueError as error:
+            log.warning("function %s returned an invalid result: %s", function, error)
+            answer = socket_gateway.write_failure(connection.id, request_id)
+        if answer is not None:
+            with suppress(OSError):  # it may be closed by now
+                await send({"type": "websocket.send", "text": answer})
