@@ -9,9 +9,10 @@ from tests.faults.tap import Left
 
 _ANEW = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}|\d{9,}|[A-Za-z0-9+/_-]{40,}=*"
+    r"|(?<=\"S\": \")[A-Za-z0-9_-]{32}(?=[.\"])"
     r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|(?<=Milliseconds\":)\[[^]]*\]|(?<=lookups#)\d+|(?<=waits#)\d+"
 )
-"""A pattern for what differs in each run: ids, times, signatures, the slots that runs hold."""
+"""A pattern for what differs in each run: ids, times, signatures, nonces, the slots that runs hold."""
 
 
 def look(stack: FaultStack) -> Left:

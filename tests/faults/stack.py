@@ -26,7 +26,7 @@ from tests.faults.fake_internet import SELECTOR, FakeInternet
 from tests.faults.fork import in_a_process
 from tests.faults.tap import Tap
 from tests.functions.delivery_service import open_service
-from tests.functions.samples import ALICE, BOB, RECEIVER, profile_uri, published_key, service_keys, user_keys
+from tests.functions.samples import ALICE, BOB, RECEIVER, dcp_key, profile_uri, published_key, service_keys, user_keys
 from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack
 from tests.sessions import share_descriptions
 
@@ -163,6 +163,7 @@ class FaultStack:
         of_two = ("pk", "sk")
         for table, keys in (
             ("PostTable", of_two), ("OutboxTable", of_two), ("SeenTable", ("pk",)), ("LimitsTable", ("pk",)),
+            ("DcpTable", ("pk",)),
         ):  # fmt: skip
             items = [{name: item[name] for name in keys} for item in self.deployed.rows(table)]
             for start in range(0, len(items), _AT_ONCE):
@@ -196,9 +197,10 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     deployed = deploy(clients)
     operators = deployed.storage.operators
     operators.put_domain(Domain(RECEIVER, buffer=True, signs=True))
-    owners_key = base64.b64encode(published_key().public.spki()).decode()
     mailboxes = deployed.storage.mailboxes
-    mailboxes.set_keys(RECEIVER, [owners_key])
+    # The owner signs in by the first key, and authorizes requests of DCP by the second.
+    keys = published_key().public.spki(), dcp_key().spki()
+    mailboxes.set_keys(RECEIVER, [base64.b64encode(key).decode() for key in keys])
     # A quota that no run reaches, so that usage is counted.
     mailboxes.set_quota(BOB, messages=1_000_000)
     operators.put_wallet(WALLET, published_key().public.spki())

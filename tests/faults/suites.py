@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.faults.dcp import BatchFlow, ChequeFlow, CloseFlow, ReadFlow, SessionFlow
 from tests.faults.fake_internet import BUSY, DARK, SENDER, STRICT, Trouble
 from tests.faults.flows import INBOXES, OWNERS, Flow
 from tests.faults.harness import EachCall, EachDropped, EachOrder, Rival
@@ -46,6 +47,7 @@ SAME = Rival("overtaken by one of the same verdict")
 OWNED = Rival("overtaken, and the owner acknowledges", owner=True)
 KEYLESS = Rival("overtaken by one that finds no key", keys=False)
 ANOTHER_COURIER = Rival("overtaken by another courier")
+ANOTHER_INSTANCE = Rival("overtaken by another instance")
 KEYED = Rival("overtaken by one that finds a key")
 
 
@@ -162,6 +164,12 @@ WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
 MEANWHILE = replace(CALLED, name="courier: a second notification", turns=1, meanwhile=True)
 AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
+SESSION = SessionFlow("mailbox API: a session of DCP", "MailboxFunction", list)
+BATCH = BatchFlow("mailbox API: a batch of DCP", "MailboxFunction", list)
+CHEQUE = ChequeFlow("mailbox API: a cheque of DCP, presented twice", "MailboxFunction", list)
+CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "MailboxFunction", list)
+READS = ReadFlow("mailbox API: a read by a cheque of DCP", "MailboxFunction", list)
+READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "MailboxFunction", list, fails=True)
 DEAD = Flow(
     "dead-letter handler: two dead letters, one of them too large for the queue", "DeadLetterFunction",
     lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED, body=LARGE)],
@@ -237,6 +245,16 @@ SUITES = {
             EachCall(IS_GONE, ERRORS),
             EachCall(MEANWHILE, [*ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
             EachCall(AT_THE_END, [*ERRORS, *CLOCKS], [(overtaken, ANOTHER_COURIER)]),
+        ]
+    ),
+    "dcp": Suite(
+        [
+            EachCall(SESSION, [*ERRORS, reset, *CLOCKS, denied]),
+            EachCall(BATCH, ERRORS),
+            EachCall(CHEQUE, [*ERRORS, *CLOCKS], [(overtaken, ANOTHER_INSTANCE)]),
+            EachCall(CLOSED, [*ERRORS, *CLOCKS]),
+            EachCall(READS, [*ERRORS, denied], [(overtaken, ANOTHER_INSTANCE)]),
+            EachCall(READ_FAILS, [throttled]),
         ]
     ),
     "rest": Suite(
