@@ -7,17 +7,21 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.faults import left
+from tests.faults.clock import CLOCK
 from tests.faults.harness import EachCall, EachDropped
-from tests.faults.kinds import entry_refused, overtaken, throttled
+from tests.faults.kinds import an_hour_on, answer_lost, entry_refused, overtaken, throttled
 from tests.faults.suites import (
     ABOUT_KNOWN,
     BIG,
+    CHEQUE,
+    CLOSED,
     DARK_ONE,
     INBOX,
     LARGE_ONES,
     NO_KEY,
     ONE,
     OWNED,
+    READS,
     REFUSED,
     SENDS,
     SHARE,
@@ -29,10 +33,15 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import NOT_QUEUED
 from postroom.outbound.feedback_sender import FeedbackSender
 from postroom.pipeline.worker import Worker
+from postroom.protocols.dcp.guardian import Guardian
+from postroom.protocols.dcp.receiving import Admitted
+from postroom.protocols.dcp.session_store import RequestUse
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
 from postroom.storage.aws.queue import Queue
 from postroom.storage.aws.table import DynamoTable
+from postroom.storage.limits import dcp_sessions
+from postroom.storage.limits.dcp_sessions import DcpSessions
 from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
 from postroom.storage.mail.outbox import Outbox, OutboxMessage
 from postroom.storage.mail.register import GONE, STATE, WHY, Register
@@ -167,6 +176,45 @@ def queued_by_whoever_was_first() -> None:
     _replace(Outbox, "put", put)
 
 
+def stamps_after_the_operation() -> None:
+    """A request of DCP is performed before its id and its stamp are taken."""
+    really = Guardian._result
+
+    def result(self: Guardian, received: Any, index: int, perform: Any) -> Any:
+        request = received.requests[index]
+        resources = frozenset(each.resource for each in request.payload.allow)
+        done = perform(Admitted(request, received.peer, resources, None))  # type: ignore[arg-type]
+        return really(self, received, index, lambda _admitted: done)
+
+    _replace(Guardian, "_result", result)
+
+
+def knows_no_mark_of_its_own() -> None:
+    """A stamp of DCP whose write met itself, because its answer was lost, is taken for another's."""
+    # AND binds its last alternative, which is that for the own mark, and no more.
+    _replace(dcp_sessions, "_IS_FREE", f"{dcp_sessions._IS_FREE} AND attribute_not_exists(mark)")
+
+
+def keeps_the_stamp_of_a_failed_read() -> None:
+    """The stamp of a request of DCP that was not performed stays used."""
+    _replace(DcpSessions, "give_back", lambda _self, _use: None)
+
+
+def closes_by_deleting() -> None:
+    """The row of a closed session of DCP is deleted."""
+    _replace(DcpSessions, "close", lambda self, dcpsid: self._table.delete(dcp_sessions._session(dcpsid)))
+
+
+def reads_the_clock_twice() -> None:
+    """The clock is read again for the stamp of a request of DCP."""
+    really = DcpSessions.use_request
+
+    def use_request(self: DcpSessions, use: RequestUse) -> None:
+        really(self, replace(use, now=CLOCK()))
+
+    _replace(DcpSessions, "use_request", use_request)
+
+
 def blind_to_what_goes_outside() -> None:
     """A bug of the harness: deaths count as the same although something was sent or logged between them."""
     _replace(left, "outside", lambda _stack: "")
@@ -175,8 +223,8 @@ def blind_to_what_goes_outside() -> None:
 _replaced = ExitStack()
 
 
-def _replace(owner: object, name: str, function: Callable[..., Any]) -> None:
-    _replaced.enter_context(patch.object(owner, name, function))
+def _replace(owner: object, name: str, by: Callable[..., Any] | str) -> None:
+    _replaced.enter_context(patch.object(owner, name, by))
 
 
 @dataclass(frozen=True)
@@ -221,6 +269,13 @@ VARIANTS = {
         Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled], dies=False), "'queued'"),
         Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled], dies=False), "has no end"),
         Variant(copies_without_a_row, EachCall(LARGE_ONES), "messages are left in"),
+        Variant(stamps_after_the_operation, EachCall(CHEQUE, dies=False), "they took effect 3 times"),
+        Variant(knows_no_mark_of_its_own, EachCall(READS, [answer_lost], dies=False), "nobody had used it"),
+        Variant(
+            keeps_the_stamp_of_a_failed_read, EachCall(READS, [throttled], dies=False), "may not be requested again"
+        ),
+        Variant(closes_by_deleting, EachCall(CLOSED, dies=False), "was performed in a session that was closed"),
+        Variant(reads_the_clock_twice, EachCall(CHEQUE, [an_hour_on], dies=False), "they took effect 2 times"),
         Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )
 }
