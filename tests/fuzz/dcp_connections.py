@@ -1,18 +1,15 @@
-"""Fuzzing of what receives messages of DCP: a guardian, and both ends of a connection."""
+"""Fuzzing of both ends of a connection of DCP."""
 
 from typing import Any, Final
 
 from tests.fuzz.dcp_texts import BODIES, CONNECT, REQUEST, RESPONSE
 from tests.fuzz.entry import Entry, fuzzed, json_of
 from tests.fuzz.samples import compact
-from tests.protocols.dcp.guarded import NOW, OWNER, US, Bank, Peer
+from tests.protocols.dcp.guarded import NOW, OWNER, US
 from tests.protocols.dcp.paired import Pair, ask
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dcp.connection_events import RequestReceived
-from postroom.protocols.dcp.memory_store import MemoryStore
-from postroom.protocols.dcp.reasons import DCP_ID_MISSING, DCP_RESPONSE_UNEXPECTED
-from postroom.protocols.dcp.session_store import RequestUse
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.dcp.states import ConnectionState
 
@@ -31,26 +28,6 @@ SEEDS: Final = (
     compact({"type": "response", "id": "asked", "time": 7, "success": True}),
     sign_body(REQUESTS[0], OWNER),
 )
-
-
-@fuzzed(
-    "protocols.dcp.guardian", "protocols.dcp.receiving", "protocols.dcp.memory_store", "protocols.dcp.operations",
-    "protocols.dcp.responses", "protocols.dcp.session_names", seeds=SEEDS, is_json=True,
-)  # fmt: skip
-def dcp_guardian(data: bytes) -> None:
-    """Any bytes: an answer that the guardian signed, or a refusal, and nothing is written before a good signature."""
-    uses: list[RequestUse] = []
-    bank = Bank(perform_with=lambda admitted: uses.append(admitted.use))
-    peer = Peer.connected(bank)
-    _answered(bank, data)
-    if not _is_signed(data):
-        assert isinstance(bank.store, MemoryStore)
-        assert len(bank.store) == 0
-    for body in _bodies(data, peer.dcpsid, peer.nonce):
-        _answered(bank, peer.signed(body))
-        _answered(bank, peer.signed(body))
-    performed = [(use.resources, use.stamp) for use in uses]
-    assert len(performed) == len(set(performed))
 
 
 @fuzzed(
@@ -76,29 +53,21 @@ def _receive(data: bytes, *, is_open: bool, which: int, is_ours: bool) -> None:
     nonces = [message.body.get("nonce") for message in map(read_signed_message, pair.ends[1 - which].sent)]
     nonce = nonces[-1] if nonces else None
     dcpsid = end.machine.dcpsid or "x" * 65
-    messages = [sign_body(body, key) for body in _bodies(data, dcpsid, nonce)] if is_ours else [data]
+    messages = [sign_body(body, key) for body in bodies_of(data, dcpsid, nonce)] if is_ours else [data]
     for message in messages:
         was_closed, before = end.machine.state is ConnectionState.CLOSED, len(end.events)
         end.receive(message, pair.clock)
         if was_closed:
             assert (end.machine.state, len(end.events)) == (ConnectionState.CLOSED, before)
-        if not is_ours and not _is_signed(data):
+        if not is_ours and not is_signed(data):
             assert end.machine.state is ConnectionState.CLOSED
             assert end.happened(RequestReceived) == []
         for sent in end.machine.messages(pair.clock):
             assert read_signed_message(sent).owner == (OWNER, US)[which].address
 
 
-def _answered(bank: Bank, data: bytes) -> None:
-    try:
-        answer = read_signed_message(bank.guardian.answer(data, NOW, bank.perform_with or bank.record).data)
-    except TheirError as error:
-        assert error.reason in (DCP_ID_MISSING, DCP_RESPONSE_UNEXPECTED) or not _is_signed(data)
-        return
-    assert answer.owner == US.address
-
-
-def _is_signed(data: bytes) -> bool:
+def is_signed(data: bytes) -> bool:
+    """Whether it is a message that its owner signed."""
     try:
         read_signed_message(data)
     except TheirError:
@@ -106,7 +75,7 @@ def _is_signed(data: bytes) -> bool:
     return True
 
 
-def _bodies(data: bytes, dcpsid: str, nonce: Any) -> list[dict[str, Any]]:
+def bodies_of(data: bytes, dcpsid: str, nonce: Any) -> list[dict[str, Any]]:
     """What the bytes say, as it is, and with the session's id and nonce."""
     value = json_of(data)
     if not isinstance(value, dict):
@@ -114,4 +83,4 @@ def _bodies(data: bytes, dcpsid: str, nonce: Any) -> list[dict[str, Any]]:
     return [value, {**value, "dcpsid": dcpsid}, {**value, "dcpsid": dcpsid, "nonce": nonce}]
 
 
-ENTRIES: tuple[Entry, ...] = (dcp_guardian, dcp_machines)
+ENTRIES: tuple[Entry, ...] = (dcp_machines,)

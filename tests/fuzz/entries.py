@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.fuzz import (
     dcp_connections,
+    dcp_guardian,
     dcp_texts,
     dm3_texts,
     dns_answers,
@@ -24,6 +25,7 @@ _MODULES: Final = (
     sealed,
     dm3_texts,
     dcp_texts,
+    dcp_guardian,
     dcp_connections,
     dns_answers,
     outside,
