@@ -6,7 +6,7 @@ The first process of each function is never killed, to show the memory of a proc
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -19,6 +19,7 @@ from tests.soak.stack import SoakStack
 ROOT: Final = Path(__file__).parent.parent.parent
 INBOXES: Final = 2
 DM3_INBOXES: Final = 2
+MAILBOX_APIS: Final = 2
 WORKERS: Final = 3
 WAITING: Final = 2
 COURIERS: Final = 2
@@ -95,6 +96,15 @@ class Hand:
             raise EOFError
         return line
 
+    def reopen(self) -> None:
+        """Start the next process after this one ended, and wait until it is ready."""
+        self.start_again_if_dead()
+        while True:
+            with suppress(EOFError):
+                self.read()
+                return
+            self.start_again_if_dead()
+
     def stop(self) -> None:
         """End the process without a successor."""
         if self._process:
@@ -119,6 +129,7 @@ class Crew:
     """All processes. `killable`: those that may be killed."""
 
     inboxes: tuple[Hand, ...]
+    mailbox_apis: tuple[Hand, ...]
     pollers: tuple[Hand, ...]
 
     @property
@@ -129,8 +140,8 @@ class Crew:
 
     @property
     def all(self) -> tuple[Hand, ...]:
-        """Inboxes of both protocols, workers, couriers."""
-        return (*self.inboxes, *self.pollers)
+        """Inboxes of both protocols, mailbox APIs, workers, couriers."""
+        return (*self.inboxes, *self.mailbox_apis, *self.pollers)
 
     @property
     def eldest(self) -> dict[str, Hand]:
@@ -153,6 +164,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
 
     crew = Crew(
         (*hands("inbox", "InboxFunction", INBOXES, []), *hands("dm3", "Dm3Function", DM3_INBOXES, [])),
+        hands("mailbox", "MailboxFunction", MAILBOX_APIS, []),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
             *hands("waiting", "WaitingFunction", WAITING, [f"{urls['WaitingQueueUrl']}={_WAITING_BATCH}"]),

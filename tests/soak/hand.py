@@ -1,7 +1,7 @@
 """A process with one function of the template, which may be killed at any time: `python -m tests.soak.hand`.
 
-It has the function's environment of the template. Both inboxes read HTTP API events from standard input, one per
-line, and write each response as a line; the other functions poll their queues. Logs go to a file.
+It has the function's environment of the template. Both inboxes and the mailbox API read HTTP API events from standard
+input, one per line, and write each response as a line; the other functions poll their queues. Logs go to a file.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from tests.soak.tally import Tally
 
 FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
 BATCH: Final = 100
-INBOXES: Final = ("inbox", "dm3")
+HTTP: Final = ("inbox", "dm3", "mailbox")
 """The functions that are sent requests."""
 MODULES: Final = {
-    **{name: (name, "app") for name in (*INBOXES, "worker", "waiting", "courier")},
+    **{name: (name, "app") for name in (*HTTP, "worker", "waiting", "courier")},
     "feedback": ("courier", "feedback"),
 }
 """The folder and the module of each function."""
@@ -52,7 +52,7 @@ def main() -> None:
     app = importlib.import_module(module)
     Faults(rng, tally.note).install()
     answers.write(b"ready\n")
-    if chosen.function in INBOXES:
+    if chosen.function in HTTP:
         _serve(app, answers)
     else:
         _poll(app, [_source(text) for text in chosen.sources], rng, tally)

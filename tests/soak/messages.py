@@ -87,7 +87,7 @@ class Writer:
         if kind is Kind.FORGED:
             envelope["Signature"] = sign(replace(draft, body="another"), sender.key)["Signature"]
         body = json.dumps(envelope, ensure_ascii=False).encode()
-        event = _event(_NLWEB_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
+        event = event_of(_NLWEB_ROUTE, f"https://{NLWEB.host(RECEIVER)}/inbox", body, sender.source)
         identity = seen_key_nlweb(RECEIVER, sender.domain, correlation) if kind is Kind.SYNCHRONOUS else correlation
         return SoakMessage(kind, identity, hashlib.sha256(body).digest(), event)
 
@@ -109,7 +109,7 @@ class Writer:
             signing=alice.signing,
         )
         call = {"jsonrpc": "2.0", "id": 1, "method": "dm3_submitMessage", "params": [envelope.as_json()]}
-        event = _event(_DM3_ROUTE, f"https://{DM3_HOST}/dm3", json.dumps(call).encode(), "203.0.113.250")
+        event = event_of(_DM3_ROUTE, f"https://{DM3_HOST}/dm3", json.dumps(call).encode(), "203.0.113.250")
         return SoakMessage(Kind.DM3, message_hash(envelope), b"", event)
 
     @cached_property
@@ -121,7 +121,8 @@ class Writer:
         return self._stack.names.profiles.service(SERVICE).encryption_key
 
 
-def _event(route: gateway.GatewayRoute, url: str, body: bytes, source: str) -> bytes:
+def event_of(route: gateway.GatewayRoute, url: str, body: bytes, source: str) -> bytes:
+    """The line with the HTTP API event of a POST."""
     host, _, path = url.removeprefix("https://").partition("/")
     headers = (("content-type", "application/json"), ("host", host))
     request = gateway.GatewayRequest("POST", f"/{path}", headers, body, host, source, "HTTP/1.1")

@@ -1,11 +1,16 @@
-"""The mix of messages: kinds and shares, in an order chosen by a seed, from three loud and many quiet senders."""
+"""The mix of messages and of requests over DCP: kinds and shares, in an order chosen by a seed.
+
+Messages are from three loud and many quiet senders.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 from typing import Final
 
+from postroom.api.reasons import NOT_THE_OWNER
 from postroom.core.reasons import TOO_LARGE
+from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD
 
 
@@ -48,6 +53,32 @@ ENDS: Final = {
     Kind.LARGE: "filed once",
 }
 
+
+class DcpKind(StrEnum):
+    """The kind of what is done over DCP. Each has mailboxes of its own, which are signed out once or not at all."""
+
+    REQUEST = "request of an owner"
+    BATCH = "requests of an owner in a batch"
+    CHEQUE = "cheque"
+    CONTESTED = "cheque, presented twice at once"
+    CARRIED = "cheque, presented by another first"
+    REVOKED = "cheque, revoked before"
+    CHANGED = "cheque, changed"
+
+
+DCP_SHARE: Final = 0.03
+"""Of what is done over DCP, for each message; kinds have equal shares."""
+
+DCP_ENDS: Final = {
+    DcpKind.REQUEST: "done once",
+    DcpKind.BATCH: "each is done once",
+    DcpKind.CHEQUE: "done once",
+    DcpKind.CONTESTED: f"done once, and refused once: {ErrorCode.EDUP}",
+    DcpKind.CARRIED: f"refused: {NOT_THE_OWNER}, then done once",
+    DcpKind.REVOKED: f"refused: {ErrorCode.EDUP}",
+    DcpKind.CHANGED: f"refused: {NOT_THE_OWNER}",
+}
+
 LOUD: Final = 3
 QUIET: Final = 60
 LOUD_SHARE: Final = 0.9
@@ -71,6 +102,12 @@ def plan(messages: int, rng: Random) -> list[Planned]:
 
 def _sender(rng: Random) -> int:
     return rng.randrange(LOUD) if rng.random() < LOUD_SHARE else LOUD + rng.randrange(QUIET)
+
+
+def over_dcp(messages: int, rng: Random) -> list[tuple[int, DcpKind]]:
+    """What is done over DCP: (after how many messages, what), in order; at least one of each kind."""
+    each = max(1, round(messages * DCP_SHARE / len(DcpKind)))
+    return sorted((rng.randrange(messages), kind) for kind in DcpKind for _ in range(each))
 
 
 def deaths(messages: int, hands: int, rng: Random) -> list[tuple[int, int]]:

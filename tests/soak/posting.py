@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, Queue
@@ -80,7 +79,7 @@ class Posting:
             except EOFError:
                 self._put_off(message)
                 self.unanswered += 1
-                self._reopen(inbox)
+                inbox.reopen()
                 continue
             finally:
                 self.posts += 1
@@ -91,14 +90,6 @@ class Posting:
             self._answered(message, answer)
             with self._lock:
                 self._open -= 1
-
-    def _reopen(self, inbox: Hand) -> None:
-        inbox.start_again_if_dead()
-        while True:
-            with suppress(EOFError):
-                inbox.read()
-                return
-            inbox.start_again_if_dead()
 
     def _next(self, function: str) -> SoakMessage | None:
         with self._lock:

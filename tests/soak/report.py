@@ -9,10 +9,12 @@ from benchmarks.harness import Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tests.soak.crew import BATCH
+from tests.soak.dcp_ledger import DcpProblem
+from tests.soak.dcp_peers import LOST
 from tests.soak.faults import ONE_CALL_IN, STUBBORN, Fault
 from tests.soak.ledger import Problem
 from tests.soak.memory import MARKS
-from tests.soak.mix import ENDS, LOUD_SHARE, QUIET, Kind
+from tests.soak.mix import DCP_ENDS, DCP_SHARE, ENDS, LOUD_SHARE, QUIET, DcpKind, Kind
 from tests.soak.poller import DUPLICATED, LATEST_SECONDS
 from tests.soak.soak import Order, Result, Sight
 from tests.soak.stack import VISIBILITY_SECONDS
@@ -40,7 +42,7 @@ def show(order: Order) -> Iterator[Callable[[Sight], None]]:
 
 def page(result: Result) -> str:
     """The page."""
-    order, ledger = result.order, result.ledger
+    order, ledger, dcp = result.order, result.ledger, result.over_dcp
     sections = [
         INTRODUCTION,
         f"## A run\n\n    make soak MESSAGES={order.messages} SEED={order.seed}\n",
@@ -49,9 +51,21 @@ def page(result: Result) -> str:
             ("kind", "answered", "accepted", "expected result"),
             [(kind, ledger.kinds[kind], ledger.taken[kind], ENDS[kind]) for kind in Kind],
         ),
+        _section(
+            "Stamps used over DCP, and their effects",
+            ("kind", "stamps", "took effect", "outcome once unknown", "expected result"),
+            [(kind, dcp.kinds[kind], dcp.done[kind], dcp.unknown[kind], DCP_ENDS[kind]) for kind in DcpKind],
+        ),
         _section("Injected faults", ("fault", "times"), _wrong(result)),
         _section("The ledger", ("what", "messages"), _kept(result)),
-        _section("Problems", ("problem", "found"), [(str(it), ledger.problems[it]) for it in Problem]),
+        _section(
+            "Problems",
+            ("problem", "found"),
+            [
+                *((str(it), ledger.problems[it]) for it in Problem),
+                *((str(it), dcp.problems[it]) for it in DcpProblem),
+            ],
+        ),
         _section(
             "Result of `postroom audit` for the same deployment",
             ("", "messages"),
@@ -91,6 +105,8 @@ def _wrong(result: Result) -> list[tuple[object, ...]]:
         ("inbox: died before it answered; resent", result.unanswered),
         ("inbox: answered 503; resent", result.not_now),
         ("inbox: gave a reply that could not be stored", result.given_up),
+        ("mailbox: died before it answered; resent", result.dcp_unanswered),
+        ("mailbox: answer lost; resent", result.dcp_lost),
         ("buffer: stored a Feedback, and answered 503", result.feedback_failed),
     ]
 
@@ -102,6 +118,7 @@ def _kept(result: Result) -> list[tuple[object, ...]]:
         ("accepted", result.ledger.taken.total()),
         ("different messages to be filed", result.ledger.filed),
         ("claims discarded", result.discarded),
+        ("messages of DCP, with resent ones", result.dcp_messages),
         ("Feedback received by the buffer, with repeated ones", result.feedback),
     ]
 
@@ -130,12 +147,17 @@ sends the same message again. Processes are killed (SIGKILL) while they work. On
 these, one in {1 / STUBBORN:.0f} fails in all of botocore's attempts. The queues deliver one message in
 {1 / DUPLICATED:.0f} twice, at the same time or up to {LATEST_SECONDS} s later, and every batch in random order.
 
+Owners send requests over DCP, alone and in batches, and write cheques, whose holders present them until there is an
+answer: {DCP_SHARE * 100:.0f} for a hundred messages. One answer in {1 / LOST:.0f} is lost. Each request signs a
+mailbox of its own out, which the mailbox counts. The ledger compares how often each stamp took effect with what was
+answered: once if it was done, never if it was refused, and once or never if the outcome is unknown.
+
 - *These parts are real:* the template's tables, queues and bucket in the local stack; the functions' own handlers, in
   processes of their own, with the environment that the template gives them; batches of up to {BATCH}; signed DNS with
   the stack's trust anchor; TLS to the senders' post offices.
-- *These are replaced:* API Gateway by a loop that passes events to the inbox; the event source mappings by pollers that
-  receive, call the handler, and delete; the senders' post offices by a server that counts Feedback, and sometimes
-  fails.
+- *These are replaced:* API Gateway by loops that pass events to the inbox and the mailbox API; the event source
+  mappings by pollers that receive, call the handler, and delete; the senders' post offices by a server that counts
+  Feedback, and sometimes fails.
 - *These settings differ:* the queues' visibility time-outs are {VISIBILITY_SECONDS} s, so that messages of a killed
   process are delivered again in the same run; look-ups have more time; Feedback is not limited (summaries would wait
   for the end of the hour). The dead-letter handler runs when the emulator's schedule says so, every 15 minutes; dead

@@ -12,11 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.soak.crew import Crew, hire
+from tests.soak.dcp_ledger import DcpLedger
+from tests.soak.dcp_peers import DcpPeers
 from tests.soak.evidence import audited, look
 from tests.soak.ledger import Ledger
 from tests.soak.memory import EMULATOR, HERE, MARKS, Memory, emulator_pid, own_pid
 from tests.soak.messages import Writer
-from tests.soak.mix import deaths, plan
+from tests.soak.mix import deaths, over_dcp, plan
 from tests.soak.posting import Posting
 from tests.soak.stack import RECEIVER, SoakStack, open_stack
 from tests.soak.tally import counted
@@ -61,12 +63,16 @@ class Result:
 
     order: Order
     ledger: Ledger
+    over_dcp: DcpLedger
     findings: Findings
     counts: Counter[str]
     killed: Counter[str]
     memory: Memory
     posts: int
     unanswered: int
+    dcp_messages: int
+    dcp_unanswered: int
+    dcp_lost: int
     not_now: int
     redriven: int
     feedback: int
@@ -79,7 +85,8 @@ class Result:
     def clean(self) -> bool:
         """Whether there are no problems, and no more notes than posts without a final answer."""
         notes = len(self.findings.problems) - self.findings.wrong
-        return not self.ledger.problems.total() and self.findings.clean and notes <= self.unanswered + self.not_now
+        problems = self.ledger.problems.total() + self.over_dcp.problems.total()
+        return not problems and self.findings.clean and notes <= self.unanswered + self.not_now
 
 
 class Watch:
@@ -118,12 +125,15 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
             pids = {function: hand.pid for function, hand in crew.eldest.items()}
             memory = Memory({EMULATOR: emulator_pid(), HERE: own_pid(), **pids})
             ledger = Ledger(json.dumps(identity_reply(RECEIVER, None), separators=(",", ":")))
+            dcp_ledger = DcpLedger()
             begun = time.monotonic()
             with Watch(stack, crew, memory) as watch:
                 posting = Posting(crew.inboxes, ledger.answered)
-                _send(order, rng, Writer(stack, rng), posting, crew, watch, memory, see)
-                _until(lambda: posting.open == 0)
+                peers = DcpPeers(stack, crew.mailbox_apis, dcp_ledger, rng)
+                _send(order, rng, Writer(stack, rng), posting, peers, crew, watch, memory, see)
+                _until(lambda: posting.open == peers.open == 0)
                 posting.close()
+                unfinished = peers.close()
                 sent = time.monotonic()
                 redriven = _drain(stack, watch, lambda: see(_sight(order.messages, watch, crew)))
                 memory.mark(100)
@@ -136,23 +146,26 @@ def soak(order: Order, see: Callable[[Sight], None]) -> Result:
                 unanswered=posting.open,
             )  # fmt: skip
             ledger.audit(evidence)
+            dcp_ledger.audit(peers.effects(), unfinished=unfinished)
             findings = audited(stack, folder / "logs")
             killed: Counter[str] = Counter()
             for hand in crew.all:
                 killed[hand.function] += hand.killed
             return Result(
-                order, ledger, findings, counted(folder / "tally"), killed, memory, posting.posts, posting.unanswered,
-                posting.not_now, redriven, stack.sink.received, stack.sink.failed, len(evidence.discards),
-                len(evidence.given_up), (sent - begun, time.monotonic() - sent),
+                order, ledger, dcp_ledger, findings, counted(folder / "tally"), killed, memory, posting.posts,
+                posting.unanswered, peers.api.requests, peers.api.unanswered, peers.api.lost, posting.not_now, redriven,
+                stack.sink.received, stack.sink.failed, len(evidence.discards), len(evidence.given_up),
+                (sent - begun, time.monotonic() - sent),
             )  # fmt: skip
 
 
 def _send(
-    order: Order, rng: Random, writer: Writer, posting: Posting, crew: Crew, watch: Watch, memory: Memory,
-    see: Callable[[Sight], None],
+    order: Order, rng: Random, writer: Writer, posting: Posting, peers: DcpPeers, crew: Crew, watch: Watch,
+    memory: Memory, see: Callable[[Sight], None],
 ) -> None:  # fmt: skip
     planned = plan(order.messages, rng)
     dying = deaths(len(planned), len(crew.killable), rng)
+    dcp = over_dcp(len(planned), rng)
     marks = {len(planned) * percent // 100: percent for percent in MARKS[:-1]}
     until = time.monotonic() + order.minutes * 60
     for number, each in enumerate(planned):
@@ -161,6 +174,8 @@ def _send(
         if time.monotonic() > until:
             return
         posting.post(writer.write(each))
+        while dcp and dcp[0][0] <= number:
+            peers.begin(dcp.pop(0)[1])
         # A process that has just been killed must be restarted before it can be killed again.
         while dying and dying[0][0] <= number and crew.killable[dying[0][1]].kill():
             dying.pop(0)

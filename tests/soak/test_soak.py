@@ -9,11 +9,12 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.soak.dcp_ledger import DcpProblem
 from tests.soak.faults import Fault
 from tests.soak.ledger import Discard, Evidence, Ledger, Problem
 from tests.soak.memory import emulator_pid
 from tests.soak.messages import SoakMessage
-from tests.soak.mix import Kind, deaths, plan
+from tests.soak.mix import DcpKind, Kind, deaths, over_dcp, plan
 from tests.soak.posting import Answer, read_answer
 from tests.soak.report import INTRODUCTION, PAGE, name_of, page
 from tests.soak.soak import Order, soak
@@ -41,17 +42,24 @@ def test_a_soak_finds_no_problems() -> None:
     assert result.clean, result.findings.problems
     assert result.ledger.kinds.total() == MESSAGES
     assert all(result.ledger.kinds[kind] for kind in Kind)
+    assert +result.over_dcp.problems == Counter(), result.over_dcp.examples
+    assert all(result.over_dcp.kinds[kind] for kind in DcpKind)
     assert all(result.killed.values()), result.killed
     assert all(result.counts[fault] for fault in Fault)
     assert result.counts["redelivered"]
     assert result.counts["handed out twice by the queue"]
-    assert all(f"| {problem} " in page(result) for problem in Problem)
+    assert all(f"| {problem} " in page(result) for problem in (*Problem, *DcpProblem))
 
 
 def test_the_page_shows_a_large_soak_with_all_of_todays_checks() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(INTRODUCTION)
-    figures = read_rows(text)
+    # The large run was made before requests over DCP were a part of the test.
+    large, _, with_dcp = text.partition("\n## A run with requests over DCP\n")
+    figures, over_dcp = read_rows(large), read_rows(with_dcp or large)
+    assert [it for it in (*Problem, *DcpProblem) if over_dcp[it] != 0] == []
+    assert [it for it in DcpKind if over_dcp[it] == 0] == []
+    assert over_dcp["mailbox: killed (SIGKILL)"] > 0
     assert figures["messages with a final answer"] >= 200_000
     assert figures["accepted: lost"] == 0
     assert [it for it in Problem if figures[it] != 0] == []
@@ -168,6 +176,8 @@ def test_a_message_answered_not_now_is_posted_again() -> None:
 def test_a_seed_decides_what_is_sent_and_who_dies() -> None:
     assert plan(1000, Random(1)) == plan(1000, Random(1)) != plan(1000, Random(2))
     assert deaths(1000, 4, Random(1)) == deaths(1000, 4, Random(1))
+    assert over_dcp(1000, Random(1)) == over_dcp(1000, Random(1)) != over_dcp(1000, Random(2))
+    assert {kind for _, kind in over_dcp(20, Random(1))} == set(DcpKind)
     assert {planned.kind for planned in plan(20, Random(1))} == set(Kind)
 
 
