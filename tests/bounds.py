@@ -489,6 +489,12 @@ def _dcp() -> Iterator[Bound]:
         "end_to_end/test_dcp_sockets.py::test_what_is_too_large_for_a_websocket_is_read_over_https",
     )  # fmt: skip
     yield Bound(
+        "sessions that wait for mail of a mailbox", _n(notification_targets.MAX_SESSIONS),
+        "each is told by itself", "one more takes the place of the one that has waited longest", "none",
+        "storage/test_notification_targets.py::"
+        "test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest",
+    )  # fmt: skip
+    yield Bound(
         "requests of a batch at the mailbox API", _n(dcp_service.MAX_BATCH), "they take turns in one run",
         "`DcpBodyInvalid`", "dcp-client 3: 10", "http/test_dcp.py::test_a_batch_has_at_most_ten_messages",
     )  # fmt: skip

@@ -185,9 +185,11 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("sqs:SendMessage", "sqs FeedbackQueue"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable of notify#")
-          for verb in ("Query", "GetItem", "UpdateItem")),
+          for verb in ("Query", "GetItem", "UpdateItem", "DeleteItem")),
+        ("execute-api:ManageConnections", "execute-api DcpSocketApi/dcp/POST/@connections/*"),
         ("secretsmanager:GetSecretValue", "SigningKeys "),
         ("secretsmanager:GetSecretValue", "WebhookKeys "),
+        ("secretsmanager:GetSecretValue", "DcpIdentities "),
     },
     "FeedbackFunction": {
         *((action, "logs /aws/lambda/postroom-FeedbackFunction-*:*") for action in LOGS),
@@ -266,7 +268,7 @@ def test_no_action_has_a_wildcard_and_no_resource_is_everything(who: str) -> Non
     ours = r"s3 Bucket/(box|chk|claim|jobs/lib|jobs/reports|quarantine|reply|seg)/\*"
     for action, resource in granted(who, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(rf"({ours}|logs \S+:\*|[^*]+)", resource)
+        assert re.fullmatch(rf"({ours}|logs \S+:\*|execute-api DcpSocketApi/dcp/POST/@connections/\*|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:

@@ -88,7 +88,13 @@ OWN = {
     ],
     "WaitingFunction": [send("Retry"), ZONE, HIDE],
     "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
-    "CourierFunction": [send("Courier"), send("Feedback"), get_secret("SigningKeys"), get_secret("WebhookKeys")],
+    "CourierFunction": [
+        send("Courier"),
+        send("Feedback"),
+        get_secret("SigningKeys"),
+        get_secret("WebhookKeys"),
+        get_secret("DcpIdentities"),
+    ],
     "FeedbackFunction": [send("Feedback"), get_secret("SigningKeys")],
     "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
@@ -153,6 +159,7 @@ NOT_OWN = {
         get_secret("TokenKeys"),
         get_secret("DeliveryServiceKeys"),
         get_secret("WebhookKeys"),
+        get_secret("DcpIdentities"),
     ],
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
     # The mailbox API lists and acknowledges: it files nothing, and signs for no domain.

@@ -17,15 +17,20 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
-from tests.functions.stack import FunctionsStack, Json, functions_stack
+from tests.functions.stack import MOTO_REGION, FunctionsStack, Json, functions_stack
 from tests.functions.test_mailbox import ask, said, sign_in
 
 from postroom.local.authority import Authority
+from postroom.local.clients import REGION
 from postroom.local.zones import ZoneTree
 from postroom.net.https import MAX_RESPONSE_BYTES
+from postroom.protocols.dcp.signed_message import read_signed_message
+from postroom.storage.directory.watching_sessions import WatchingSession
 
 AT = f"/mailboxes/{RECEIVER}/notifications"
 HOOK = "hook.example"
+SOCKETS = f"s0ck3ts.execute-api.{REGION}.amazonaws.com"
+"""The host of the WebSocket API."""
 
 
 class Hook(HTTPServer):
@@ -39,7 +44,7 @@ class Hook(HTTPServer):
         self.got: list[tuple[str, dict[str, str], bytes]] = []
         self.answers: list[int] = []
         self.body, self.location, self.slowly = b"", "", 0.0
-        context = authority.server_context(HOOK)
+        context = authority.server_context(HOOK, SOCKETS)
         context.set_alpn_protocols(["http/1.1"])
         self.socket = context.wrap_socket(self.socket, server_side=True)
 
@@ -74,6 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
 def hook(authority: Authority, zones: ZoneTree, post_offices: FakePostOffices) -> Iterator[Hook]:
     """At the port of all other hosts here, at an address of its own."""
     zones.put(HOOK, "@ IN A 127.0.0.2\n")
+    zones.put(SOCKETS, "@ IN A 127.0.0.2\n")
     with Hook(authority, post_offices.server_port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -328,3 +334,44 @@ def test_without_allowed_topics_none_is_accepted_and_without_the_right_none_is_n
 def test_a_page_of_the_web_may_remove_a_target(running: FunctionsStack) -> None:
     answer = ask(running, "OPTIONS", AT, headers={"origin": "https://app.example"})
     assert "DELETE" in answer["headers"]["Access-Control-Allow-Methods"]
+
+
+# --- sessions of DCP that wait for mail -------------------------------------------------------------------------------
+
+
+def watch(running: FunctionsStack) -> str:
+    """A session waits for mail of RECEIVER; returns the id of its request."""
+    identity = running.deployed.storage.dcp_identities.newest_first()[0].key.address
+    session = WatchingSession("L0SM9cOFvHcCIhw=", "X-Y", "request 1", identity)
+    running.deployed.storage.targets.watch(RECEIVER, session, random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
+    return session.request
+
+
+def test_a_session_that_waits_is_told_by_calls_that_the_role_allows_and_that_are_signed(
+    running: FunctionsStack, hook: Hook, token: str
+) -> None:
+    request = watch(running)
+    hook.answers = [200]
+    file(running)
+    courier(running)
+    courier(running)
+    [(path, headers, body)] = hook.got
+    assert path == "/dcp/@connections/L0SM9cOFvHcCIhw%3D"
+    assert headers["host"].partition(":")[0] == SOCKETS
+    assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=testing/")
+    assert f"/{MOTO_REGION}/execute-api/aws4_request" in headers["authorization"]
+    assert read_signed_message(body).body["id"] == request
+    assert running.deployed.storage.targets.of(RECEIVER) == []
+
+
+@pytest.mark.parametrize(("status", "left"), [(410, 0), (403, 1), (500, 1)])
+def test_a_session_waits_on_unless_its_websocket_is_gone(
+    running: FunctionsStack, hook: Hook, token: str, status: int, left: int
+) -> None:
+    watch(running)
+    hook.answers = [status]
+    file(running)
+    courier(running)
+    courier(running)
+    assert len(running.deployed.storage.targets.of(RECEIVER)) == left
+    assert len(running.deployed.bodies("CourierQueue")) == left

@@ -10,6 +10,7 @@ from tests.http.api_stack import BOB_KEY, HOST, NOW, SHOP, SHOP_KEY, ApiStack
 from tests.protocols.dcp.guarded import Peer
 
 from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.dm3.keys import PrivateSigningKey
@@ -41,7 +42,15 @@ class DcpApi:
 
     def answer(self, data: bytes, now: float = NOW) -> Json:
         """The body of the answer at the API's own time."""
-        response = self.post(data)
+        return self._read(self.post(data))
+
+    def over_socket(self, data: bytes, connection: str = "L0SM9cOFvHcCIhw=") -> Json:
+        """The same for a message that came by a WebSocket."""
+        headers = {"content-type": "application/json"}
+        request = HttpRequest("POST", "/dcp", HOST, {}, headers, data, connection=connection, answer_bytes=100_000)
+        return self._read(self.api.answer(request))
+
+    def _read(self, response: HttpResponse) -> Json:
         assert response.status == 200, response.body
         answer = read_signed_message(response.body)
         assert f"0x{answer.owner}" in self.identities()

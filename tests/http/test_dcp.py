@@ -17,6 +17,8 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.storage.directory.notification_targets import NotificationTargets
+from postroom.storage.directory.watching_sessions import WatchingSession
 
 Json = Any
 
@@ -482,3 +484,86 @@ def test_a_denied_call_is_told_and_changes_nothing(
         broken.setattr(api.deployed.clients.dynamodb, "update_item", denied)
         assert dcp.post(message).status == 503
     assert dcp.answer(message)["success"]
+
+
+# --- watch -----------------------------------------------------------------------------------------------------------
+
+
+def watch_batch(peer: Peer, *more: Json, keys: tuple[EthereumKey, ...] = (OWNER,), mailbox: str = SHOP) -> Json:
+    return peer.batch(peer.request("watch", {"mailbox": mailbox}, keys=keys), *more)
+
+
+def watching(api: ApiStack, mailbox: str = SHOP) -> list[WatchingSession]:
+    return [WatchingSession.decode(target.to) for target in api.targets.of(mailbox)]
+
+
+def test_a_watch_is_acknowledged_and_answered_later(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    status = peer.request("status", {"mailbox": SHOP}, keys=(OWNER,))
+    batch = watch_batch(peer, status)
+    answer = dcp.over_socket(peer.signed(batch))
+    acknowledged, told = answer["payload"]
+    assert (acknowledged["id"], told["id"], told["success"]) == (batch["id"], status["id"], True)
+    assert answer["nonce"], "the session goes on"
+    [session] = watching(api)
+    assert (session.connection, session.dcpsid) == ("L0SM9cOFvHcCIhw=", peer.dcpsid)
+    assert (session.request, f"0x{session.identity}") == (batch["payload"][0]["id"], dcp.identities()[0])
+
+
+def test_a_watch_alone_in_its_batch_is_acknowledged_alone(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    batch = watch_batch(peer)
+    assert [each["id"] for each in dcp.over_socket(peer.signed(batch))["payload"]] == [batch["id"]]
+    assert len(watching(api)) == 1
+
+
+def test_a_watch_needs_a_websocket_and_a_batch(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    over_https = peer.send(watch_batch(peer))
+    assert code(over_https["payload"][1]) == "NotARequest"
+    bare = dcp.over_socket(peer.signed(peer.request("watch", {"mailbox": SHOP}, keys=(OWNER,))))
+    assert code(bare) == "NotARequest"
+    assert watching(api) == []
+
+
+@pytest.mark.parametrize(("mailbox", "keys"), [(SHOP, ()), (SHOP, (WES,)), (BOB, (OWNER,)), ("nobody.com", (OWNER,))])
+def test_nobody_but_its_owner_watches_a_mailbox(
+    api: ApiStack, dcp: DcpApi, mailbox: str, keys: tuple[EthereumKey, ...]
+) -> None:
+    peer = dcp.peer(keys[0] if keys else OWNER)
+    answer = dcp.over_socket(peer.signed(watch_batch(peer, keys=keys, mailbox=mailbox)))
+    assert code(answer["payload"][1]) == "NotTheOwner"
+    assert watching(api, mailbox) == []
+
+
+@pytest.mark.parametrize("data", [None, {}, {"mailbox": 7}, {"mailbox": SHOP, "other": 1}, {"mailbox": ""}])
+def test_what_is_no_mailbox_cannot_be_watched(api: ApiStack, dcp: DcpApi, peer: Peer, data: Json) -> None:
+    answer = dcp.over_socket(peer.signed(peer.batch(peer.request("watch", data, keys=(OWNER,)))))
+    assert code(answer["payload"][1]) in ("NotARequest", "NoMailboxName")
+    assert watching(api) == []
+
+
+def test_a_watch_that_could_not_be_stored_may_be_sent_again(
+    api: ApiStack, dcp: DcpApi, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = watch_batch(peer)
+    with monkeypatch.context() as broken:
+        broken.setattr(NotificationTargets, "watch", raise_not_now)
+        answer = dcp.over_socket(peer.signed(batch))
+        assert code(answer["payload"][1]) == "StoreUnavailable"
+    peer.nonce = answer["nonce"]
+    again = peer.batch({**batch["payload"][0], "id": "again"})
+    assert len(dcp.over_socket(peer.signed(again))["payload"]) == 1
+    assert len(watching(api)) == 1
+
+
+def raise_not_now(*_: object, **__: object) -> None:
+    raise NotNowError(STORE_UNAVAILABLE)
+
+
+def test_a_session_that_watches_is_no_target_of_the_owners_list(
+    api: ApiStack, dcp: DcpApi, peer: Peer, signed_in: Owner
+) -> None:
+    dcp.over_socket(peer.signed(watch_batch(peer)))
+    assert said(signed_in.ask("GET", "/notifications")) == {"targets": []}
+    [target] = api.targets.of(SHOP)
+    removed = signed_in.ask("DELETE", f"/notifications/{target.id}")
+    assert reason(removed) == "TargetUnknown"
+    assert len(watching(api)) == 1

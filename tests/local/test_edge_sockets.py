@@ -4,7 +4,10 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+from urllib.parse import quote
 
+import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -124,3 +127,64 @@ def test_a_websocket_that_is_idle_or_old_is_closed_as_going_away(
             websocket.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1001
+
+
+# --- @connections -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def manage(stack: LocalStack, one: LocalDeployment) -> Iterator[Callable[..., httpx.Response]]:
+    """Asks the edge about a WebSocket, as a backend does."""
+    headers = {"host": host_of(one), "authorization": "AWS4-HMAC-SHA256 Credential=AKIA"}
+    with httpx.Client(verify=stack.authority.client_context(), trust_env=False) as client:
+
+        def ask(method: str, name: str, base: str = "/live/@connections/", **options: Any) -> httpx.Response:
+            return client.request(
+                method,
+                f"https://{HOST}:{stack.edge.port}{base}{quote(name, safe='')}",
+                extensions={"sni_hostname": host_of(one)},
+                **{"headers": headers, **options},
+            )
+
+        yield ask
+
+
+def name_of(websocket: ClientConnection) -> str:
+    websocket.send("hello")
+    return str(json.loads(websocket.recv())["requestContext"]["connectionId"])
+
+
+def test_a_backend_sends_to_a_websocket_asks_for_it_and_closes_it(
+    opened: Open, manage: Callable[..., httpx.Response]
+) -> None:
+    websocket, other = opened(), opened()
+    name = name_of(websocket)
+    assert manage("POST", name, content="grüße").status_code == 200
+    assert websocket.recv() == "grüße"
+    assert manage("GET", name).json()["identity"] == {"sourceIp": HOST}
+    assert manage("PUT", name).status_code == 405
+    assert manage("POST", name, content="x" * (MAX_MESSAGE_BYTES + 1)).status_code == 413
+    assert manage("DELETE", name).status_code == 204
+    with pytest.raises(ConnectionClosed):
+        websocket.recv()
+    assert manage("POST", name_of(other), content="{}").status_code == 200
+
+
+def test_a_websocket_that_is_closed_or_of_another_api_is_gone(
+    opened: Open, manage: Callable[..., httpx.Response], two: LocalDeployment
+) -> None:
+    websocket = opened()
+    name = name_of(websocket)
+    elsewhere = name_of(opened(host=host_of(two)))
+    websocket.close()
+    for each in (name, elsewhere, "L0SM="):
+        assert manage("POST", each, content="{}").status_code == 410
+
+
+def test_a_backend_must_sign_and_name_a_websocket(
+    opened: Open, manage: Callable[..., httpx.Response], one: LocalDeployment
+) -> None:
+    name = name_of(opened())
+    assert manage("POST", name, headers={"host": host_of(one)}, content="{}").status_code == 403
+    assert manage("POST", "", content="{}").status_code == 404
+    assert manage("POST", name, base="/dead/@connections/", content="{}").status_code == 404

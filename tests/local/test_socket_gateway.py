@@ -10,6 +10,8 @@ from postroom.local.socket_gateway import (
     SocketApi,
     SocketConnection,
     build_message_event,
+    describe_connection,
+    find_connection,
     is_too_long,
     read_socket_result,
     write_failure,
@@ -78,4 +80,27 @@ def test_a_failure_names_connection_and_request_and_nothing_of_ours() -> None:
         "message": "Internal server error",
         "connectionId": "L0SM=",
         "requestId": "1234",
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("/live/@connections/L0SM9cOFvHcCIhw%3D", "L0SM9cOFvHcCIhw="),
+        ("/live/@connections/a?b=c", "a"),
+        ("/live/@connections/", None),
+        ("/live/@connections", None),
+        ("/dead/@connections/a", None),
+        ("/live/a", None),
+        ("/@connections/a", None),
+    ],
+)
+def test_a_backend_names_a_connection_by_its_path(target: str, name: str | None) -> None:
+    assert find_connection(target, "live") == name
+
+
+def test_a_backend_is_told_since_when_a_connection_is_open_and_from_where() -> None:
+    assert json.loads(describe_connection(CONNECTION)) == {
+        "connectedAt": "2023-11-14T22:13:20Z",
+        "identity": {"sourceIp": "192.0.2.7"},
     }

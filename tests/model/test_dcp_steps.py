@@ -118,7 +118,7 @@ class StampingAfter(Guardian):
     def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
         request = received.requests[index]
         resources = frozenset(each.resource for each in request.payload.allow)
-        perform(Admitted(request, received.peer, resources, None))  # type: ignore[arg-type]
+        perform(Admitted(request, received.peer, received.identity, received.batch_id is not None, resources, None))  # type: ignore[arg-type]
         return Guardian._result(self, received, index, lambda _: None)
 
 

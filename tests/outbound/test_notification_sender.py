@@ -20,12 +20,14 @@ from tests.tiers import amount
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
+from postroom.crypto.ethereum import Address
 from postroom.outbound.notification_messages import MailWaiting, Notification
 from postroom.outbound.notification_sender import RETRY_LATE_SECONDS, NotificationOutcome
 from postroom.outbound.pausing import CODE_SECONDS
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.storage.directory.notification_targets import NotificationTarget
+from postroom.storage.directory.watching_sessions import WatchingSession
 from postroom.storage.layout import notify_group
 
 URL, OTHER = "https://hook.example/a", "https://hook.example/b"
@@ -675,3 +677,39 @@ def test_a_queue_message_is_read_as_it_was_written(sent: MailWaiting | Notificat
 def test_a_foreign_queue_message_is_not_read(body: str) -> None:
     with pytest.raises(ValueError):
         read_queue_message(body)
+
+
+# --- sessions that wait for mail --------------------------------------------------------------------------------------
+
+
+def watch(stack: PipelineStack) -> str:
+    """A session waits for mail; returns what its target is told by."""
+    session = WatchingSession("connection=", "X-Y", "request", Address("0" * 40))
+    stack.targets.watch(SHOP, session, random_id=stack.new_id(), now_ms=int(NOW * 1000))
+    return session.encode()
+
+
+def test_a_session_that_waits_is_told_once_of_mail_that_is_filed(stack: PipelineStack) -> None:
+    to = watch(stack)
+    stack.target(URL)
+    for number in range(2):
+        stack.settle(stack.queued(stack.envelope(body=number)))
+        come_to_rest(stack)
+    assert (len(told(stack, to)), len(told(stack))) == (1, 2)
+    assert [each.to for each in stack.targets.of(SHOP)] == [URL]
+
+
+def test_a_session_whose_websocket_is_closed_waits_no_more(stack: PipelineStack) -> None:
+    stack.carrier.failures[watch(stack)] = False
+    assert stack.notification_sender().notify(one_notification(stack)) is NotificationOutcome.SILENT
+    assert stack.targets.of(SHOP) == []
+
+
+def test_a_session_that_cannot_be_told_is_retried_and_given_up_in_the_end(stack: PipelineStack) -> None:
+    stack.carrier.failures[watch(stack)] = "API Gateway answered 503"
+    notification = one_notification(stack)
+    assert stack.notification_sender().notify(notification) is NotificationOutcome.WAITING
+    assert len(stack.targets.of(SHOP)) == 1
+    stack.clock.now += PAUSE + DAY
+    assert stack.notification_sender().notify(notification) is NotificationOutcome.GIVEN_UP
+    assert stack.targets.of(SHOP) == []

@@ -10,15 +10,18 @@ from tests.fakes.clock import FakeClock
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
+from postroom.crypto.ethereum import Address
 from postroom.runtime.system import System
 from postroom.storage.directory.debounce import Debounce
 from postroom.storage.directory.notification_targets import (
+    MAX_SESSIONS,
     MAX_TARGETS,
     NotificationRetry,
     NotificationTarget,
     NotificationTargets,
     TargetKind,
 )
+from postroom.storage.directory.watching_sessions import WatchingSession
 from postroom.storage.secrets.webhook_keys import OVERLAP_SECONDS, WebhookKeys
 
 NOW = 1_795_253_400
@@ -100,6 +103,60 @@ def test_a_target_of_another_mailbox_is_not_found(targets: NotificationTargets) 
     assert targets.find(SHOP, theirs.id) is None
     assert not targets.remove(SHOP, theirs.id)
     assert targets.of(SHOP) == []
+
+
+# --- sessions that wait for mail --------------------------------------------------------------------------------------
+
+
+def session(number: int, request: str = "r") -> WatchingSession:
+    return WatchingSession(f"connection{number}=", f"X{number}-Y{number}", request, Address("0" * 40))
+
+
+def watch(targets: NotificationTargets, number: int, request: str = "r", at: int = 0) -> None:
+    targets.watch(SHOP, session(number, request), random_id=f"{number}{request}", now_ms=NOW * 1000 + at)
+
+
+def watching(targets: NotificationTargets) -> list[WatchingSession]:
+    return [WatchingSession.decode(each.to) for each in targets.of(SHOP) if each.kind is TargetKind.SESSION]
+
+
+def test_a_session_is_a_target_at_once_beside_those_that_the_owner_added(targets: NotificationTargets) -> None:
+    for number in range(MAX_TARGETS):
+        added(targets, number)
+    watch(targets, 1)
+    *_, made = targets.of(SHOP)
+    assert (made.kind, made.state, WatchingSession.decode(made.to)) == (
+        TargetKind.SESSION, TargetState.ACTIVE, session(1),
+    )  # fmt: skip
+    assert targets.find(SHOP, made.id) == made
+    assert targets.remove(SHOP, made.id)
+    assert len(targets.of(SHOP)) == MAX_TARGETS
+
+
+def test_a_session_waits_by_its_last_request(targets: NotificationTargets) -> None:
+    watch(targets, 1, "first")
+    watch(targets, 2)
+    watch(targets, 1, "second")
+    assert watching(targets) == [session(1, "second"), session(2)]
+
+
+def test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest(targets: NotificationTargets) -> None:
+    for number in range(MAX_SESSIONS):
+        watch(targets, number, at=100 - number)
+    watch(targets, MAX_SESSIONS, at=101)
+    assert {each.dcpsid for each in watching(targets)} == {f"X{number}-Y{number}" for number in (0, 1, 2, 3, 5)}
+
+
+def test_sessions_that_begin_to_wait_at_once_have_slots_of_their_own(targets: NotificationTargets) -> None:
+    start = Barrier(MAX_SESSIONS)
+
+    def begin(number: int) -> None:
+        start.wait()
+        watch(targets, number)
+
+    with ThreadPoolExecutor(MAX_SESSIONS) as pool:
+        list(pool.map(begin, range(MAX_SESSIONS)))
+    assert len(watching(targets)) == MAX_SESSIONS
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------

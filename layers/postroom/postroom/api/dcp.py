@@ -17,6 +17,10 @@ REVOKE: Final = "revoke"
 """The operation that revokes a request that its sender authorized. Its data is the validity of that request."""
 
 
+WATCH: Final = "watch"
+"""The operation that is answered when a mailbox has mail. Its data is the mailbox."""
+
+
 class OperationData(Struct, forbid_unknown_fields=True):
     """The data of an operation of the mailbox API.
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import pybase64
 
-from postroom.api.dcp import OWNER_OPERATIONS, REVOKE, OperationData, OperationResult
+from postroom.api.dcp import OWNER_OPERATIONS, REVOKE, WATCH, OperationData, OperationResult
 from postroom.api.http import BYTES, ID, KEY, NAME
 from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.operations import Operation
@@ -22,8 +22,9 @@ from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.router import Handler, RoutedRequest
 from postroom.http.sign_in import SignIn
+from postroom.http.watches import Watches
 from postroom.net.aws_errors import our_own_fault
-from postroom.protocols.dcp.guardian import FailedOperation
+from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_OPERATION_UNKNOWN
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
 from postroom.protocols.dcp.session_store import RequestUse, SessionStore
@@ -36,9 +37,10 @@ _MEMBERS: Final = ", ".join(field.name for field in msgspec.structs.fields(Opera
 
 @dataclass(frozen=True, slots=True)
 class PerformedOperation:
-    """An operation that was performed, or failed. `size`: of its result, in bytes; `about`: as in HttpResponse."""
+    """An operation that was performed, or failed, or is answered later. `size`: of its result, in bytes; `about`: as in
+    HttpResponse."""
 
-    result: "JsonValue | FailedOperation"
+    result: "JsonValue | FailedOperation | AnsweredLater"
     size: int = 0
     about: Mapping[str, str | int | list[str]] | None = None
 
@@ -60,9 +62,10 @@ class DcpOperations:
     rate: Rate
     store: SessionStore
     limits: ReceiveLimits
+    watches: Watches
 
-    def perform(self, admitted: Admitted, host: str, left: Left) -> PerformedOperation:
-        """Perform what a request says. `host`: that it was sent to.
+    def perform(self, admitted: Admitted, message: HttpRequest, left: Left) -> PerformedOperation:
+        """Perform what a request says. `message`: that it came in.
 
         Raises TheirError: DCP_OPERATION_UNKNOWN, NOT_A_REQUEST, NO_MAILBOX_NAME, NOT_THE_OWNER,
         DCP_AUTHORIZATION_REVOKED, and as the handler does; NotNowError as the handler does, if it may have changed
@@ -71,6 +74,8 @@ class DcpOperations:
         if admitted.operation == REVOKE:
             self._revoke(admitted)
             return PerformedOperation(None)
+        if admitted.operation == WATCH:
+            return self._watch(admitted, message.connection)
         operation = OWNER_OPERATIONS.get(admitted.operation)
         if operation is None:
             raise TheirError(DCP_OPERATION_UNKNOWN)
@@ -78,12 +83,9 @@ class DcpOperations:
             return PerformedOperation(
                 FailedOperation(NotNowError(COUNTER_CLOSED, "its batch took too long"), without_effect=True)
             )
-        call = _call(operation, admitted.data, host, left.seconds)
+        call = _call(operation, admitted.data, message.host, left.seconds)
         try:
-            with _unexpected_as_not_now():
-                authorized_at = read_validity(admitted.request.payload.validity).time
-                self.sign_in.check_resources(call.mailbox, admitted.resources, authorized_at)
-                self.rate.take(call.mailbox)
+            self._check_owner(call.mailbox, admitted)
         except NotNowError as error:
             return PerformedOperation(FailedOperation(error, without_effect=True))
         try:
@@ -102,6 +104,22 @@ class DcpOperations:
             return PerformedOperation(FailedOperation(too_large, without_effect=True))
         result: JsonValue = msgspec.json.decode(encoded)
         return PerformedOperation(result, size, response.about)
+
+    def _check_owner(self, mailbox: str, admitted: Admitted) -> None:
+        with _unexpected_as_not_now():
+            authorized_at = read_validity(admitted.request.payload.validity).time
+            self.sign_in.check_resources(mailbox, admitted.resources, authorized_at)
+            self.rate.take(mailbox)
+
+    def _watch(self, admitted: Admitted, connection: str) -> PerformedOperation:
+        mailbox = read_mailbox_name(_read_data(admitted.data).mailbox)
+        try:
+            self._check_owner(mailbox, admitted)
+            with _unexpected_as_not_now():
+                self.watches.add(mailbox, admitted, connection)
+        except NotNowError as error:
+            return PerformedOperation(FailedOperation(error, without_effect=True))
+        return PerformedOperation(AnsweredLater())
 
     def _revoke(self, admitted: Admitted) -> None:
         """Take the stamp of a request that the same resources authorized, for as long as it could count."""
@@ -142,13 +160,7 @@ def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) ->
 
     Raises TheirError: NOT_A_REQUEST, NO_MAILBOX_NAME.
     """
-    try:
-        # Halves of surrogate pairs are refused here.
-        given = msgspec.json.decode(msgspec.json.encode(data), type=OperationData)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        # The name of an unknown member is the sender's text.
-        unknown = "unknown field" in str(error)
-        raise TheirError(NOT_A_REQUEST, f"data: {f'its members are {_MEMBERS}' if unknown else error}") from None
+    given = _read_data(data)
     headers = {
         "content-type": operation.body_type,
         "if-match": given.match,
@@ -170,6 +182,17 @@ def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) ->
     if (name := KEY if KEY in operation.path else ID if ID in operation.path else "") and not given.id:
         raise TheirError(NOT_A_REQUEST, f"data: {operation.id} needs id")
     return RoutedRequest(request, {**segments, name: given.id} if name else segments)
+
+
+def _read_data(data: JsonValue) -> OperationData:
+    """Raises TheirError(NOT_A_REQUEST)."""
+    try:
+        # Halves of surrogate pairs are refused here.
+        return msgspec.json.decode(msgspec.json.encode(data), type=OperationData)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        # The name of an unknown member is the sender's text.
+        unknown = "unknown field" in str(error)
+        raise TheirError(NOT_A_REQUEST, f"data: {f'its members are {_MEMBERS}' if unknown else error}") from None
 
 
 def _text(value: str | float) -> str:

@@ -14,7 +14,7 @@ from postroom.http.request_parts import check_media
 from postroom.http.response import HttpResponse
 from postroom.http.router import RoutedRequest
 from postroom.protocols.dcp.connect import VERSION
-from postroom.protocols.dcp.guardian import FailedOperation, Guardian
+from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guardian
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits, Receiver
 from postroom.protocols.dcp.session_names import NamesOfIdentities
 from postroom.protocols.dcp.session_store import SessionStore
@@ -56,9 +56,9 @@ class DcpService:
         begun = self.monotonic()
         most = MAX_MESSAGE_BYTES if call.request.answer_bytes is None else call.request.answer_bytes
 
-        def perform(admitted: Admitted) -> "JsonValue | FailedOperation":
+        def perform(admitted: Admitted) -> "JsonValue | FailedOperation | AnsweredLater":
             left = Left(most - sum(each.size for each in performed), SECONDS - (self.monotonic() - begun))
-            done = self.operations.perform(admitted, call.request.host, left)
+            done = self.operations.perform(admitted, call.request, left)
             performed.append(done)
             return done.result
 

@@ -95,7 +95,7 @@ class NotificationTargetSettings:
 
     def all(self, mailbox: str) -> Notifications:
         """The targets of a mailbox, without their secrets."""
-        return Notifications([_as_schema(target) for target in self.targets.of(mailbox)])
+        return Notifications([_as_schema(target) for target in self._added(mailbox)])
 
     def add(self, mailbox: str, wanted: NewTarget) -> Target:
         """Add a target, and send it a code. Only this answer shows its secret, if it is a webhook.
@@ -104,7 +104,7 @@ class NotificationTargetSettings:
         TOO_MANY_REQUESTS.
         """
         kind = self.offer.check(wanted)
-        standing = self.targets.of(mailbox)
+        standing = self._added(mailbox)
         if any((target.kind, target.to) == (kind, wanted.to) for target in standing):
             raise TheirError(TARGET_EXISTS)
         if len(standing) >= MAX_TARGETS:
@@ -120,8 +120,8 @@ class NotificationTargetSettings:
 
     def remove(self, mailbox: str, target_id: str) -> None:
         """Remove a target."""
-        if not self.targets.remove(mailbox, target_id):
-            raise TheirError(TARGET_UNKNOWN)
+        self._find(mailbox, target_id)
+        self.targets.remove(mailbox, target_id)
 
     def verify(self, mailbox: str, target_id: str, code: str) -> Target:
         """Verify a target with the code that was sent to it; without a code, send it another one.
@@ -156,9 +156,13 @@ class NotificationTargetSettings:
         self.targets.resume(self._find(mailbox, target_id))
         return _as_schema(self._find(mailbox, target_id))
 
+    def _added(self, mailbox: str) -> list[stored.NotificationTarget]:
+        """The targets that the owner added; sessions that wait for mail are none of these."""
+        return [each for each in self.targets.of(mailbox) if each.kind is not TargetKind.SESSION]
+
     def _find(self, mailbox: str, target_id: str) -> stored.NotificationTarget:
         target = self.targets.find(mailbox, target_id)
-        if target is None:
+        if target is None or target.kind is TargetKind.SESSION:
             raise TheirError(TARGET_UNKNOWN)
         return target
 

@@ -10,6 +10,7 @@ class HttpRequest:
 
     The values of a query parameter that occurs twice are joined by a comma. `source`: the client's IP address, as the
     edge saw it. `answer_bytes`: the largest body that the response may have, if what carries it takes less than Lambda.
+    `connection`: the id of the WebSocket that it came by; empty: it came over HTTPS.
     """
 
     method: str
@@ -20,6 +21,7 @@ class HttpRequest:
     body: bytes = b""
     source: str = ""
     answer_bytes: int | None = None
+    connection: str = ""
 
     @property
     def bearer(self) -> str:

@@ -145,8 +145,8 @@ class Edge:
         self._listener.hang_up()
         try:
             await server
-        except* ssl.SSLError:
-            pass  # a client was still sending when its connection was closed
+        except* (ssl.SSLError, TimeoutError):
+            pass  # a client was still sending when its connection was closed, or did not confirm that
 
     def _tls_context(self) -> ssl.SSLContext:
         context = self._authority.server_context("localhost", HOST)
@@ -211,6 +211,8 @@ class Edge:
     async def _answer(self, request: GatewayRequest, request_id: str) -> GatewayResponse:
         if handler := self._handlers.get(request.host):
             return await asyncio.get_running_loop().run_in_executor(self._pool, handler, request)
+        if request.host in self._sockets:
+            return await self._sockets.manage(request)
         target = self._targets.get(request.host)
         path, _ = gateway.split_target(request.target)
         found = target and gateway.find_route(target.api.routes, request.method, path)

@@ -1,4 +1,4 @@
-"""The WebSockets of the TLS edge, in front of deployed WebSocket APIs."""
+"""The WebSockets of the TLS edge, in front of deployed WebSocket APIs, and what backends ask of them."""
 
 import asyncio
 import base64
@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
-from postroom.local import socket_gateway
+from postroom.local import gateway, socket_gateway
 from postroom.local.clients import Clients
+from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.local.invoke import InvocationError, invoke
 from postroom.local.ports import HOST
 from postroom.local.socket_gateway import SocketApi, SocketConnection, SocketLimits
@@ -33,6 +35,12 @@ class SocketTarget:
 
     api: SocketApi
     clients: Clients
+
+
+@dataclass(frozen=True)
+class _OpenSocket:
+    connection: SocketConnection
+    send: _Send
 
 
 def find_socket_target(api_id: str, clients: Clients) -> SocketTarget:
@@ -59,6 +67,7 @@ class EdgeSockets:
         self._pool = pool
         self._limits = limits
         self._targets: dict[str, SocketTarget] = {}
+        self._open: dict[tuple[str, str], _OpenSocket] = {}
 
     def __contains__(self, host: str) -> bool:
         return host in self._targets
@@ -82,6 +91,7 @@ class EdgeSockets:
         source = scope["client"][0] if scope["client"] else HOST
         name = base64.b64encode(os.urandom(11)).decode()
         connection = SocketConnection(name, host, source, time.time())
+        self._open[host, name] = _OpenSocket(connection, send)
         messages: set[asyncio.Task[None]] = set()
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -101,8 +111,35 @@ class EdgeSockets:
         except TimeoutError:
             await send({"type": "websocket.close", "code": _GOING_AWAY})
         finally:
+            del self._open[host, name]
             for task in messages:
                 task.cancel()
+
+    async def manage(self, request: GatewayRequest) -> GatewayResponse:
+        """Answer a request of a backend to one WebSocket (`@connections`)."""
+        target = self._targets[request.host]
+        name = socket_gateway.find_connection(request.target, target.api.stage)
+        if name is None:
+            return gateway.failure(HTTPStatus.NOT_FOUND)
+        if not dict(request.headers).get("authorization", "").startswith("AWS4-HMAC-SHA256 "):
+            return gateway.failure(HTTPStatus.FORBIDDEN)
+        found = self._open.get((request.host, name))
+        if found is None:
+            return gateway.failure(HTTPStatus.GONE)
+        match request.method:
+            case "POST" if len(request.body) > socket_gateway.MAX_MESSAGE_BYTES:
+                return gateway.failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            case "POST":
+                await found.send({"type": "websocket.send", "text": request.body.decode(errors="replace")})
+                return GatewayResponse(HTTPStatus.OK, (), b"")
+            case "GET":
+                described = socket_gateway.describe_connection(found.connection)
+                return GatewayResponse(HTTPStatus.OK, (("content-type", "application/json"),), described)
+            case "DELETE":
+                await found.send({"type": "websocket.close", "code": _GOING_AWAY})
+                return GatewayResponse(HTTPStatus.NO_CONTENT, (), b"")
+            case _:
+                return gateway.failure(HTTPStatus.METHOD_NOT_ALLOWED)
 
     async def _answer_message(
         self, target: SocketTarget, connection: SocketConnection, message: str | bytes, send: _Send

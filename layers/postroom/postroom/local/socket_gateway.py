@@ -11,6 +11,7 @@ WebSocket API". Where these are silent:
 | another path than that of the stage | 403 | our choice |
 | a frame of more than 32 KB | accepted | Hypercorn hands over whole messages; AWS closes with 1009 |
 | pings | do not count as use | our choice: nothing may rely on them |
+| who may send to a connection | whoever signs as AWS does; nobody looks at the signature | roles are not known here |
 
 Not implemented: routes other than `$default`, authorizers, throttling, API keys.
 """
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 MAX_MESSAGE_BYTES = 128 * 1024
 """Of a message, and of an answer."""
@@ -86,6 +88,19 @@ def build_message_event(
         "body": message if isinstance(message, str) else base64.b64encode(message).decode(),
         "isBase64Encoded": not isinstance(message, str),
     }
+
+
+def find_connection(target: str, stage: str) -> str | None:
+    """Return the id of the connection that a request of a backend is about, by its path; None: it is about none."""
+    path, _, _ = target.partition("?")
+    base, _, name = path.rpartition("/")
+    return unquote(name) if base == f"/{stage}/@connections" and name else None
+
+
+def describe_connection(connection: SocketConnection) -> bytes:
+    """Return the JSON that tells a backend of a connection."""
+    at = datetime.fromtimestamp(connection.connected_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps({"connectedAt": at, "identity": {"sourceIp": connection.source_ip}}).encode()
 
 
 def read_socket_result(payload: bytes) -> str | None:

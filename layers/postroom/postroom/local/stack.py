@@ -34,6 +34,8 @@ from postroom.local.template import read
 from postroom.local.zones import ZoneTree
 
 FIRST_ACCOUNT = 100_000_000_001
+SOCKET_ZONE = f"execute-api.{REGION}.amazonaws.com"
+"""The zone of the hosts of WebSocket APIs."""
 
 
 class LogLine(NamedTuple):
@@ -63,10 +65,12 @@ class LocalDeployment:
             raise OurError(f"{self.name} has {len(apis)} HTTP APIs; a host can be served by one")
         self.edge.serve_host(host, find_target(apis[0], self.client))
 
-    def serve_sockets(self) -> None:
-        """Send messages of WebSockets to this deployment's WebSocket APIs from now on, at their own hosts."""
-        for api in self._apis("WEBSOCKET"):
-            self.edge.serve_sockets(f"{api}.execute-api.{REGION}.amazonaws.com", find_socket_target(api, self.client))
+    def serve_sockets(self) -> list[str]:
+        """Send messages of WebSockets to this deployment's WebSocket APIs from now on; return their hosts."""
+        apis = {f"{api}.{SOCKET_ZONE}": api for api in self._apis("WEBSOCKET")}
+        for host, api in apis.items():
+            self.edge.serve_sockets(host, find_socket_target(api, self.client))
+        return list(apis)
 
     def _apis(self, protocol: str) -> list[str]:
         apis = [each for each in self.resources if each.type == "AWS::ApiGatewayV2::Api"]
@@ -108,6 +112,7 @@ class LocalStack:
     ) -> None:
         self.template = template
         self.deployments: dict[str, LocalDeployment] = {}
+        self._socket_hosts: set[str] = set()
         self._state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
         self._requested_ports = {"dns": dns_port, "edge": edge_port, "aws": aws_port}
@@ -157,7 +162,10 @@ class LocalStack:
         deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
         deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.edge)
         self.deployments[name] = deployment
-        deployment.serve_sockets()
+        self._socket_hosts.update(deployment.serve_sockets())
+        if self._socket_hosts:
+            # Functions find their own WebSockets by DNS.
+            self.tree.put(SOCKET_ZONE, "".join(f"{host}. IN A {HOST}\n" for host in sorted(self._socket_hosts)))
         return deployment
 
     def parameters(self) -> dict[str, str]:

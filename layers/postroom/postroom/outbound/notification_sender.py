@@ -52,8 +52,8 @@ class Carrier(Protocol):
     """A way to notify targets; e-mail would be another one."""
 
     def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:
-        """Send a notification to a target, under the notification's id; False: the target says that it is gone for
-        good.
+        """Send a notification to a target, under the notification's id; False: the target is gone for good, or says
+        so.
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
         """
@@ -150,6 +150,9 @@ class NotificationSender:
             if error.reason != OUTBOUND_FAILED:
                 raise
             return self._failed(notification, target, error.detail or error.reason.sentence)
+        if target.kind is TargetKind.SESSION:
+            self.targets.remove(target.mailbox, target.id)
+            return NotificationOutcome.DELIVERED if taken else NotificationOutcome.SILENT
         if not taken:
             return self._end(notification, target, "it answered 410 Gone")
         if target.failing_since_ms:
@@ -173,6 +176,9 @@ class NotificationSender:
         """Stop retrying, and show the reason to the owner."""
         if notification.challenge:
             self.targets.failed(target, detail, target.failing_since_ms or self._now_ms(), None)
+            return NotificationOutcome.GIVEN_UP
+        if target.kind is TargetKind.SESSION:
+            self.targets.remove(target.mailbox, target.id)
             return NotificationOutcome.GIVEN_UP
         self.targets.pause(target, detail)
         return NotificationOutcome.PAUSED

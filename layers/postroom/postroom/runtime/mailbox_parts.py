@@ -179,13 +179,19 @@ class MailboxParts(DeploymentParts):
         """The guardian of the mailboxes."""
         from postroom.http.dcp_operations import DcpOperations
         from postroom.http.dcp_service import DcpService
+        from postroom.http.watches import Watches
 
         store, limits = self.dcp_sessions, self.dcp_limits
         return DcpService(
             identities=self._storage.dcp_identities,
             store=store,
             operations=DcpOperations(
-                handlers=self.handlers, sign_in=self.sign_in, rate=self.rate, store=store, limits=limits
+                handlers=self.handlers,
+                sign_in=self.sign_in,
+                rate=self.rate,
+                store=store,
+                limits=limits,
+                watches=Watches(self._storage.targets, self._system.clock, self._system.new_id),
             ),
             limits=limits,
             clock=self._system.clock,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from postroom.outbound.notification_sender import Carrier, NotificationSender
     from postroom.outbound.outbox_sender import OutboxSender
     from postroom.outbound.ports import Manifests
+    from postroom.outbound.session_responses import SocketConnections
     from postroom.storage.directory.notification_targets import TargetKind
 
 
@@ -104,11 +105,24 @@ class OutboundParts(DeploymentParts):
     @cached_property
     def carriers(self) -> "Mapping[TargetKind, Carrier]":
         """The ways to notify targets."""
+        from postroom.outbound.session_responses import SessionResponses
         from postroom.outbound.webhooks import Webhooks
         from postroom.runtime.adapters import Topics
         from postroom.storage.directory.notification_targets import TargetKind
 
+        # It is checked now, and read for the first session that waits: most mailboxes have none.
+        self._settings.given("dcp_identities_secret")
         return {
             TargetKind.WEBHOOK: Webhooks(self._names.https, self._storage.webhook_keys, self._system.clock),
             TargetKind.TOPIC: Topics(self._clients("sns")),
+            TargetKind.SESSION: SessionResponses(
+                lambda: self._storage.dcp_identities, lambda: self.socket_connections, self._system.clock
+            ),
         }
+
+    @cached_property
+    def socket_connections(self) -> "SocketConnections":
+        """The WebSockets of the mailbox API."""
+        from postroom.runtime.socket_connections import ApiGatewayConnections
+
+        return ApiGatewayConnections(self._names.https, self._settings.given("dcp_socket_url"))

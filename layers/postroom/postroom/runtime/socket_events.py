@@ -55,6 +55,7 @@ def read_socket_request(event: SocketEvent) -> HttpRequest:
         body=body,
         source=context["identity"]["sourceIp"],
         # The answer repeats the ids of the requests.
+        connection=context["connectionId"],
         answer_bytes=max(0, MAX_SOCKET_BYTES - _AROUND_BYTES - len(body)),
     )
 

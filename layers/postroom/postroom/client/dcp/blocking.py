@@ -118,6 +118,10 @@ class Connection:
         """Let the peer keep the session. Raises as `send` does."""
         self._call(self._connection.keepalive)
 
+    def run(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """The result of an asynchronous function that uses the connection, in its thread."""
+        return self._call(work, self._connection)
+
     def clear_identity_cache(self, address: Address | None = None) -> None:
         """Forget the targets with an address, so that they may have another one; None: all."""
         self._connection.clear_identity_cache(address)

@@ -14,8 +14,9 @@ import httpx
 from msgspec import UNSET, UnsetType
 
 from postroom.api import schemas
+from postroom.api.http import DCP_PATH
 from postroom.api.mailbox_names import read_mailbox_name
-from postroom.api.schemas import MAX_CONTAINER_BYTES
+from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_WAIT_SECONDS
 from postroom.client.mailbox.containers import DCP_PART_BYTES, ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
 from postroom.client.mailbox.errors import ClosedError
@@ -84,13 +85,14 @@ class AsyncMailbox:
         `ca_file`: certificate authorities (PEM) to trust instead of the public ones. `connect`: the host and port to
         connect to, instead of the host's address in DNS. `local`: the folder of a local stack, such as `.postroom`,
         which has both. `dcp`: send requests over DCP, each of them authorized by the key, instead of with a token; the
-        key is one of secp256k1. `timeout`: seconds for each part of a request; waiting for messages is added to it.
-        Raises SettingsError for an invalid URL or folder, TheirError for an invalid name; for files OSError, OurError.
+        key is one of secp256k1; messages are waited for over a WebSocket, if the host has one. `timeout`: seconds for
+        each part of a request; waiting for messages is added to it. Raises SettingsError for an invalid URL or
+        folder, TheirError for an invalid name; for files OSError, OurError.
         """
         route = choose_route(ca_file, connect, local)
         self._address = read_address(url, route.connect)
         self._name = read_mailbox_name(name)
-        self._dcp = _open_dcp(url, key, route, timeout, transport) if dcp else None
+        self._dcp = _open_dcp(url, key, route, timeout, transport, self._describe_guardian) if dcp else None
         self._key = self._dcp.key if self._dcp else load_key(key)
         of_session = self._address.host, self._name, signer_of(self._key), retries, chance
         session = DcpSession(*of_session) if self._dcp else Session(*of_session)
@@ -125,7 +127,7 @@ class AsyncMailbox:
 
         `wait`: wait for more messages, until none came for so many seconds; True: for ever. Raises ValueError.
         """
-        passes = Passes(self._core, wait, conversation, self._clock)
+        passes = Passes(self._core, wait, conversation, self._clock, self._most_wait)
         return AsyncListed(lambda: self._make(passes.next_page()), lambda message: AsyncMailboxMessage(self, message))
 
     async def message(self, message_id: str) -> "AsyncMailboxMessage":
@@ -272,6 +274,12 @@ class AsyncMailbox:
         """Delete the container under a key, if there is one."""
         await self._make(self._containers.delete(key))
 
+    def _most_wait(self) -> float:
+        return self._dcp.most_wait if self._dcp else MAX_WAIT_SECONDS
+
+    async def _describe_guardian(self) -> Answer:
+        return await fetch_answer(self._client, self._address, MailboxRequest("GET", DCP_PATH), self._timeout)
+
     async def _make(self, steps: Steps[T]) -> T:
         if self._client.is_closed:
             raise ClosedError(f"{self!r} is closed: use it before it is closed, or inside its with block.")
@@ -286,12 +294,17 @@ class AsyncMailbox:
 
 
 def _open_dcp(
-    url: str, key: Key, route: HostRoute, timeout: float, transport: httpx.AsyncBaseTransport | None
+    url: str,
+    key: Key,
+    route: HostRoute,
+    timeout: float,
+    transport: httpx.AsyncBaseTransport | None,
+    describe: Callable[[], Awaitable[Answer]],
 ) -> "AsyncDcpDriver":
     # Few mailboxes need it, and it stands on this module.
     from postroom.client.mailbox.dcp_driver import AsyncDcpDriver
 
-    return AsyncDcpDriver(url, key, route=route, timeout=timeout, transport=transport)
+    return AsyncDcpDriver(url, key, route=route, timeout=timeout, transport=transport, describe=describe)
 
 
 async def fetch_answer(client: httpx.AsyncClient, address: Address, request: MailboxRequest, timeout: float) -> Answer:

@@ -1,20 +1,26 @@
 """The drivers of a mailbox over DCP: an owner's requests as operations of a connection, each authorized by its key."""
 
+import asyncio
 import os
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 import httpx
 
+from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.client.dcp.blocking import Connection
 from postroom.client.dcp.connection import AsyncConnection
-from postroom.client.dcp.errors import DcpError
+from postroom.client.dcp.errors import DcpError, NotConnectedError, RequestFailedError
 from postroom.client.dcp.keys import load_ethereum_key
-from postroom.client.mailbox.exchange import Answer, MailboxRequest
+from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits, socket_of
+from postroom.client.mailbox.exchange import Answer, MailboxRequest, NoAnswer
 from postroom.client.mailbox.http import HostRoute
 from postroom.client.mailbox.keys import Key, load_key
-from postroom.client.mailbox.over_dcp import failure_of, operation_of, response_to
+from postroom.client.mailbox.over_dcp import OperationCall, failure_of, operation_of, response_to
 from postroom.client.mailbox.session import Retries, Signer
 from postroom.core.errors import OurError
+from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
@@ -37,8 +43,44 @@ class _AnyIdentity:
         """Do nothing."""
 
 
+class _Waiting:
+    """How messages are waited for: over a WebSocket, once it is known where, unless that is impossible."""
+
+    def __init__(self, owner: EthereumKey, route: HostRoute, timeout: float) -> None:
+        self.waits = MailWaits(owner)
+        self.is_possible = True
+        self._owner, self._route, self._timeout = owner, route, timeout
+
+    @property
+    def most_wait(self) -> float:
+        """How long one request can wait, in seconds."""
+        return MOST_SECONDS if self.is_possible and self.waits.is_known else MAX_WAIT_SECONDS
+
+    def settings_from(self, described: Answer) -> dict[str, Any] | None:
+        """The arguments of the connection over a WebSocket, by the answer to GET /dcp; None: there is none now."""
+        url, guardian = socket_of(described)
+        if not url:
+            # No answer may be one later.
+            self.is_possible = isinstance(described, NoAnswer)
+            return None
+        return {
+            "url": url, "key": self._owner, "expect": guardian, "identities": _AnyIdentity(),
+            "ca_file": self._route.ca_file, "connect": self._route.connect, "timeout": self._timeout,
+            "retries": _ONCE_MORE,
+        }  # fmt: skip
+
+    def failed(self, error: DcpError) -> bool:
+        """Whether another way must be taken, because the WebSocket, or the guardian, does not do it at all."""
+        if not self.waits.is_known and isinstance(error, NotConnectedError | RequestFailedError):
+            self.is_possible = False
+        return not self.is_possible
+
+
 class AsyncDcpDriver:
-    """Sends an owner's requests over a connection of DCP. Parameters as for AsyncMailbox."""
+    """Sends an owner's requests over a connection of DCP. Parameters as for AsyncMailbox.
+
+    `describe`: asks the host for its guardian, GET /dcp.
+    """
 
     def __init__(
         self,
@@ -48,6 +90,7 @@ class AsyncDcpDriver:
         route: HostRoute,
         timeout: float,
         transport: httpx.AsyncBaseTransport | None,
+        describe: Callable[[], Awaitable[Answer]],
     ) -> None:
         """Raises SettingsError, OSError, OurError."""
         self.key, self._owner = _keys(key)
@@ -55,6 +98,14 @@ class AsyncDcpDriver:
             _guardian_at(url), self._owner, http_transport=transport, ca_file=route.ca_file, connect=route.connect,
             timeout=timeout, retries=_ONCE_MORE, identities=_AnyIdentity(),
         )  # fmt: skip
+        self._describe = describe
+        self._waiting = _Waiting(self._owner, route, timeout)
+        self._socket: AsyncConnection | None = None
+
+    @property
+    def most_wait(self) -> float:
+        """How long one request can wait, in seconds."""
+        return self._waiting.most_wait
 
     async def ask(self, request: MailboxRequest) -> Answer | None:
         """The answer to a request; None: it is not an operation of DCP. Raises UnexpectedAnswerError."""
@@ -62,21 +113,45 @@ class AsyncDcpDriver:
         if call is None:
             return None
         try:
-            result = await self._connection.request(call.operation, call.data).send(self._owner)
+            result = await (self._wait(call, request.wait) if request.wait else self._send(call))
         except DcpError as error:
             return failure_of(error)
         return response_to(call, result)
 
     async def aclose(self) -> None:
-        """Close the session."""
+        """Close the sessions."""
         await self._connection.close()
+        if self._socket is not None:
+            await self._socket.close()
+
+    async def _send(self, call: OperationCall) -> JsonValue:
+        return await self._connection.request(call.operation, call.data).send(self._owner)
+
+    async def _wait(self, call: OperationCall, seconds: float) -> JsonValue:
+        if self._socket is None and self._waiting.is_possible:
+            settings = self._waiting.settings_from(await self._describe())
+            self._socket = AsyncConnection(**settings) if settings else None
+        if self._socket is not None and self._waiting.is_possible:
+            try:
+                return await self._waiting.waits.page(self._socket, call.waiting(0), seconds, self._send)
+            except DcpError as error:
+                if not self._waiting.failed(error):
+                    raise
+        return await self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
 
 
 class DcpDriver:
     """The same for programs without asyncio."""
 
     def __init__(
-        self, url: str, key: OwnerKey, *, route: HostRoute, timeout: float, transport: httpx.BaseTransport | None
+        self,
+        url: str,
+        key: OwnerKey,
+        *,
+        route: HostRoute,
+        timeout: float,
+        transport: httpx.BaseTransport | None,
+        describe: Callable[[], Answer],
     ) -> None:
         """Raises SettingsError, OSError, OurError."""
         if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
@@ -86,6 +161,14 @@ class DcpDriver:
             _guardian_at(url), self._owner, http_transport=transport, ca_file=route.ca_file, connect=route.connect,
             timeout=timeout, retries=_ONCE_MORE, identities=_AnyIdentity(),
         )  # fmt: skip
+        self._describe = describe
+        self._waiting = _Waiting(self._owner, route, timeout)
+        self._socket: Connection | None = None
+
+    @property
+    def most_wait(self) -> float:
+        """How long one request can wait, in seconds."""
+        return self._waiting.most_wait
 
     def ask(self, request: MailboxRequest) -> Answer | None:
         """The answer to a request; None: it is not an operation of DCP. Raises UnexpectedAnswerError."""
@@ -93,14 +176,35 @@ class DcpDriver:
         if call is None:
             return None
         try:
-            result = self._connection.request(call.operation, call.data).send(self._owner)
+            result = self._wait(call, request.wait) if request.wait else self._send(call)
         except DcpError as error:
             return failure_of(error)
         return response_to(call, result)
 
     def close(self) -> None:
-        """Close the session."""
+        """Close the sessions."""
         self._connection.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _send(self, call: OperationCall) -> JsonValue:
+        return self._connection.request(call.operation, call.data).send(self._owner)
+
+    def _wait(self, call: OperationCall, seconds: float) -> JsonValue:
+        if self._socket is None and self._waiting.is_possible:
+            settings = self._waiting.settings_from(self._describe())
+            self._socket = Connection(**settings) if settings else None
+        if self._socket is not None and self._waiting.is_possible:
+            page = partial(
+                self._waiting.waits.page, call=call.waiting(0), seconds=seconds,
+                list_now=lambda call: asyncio.to_thread(self._send, call),
+            )  # fmt: skip
+            try:
+                return self._socket.run(page)
+            except DcpError as error:
+                if not self._waiting.failed(error):
+                    raise
+        return self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
 
 
 def _guardian_at(url: str) -> str:

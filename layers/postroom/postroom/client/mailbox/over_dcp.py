@@ -18,6 +18,7 @@ from postroom.core.ijson import JsonValue
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.reasons import reason_of
 
+_WAIT: Final = "wait"
 _REST_OF: Final = re.compile(r"bytes=([0-9]{1,18})-", re.ASCII)
 _PASSING: Final = (ErrorCode.EEXPIRED, ErrorCode.ETIMETRAVEL)
 """The clock of the guardian is known by its answer to the request, and another one counts."""
@@ -32,7 +33,21 @@ class OperationCall:
     """An operation, and its data."""
 
     operation: str
-    data: JsonValue
+    data: dict[str, JsonValue]
+
+    @property
+    def mailbox(self) -> JsonValue:
+        """Its name."""
+        return self.data["mailbox"]
+
+    def waiting(self, seconds: float) -> "OperationCall":
+        """The same operation with another wait; 0: none."""
+        query = self.data.get("query")
+        given = {name: value for name, value in query.items() if name != _WAIT} if isinstance(query, dict) else {}
+        if seconds:
+            given[_WAIT] = str(seconds)
+        rest = {name: value for name, value in self.data.items() if name != "query"}
+        return OperationCall(self.operation, {**rest, "query": given} if given else rest)
 
 
 def operation_of(request: MailboxRequest) -> OperationCall | None:
@@ -99,7 +114,7 @@ def _problem(code: str, detail: str) -> MailboxResponse:
     return MailboxResponse(status, {}, json.dumps(body).encode())
 
 
-def _data_of(request: MailboxRequest, operation: str, variables: Mapping[str, str]) -> JsonValue:
+def _data_of(request: MailboxRequest, operation: str, variables: Mapping[str, str]) -> dict[str, JsonValue]:
     named = {f"{{{name}}}": unquote(value) for name, value in variables.items()}
     headers = {name.lower(): value for name, value in request.headers.items()}
     data: dict[str, JsonValue] = {"mailbox": named[NAME]}

@@ -36,17 +36,26 @@ class News(NamedTuple, Generic[M]):
 class Passes:
     """The messages of a mailbox, page by page.
 
-    `wait`: ends when nothing new came for so many seconds; True: never; False: after one pass. `clock`: seconds. Raises
-    ValueError. An error changes nothing: the same page is then requested again.
+    `wait`: ends when nothing new came for so many seconds; True: never; False: after one pass. `clock`: seconds.
+    `most_wait`: how long one request can wait. Raises ValueError. An error changes nothing: the same page is then
+    requested again.
     """
 
-    def __init__(self, core: Core, wait: float, conversation: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        wait: float,
+        conversation: str,
+        clock: Callable[[], float],
+        most_wait: Callable[[], float] = lambda: MAX_WAIT_SECONDS,
+    ) -> None:
         self._core = core
         self._wait = math.inf if wait is True else float(wait)
         if not self._wait >= 0:
             raise ValueError(f"wait is {wait}; it must be seconds, True or False")
         self._conversation = conversation
         self._clock = clock
+        self._most_wait = most_wait
         self._cursor = ""
         self._more = False
         self._whole = False
@@ -75,7 +84,7 @@ class Passes:
         pause = max(min(self._not_before, self._ends_at) - now, 0.0)
         begins, rests_until = now + pause, min(self._rests_until, self._ends_at)
         rests = begins < rests_until
-        wait = min(max((rests_until if rests else self._ends_at) - begins, 0.0), MAX_WAIT_SECONDS)
+        wait = min(max((rests_until if rests else self._ends_at) - begins, 0.0), self._most_wait())
         fetched = yield from self._core.page(self._cursor if rests else "", wait, self._conversation, pause)
         self._whole = not rests
         if not rests:

@@ -35,6 +35,14 @@ class FailedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredLater:
+    """The result of an operation whose response is sent later (`write_late_response`).
+
+    Only for requests in a batch, whose acknowledgement brings the nonce for what the peer sends meanwhile.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class GuardianAnswer:
     """An answer. `data`: the signed message; `refusals`: what it refuses, the whole message or some of its requests."""
 
@@ -42,7 +50,7 @@ class GuardianAnswer:
     refusals: tuple[TheirError | NotNowError, ...] = ()
 
 
-Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation"]
+Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation | AnsweredLater"]
 """Does what a request says; None: it has no result. Raises TheirError for what it refuses."""
 
 
@@ -93,6 +101,8 @@ class Guardian:
         refusals, closed = [], False
         for index, request in enumerate(received.requests):
             result = TheirError(DCP_SESSION_OVER) if closed else self._result(received, index, perform)
+            if isinstance(result, AnsweredLater):
+                continue
             if isinstance(result, TheirError | NotNowError):
                 refusals.append(result)
                 result = error_of(result, received.identity)
@@ -102,7 +112,9 @@ class Guardian:
         data = self._sign(bodies, received.identity, received.dcpsid, received.following, received.batch_id)
         return GuardianAnswer(data, tuple(refusals))
 
-    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> "Result | TheirError | NotNowError":
+    def _result(
+        self, received: ReceivedRequests, index: int, perform: Perform
+    ) -> "Result | AnsweredLater | TheirError | NotNowError":
         try:
             admitted = self.receiver.admit(received, index)
             if operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3):
@@ -130,3 +142,12 @@ class Guardian:
     ) -> bytes:
         body = answer_body(bodies, dcpsid=dcpsid, nonce=nonce, batch_id=batch_id)
         return sign_body(body, self.keys[identity])
+
+
+def write_late_response(request_id: str, dcpsid: str, key: EthereumKey, now: float) -> bytes:
+    """The signed response, without a result, to a request that was to be answered later. It brings no nonce.
+
+    `key`: of the identity that the session was opened at; `now`: seconds since the epoch.
+    """
+    body = response_body(request_id, None, now=now, dcpsid=dcpsid)
+    return sign_body(answer_body([body], dcpsid=dcpsid, nonce=None, batch_id=None), key)

@@ -133,10 +133,16 @@ Received: TypeAlias = ReceivedConnect | ReceivedRequests | ReceivedResponses | R
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A request that counts now, and never again. `resources`: those that authorized it in full: the signature of each,
-    and an entry of `allow` with an identity of ours as its guardian and the peer as its accessor."""
+    and an entry of `allow` with an identity of ours as its guardian and the peer as its accessor.
+
+    `identity`: the address that its session was opened at; `is_in_batch`: it came in a batch, whose acknowledgement
+    brings the next nonce.
+    """
 
     request: Request
     peer: Address
+    identity: Address
+    is_in_batch: bool
     resources: frozenset[Address]
     use: RequestUse
 
@@ -212,7 +218,8 @@ class Receiver:
             limits.forgets_at(validity),
         )
         self.store.use_request(use)
-        return Admitted(request, received.peer, resources, use)
+        is_in_batch = received.batch_id is not None
+        return Admitted(request, received.peer, received.identity, is_in_batch, resources, use)
 
     def _receive_without_session(self, body: JsonObject, peer: Address, name: str) -> Received:
         try:

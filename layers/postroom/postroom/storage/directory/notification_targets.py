@@ -4,20 +4,27 @@ A mailbox has a fixed number of slots, and each target has one. Its id is the nu
 target can be found by its id, and a message for a target never reaches another one that took its slot later.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from postroom.api.states import TargetState
+from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.storage.aws.attributes import ABSENT, PK, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable, Values
+from postroom.storage.directory.watching_sessions import WatchingSession
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PREFIX: Final = "notify#"
 MAX_TARGETS: Final = 5
-"""The most targets of a mailbox; a slot's number has one digit."""
+"""The most targets that an owner adds to a mailbox; a slot's number has one digit."""
+MAX_SESSIONS: Final = 5
+"""The most sessions of DCP that wait for mail of a mailbox; their slots are behind those of the other targets."""
+_TRIES_AT_SLOTS: Final = 5
 _ROW: Final = "target#"
 _ID, _KIND, _TO, _MADE, _STATE = Text("id"), Text("kind"), Text("to"), Number("made"), Text("st")
 _GENERATION, _ROTATED, _CHALLENGE, _TRIES = Number("gen"), Number("rotated"), Number("challenge"), Number("tries")
@@ -30,6 +37,8 @@ class TargetKind(StrEnum):
 
     WEBHOOK = "webhook"
     TOPIC = "sns"
+    SESSION = "session"
+    """A session of DCP: it is told once, and is no target any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,8 @@ class NotificationRetry:
 
 @dataclass(frozen=True, slots=True)
 class NotificationTarget:
-    """A notification target of `mailbox`. `to`: an https URL, or the ARN of a topic. Times: epoch milliseconds.
+    """A notification target of `mailbox`. `to`: an https URL, the ARN of a topic, or an encoded WatchingSession. Times:
+    epoch milliseconds.
 
     `generation`: of its secret, rotated at `rotated_at_ms` (0: never). `challenge`: the number of the code that was
     sent last. `failing_since_ms`: 0, if the last attempt succeeded; `detail`: why it failed otherwise, or why it is
@@ -98,6 +108,27 @@ class NotificationTargets:
             if self._table.put(row, f"{ABSENT} OR {_ID} = :id", {":id": _ID.encode(target.id)}) is None:
                 return target
         return None
+
+    def watch(self, mailbox: str, session: WatchingSession, *, random_id: str, now_ms: int) -> None:
+        """Make a session a target, without a code: in place of itself, in a free slot, or in place of the session that
+        has waited longest.
+        """
+        for _ in range(_TRIES_AT_SLOTS):
+            slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
+            new_id = f"{slot}{random_id}"
+            row = _key(mailbox, str(slot)) | item(
+                _ID.of(new_id),
+                _KIND.of(TargetKind.SESSION),
+                _TO.of(session.encode()),
+                _MADE.of(now_ms),
+                _STATE.of(TargetState.ACTIVE),
+                _GENERATION.of(1),
+                _CHALLENGE.of(0),
+            )
+            values = {":id": _ID.encode(new_id), ":old": _ID.encode(old)}
+            if self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None:
+                return
+        raise NotNowError(STORE_UNAVAILABLE, "too many sessions begin to wait for mail of this mailbox at once")
 
     def remove(self, mailbox: str, target_id: str) -> bool:
         """Remove a target; False: there is none."""
@@ -184,6 +215,19 @@ class NotificationTargets:
         """Change a target, if it still exists and `condition` holds; True: it was changed."""
         same = {":id": _ID.encode(target.id), **values}
         return self._table.update(_key(target.mailbox, target.id[:1]), change, same, f"{_ID} = :id AND {condition}")
+
+
+def _slot_for(session: WatchingSession, watching: Sequence[NotificationTarget]) -> tuple[int, str]:
+    """The slot for a session, and the id of what is in it; empty: nothing."""
+    for each in watching:
+        if WatchingSession.decode(each.to).dcpsid == session.dcpsid:
+            return int(each.id[0]), each.id
+    taken = {int(each.id[0]) for each in watching}
+    free = next((slot for slot in range(MAX_TARGETS, MAX_TARGETS + MAX_SESSIONS) if slot not in taken), None)
+    if free is not None:
+        return free, ""
+    longest = min(watching, key=lambda each: each.made_at_ms)
+    return int(longest.id[0]), longest.id
 
 
 def is_active(row: Item) -> bool:

@@ -1,0 +1,31 @@
+"""Watches: sessions of DCP whose peers are told, by the response to a request, that a mailbox has mail."""
+
+from dataclasses import dataclass
+
+from postroom.api.reasons import NOT_A_REQUEST
+from postroom.core.errors import TheirError
+from postroom.outbound.ports import Clock, NewId
+from postroom.protocols.dcp.receiving import Admitted
+from postroom.storage.directory.notification_targets import NotificationTargets
+from postroom.storage.directory.watching_sessions import WatchingSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watches:
+    """Adds watches; the courier answers them, once."""
+
+    targets: NotificationTargets
+    clock: Clock
+    new_id: NewId
+
+    def add(self, mailbox: str, admitted: Admitted, connection: str) -> None:
+        """Answer a request later, by the WebSocket `connection`, when the mailbox has mail.
+
+        Raises TheirError(NOT_A_REQUEST); NotNowError(STORE_UNAVAILABLE).
+        """
+        if not connection:
+            raise TheirError(NOT_A_REQUEST, "watch is answered over a WebSocket: send it over one")
+        if not admitted.is_in_batch:
+            raise TheirError(NOT_A_REQUEST, "watch must be in a batch, whose acknowledgement brings the next nonce")
+        session = WatchingSession(connection, admitted.use.dcpsid, admitted.request.id, admitted.identity)
+        self.targets.watch(mailbox, session, random_id=self.new_id(), now_ms=int(self.clock() * 1000))

@@ -1,0 +1,47 @@
+"""Responses to peers of DCP who wait for mail: each is told once, by its WebSocket."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from postroom.outbound.ports import Clock
+from postroom.storage.directory.notification_targets import NotificationTarget
+from postroom.storage.directory.watching_sessions import WatchingSession
+
+if TYPE_CHECKING:
+    from postroom.storage.secrets.dcp_identities import DcpIdentities
+
+
+class SocketConnections(Protocol):
+    """WebSockets that are open, by their ids."""
+
+    def send(self, connection: str, message: bytes) -> bool:
+        """Send a message; False: the WebSocket is not open any more. Raises NotNowError(OUTBOUND_FAILED)."""
+        ...
+
+
+class SessionResponses:
+    """Answers the requests of sessions that wait for mail. `identities`, `sockets`: make them when they are needed."""
+
+    def __init__(
+        self, identities: "Callable[[], DcpIdentities]", sockets: Callable[[], SocketConnections], clock: Clock
+    ) -> None:
+        self._identities = identities
+        self._sockets = sockets
+        self._clock = clock
+
+    def carry(self, target: NotificationTarget, notification: str, content: str) -> bool:  # noqa: ARG002 - a response says nothing else
+        """Answer the request of a session; False: its WebSocket is closed, or the identity that it was opened at is no
+        guardian any more.
+
+        Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
+        """
+        # Few mailboxes are watched, and it takes long to import.
+        from postroom.protocols.dcp.guardian import write_late_response
+
+        session = WatchingSession.decode(target.to)
+        keys = {each.key.address: each.key for each in self._identities().newest_first()}
+        key = keys.get(session.identity)
+        if key is None:
+            return False
+        message = write_late_response(session.request, session.dcpsid, key, self._clock())
+        return self._sockets().send(session.connection, message)

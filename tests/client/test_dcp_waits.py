@@ -1,0 +1,205 @@
+"""Waiting for messages over a WebSocket: nothing is missed or asked for twice; with both ends in memory."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.client.dcp.ends import QUICK, pair, run
+from tests.protocols.dcp.guarded import OWNER
+
+from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError
+from postroom.client.dcp.requests import IncomingRequest
+from postroom.client.mailbox import dcp_waits
+from postroom.client.mailbox.dcp_waits import MailWaits, socket_of
+from postroom.client.mailbox.exchange import Answer, MailboxResponse, NoAnswer
+from postroom.client.mailbox.over_dcp import OperationCall
+from postroom.core.ijson import JsonValue
+
+CALL = OperationCall("messages", {"mailbox": "shop.com", "query": {"after": "cursor"}})
+EMPTY: JsonValue = {"body": {"messages": [], "unreadable": []}}
+ONE: JsonValue = {"body": {"messages": [{"id": "1"}], "unreadable": []}}
+LONG = 20.0
+"""Longer than any of these tests."""
+
+
+@dataclass
+class Guardian:
+    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation."""
+
+    mail: JsonValue = field(default_factory=lambda: EMPTY)
+    asked: list[str] = field(default_factory=list)
+    refuses: dict[str, str] = field(default_factory=dict)
+    watches: list[IncomingRequest] = field(default_factory=list)
+    has_watch: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __call__(self, request: IncomingRequest) -> None:
+        self.asked.append(request.operation)
+        if code := self.refuses.get(request.operation):
+            request.fail("refused", code=code)
+        elif request.operation == "watch":
+            assert request.data == {"mailbox": "shop.com"}
+            self.watches.append(request)
+            self.has_watch.set()
+        else:
+            assert request.data == CALL.data
+            request.respond(self.mail)
+
+    def file(self) -> None:
+        """File a message, and tell whoever waits."""
+        self.mail = ONE
+        for each in self.watches:
+            each.respond(None)
+        self.watches.clear()
+
+
+async def list_nowhere(_: OperationCall) -> JsonValue:
+    raise AssertionError("it fits into a message of the WebSocket")
+
+
+async def page(waits: MailWaits, connection: AsyncConnection, seconds: float = LONG) -> JsonValue:
+    return await waits.page(connection, CALL, seconds, list_nowhere)
+
+
+def test_messages_that_are_there_are_listed_behind_the_beginning_of_a_watch() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(mail=ONE), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            sent: list[bytes] = []
+            connection.on_send(sent.append)
+            assert await page(waits, connection) == ONE
+            assert guardian.asked == ["watch", "messages"]
+            assert len(sent) == 1, "both are in one batch"
+            assert waits.is_known
+
+    run(work())
+
+
+def test_what_is_filed_later_is_told_and_listed() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection))
+            await guardian.has_watch.wait()
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            guardian.file()
+            assert await waiting == ONE
+            assert guardian.asked == ["watch", "messages"] * 2
+
+    run(work())
+
+
+def test_what_was_filed_before_all_workers_knew_of_the_watch_is_listed_some_time_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dcp_waits, "LOOK_AGAIN_SECONDS", 0.1)
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection))
+            await guardian.has_watch.wait()
+            guardian.mail = ONE  # and nobody is told
+            assert await waiting == ONE
+            assert guardian.asked == ["watch", "messages", "messages"]
+
+    run(work())
+
+
+def test_after_its_time_a_wait_ends_with_what_is_listed_and_the_watch_goes_on() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await page(waits, connection, 0.1) == EMPTY
+            assert guardian.asked == ["watch", "messages", "messages"]
+            waiting = asyncio.create_task(page(waits, connection))
+            await asyncio.sleep(0.05)
+            guardian.file()
+            assert await waiting == ONE
+            assert guardian.asked.count("watch") == 2
+
+    run(work())
+
+
+def test_a_wait_that_was_cancelled_goes_on_with_the_same_watch() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection))
+            await guardian.has_watch.wait()
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            guardian.file()
+            assert await page(waits, connection) == ONE
+
+    run(work())
+
+
+def test_a_list_that_is_too_large_for_the_websocket_is_asked_for_over_https() -> None:
+    async def work() -> None:
+        guardian, waits, called = Guardian(refuses={"messages": "AnswerTooLarge"}), MailWaits(OWNER), []
+
+        async def list_now(call: OperationCall) -> JsonValue:
+            called.append(call)
+            return ONE
+
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await waits.page(connection, CALL, LONG, list_now) == ONE
+            assert called == [CALL]
+
+    run(work())
+
+
+@pytest.mark.parametrize("refused", ["watch", "messages"])
+def test_a_refusal_is_raised_and_the_next_wait_begins_anew(refused: str) -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(refuses={refused: "NotTheOwner"}), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            with pytest.raises(RequestFailedError) as failed:
+                await page(waits, connection)
+            assert failed.value.code == "NotTheOwner"
+            assert waits.is_known is False
+            guardian.refuses, guardian.mail = {}, ONE
+            assert await page(waits, connection) == ONE
+
+    run(work())
+
+
+def test_if_the_session_ends_the_wait_ends_and_the_next_one_begins_anew() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        settings: dict[str, Any] = {"target": {"on_request": guardian}, "initiator": {"retries": QUICK}}
+        async with pair(**settings) as (connection, accepted):
+            waiting = asyncio.create_task(page(waits, connection))
+            await guardian.has_watch.wait()
+            await accepted.close()
+            with pytest.raises(OutcomeUnknownError):
+                await waiting
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            guardian.mail = ONE
+            assert await page(waits, connection) == ONE
+
+    run(work())
+
+
+GUARDIAN = (
+    b'{"identity": "0x1563915e194D8CfBA1943570603F7606A3115508", "versions": ["4.0.0"], "ttl": {}, "slop": 10.0,'
+    b' "max_messages_per_batch": 10, "max_bytes": 1%s}'
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "url"),
+    [
+        (MailboxResponse(200, {}, GUARDIAN % b', "socket": "wss://a.example/dcp"'), "wss://a.example/dcp"),
+        (MailboxResponse(200, {}, GUARDIAN % b""), ""),
+        (MailboxResponse(404, {}, GUARDIAN % b', "socket": "wss://a.example/dcp"'), ""),
+        (MailboxResponse(200, {}, b"<!DOCTYPE html>"), ""),
+        (MailboxResponse(200, {}, b'{"identity": "0x15"}'), ""),
+        (NoAnswer("timeout"), ""),
+    ],
+)
+def test_the_guardian_says_where_its_websockets_are(answer: Answer, url: str) -> None:
+    found, guardian = socket_of(answer)
+    assert (found, bool(guardian)) == (url, bool(url) or answer == MailboxResponse(200, {}, GUARDIAN % b""))
