@@ -22,10 +22,13 @@ from unittest.mock import patch
 import boto3
 import pytest
 import yaml
+from botocore import UNSIGNED
+from botocore.config import Config
 from moto import mock_aws
 from moto.backends import get_backend
 from moto.core import models
 from moto.core.base_backend import BackendDict
+from tests.quick_moto import quicken
 
 from postroom.core.settings import read_outputs
 from postroom.local import clients as local
@@ -122,10 +125,21 @@ class Clients:
         return (self.dynamodb, self.s3, self.sqs, self.secrets)
 
 
+# moto looks at no signature, except that it takes an unsigned request of S3 for one of anybody, and finds the region of
+# a request of SQS in it.
+_SIGNED = Config(user_agent="tests")
+_UNSIGNED = Config(user_agent="tests", signature_version=UNSIGNED)
+
+
 def new_clients() -> Clients:
+    """Clients of moto. They neither sign nor describe themselves where nobody looks, because most tests make calls."""
+    quicken()
     session = boto3.Session("testing", "testing", region_name=_REGION)
     return Clients(
-        session.client("dynamodb"), session.client("s3"), session.client("sqs"), session.client("secretsmanager")
+        session.client("dynamodb", config=_UNSIGNED),
+        session.client("s3", config=_SIGNED),
+        session.client("sqs", config=_SIGNED),
+        session.client("secretsmanager", config=_UNSIGNED),
     )
 
 
