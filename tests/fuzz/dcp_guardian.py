@@ -2,7 +2,7 @@
 
 import base64
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from tests.fakes.pipeline import FakeDirectory, FakeProfiles
@@ -122,9 +122,7 @@ def _function() -> Any:
         answered=deployment.storage.answered_challenges,
     )
     given = parts.dcp.operations
-    operations = _Operations(
-        handlers=given.handlers, sign_in=given.sign_in, rate=given.rate, store=given.store, limits=given.limits
-    )
+    operations = _Operations(**{field.name: getattr(given, field.name) for field in fields(given)})
     parts.dcp = replace(parts.dcp, operations=operations)
     return started("mailbox", parts.router)
 
