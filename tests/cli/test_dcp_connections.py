@@ -331,7 +331,7 @@ def test_the_commands_of_the_page_run_as_printed(
     monkeypatch.setenv("POSTROOM_KEY_PASSPHRASE", PASSPHRASE)
     monkeypatch.setitem(lock.__kwdefaults__, "work", 2)  # keystores that open in no time
     monkeypatch.setenv("POSTROOM_LOCAL", str(served.local))
-    block, _ = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    block, *_ = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     for line in block.replace(POSTED_URL, URL).splitlines():
         wes = tmp_path / "wes-key.json"
         address = json.loads(wes.read_text())["address"] if wes.exists() else ""

@@ -2,19 +2,25 @@
 
 import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.end_to_end.shells import Shell, open_shell
 
 from postroom.cli.exits import Exit
+from postroom.demo.deployment import PATIENCE_SECONDS
+from postroom.demo.scenes import Story
 from postroom.demo.stack import RECEIVER, DemoStack
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "dcp.md").read_text(encoding="utf-8")
-AT_A_BANK, AT_A_MAILBOX = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+AT_A_BANK, AT_A_MAILBOX, WATCH = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 """The first of them runs in tests/cli/test_dcp_connections.py."""
 URL = f"https://nlweb.{RECEIVER}/dcp"
 
@@ -51,6 +57,25 @@ def test_the_commands_of_the_page_list_messages_by_a_cheque_which_counts_once_an
     assert refused(shell, present.replace("cheque.json", "other.json")) == "EDUP"
     by_wes = revoke.replace("bob-key", "wes-key")
     assert "was written by the key of 0x" in shell(f"{by_wes} 2>&1 || test $? = {int(Exit.USAGE)}")
+
+
+def test_the_command_of_the_page_waits_until_there_is_a_message(
+    shell: Shell, story: Story, demo_stack: DemoStack
+) -> None:
+    bob = f"bob.{RECEIVER}"
+    shell(AT_A_MAILBOX.splitlines()[0])
+    demo_stack.receiver.operators.put_subject(RECEIVER, SubjectRule("Hello@Bob", Treatment.MAILBOX, bob))
+    assert json.loads(shell(f"{WATCH.strip()} --seconds 0.1"))["body"]["messages"] == []
+    waits = {target.id for target in demo_stack.receiver.storage.targets.of(bob)}
+    with ThreadPoolExecutor(1) as pool:
+        listed = pool.submit(shell, WATCH)
+        while not {target.id for target in demo_stack.receiver.storage.targets.of(bob)} - waits:
+            time.sleep(0.1)
+        sent = story.envelope(demo_stack.sender, {"Text": "Good morning"}, to=RECEIVER, subject="Hello@Bob")
+        assert story.post(sent, NLWEB.inbox_url(RECEIVER))[0] == 200
+        [message] = json.loads(listed.result(PATIENCE_SECONDS))["body"]["messages"]
+    assert json.loads(message["envelope"]) == sent
+    assert refused(shell, WATCH.strip().replace("bob-key", "wes-key")) == "NotTheOwner"
 
 
 def test_a_key_that_the_mailbox_does_not_have_is_not_its_owners(shell: Shell) -> None:

@@ -8,6 +8,7 @@ from postroom.cli.dcp.keygen import keygen
 from postroom.cli.dcp.present import present
 from postroom.cli.dcp.revoke import revoke
 from postroom.cli.dcp.send import send
+from postroom.cli.dcp.watch import watch
 from postroom.cli.options import CommandTyper
 
 app = CommandTyper(help="Make keys for DCP, send requests, write and present cheques.", no_args_is_help=True)
@@ -17,6 +18,7 @@ app.command()(send)
 app.command()(cheque)
 app.command()(present)
 app.command()(revoke)
+app.command()(watch)
 app.command()(inspect)
 app.command()(identity)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
@@ -13,7 +14,7 @@ from postroom.cli.local_stack import LocalOptions
 from postroom.cli.network import CaFile
 from postroom.cli.options import OptionGroup
 from postroom.cli.output import print_json
-from postroom.cli.owner import ATTEMPTS, way_through
+from postroom.cli.owner import ATTEMPTS, Way, way_through
 from postroom.cli.terminal import print_line
 from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
@@ -58,23 +59,36 @@ class DcpTargetOptions(OptionGroup):
         """Your key. Raises UsageFault, which does not show it, and OSError."""
         return load_dcp_key(self.key)
 
+    def way(self) -> tuple[Path | None, Way]:
+        """The local stack, if there is one, and how the target is reached. Raises UsageFault."""
+        stack = self.local.stack(elsewhere=self.ca_file is not None)
+        return stack, way_through(stack, self.ca_file)
+
     @contextmanager
-    def open(self, url: str, key: "EthereumKey", *, hint: str = "", hex_prefix: bool = False) -> "Iterator[Connection]":
+    def open(
+        self,
+        url: str,
+        key: "EthereumKey",
+        *,
+        hint: str = "",
+        hex_prefix: bool = False,
+        expect: "Address | None" = None,
+    ) -> "Iterator[Connection]":
         """A connection to the target at a URL, until the block ends; its errors end the command.
 
-        `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix. Raises RefusalFault,
+        `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix; `expect`: the
+        target's address, unless --expect names it. Raises RefusalFault,
         UnavailableFault, UsageFault.
         """
         from postroom.client.dcp import Connection, DcpError, IdentityMemory, SendOptions
         from postroom.client.mailbox.session import Retries
 
-        stack = self.local.stack(elsewhere=self.ca_file is not None)
-        way = way_through(stack, self.ca_file)
+        stack, way = self.way()
         try:
             with Connection(
                 url,
                 key,
-                expect=cast("Address | None", self.expect),
+                expect=cast("Address | None", self.expect) or expect,
                 # A local stack has another identity each time that it is made.
                 identities=IdentityMemory() if stack else None,
                 ca_file=way.ca_file,

@@ -11,7 +11,7 @@ from postroom.api.dcp import WATCH, GuardianDescription
 from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import RequestFailedError
 from postroom.client.mailbox.exchange import Answer, MailboxResponse
-from postroom.client.mailbox.over_dcp import OperationCall
+from postroom.client.mailbox.over_dcp import OperationCall, has_messages
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -51,7 +51,7 @@ class MailWaits:
         while True:
             result = await self._watch_and_list(connection, call, list_now)
             now = clock()
-            if now >= ends_at or _has_messages(result):
+            if now >= ends_at or has_messages(result):
                 return result
             if self._watch is not None:
                 due = self._looks_again_at if now < self._looks_again_at else ends_at
@@ -101,8 +101,3 @@ def _note_error(watch: "asyncio.Task[JsonValue]") -> None:
     """Nobody may wait for it when it ends."""
     if not watch.cancelled():
         watch.exception()
-
-
-def _has_messages(result: JsonValue) -> bool:
-    body = result.get("body") if isinstance(result, dict) else None
-    return isinstance(body, dict) and bool(body.get("messages") or body.get("unreadable"))

@@ -76,6 +76,12 @@ def response_to(call: OperationCall, result: JsonValue) -> Answer:
         return NoAnswer("The host's answer is not that of a mailbox.")
 
 
+def has_messages(page: JsonValue) -> bool:
+    """Whether the result of listing messages has any, or names some that cannot be read."""
+    body = page.get("body") if isinstance(page, dict) else None
+    return isinstance(body, dict) and bool(body.get("messages") or body.get("unreadable"))
+
+
 def failure_of(error: DcpError) -> Answer:
     """The answer that says the same as an error: no answer, where the request may be sent again.
 

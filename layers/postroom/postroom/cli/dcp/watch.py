@@ -1,0 +1,83 @@
+"""`postroom dcp watch`: wait until a mailbox has messages."""
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
+
+import typer
+
+from postroom.cli.dcp.target import DcpTargetOptions, TargetUrl, print_result
+from postroom.cli.exits import UnavailableFault, UsageFault
+from postroom.cli.inputs import AsJson, mailbox_name
+from postroom.core.errors import SettingsError
+from postroom.core.ijson import JsonValue
+
+if TYPE_CHECKING:
+    from postroom.client.mailbox.over_dcp import OperationCall
+    from postroom.crypto.ethereum import Address
+
+_TIMEOUT_SECONDS: Final = 30.0
+
+
+def watch(
+    url: TargetUrl,
+    mailbox: Annotated[str, typer.Option("--mailbox", metavar="NAME", help="The mailbox.", parser=mailbox_name)],
+    target: DcpTargetOptions,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Wait at most for so many seconds.", show_default="for ever")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Wait over a WebSocket until a mailbox has messages, and list them, as the operation `messages` does.
+
+    The key is one of the mailbox. Exit code 0: the list, which is empty if there was none in time; 1: refused; 3: not
+    possible now.
+    """
+    from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits
+    from postroom.client.mailbox.over_dcp import OperationCall, has_messages
+
+    key = target.load_key()
+    socket, guardian = _find_socket(url, target)
+    ends_at = None if seconds is None else time.monotonic() + seconds
+    call, waits = OperationCall("messages", {"mailbox": mailbox}), MailWaits(key)
+    with target.open(socket, key, expect=guardian) as connection:
+        while True:
+            left = MOST_SECONDS if ends_at is None else max(0.0, min(MOST_SECONDS, ends_at - time.monotonic()))
+            page = connection.run(partial(waits.page, call=call, seconds=left, list_now=_only_here))
+            if has_messages(page) or (ends_at is not None and time.monotonic() >= ends_at):
+                print_result(page, as_json=as_json)
+                return
+
+
+async def _only_here(_: "OperationCall") -> JsonValue:
+    raise UnavailableFault(
+        "the list is too large for a WebSocket", hint="`postroom dcp send URL messages` reads it over HTTPS"
+    )
+
+
+def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | None]":
+    """The URL for WebSockets, and the guardian's address. Raises UsageFault, UnavailableFault."""
+    import httpx
+
+    from postroom.client.mailbox.dcp_waits import socket_of
+    from postroom.client.mailbox.exchange import MailboxRequest, NoAnswer
+    from postroom.client.mailbox.http import choose_tls, read_address
+    from postroom.client.mailbox.sync import fetch_answer
+
+    parts = urlsplit(url)
+    if parts.scheme == "wss":
+        return url, None
+    _, way = target.way()
+    try:
+        address = read_address(f"{parts.scheme}://{parts.netloc}", way.connect)
+    except SettingsError as error:
+        raise UsageFault(str(error)) from None
+    with httpx.Client(verify=choose_tls(way.ca_file), trust_env=way.connect is None) as client:
+        described = fetch_answer(client, address, MailboxRequest("GET", parts.path or "/"), _TIMEOUT_SECONDS)
+    if isinstance(described, NoAnswer):
+        raise UnavailableFault(described.detail)
+    socket, guardian = socket_of(described)
+    if not socket:
+        raise UsageFault(f"{url} names no WebSockets: it is no guardian of postroom, or one of an earlier release")
+    return socket, guardian
