@@ -375,3 +375,17 @@ def test_a_session_waits_on_unless_its_websocket_is_gone(
     courier(running)
     assert len(running.deployed.storage.targets.of(RECEIVER)) == left
     assert len(running.deployed.bodies("CourierQueue")) == left
+
+
+@pytest.mark.parametrize(("status", "says"), [(403, "does not allow execute-api:ManageConnections"), (429, "throttl")])
+def test_that_api_gateway_refuses_the_courier_is_reported_as_a_fault_of_our_own(
+    running: FunctionsStack, hook: Hook, token: str, status: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watch(running)
+    hook.answers = [status]
+    file(running)
+    courier(running)
+    capsys.readouterr()
+    courier(running)
+    lines = [line["message"] for line in log_lines(capsys.readouterr().out)]
+    assert any(line.startswith(f"WebSocket API wss://{SOCKETS}/dcp: ") and says in line for line in lines)

@@ -8,6 +8,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from postroom.core.errors import NotNowError
+from postroom.core.own_faults import OwnFaults, explain
 from postroom.core.reasons import OUTBOUND_FAILED
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 _SERVICE: Final = "execute-api"
 _JSON: Final = "application/json"
+_SEND: Final = "execute-api:ManageConnections"
 _GONE: Final = 410
+_FAULTS: Final = {403: "AccessDenied", 429: "LimitExceededException"}
+"""What API Gateway means by a status, as other services of AWS name it."""
 
 
 class ApiGatewayConnections:
@@ -25,8 +29,10 @@ class ApiGatewayConnections:
     stack's edge.
     """
 
-    def __init__(self, https: "HttpsClient", url: str) -> None:
+    def __init__(self, https: "HttpsClient", url: str, own_faults: OwnFaults) -> None:
         self._https = https
+        self._own_faults = own_faults
+        self._url = url
         self._base = f"https://{url.removeprefix('wss://')}/@connections"
 
     def send(self, connection: str, message: bytes) -> bool:
@@ -36,6 +42,9 @@ class ApiGatewayConnections:
         if answer.status == _GONE:
             return False
         if answer.status != 200:
+            fault = explain(_FAULTS.get(answer.status, ""), _SEND, "WebSocket API", self._url)
+            if fault:
+                self._own_faults.note(fault)
             raise NotNowError(OUTBOUND_FAILED, f"API Gateway answered {answer.status}")
         return True
 

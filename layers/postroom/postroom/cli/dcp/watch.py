@@ -29,10 +29,10 @@ def watch(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Wait over a WebSocket until a mailbox has messages, and list them, as the operation `messages` does.
+    """Wait until a mailbox has messages, and list them.
 
-    The key is one of the mailbox. Exit code 0: the list, which is empty if there was none in time; 1: refused; 3: not
-    possible now.
+    It waits over a WebSocket, and prints what the operation `messages` answers. The key is one of the mailbox. Exit
+    code 0: the list, which is empty if none came in time; 1: refused; 3: not possible now.
     """
     from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits
     from postroom.client.mailbox.over_dcp import OperationCall, has_messages
