@@ -25,11 +25,13 @@ LONG = 20.0
 
 @dataclass
 class Guardian:
-    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation."""
+    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation;
+    `call`: the list that is expected."""
 
     mail: JsonValue = field(default_factory=lambda: EMPTY)
     asked: list[str] = field(default_factory=list)
     refuses: dict[str, str] = field(default_factory=dict)
+    call: OperationCall = CALL
     watches: list[IncomingRequest] = field(default_factory=list)
     has_watch: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -42,7 +44,7 @@ class Guardian:
             self.watches.append(request)
             self.has_watch.set()
         else:
-            assert request.data == CALL.data
+            assert request.data == self.call.data
             request.respond(self.mail)
 
     def file(self) -> None:
@@ -118,6 +120,41 @@ def test_after_its_time_a_wait_ends_with_what_is_listed_and_the_watch_goes_on() 
             guardian.file()
             assert await waiting == ONE
             assert guardian.asked.count("watch") == 2
+
+    run(work())
+
+
+def test_what_a_wait_listed_at_its_end_is_not_listed_again_at_the_beginning_of_the_next_one() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            for _wait in range(3):
+                assert await page(waits, connection, 0.1) == EMPTY
+            assert guardian.asked == ["watch", "messages", *["messages"] * 3]
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "why", ["it was long ago", "something else is asked for", "the watch was answered", "it waits no time"]
+)
+def test_otherwise_the_next_wait_lists_at_its_beginning(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if why == "it was long ago":
+        monkeypatch.setattr(dcp_waits, "_JUST_NOW_SECONDS", 0.0)
+    other = OperationCall("messages", {"mailbox": "shop.com"})
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await page(waits, connection, 0.1) == EMPTY
+            if why == "the watch was answered":
+                guardian.file()
+                await asyncio.sleep(0.1)
+            asked = len(guardian.asked)
+            guardian.mail, guardian.call = ONE, other if why == "something else is asked for" else CALL
+            seconds = 0.0 if why == "it waits no time" else LONG
+            assert await waits.page(connection, guardian.call, seconds, list_nowhere) == ONE
+            assert guardian.asked[asked:].count("messages") == 1
 
     run(work())
 

@@ -21,7 +21,8 @@ MOST_SECONDS: Final = 540.0
 """Of one wait: API Gateway closes a WebSocket that is not used for 600 s."""
 LOOK_AGAIN_SECONDS: Final = 35.0
 """After a watch began: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
-_WAIT: Final = "wait"
+_JUST_NOW_SECONDS: Final = 5.0
+"""What was listed so long ago at the end of a wait is not listed again at the beginning of the next one."""
 
 ListNow = Callable[[OperationCall], Awaitable[JsonValue]]
 """Lists messages over HTTPS, without a wait."""
@@ -38,6 +39,8 @@ class MailWaits:
     is_known: bool = False
     _watch: "asyncio.Task[JsonValue] | None" = field(default=None, init=False)
     _looks_again_at: float = field(default=0.0, init=False)
+    _listed: "tuple[float, OperationCall, JsonValue] | None" = field(default=None, init=False)
+    """When a wait ended without messages, what it listed, and the result."""
 
     async def page(
         self, connection: AsyncConnection, call: OperationCall, seconds: float, list_now: ListNow
@@ -48,15 +51,29 @@ class MailWaits:
         """
         clock = asyncio.get_running_loop().time
         ends_at = clock() + seconds
+        result = self._listed_just_now(call, clock()) if seconds > 0 else None
         while True:
-            result = await self._watch_and_list(connection, call, list_now)
+            if result is None:
+                result = await self._watch_and_list(connection, call, list_now)
             now = clock()
-            if now >= ends_at or has_messages(result):
+            if has_messages(result):
                 return result
+            if now >= ends_at:
+                self._listed = now, call, result
+                return result
+            result = None
             if self._watch is not None:
                 due = self._looks_again_at if now < self._looks_again_at else ends_at
                 await asyncio.wait({self._watch}, timeout=min(due, ends_at) - now)
                 self._take_answer()
+
+    def _listed_just_now(self, call: OperationCall, now: float) -> JsonValue:
+        """What the wait before this one listed at its end, if the watch goes on; None: it must be listed."""
+        listed, self._listed = self._listed, None
+        if listed is None or self._watch is None or self._watch.done():
+            return None
+        at, listed_call, result = listed
+        return result if listed_call == call and now - at < _JUST_NOW_SECONDS else None
 
     async def _watch_and_list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
         """List messages, in a batch behind a new watch, if there is none: what is filed is listed, or told."""
