@@ -338,6 +338,7 @@ def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
         (("--workers", "1"), "'--workers': Input should be greater than or equal to 2"),
         (("--dcp-batch", "11"), "'--dcp-batch': Input should be less than or equal to 10"),
         (("--dcp-sessions", "5"), "--dcp-sessions are those of requests: set --dcp-requests, too"),
+        (("--waiting-notified", "5"), "--waiting-notified is for owners at a WebSocket: set --waiting-sockets, too"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )
@@ -449,6 +450,65 @@ def test_the_page_has_the_cost_of_requests_over_dcp(bill: Any) -> None:
     assert f"A million connects are ${each:.2f}" in PROSE
     for_a_month = usd(costs, "DCP: rows kept, and their recovery") * 30 * 86_400 / counted.DCP_KEPT_SECONDS
     assert f"at most for 30 days: for a million of these, ${for_a_month:.2f}." in PROSE
+
+
+SOCKET_PARTS = {
+    "WebSocket, open": ("connections",),
+    "WebSocket, messages and answers": ("messages",),
+    "DynamoDB, writes": ("DynamoDB, writes",),
+    "DynamoDB, reads": ("DynamoDB, reads",),
+    "Lambda": ("Lambda", "Lambda, running"),
+    "secret and registry, read again": ("secrets, read", "S3, get"),
+    "logs, answers going out": ("logs", "answers going out", "rows kept, and their recovery"),
+}
+
+
+def test_the_page_has_the_cost_of_waiting_by_either_way(bill: Any) -> None:
+    for way, option in (("over a WebSocket", "--waiting-sockets"), ("by requests with `wait=20`", "--waiting-polls")):
+        alone, of_many = (bill(option, number)["usd_per_waiting_owner"] for number in ("1", "100"))
+        assert f"\n| {way} (`postroom cost {option} 1`) | {alone:.3f} | {of_many:.3f} |\n" in PAGE
+
+
+def test_the_page_has_the_parts_of_waiting_over_a_websocket(bill: Any) -> None:
+    alone, costs = bill("--waiting-sockets", "1"), bill("--waiting-sockets", "100")
+
+    def part(costs: Bill, lines: tuple[str, ...]) -> float:
+        return sum(usd(costs, f"waiting over WebSockets: {line}") for line in lines)
+
+    for name, lines in SOCKET_PARTS.items():
+        assert f"\n| {name} | {part(costs, lines) / 100:.4f} |\n" in PAGE
+    total = sum(part(costs, lines) for lines in SOCKET_PARTS.values())
+    assert total / 100 == pytest.approx(costs["usd_per_waiting_owner"])
+    again = SOCKET_PARTS["secret and registry, read again"]
+    assert f"which is ${part(alone, again):.3f} a month instead of ${part(costs, again) / 100:.3f}" in PROSE
+    [enough] = re.findall(r"a month is less than \$0\.05 from (\d+) owners on", PROSE)
+    fewer, most = (bill("--waiting-sockets", str(int(enough) - less))["usd_per_waiting_owner"] for less in (1, 0))
+    assert most < 0.05 <= fewer
+
+
+def test_the_page_has_the_cost_of_telling_owners_who_wait(bill: Any) -> None:
+    idle, told = (bill("--waiting-sockets", "100", "--waiting-notified", number) for number in ("0", "1000"))
+    each = told["usd_per_waiting_owner"] - idle["usd_per_waiting_owner"]
+    assert f"Mail that is told costs ${each / 1000 * 1e6:.0f} a million" in PROSE
+    metrics = [usd(costs, "CloudWatch metrics") for costs in (bill(), idle, told)]
+    assert [metrics[1] - metrics[0], metrics[2] - metrics[1]] == pytest.approx([0.30, 0.60])
+
+
+def test_the_page_has_the_parts_of_waiting_by_requests(bill: Any) -> None:
+    costs = bill("--waiting-polls", "1")
+    lines = ("Lambda, running", "DynamoDB, reads", "DynamoDB, writes", "HTTP API")
+    running, reads, writes, api = (usd(costs, f"waiting by long polls: {line}") for line in lines)
+    assert f"${running:.2f} of the month is for Lambda, ${reads:.2f} for reads, ${writes:.2f} for the writes" in PROSE
+    assert f"and ${api:.2f} for the HTTP API" in PROSE
+
+
+def test_waiting_is_a_group_of_its_own(postroom: Postroom, bill: Any) -> None:
+    costs = bill("--waiting-sockets", "2", "--waiting-polls", "1")
+    waiting = sum(item["usd"] for item in costs["items"] if item["waiting"])
+    assert costs["usd_per_waiting_owner"] == pytest.approx(waiting / 3)
+    assert costs["usd_per_million"] == pytest.approx(bill()["usd_per_million"])
+    shown = postroom("cost", "--waiting-sockets", "2", "--waiting-polls", "1").stdout
+    assert re.search(rf"^owners who wait: 3 +{waiting:.2f}$", shown, re.MULTILINE)
 
 
 def test_the_page_has_the_cost_of_large_messages(bill: Any) -> None:

@@ -35,6 +35,7 @@ from tests.functions.samples import (
     BOB,
     DM3_URL,
     dcp_event,
+    dcp_socket_event,
     dm3_submit,
     http,
     profile_uri,
@@ -50,11 +51,13 @@ from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
 from postroom.local.emulator import Emulator
 from postroom.local.zones import ZoneTree
+from postroom.outbound.notification_messages import MailWaiting
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.runtime.socket_connections import ApiGatewayConnections
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.register import Register
@@ -257,11 +260,53 @@ class CountedStack:
 
     def answer(self, data: bytes, _now: float = 0.0) -> dict[str, Any]:
         """The body of the guardian's answer to a message of DCP, at the frozen time."""
-        answer = self._invoke("MailboxFunction", dcp_event(data, int(time.time())))
+        return self._answer(dcp_event(data, int(time.time())))
+
+    def answer_over_socket(self, data: bytes) -> dict[str, Any]:
+        """The same for a message that came by a WebSocket."""
+        return self._answer(dcp_socket_event(data, int(time.time())))
+
+    def _answer(self, event: Mapping[str, object]) -> dict[str, Any]:
+        answer = self._invoke("MailboxFunction", event)
         assert answer["statusCode"] == 200, answer
         self._counted.answer_bytes += len(answer["body"])
         body: dict[str, Any] = json.loads(answer["body"])["body"]
         return body
+
+    # ---- owners who wait for mail --------------------------------------------------------------------------------
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, so that what is cached for less is read again."""
+        self._clock.now += seconds
+
+    def list_messages(self, token: str) -> None:
+        """List the messages of the mailbox over HTTP."""
+        self._ask("GET", f"/mailboxes/{RECEIVER}/messages", token=token)
+
+    @contextmanager
+    def sleeping(self) -> Iterator[None]:
+        """Within the block, functions that sleep let time pass instead; they are started anew for that."""
+        self.running.end()
+        with patch.object(time, "sleep", self.pass_time):
+            yield
+        self.running.end()
+
+    def wait_for_message(self, token: str, seconds: int) -> None:
+        """Wait for a message by a request over HTTP, while `sleeping`."""
+        self._ask("GET", f"/mailboxes/{RECEIVER}/messages?wait={seconds}", token=token)
+
+    def tell(self) -> tuple[Counted, Counted, list[bytes]]:
+        """What the courier does when the worker says that the mailbox has mail, and then for the only target of it,
+        which is a session; and what it sends by the WebSocket."""
+        sent: list[bytes] = []
+
+        def send(_: ApiGatewayConnections, _connection: str, message: bytes) -> bool:
+            sent.append(message)
+            return True
+
+        with patch.object(ApiGatewayConnections, "send", send):
+            spreading = self.carry([MailWaiting(RECEIVER).encode()])
+            [notification], self._bodies = self._bodies, []
+            return spreading, self.carry([notification]), sent
 
     def _sign_in(self) -> str:
         challenge = self._ask("GET", f"/auth/{RECEIVER}")
@@ -289,8 +334,11 @@ class CountedStack:
         self._counted = Counted()
         self._output.seek(0)
         self._output.truncate()
-        yield self._counted
-        self._counted.log = self._output.getvalue()
+        counted = self._counted
+        yield counted
+        counted.log = self._output.getvalue()
+        # What is done outside of a block is nobody's.
+        self._counted = Counted()
 
     # ---- events of botocore -----------------------------------------------------------------------------------
     def _on_request(self, event_name: str, **_: object) -> None:

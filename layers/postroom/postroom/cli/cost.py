@@ -50,6 +50,16 @@ def cost(
     ] = 0,
     dcp_batch: Annotated[float, typer.Option(min=1, max=10, help="Requests in one message of DCP.")] = 1,
     dcp_sessions: Annotated[int, typer.Option(min=0, help="How often owners connect for these requests.")] = 0,
+    waiting_sockets: Annotated[
+        int, typer.Option(min=0, help="Owners who wait for mail all month over a WebSocket.")
+    ] = 0,
+    waiting_polls: Annotated[
+        int,
+        typer.Option(min=0, help=f"Owners who wait all month by requests that wait for {counted.POLL_SECONDS} s."),
+    ] = 0,
+    notified: Annotated[
+        int, typer.Option("--waiting-notified", min=0, help="How often each owner at a WebSocket is notified of mail.")
+    ] = 0,
     left: Annotated[
         float | None,
         typer.Option(
@@ -103,6 +113,7 @@ def cost(
     from postroom.cost.dcp import DcpLoad
     from postroom.cost.model import Front, MailLoad, bill, expected_batch, largest_batch
     from postroom.cost.prices import OURS, read_prices
+    from postroom.cost.waits import WaitLoad
 
     if front not in set(Front):
         raise UsageFault(f"--front is {front!r}; it must be one of {', '.join(Front)}")
@@ -117,6 +128,8 @@ def cost(
         )
     if dcp_sessions and not dcp_requests:
         raise UsageFault("--dcp-sessions are those of requests: set --dcp-requests, too")
+    if notified and not waiting_sockets:
+        raise UsageFault("--waiting-notified is for owners at a WebSocket: set --waiting-sockets, too")
     come = batch or expected_batch(messages, window or counted.WINDOW_SECONDS)
     mail = MailLoad(
         messages=messages,
@@ -138,6 +151,7 @@ def cost(
             writes=writes,
         ),
         dcp=DcpLoad(dcp_requests, dcp_batch, dcp_sessions),
+        waits=WaitLoad(waiting_sockets, waiting_polls, notified),
     )
     known = read_prices(prices or OURS, region)
     items = [item for item in bill(mail, known) if item.amount]
@@ -158,6 +172,7 @@ def _print_json(mail: "MailLoad", prices: "Prices", region: str, items: "list[It
             {
                 "name": item.name, "amount": item.amount, "unit": item.unit, "usd": item.usd,
                 "standing": item.standing, "sent": item.sent, "jobs": item.jobs, "dcp": item.dcp,
+                "waiting": item.waiting,
             }
             for item in items
         ],
@@ -167,6 +182,7 @@ def _print_json(mail: "MailLoad", prices: "Prices", region: str, items: "list[It
         "usd_per_million_jobs": _per_million(mail, _sum([item for item in items if item.jobs])),
         "usd_per_million_sent": _sum([item for item in items if item.sent]) / (mail.sent or 1) * 1_000_000,
         "usd_per_million_dcp": _sum([item for item in items if item.dcp]) / (mail.dcp.requests or 1) * 1_000_000,
+        "usd_per_waiting_owner": _sum([item for item in items if item.waiting]) / (mail.waits.owners or 1),
     })  # fmt: skip
 
 
@@ -177,14 +193,14 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
     )
     received, jobs = [item for item in items if item.received], [item for item in items if item.jobs]
     sent, dcp = [item for item in items if item.sent], [item for item in items if item.dcp]
-    standing = [item for item in items if item.standing]
+    waiting, standing = [item for item in items if item.waiting], [item for item in items if item.standing]
     rows = [
         *_rows_by_message(mail, received, "receiving and storing"),
         *_rows_by_message(mail, jobs, "compaction"),
         *_rows_of_each(mail.sent, sent, "sending"),
         *_rows_of_each(mail.dcp.requests, dcp, "over DCP"),
-        *((item.name, _amount(item), f"{item.usd:.2f}", "") for item in standing),
-        ("fixed costs", "", f"{_sum(standing):.2f}", ""),
+        *_rows_of_a_month(waiting, f"owners who wait: {mail.waits.owners:,}"),
+        *_rows_of_a_month(standing, "fixed costs"),
         ("total", "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}"),
     ]
     print_table(("", "a month", "$ a month", "$ a million messages"), rows)
@@ -201,6 +217,12 @@ def _rows_of_each(number: int, items: "list[Item]", name: str) -> list[tuple[str
         return []
     rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / number * 1e6:.3f}") for item in items]
     return [*rows, (f"{name} {number:,}", "", f"{_sum(items):.2f}", f"{_sum(items) / number * 1e6:.3f}")]
+
+
+def _rows_of_a_month(items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
+    """The items that do not depend on the number of messages."""
+    rows = [(item.name, _amount(item), f"{item.usd:.2f}", "") for item in items]
+    return [*rows, (total, "", f"{_sum(items):.2f}", "")] if items else []
 
 
 def _amount(item: "Item") -> str:

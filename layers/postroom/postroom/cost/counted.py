@@ -90,6 +90,40 @@ DCP_LOG_BYTES: Final = 201
 """Of a message, one line; a response over HTTP has one of about the same size."""
 DCP_METRICS: Final = 1
 
+# --- owners who wait for mail -----------------------------------------------------------------------------------------
+WAIT_SECONDS: Final = 540
+"""Over a WebSocket, messages are listed so often if none come."""
+SOCKET_SECONDS: Final = 7_200
+"""After that, API Gateway closes a WebSocket."""
+POLL_SECONDS: Final = 20
+"""Of a request over HTTP that waits."""
+LIST_READS: Final = 4
+"""Of a list of an empty mailbox of which nothing is remembered."""
+LIST_ANSWER_BYTES: Final = 720
+WATCH_READS: Final = 1
+WATCH_WRITES: Final = 3
+"""Of a watch in the same message: its id, its stamp, and that it waits."""
+WATCH_ANSWER_BYTES: Final = 983
+"""Of a message with a watch and a list behind it."""
+NOTIFY_SENDS: Final = 2
+"""Of SQS: by the worker, that the mailbox has mail; by the courier, the notification of the session."""
+NOTIFY_RUNS: Final = 2
+NOTIFY_WRITES: Final = 2
+NOTIFY_READS: Final = 2
+NOTIFY_BYTES: Final = 542
+"""Of the response to a watch."""
+NOTIFY_LOG_LINES: Final = 4
+NOTIFY_LOG_BYTES: Final = 801
+"""Of both runs of the courier."""
+NOTIFY_METRICS: Final = 2
+POLL_READS: Final = 44
+POLL_WRITES: Final = 2
+POLL_ANSWER_BYTES: Final = 116
+POLL_LOG_BYTES: Final = 215
+SECRET_CACHE_SECONDS: Final = 45
+REGISTRY_CACHE_SECONDS: Final = 30
+"""For how long a run of a function remembers what it read: a secret of keys, the registry of dm3."""
+
 # --- the jobs ------------------------------------------------------------------------------------------------------
 JOB_LAG_HOURS: Final = 24
 JOB_WORKERS: Final = 2
@@ -151,6 +185,12 @@ DCP_MESSAGE_CPU_MS: Final = 1.0
 DCP_REQUEST_CPU_MS: Final = 1.4
 """Of the mailbox API: of a connect; of a message, and of each of its requests, beside the time of the same operations
 over HTTP. 2026-11-27: the minima of 150 connects, `status` over HTTP, over DCP, and ten of it in a batch."""
+LIST_CPU_MS: Final = 10.7
+WATCH_CPU_MS: Final = 5.6
+NOTIFY_CPU_MS: Final = 8.0
+"""Of a message of DCP that lists an empty mailbox of which nothing is remembered; of a watch in it; of the courier's
+two runs for a notification. 2026-11-27, on the embedded AWS: minima of 30, with 1 ms for each write beside others, and
+2 ms for TLS, which are estimates."""
 JOB_LINES_PER_SECOND: Final = 3_000
 """Lines of 2,000 bytes for each slot of a worker: read, looked up and passed on. An estimate, 2026-11-23."""
 JOB_REPOINTS_PER_SECOND: Final = 600

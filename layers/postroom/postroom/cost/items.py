@@ -26,7 +26,7 @@ ROUNDED_UP_MS: Final = 0.5
 @dataclass(frozen=True, slots=True)
 class Item:
     """A line of the bill. `amount`, in `unit`s, and `usd` are for a month. `standing`: independent of mail; `sent`: for
-    messages that owners send; `jobs`: for compaction; `dcp`: for requests over DCP."""
+    messages that owners send; `jobs`: for compaction; `dcp`: for requests over DCP; `waiting`: for owners who wait."""
 
     name: str
     amount: float
@@ -36,11 +36,12 @@ class Item:
     sent: bool = False
     jobs: bool = False
     dcp: bool = False
+    waiting: bool = False
 
     @property
     def received(self) -> bool:
         """Whether it is for received messages, from the inbox until they are acknowledged."""
-        return not (self.standing or self.sent or self.jobs or self.dcp)
+        return not (self.standing or self.sent or self.jobs or self.dcp or self.waiting)
 
 
 def function_items(

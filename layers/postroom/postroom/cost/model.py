@@ -23,6 +23,7 @@ from postroom.cost.items import (
     log_bytes,
 )
 from postroom.cost.prices import Prices
+from postroom.cost.waits import WaitLoad, wait_items
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 
 _MONTH_DAYS: Final = 30
@@ -63,7 +64,7 @@ class MailLoad:
     `messages`: messages that the inbox accepts. `size`: bytes of an envelope. `batch`: messages in one batch of the
     worker. `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of the filed messages. `inbox_ms`,
     `worker_ms`: what Lambda bills for a message; None: calculated from the measured times. `sent`: messages that owners
-    send, also of `size` bytes. `dcp`: owners' requests over DCP.
+    send, also of `size` bytes. `dcp`: owners' requests over DCP; `waits`: owners who wait for mail.
     """
 
     messages: int
@@ -78,6 +79,7 @@ class MailLoad:
     sent: int = 0
     nights: Nights = field(default_factory=Nights)
     dcp: DcpLoad = field(default_factory=DcpLoad)
+    waits: WaitLoad = field(default_factory=WaitLoad)
 
 
 def expected_batch(messages: int, window_seconds: float) -> float:
@@ -100,7 +102,7 @@ def bill(mail: MailLoad, prices: Prices) -> list[Item]:
     """All lines of a month's bill, except those that docs/operate/cost.md lists as not in the model."""
     return [*_inbox(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
             *_feedback(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
-            *dcp_items(mail.dcp, prices), *_standing(mail, prices)]  # fmt: skip
+            *dcp_items(mail.dcp, prices), *wait_items(mail.waits, prices), *_standing(mail, prices)]  # fmt: skip
 
 
 def _inbox(mail: MailLoad, prices: Prices) -> Iterator[Item]:
@@ -290,7 +292,9 @@ def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     yield Item("CloudWatch metrics of the jobs", reported, "metrics", reported * prices.metric_per_month, standing=True)
     metrics = len(counted.STEADY_METRICS)
     metrics += counted.DUPLICATE_METRICS * (mail.duplicates > 0) + counted.DISCARD_METRICS * (mail.discarded > 0)
-    metrics += counted.SENT_METRICS * (mail.sent > 0) + counted.DCP_METRICS * (mail.dcp.requests > 0)
+    waits = mail.waits
+    metrics += counted.SENT_METRICS * (mail.sent > 0) + counted.DCP_METRICS * (mail.dcp.requests + waits.sockets > 0)
+    metrics += counted.NOTIFY_METRICS * (waits.sockets * waits.notified > 0)
     yield Item("CloudWatch metrics", metrics, "metrics", metrics * prices.metric_per_month, standing=True)
     yield Item("CloudWatch alarms", counted.ALARMS, "metrics", counted.ALARMS * prices.alarm_per_month, standing=True)
     yield Item("secrets", counted.SECRETS, "secrets", counted.SECRETS * prices.secret_per_month, standing=True)

@@ -18,6 +18,8 @@ class Prices:
     noted: date
     http_api_per_million: float
     http_api_beyond_per_million: float
+    socket_messages_per_million: float
+    socket_minutes_per_million: float
     cloudfront_per_million: float
     cloudfront_to_origin_per_gb: float
     cloudfront_out_per_gb: float
@@ -37,6 +39,7 @@ class Prices:
     metric_per_month: float
     alarm_per_month: float
     secret_per_month: float
+    secret_reads_per_million: float
     glue_per_dpu_hour: float
 
 
