@@ -484,6 +484,9 @@ def test_the_page_has_the_parts_of_waiting_over_a_websocket(bill: Any) -> None:
     [enough] = re.findall(r"a month is less than \$0\.05 from (\d+) owners on", PROSE)
     fewer, most = (bill("--waiting-sockets", str(int(enough) - less))["usd_per_waiting_owner"] for less in (1, 0))
     assert most < 0.05 <= fewer
+    hourly = usd(costs, "waiting over WebSockets: secrets, read") * counted.SECRET_CACHE_SECONDS / 3600
+    seldom = alone["usd_per_waiting_owner"] - usd(alone, "waiting over WebSockets: secrets, read") + hourly
+    assert f"remembered for an hour, it would be ${seldom:.3f} for one owner, too" in PROSE
 
 
 def test_the_page_has_the_cost_of_telling_owners_who_wait(bill: Any) -> None:
