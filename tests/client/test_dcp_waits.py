@@ -25,13 +25,11 @@ LONG = 20.0
 
 @dataclass
 class Guardian:
-    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation;
-    `call`: the list that is expected."""
+    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation."""
 
     mail: JsonValue = field(default_factory=lambda: EMPTY)
     asked: list[str] = field(default_factory=list)
     refuses: dict[str, str] = field(default_factory=dict)
-    call: OperationCall = CALL
     watches: list[IncomingRequest] = field(default_factory=list)
     has_watch: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,7 +42,7 @@ class Guardian:
             self.watches.append(request)
             self.has_watch.set()
         else:
-            assert request.data == self.call.data
+            assert request.data == CALL.data
             request.respond(self.mail)
 
     def file(self) -> None:
@@ -113,48 +111,71 @@ def test_after_its_time_a_wait_ends_with_what_is_listed_and_the_watch_goes_on() 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
         async with pair(target={"on_request": guardian}) as (connection, _):
-            assert await page(waits, connection, 0.1) == EMPTY
-            assert guardian.asked == ["watch", "messages", "messages"]
+            for _wait in range(3):
+                assert await page(waits, connection, 0.1) == EMPTY
+            assert guardian.asked == ["watch", "messages", "messages", *["messages"] * 2], (
+                "one list for each later wait"
+            )
             waiting = asyncio.create_task(page(waits, connection))
             await asyncio.sleep(0.05)
             guardian.file()
             assert await waiting == ONE
-            assert guardian.asked.count("watch") == 2
 
     run(work())
 
 
-def test_what_a_wait_listed_at_its_end_is_not_listed_again_at_the_beginning_of_the_next_one() -> None:
-    async def work() -> None:
-        guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
-            for _wait in range(3):
-                assert await page(waits, connection, 0.1) == EMPTY
-            assert guardian.asked == ["watch", "messages", *["messages"] * 3]
-
-    run(work())
-
-
-@pytest.mark.parametrize(
-    "why", ["it was long ago", "something else is asked for", "the watch was answered", "it waits no time"]
-)
-def test_otherwise_the_next_wait_lists_at_its_beginning(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if why == "it was long ago":
-        monkeypatch.setattr(dcp_waits, "_JUST_NOW_SECONDS", 0.0)
-    other = OperationCall("messages", {"mailbox": "shop.com"})
+def test_a_watch_is_replaced_after_some_time_because_it_may_have_been_displaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dcp_waits, "RENEW_SECONDS", 0.0)
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
         async with pair(target={"on_request": guardian}) as (connection, _):
             assert await page(waits, connection, 0.1) == EMPTY
-            if why == "the watch was answered":
-                guardian.file()
-                await asyncio.sleep(0.1)
-            asked = len(guardian.asked)
-            guardian.mail, guardian.call = ONE, other if why == "something else is asked for" else CALL
-            seconds = 0.0 if why == "it waits no time" else LONG
-            assert await waits.page(connection, guardian.call, seconds, list_nowhere) == ONE
-            assert guardian.asked[asked:].count("messages") == 1
+            assert await page(waits, connection, 0.1) == EMPTY
+            assert guardian.asked[3:] == ["watch", "messages"], "workers know of the watch that it replaces"
+
+    run(work())
+
+
+def test_two_waits_at_once_are_both_told_by_the_last_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dcp_waits, "RENEW_SECONDS", 0.0)
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            both = [asyncio.create_task(page(waits, connection)) for _ in range(2)]
+            while len(guardian.watches) < 2:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            guardian.mail = ONE
+            guardian.watches.pop().respond(None)  # the guardian keeps no other
+            assert await asyncio.gather(*both) == [ONE, ONE]
+
+    run(work())
+
+
+def test_a_list_that_is_never_answered_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dcp_waits, "_ANSWER_SECONDS", 0.1)
+
+    async def work() -> None:
+        waits = MailWaits(OWNER)
+        async with pair(target={"on_request": lambda request: None}) as (connection, _):
+            with pytest.raises(OutcomeUnknownError, match="in time"):
+                await page(waits, connection)
+
+    run(work())
+
+
+def test_messages_are_shown_although_the_watch_before_them_ended_with_its_session() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await page(waits, connection, 0.05) == EMPTY
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            guardian.mail = ONE
+            assert await page(waits, connection) == ONE
 
     run(work())
 
@@ -231,6 +252,16 @@ GUARDIAN = (
     [
         (MailboxResponse(200, {}, GUARDIAN % b', "socket": "wss://a.example/dcp"'), "wss://a.example/dcp"),
         (MailboxResponse(200, {}, GUARDIAN % b""), ""),
+        *(
+            (MailboxResponse(200, {}, GUARDIAN % b', "socket": "%s"' % url), "")
+            for url in (
+                b"ws://a.example/dcp",
+                b"https://a.example/dcp",
+                b"wss://a.example/?q",
+                b"wss://a:port/",
+                b"wss:",
+            )
+        ),
         (MailboxResponse(404, {}, GUARDIAN % b', "socket": "wss://a.example/dcp"'), ""),
         (MailboxResponse(200, {}, b"<!DOCTYPE html>"), ""),
         (MailboxResponse(200, {}, b'{"identity": "0x15"}'), ""),
@@ -239,4 +270,4 @@ GUARDIAN = (
 )
 def test_the_guardian_says_where_its_websockets_are(answer: Answer, url: str) -> None:
     found, guardian = socket_of(answer)
-    assert (found, bool(guardian)) == (url, bool(url) or answer == MailboxResponse(200, {}, GUARDIAN % b""))
+    assert (found, bool(guardian)) == (url, bool(url))

@@ -75,6 +75,13 @@ def test_after_a_lost_answer_another_request_finds_out(host: Host, api: ApiStack
     assert mailbox.status().waiting == 0
 
 
+def test_a_session_that_was_not_used_for_too_long_is_replaced(host: Host, api: ApiStack, mailbox: Any) -> None:
+    ids = api.file("{}")
+    assert mailbox.status().waiting == 1
+    api.clock.now += 2 * 3600
+    assert mailbox.acknowledge(ids).acknowledged == ids
+
+
 def test_after_signing_out_requests_of_the_next_minute_are_refused(api: ApiStack, mailbox: Any) -> None:
     mailbox.sign_out()
     api.directory.forget(SHOP)

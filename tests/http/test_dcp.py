@@ -523,6 +523,13 @@ def test_a_watch_needs_a_websocket_and_a_batch(api: ApiStack, dcp: DcpApi, peer:
     assert watching(api) == []
 
 
+def test_the_id_of_a_watch_has_a_limit(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    too_long = {**peer.request("watch", {"mailbox": SHOP}, keys=(OWNER,)), "id": "x" * 257}
+    answer = dcp.over_socket(peer.signed(peer.batch(too_long)))
+    assert code(answer["payload"][1]) == "NotARequest"
+    assert watching(api) == []
+
+
 @pytest.mark.parametrize(("mailbox", "keys"), [(SHOP, ()), (SHOP, (WES,)), (BOB, (OWNER,)), ("nobody.com", (OWNER,))])
 def test_nobody_but_its_owner_watches_a_mailbox(
     api: ApiStack, dcp: DcpApi, mailbox: str, keys: tuple[EthereumKey, ...]

@@ -22,11 +22,11 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, STORE_UNAVAILABLE
 from postroom.crypto.ethereum import Address
 from postroom.outbound.notification_messages import MailWaiting, Notification
-from postroom.outbound.notification_sender import RETRY_LATE_SECONDS, NotificationOutcome
+from postroom.outbound.notification_sender import NOTIFYING_SECONDS, RETRY_LATE_SECONDS, NotificationOutcome
 from postroom.outbound.pausing import CODE_SECONDS
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome
-from postroom.storage.directory.notification_targets import NotificationTarget
+from postroom.storage.directory.notification_targets import SESSION_SECONDS, NotificationTarget
 from postroom.storage.directory.watching_sessions import WatchingSession
 from postroom.storage.layout import notify_group
 
@@ -710,6 +710,53 @@ def test_a_session_that_cannot_be_told_is_retried_and_given_up_in_the_end(stack:
     notification = one_notification(stack)
     assert stack.notification_sender().notify(notification) is NotificationOutcome.WAITING
     assert len(stack.targets.of(SHOP)) == 1
-    stack.clock.now += PAUSE + DAY
+    stack.clock.now += SESSION_SECONDS + 1
     assert stack.notification_sender().notify(notification) is NotificationOutcome.GIVEN_UP
     assert stack.targets.of(SHOP) == []
+
+
+def test_a_session_is_told_of_each_new_mail_without_waiting_for_the_interval_to_end(stack: PipelineStack) -> None:
+    stack.target(URL)
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.SPREAD
+    stack.take_notifications()
+    to = watch(stack)
+    assert stack.notification_sender().fan_out(MailWaiting(SHOP)) is NotificationOutcome.LATER
+    for each in stack.take_notifications():
+        if isinstance(each, Notification):
+            stack.notification_sender().notify(each)
+    assert (len(told(stack, to)), len(told(stack))) == (1, 0)
+
+
+def test_a_session_that_is_being_told_is_not_told_by_another_notification_meanwhile(stack: PipelineStack) -> None:
+    to = watch(stack)
+    [first, second] = [replace(one_notification(stack), id="first"), replace(one_again(stack), id="second")]
+    outcomes = []
+    carry = stack.carrier.carry
+
+    def meanwhile(*arguments: Any) -> bool:
+        outcomes.append(stack.notification_sender().notify(second))
+        return carry(*arguments)
+
+    stack.carrier.carry = meanwhile  # type: ignore[method-assign]
+    assert stack.notification_sender().notify(first) is NotificationOutcome.DELIVERED
+    assert outcomes == [NotificationOutcome.COVERED]
+    assert len(told(stack, to)) == 1
+
+
+def one_again(stack: PipelineStack) -> Notification:
+    """A notification of the same session, of mail that was filed soon after."""
+    stack.notification_sender().fan_out(MailWaiting(SHOP))
+    [again] = [each for each in stack.take_notifications() if isinstance(each, Notification)]
+    return again
+
+
+def test_a_courier_that_died_while_it_told_a_session_is_followed_by_another(stack: PipelineStack) -> None:
+    to = watch(stack)
+    [target] = stack.targets.of(SHOP)
+    first, now = one_notification(stack), int(stack.clock.now)
+    assert stack.targets.begin_notifying(target, first.id, now=now, until=now + NOTIFYING_SECONDS)
+    other = replace(first, id="other")
+    assert stack.notification_sender().notify(other) is NotificationOutcome.COVERED
+    stack.clock.now += NOTIFYING_SECONDS + 1
+    assert stack.notification_sender().notify(other) is NotificationOutcome.DELIVERED
+    assert len(told(stack, to)) == 1

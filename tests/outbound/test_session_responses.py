@@ -1,7 +1,7 @@
 """The response to a peer of DCP who waits for mail: signed by the session's identity, and sent to its WebSocket."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.protocols.dcp.guarded import NOW, OWNER, US, numbered
@@ -112,6 +112,13 @@ def test_of_an_identity_that_was_taken_out_nothing_is_sent() -> None:
     sockets = FakeSockets()
     assert not responses(sockets).carry(target(WatchingSession("c", "X-Y", "r", Address("0" * 40))), "n", "")
     assert sockets.sent == []
+
+
+def test_an_identity_that_may_be_new_is_waited_for() -> None:
+    session = WatchingSession("c", "X-Y", "r", Address("0" * 40))
+    young = replace(target(session), made_at_ms=int(NOW * 1000) - 100_000)
+    with pytest.raises(NotNowError, match="signing"):
+        responses(FakeSockets()).carry(young, "n", "")
 
 
 def test_a_closed_websocket_is_told_and_a_failure_is_retried() -> None:

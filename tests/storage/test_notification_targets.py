@@ -3,6 +3,7 @@
 import base64
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
 from tests.aws import Deployed
@@ -10,8 +11,10 @@ from tests.fakes.clock import FakeClock
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.ethereum import Address
 from postroom.runtime.system import System
+from postroom.storage.aws.table import DynamoTable
 from postroom.storage.directory.debounce import Debounce
 from postroom.storage.directory.notification_targets import (
     MAX_SESSIONS,
@@ -145,6 +148,21 @@ def test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest(targ
         watch(targets, number, at=100 - number)
     watch(targets, MAX_SESSIONS, at=101)
     assert {each.dcpsid for each in watching(targets)} == {f"X{number}-Y{number}" for number in (0, 1, 2, 3, 5)}
+
+
+def test_a_session_whose_row_may_have_been_put_is_taken_out_before_its_owner_is_refused(
+    targets: NotificationTargets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = DynamoTable.put
+
+    def lost(*arguments: Any) -> None:
+        put(*arguments)
+        raise NotNowError(STORE_UNAVAILABLE)
+
+    monkeypatch.setattr(DynamoTable, "put", lost)
+    with pytest.raises(NotNowError):
+        watch(targets, 1)
+    assert watching(targets) == []
 
 
 def test_sessions_that_begin_to_wait_at_once_have_slots_of_their_own(targets: NotificationTargets) -> None:

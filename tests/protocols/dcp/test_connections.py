@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.protocols.dcp.guarded import JACK, OWNER, US, WES, numbered
+from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, numbered
 from tests.protocols.dcp.paired import End, Pair, ask
 from tests.tiers import examples
 
 from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.connect import MIN_HALF
 from postroom.protocols.dcp.connection_events import (
@@ -22,13 +23,15 @@ from postroom.protocols.dcp.connection_events import (
     SessionEnded,
     SessionOpened,
 )
-from postroom.protocols.dcp.endpoint import SendOptions, SessionEndedError
+from postroom.protocols.dcp.endpoint import Clock, SendOptions, SessionEndedError
 from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload, error_of
+from postroom.protocols.dcp.guardian import AnsweredLater, Guardian, write_late_response
 from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload
 from postroom.protocols.dcp.reasons import DCP_RESPONSE_UNEXPECTED, DCP_SESSION_FOREIGN
+from postroom.protocols.dcp.receiving import Admitted
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
 
@@ -397,3 +400,52 @@ def _check(pair: Pair) -> None:
         ]
         assert len(finished) == len(set(finished)), "a request ended twice"
         assert len(end.happened(SessionEnded)) == (end.machine.state is ConnectionState.CLOSED)
+
+
+# --- requests that are answered late ----------------------------------------------------------------------------------
+
+
+def test_a_session_without_a_next_nonce_ends_although_an_earlier_request_is_still_open() -> None:
+    """The answer to the second message is lost, and the copy of that message is refused without a nonce."""
+    guardian, end = late_guardian(), initiator()
+    answer = guardian.answer(end.connect(CLOCK), NOW, answer_later).data
+    end.receive(answer, CLOCK)
+    late, other = (end.send(NewRequest(new_payload(name))) for name in ("late", "echo"))
+    [first] = end.messages(CLOCK)
+    end.receive(guardian.answer(first, NOW, answer_later).data, CLOCK)
+    last = end.send(NewRequest(new_payload("echo")))
+    [second] = end.messages(CLOCK)
+    guardian.answer(second, NOW, answer_later)
+    end.note_repeated()
+    events = end.receive(guardian.answer(second, NOW, answer_later).data, CLOCK)
+    assert [event for event in events if isinstance(event, RequestUnanswered)] == [
+        RequestUnanswered(last, was_sent=True),
+        RequestUnanswered(late, was_sent=True),
+    ]
+    assert any(isinstance(event, SessionEnded) for event in events)
+    assert other != last
+
+
+def test_while_an_earlier_request_is_open_a_session_goes_on_with_the_nonces_of_the_others() -> None:
+    guardian, end = late_guardian(), initiator()
+    end.receive(guardian.answer(end.connect(CLOCK), NOW, answer_later).data, CLOCK)
+    late, _ = (end.send(NewRequest(new_payload(name))) for name in ("late", "echo"))
+    for _ in range(3):
+        [message] = end.messages(CLOCK)
+        end.receive(guardian.answer(message, NOW, answer_later).data, CLOCK)
+        end.send(NewRequest(new_payload("echo")))
+    assert end.state is ConnectionState.OPEN
+    response = write_late_response(late, str(end.dcpsid), US, NOW)
+    assert end.receive(response, CLOCK) == [RequestAnswered(late, None)]
+    assert end.messages(CLOCK)
+
+
+CLOCK = Clock(NOW, NOW)
+
+
+def late_guardian() -> Guardian:
+    return Bank().guardian
+
+
+def answer_later(admitted: Admitted) -> "JsonValue | AnsweredLater":
+    return AnsweredLater() if admitted.operation == "late" else None

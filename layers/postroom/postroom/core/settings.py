@@ -33,7 +33,7 @@ _MAY_BE_ZERO: Final = frozenset(
 
 _RANGES: Final = {
     "dcp_max_ttl_seconds": (15, DCP_MAX_TTL_CEILING_SECONDS),
-    "dcp_session_seconds": (120, DAY_SECONDS),
+    "dcp_session_seconds": (600, DAY_SECONDS),
     "dcp_slop_milliseconds": (0, DCP_SLOP_CEILING_MILLISECONDS),
     "dnssec_skew_seconds": (0, DAY_SECONDS),
     "nlweb_max_skew_seconds": (0, DAY_SECONDS),

@@ -1,6 +1,7 @@
 """Watches: sessions of DCP whose peers are told, by the response to a request, that a mailbox has mail."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.api.reasons import NOT_A_REQUEST
 from postroom.core.errors import TheirError
@@ -8,6 +9,9 @@ from postroom.outbound.ports import Clock, NewId
 from postroom.protocols.dcp.receiving import Admitted
 from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.directory.watching_sessions import WatchingSession
+
+MAX_ID_CHARACTERS: Final = 256
+"""Of the request's id, which is stored, and read for each notification."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +29,8 @@ class Watches:
         """
         if not connection:
             raise TheirError(NOT_A_REQUEST, "watch is answered over a WebSocket: send it over one")
+        if len(admitted.request.id) > MAX_ID_CHARACTERS:
+            raise TheirError(NOT_A_REQUEST, f"the id of a watch has at most {MAX_ID_CHARACTERS} characters")
         if not admitted.is_in_batch:
             raise TheirError(NOT_A_REQUEST, "watch must be in a batch, whose acknowledgement brings the next nonce")
         session = WatchingSession(connection, admitted.use.dcpsid, admitted.request.id, admitted.identity)

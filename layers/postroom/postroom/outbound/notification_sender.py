@@ -5,7 +5,7 @@ While a target fails, a single notification to it is retried, and stands for the
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +20,7 @@ from postroom.outbound.pausing import has_failed_too_long
 from postroom.outbound.ports import Clock, NewId, SendQueue
 from postroom.storage.directory.debounce import Debounce, DebounceInterval
 from postroom.storage.directory.notification_targets import (
+    SESSION_SECONDS,
     NotificationRetry,
     NotificationTarget,
     NotificationTargets,
@@ -29,6 +30,8 @@ from postroom.storage.secrets.webhook_keys import WebhookKeys
 
 RETRY_LATE_SECONDS: Final = 3600
 """A retry that is this late counts as lost: the next notification is sent beside it."""
+NOTIFYING_SECONDS: Final = 60
+"""Longer than one attempt to notify a session takes."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -102,6 +105,9 @@ class NotificationSender:
         interval = self.debounce.take(waiting.mailbox, now_ms=self._now_ms(), interval_ms=interval_ms, mark=mark)
         if interval.ours:
             return self._spread(waiting.mailbox, interval)
+        if not waiting.after_ms:
+            # Each is notified once, and so never too often.
+            self._queue_for(self._active(waiting.mailbox, TargetKind.SESSION), self._now_ms())
         # If another interval began since the one that this message is for, its notifications covered this message.
         if waiting.after_ms != interval.at_ms if waiting.after_ms else interval.followed:
             return NotificationOutcome.COVERED
@@ -114,13 +120,20 @@ class NotificationSender:
         return NotificationOutcome.LATER
 
     def _spread(self, mailbox: str, interval: DebounceInterval) -> NotificationOutcome:
-        active = [target for target in self.targets.of(mailbox) if target.state is TargetState.ACTIVE]
-        for target in active:
+        active = self._active(mailbox, *TargetKind)
+        self._queue_for(active, interval.at_ms)
+        return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
+
+    def _active(self, mailbox: str, *kinds: TargetKind) -> list[NotificationTarget]:
+        targets = self.targets.of(mailbox)
+        return [each for each in targets if each.state is TargetState.ACTIVE and each.kind in kinds]
+
+    def _queue_for(self, targets: Iterable[NotificationTarget], at_ms: int) -> None:
+        for target in targets:
             # The notifications of one interval have the same id: they may be sent twice. Later mail gets another
             # notification.
-            notification = Notification(mailbox, target.id, f"{target.id}-{interval.at_ms}", interval.at_ms)
+            notification = Notification(target.mailbox, target.id, f"{target.id}-{at_ms}", at_ms)
             self.queue.send(notification.encode(), group=notification.group)
-        return NotificationOutcome.SPREAD if active else NotificationOutcome.SILENT
 
     def notify(self, notification: Notification) -> NotificationOutcome:
         """Notify a target, or requeue the notification. Raises NotNowError if that failed, too."""
@@ -139,7 +152,12 @@ class NotificationSender:
             return NotificationOutcome.SILENT
         if target.retry and target.retry.notification != notification.id and self.clock() < target.retry.until:
             return NotificationOutcome.COVERED
-        if target.retry:
+        if target.kind is TargetKind.SESSION:
+            # A second response would end the session.
+            now = int(self.clock())
+            if not self.targets.begin_notifying(target, notification.id, now=now, until=now + NOTIFYING_SECONDS):
+                return NotificationOutcome.COVERED
+        elif target.retry:
             self.targets.begin_retry(target, target.retry.notification)
         try:
             taken = self.carriers[target.kind].carry(
@@ -161,7 +179,8 @@ class NotificationSender:
 
     def _failed(self, notification: Notification, target: NotificationTarget, detail: str) -> NotificationOutcome:
         now_ms = self._now_ms()
-        if has_failed_too_long(notification, target, now_ms=now_ms, pause_seconds=self.rules.pause_seconds):
+        is_over = target.kind is TargetKind.SESSION and now_ms > target.made_at_ms + SESSION_SECONDS * 1000
+        if is_over or has_failed_too_long(notification, target, now_ms=now_ms, pause_seconds=self.rules.pause_seconds):
             return self._end(notification, target, detail)
         delay = backoff(notification.tries, self.jitter())
         # The order matters: another message that reads that this one is queued may be dropped.

@@ -1,14 +1,20 @@
 """Responses to peers of DCP who wait for mail: each is told once, by its WebSocket."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from postroom.core.errors import NotNowError
+from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
 from postroom.outbound.ports import Clock
 from postroom.storage.directory.notification_targets import NotificationTarget
 from postroom.storage.directory.watching_sessions import WatchingSession
 
 if TYPE_CHECKING:
     from postroom.storage.secrets.dcp_identities import DcpIdentities
+
+
+_IDENTITY_SECONDS: Final = 120
+"""By then, every process has read an identity that is new."""
 
 
 class SocketConnections(Protocol):
@@ -42,6 +48,8 @@ class SessionResponses:
         keys = {each.key.address: each.key for each in self._identities().newest_first()}
         key = keys.get(session.identity)
         if key is None:
+            if self._clock() * 1000 < target.made_at_ms + _IDENTITY_SECONDS * 1000:
+                raise NotNowError(SIGNING_KEY_UNAVAILABLE)
             return False
         message = write_late_response(session.request, session.dcpsid, key, self._clock())
         return self._sockets().send(session.connection, message)

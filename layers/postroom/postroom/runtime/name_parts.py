@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from postroom.net.https import HttpsClient
     from postroom.pipeline.ports import SenderKeys
     from postroom.storage.aws.object_store import ObjectStore
+
+
+_HTTPS_PORT: Final = 443
 
 
 class NameParts(DeploymentParts):
@@ -131,6 +134,14 @@ class NameParts(DeploymentParts):
         return self._https_client(self._settings.dns_budget_seconds, self._settings.outbound_total_seconds)
 
     @cached_property
+    def aws_https(self) -> "HttpsClient":
+        """The same, for API Gateway: at its own port and by the public CAs, except in a local stack."""
+        settings = self._settings
+        return self._https_client(
+            settings.dns_budget_seconds, settings.outbound_total_seconds, to_aws=not settings.outbound_allow_private
+        )
+
+    @cached_property
     def feedback_https(self) -> "HttpsClient":
         """The same, for buffers, which strangers name: few addresses, and none that failed a moment ago."""
         settings = self._settings
@@ -158,7 +169,12 @@ class NameParts(DeploymentParts):
         return FailingAddresses(self._system.monotonic)
 
     def _https_client(
-        self, dns_seconds: float, total_seconds: float, failing: "FailingAddresses | None" = None
+        self,
+        dns_seconds: float,
+        total_seconds: float,
+        failing: "FailingAddresses | None" = None,
+        *,
+        to_aws: bool = False,
     ) -> "HttpsClient":
         from postroom.names.host_addresses import addresses
         from postroom.net.https import FEW_ADDRESSES, MAX_ADDRESSES, HttpsClient
@@ -166,9 +182,9 @@ class NameParts(DeploymentParts):
         settings, resolvers = self._settings, self.resolvers
         return HttpsClient(
             lambda host: addresses(host, resolvers.asking(dns_seconds)),
-            port=settings.outbound_port,
+            port=_HTTPS_PORT if to_aws else settings.outbound_port,
             allow_private=settings.outbound_allow_private,
-            ca_file=settings.outbound_ca_file or None,
+            ca_file=None if to_aws else settings.outbound_ca_file or None,
             # The first address must leave time for the second one.
             connect_timeout=min(settings.outbound_connect_seconds, total_seconds / 2),
             total_timeout=total_seconds,

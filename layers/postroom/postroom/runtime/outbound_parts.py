@@ -125,4 +125,4 @@ class OutboundParts(DeploymentParts):
         """The WebSockets of the mailbox API."""
         from postroom.runtime.socket_connections import ApiGatewayConnections
 
-        return ApiGatewayConnections(self._names.https, self._settings.given("dcp_socket_url"), self._own_faults)
+        return ApiGatewayConnections(self._names.aws_https, self._settings.given("dcp_socket_url"), self._own_faults)

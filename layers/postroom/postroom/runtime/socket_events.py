@@ -36,7 +36,7 @@ class SocketEvent(TypedDict, total=False):
 
 
 class SocketResult(TypedDict):
-    """The result whose body API Gateway sends as the answer; it does not look at its status."""
+    """The result whose body API Gateway sends as the answer; a refusal has its status in the body."""
 
     statusCode: int
     body: str
@@ -54,12 +54,12 @@ def read_socket_request(event: SocketEvent) -> HttpRequest:
         headers={"content-type": JSON},
         body=body,
         source=context["identity"]["sourceIp"],
-        # The answer repeats the ids of the requests.
         connection=context["connectionId"],
+        # The answer repeats the ids of the requests.
         answer_bytes=max(0, MAX_SOCKET_BYTES - _AROUND_BYTES - len(body)),
     )
 
 
 def write_socket_answer(response: HttpResponse) -> SocketResult:
     """The function's result for a response. All that is sent is JSON: a signed answer, or a problem document."""
-    return {"statusCode": response.status, "body": response.body.decode()}
+    return {"statusCode": 200, "body": response.body.decode()}

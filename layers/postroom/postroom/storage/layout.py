@@ -13,7 +13,8 @@
 | table `directory` | `held` / `<mailbox>` | that it is under legal hold; its own row says so, too |
 | table `directory` | `wallet#<uuid>` / `!` | the public key of a wallet |
 | table `directory` | `dm3#<name>` / `!` | a mailbox of the dm3 delivery service |
-| table `directory` | `notify#<mailbox>` / `target#<slot>` | a notification target; a session that waits for mail |
+| table `directory` | `notify#<mailbox>` / `target#<slot>` | a notification target |
+| table `directory` | `notify#<mailbox>` / `session#<slot>` | a session of DCP that waits for mail |
 | table `directory` | `notify#<mailbox>` / `!turn` | when the last notification was sent |
 | table `limits` | `proven#<domain>` | that a key of this sender was proven, until its `ttl` |
 | table `limits` | `zone#<zone>` | a zone of senders that was silent, and how many claims wait for it |

@@ -73,12 +73,12 @@ class DcpTargetOptions(OptionGroup):
         hint: str = "",
         hex_prefix: bool = False,
         expect: "Address | None" = None,
+        attempts: int = ATTEMPTS,
     ) -> "Iterator[Connection]":
         """A connection to the target at a URL, until the block ends; its errors end the command.
 
-        `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix; `expect`: the
-        target's address, unless --expect names it. Raises RefusalFault,
-        UnavailableFault, UsageFault.
+        `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix; `expect`: the target's address,
+        unless --expect names it; `attempts`: of a message. Raises RefusalFault, UnavailableFault, UsageFault.
         """
         from postroom.client.dcp import Connection, DcpError, IdentityMemory, SendOptions
         from postroom.client.mailbox.session import Retries
@@ -93,7 +93,7 @@ class DcpTargetOptions(OptionGroup):
                 identities=IdentityMemory() if stack else None,
                 ca_file=way.ca_file,
                 connect=way.connect,
-                retries=Retries(ATTEMPTS),
+                retries=Retries(attempts),
                 options=SendOptions(ttl=_TTL_SECONDS, hex_prefix=True) if hex_prefix else SendOptions(),
             ) as connection:
                 yield connection

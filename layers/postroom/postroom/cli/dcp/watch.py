@@ -1,6 +1,9 @@
 """`postroom dcp watch`: wait until a mailbox has messages."""
 
+import math
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
@@ -14,10 +17,15 @@ from postroom.core.errors import SettingsError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
+    from postroom.client.dcp import Connection
     from postroom.client.mailbox.over_dcp import OperationCall
     from postroom.crypto.ethereum import Address
+    from postroom.crypto.ethereum_keys import EthereumKey
 
 _TIMEOUT_SECONDS: Final = 30.0
+_ATTEMPTS: Final = 3
+"""Of a WebSocket by which nothing was listed yet."""
+_PAUSE_SECONDS: Final = 2.0
 
 
 def watch(
@@ -34,20 +42,37 @@ def watch(
     It waits over a WebSocket, and prints what the operation `messages` answers. The key is one of the mailbox. Exit
     code 0: the list, which is empty if none came in time; 1: refused; 3: not possible now.
     """
+    key = target.load_key()
+    socket, guardian = _find_socket(url, target)
+    ends_at = math.inf if seconds is None else time.monotonic() + seconds
+    page = _wait_for_page(partial(target.open, socket, key, expect=guardian, attempts=1), key, mailbox, ends_at)
+    print_result(page, as_json=as_json)
+
+
+def _wait_for_page(
+    opens: "Callable[[], AbstractContextManager[Connection]]", key: "EthereumKey", mailbox: str, ends_at: float
+) -> JsonValue:
+    """The list of messages, when there are any, or it is that time. A WebSocket that is lost is replaced by another."""
+    from postroom.client.dcp import OutcomeUnknownError, RequestNotSentError
     from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits
     from postroom.client.mailbox.over_dcp import OperationCall, has_messages
 
-    key = target.load_key()
-    socket, guardian = _find_socket(url, target)
-    ends_at = None if seconds is None else time.monotonic() + seconds
-    call, waits = OperationCall("messages", {"mailbox": mailbox}), MailWaits(key)
-    with target.open(socket, key, expect=guardian) as connection:
-        while True:
-            left = MOST_SECONDS if ends_at is None else max(0.0, min(MOST_SECONDS, ends_at - time.monotonic()))
-            page = connection.run(partial(waits.page, call=call, seconds=left, list_now=_only_here))
-            if has_messages(page) or (ends_at is not None and time.monotonic() >= ends_at):
-                print_result(page, as_json=as_json)
-                return
+    call, failed = OperationCall("messages", {"mailbox": mailbox}), 0
+    while True:
+        waits = MailWaits(key)
+        with opens() as connection:
+            try:
+                while True:
+                    left = max(0.0, min(MOST_SECONDS, ends_at - time.monotonic()))
+                    page = connection.run(partial(waits.page, call=call, seconds=left, list_now=_only_here))
+                    if has_messages(page) or time.monotonic() >= ends_at:
+                        return page
+            except (OutcomeUnknownError, RequestNotSentError):
+                # A WebSocket that worked may be lost at any time, and lasts two hours at most.
+                failed = 0 if waits.is_known else failed + 1
+                if failed >= _ATTEMPTS:
+                    raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 async def _only_here(_: "OperationCall") -> JsonValue:
@@ -60,6 +85,7 @@ def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | No
     """The URL for WebSockets, and the guardian's address. Raises UsageFault, UnavailableFault."""
     import httpx
 
+    from postroom.client.dcp import IdentityFile
     from postroom.client.mailbox.dcp_waits import socket_of
     from postroom.client.mailbox.exchange import MailboxRequest, NoAnswer
     from postroom.client.mailbox.http import choose_tls, read_address
@@ -68,7 +94,7 @@ def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | No
     parts = urlsplit(url)
     if parts.scheme == "wss":
         return url, None
-    _, way = target.way()
+    stack, way = target.way()
     try:
         address = read_address(f"{parts.scheme}://{parts.netloc}", way.connect)
     except SettingsError as error:
@@ -80,4 +106,6 @@ def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | No
     socket, guardian = socket_of(described)
     if not socket:
         raise UsageFault(f"{url} names no WebSockets: it is no guardian of postroom, or one of an earlier release")
-    return socket, guardian
+    # The target at this URL must have the address that it had before, as for the other commands.
+    known = None if stack else IdentityFile().address_at(url)
+    return socket, known or guardian

@@ -20,6 +20,7 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
+from postroom.protocols.dcp.states import ConnectionState
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
@@ -92,6 +93,11 @@ class Connection:
     def dcpsid(self) -> str | None:
         """The id of the session; None: there was none yet."""
         return self._connection.dcpsid
+
+    @property
+    def state(self) -> ConnectionState:
+        """The state of the session: new, connecting, open, closing, closed."""
+        return self._connection.state
 
     @property
     def target_version(self) -> str | None:

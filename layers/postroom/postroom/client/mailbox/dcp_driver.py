@@ -1,20 +1,24 @@
 """The drivers of a mailbox over DCP: an owner's requests as operations of a connection, each authorized by its key."""
 
 import asyncio
+import math
 import os
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeAlias
+from threading import Lock
+from typing import Any, Final, TypeAlias
 
 import httpx
 
+from postroom.api.reasons import NOT_A_REQUEST
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.client.dcp.blocking import Connection
 from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import DcpError, NotConnectedError, RequestFailedError
 from postroom.client.dcp.keys import load_ethereum_key
 from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits, socket_of
-from postroom.client.mailbox.exchange import Answer, MailboxRequest, NoAnswer
+from postroom.client.mailbox.exchange import Answer, MailboxRequest, MailboxResponse
 from postroom.client.mailbox.http import HostRoute
 from postroom.client.mailbox.keys import Key, load_key
 from postroom.client.mailbox.over_dcp import OperationCall, failure_of, operation_of, response_to
@@ -23,11 +27,18 @@ from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp.error_payload import ErrorCode
+from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys
 
 OwnerKey: TypeAlias = Key | EthereumKey
 _ONCE_MORE = Retries(attempts=2, first_seconds=0.2)
 """Of the same message, which counts once. The retries of the mailbox are requests of their own."""
+_TRY_AGAIN_SECONDS: Final = 600.0
+"""After a WebSocket could not be opened: it takes time to find out."""
+_CLOSE_SECONDS: Final = 2.0
+_CANNOT: Final = (ErrorCode.EINVAL, str(NOT_A_REQUEST))
+"""What a guardian refuses an operation with that it does not know."""
 
 
 class _AnyIdentity:
@@ -44,36 +55,47 @@ class _AnyIdentity:
 
 
 class _Waiting:
-    """How messages are waited for: over a WebSocket, once it is known where, unless that is impossible."""
+    """How messages are waited for: over a WebSocket, if the host has that, and it can be reached."""
 
     def __init__(self, owner: EthereumKey, route: HostRoute, timeout: float) -> None:
         self.waits = MailWaits(owner)
-        self.is_possible = True
         self._owner, self._route, self._timeout = owner, route, timeout
+        self._not_before = 0.0
 
     @property
     def most_wait(self) -> float:
         """How long one request can wait, in seconds."""
         return MOST_SECONDS if self.is_possible and self.waits.is_known else MAX_WAIT_SECONDS
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a WebSocket is to be tried now."""
+        return time.monotonic() >= self._not_before
+
     def settings_from(self, described: Answer) -> dict[str, Any] | None:
         """The arguments of the connection over a WebSocket, by the answer to GET /dcp; None: there is none now."""
         url, guardian = socket_of(described)
         if not url:
-            # No answer may be one later.
-            self.is_possible = isinstance(described, NoAnswer)
+            is_final = isinstance(described, MailboxResponse) and described.status in (200, 404)
+            self._not_before = math.inf if is_final else time.monotonic() + _TRY_AGAIN_SECONDS
             return None
         return {
             "url": url, "key": self._owner, "expect": guardian, "identities": _AnyIdentity(),
             "ca_file": self._route.ca_file, "connect": self._route.connect, "timeout": self._timeout,
-            "retries": _ONCE_MORE,
+            # A message that is sent again would come by another WebSocket than the watch before it.
+            "retries": Retries(attempts=1), "close_timeout": _CLOSE_SECONDS,
         }  # fmt: skip
 
-    def failed(self, error: DcpError) -> bool:
-        """Whether another way must be taken, because the WebSocket, or the guardian, does not do it at all."""
-        if not self.waits.is_known and isinstance(error, NotConnectedError | RequestFailedError):
-            self.is_possible = False
-        return not self.is_possible
+    def failed(self, error: DcpError, *, is_over: bool) -> bool:
+        """Whether the messages are to be listed in another way now. Otherwise, the error is told.
+
+        `is_over`: the session over the WebSocket ended with it.
+        """
+        if self.waits.is_known:
+            return isinstance(error, NotConnectedError) or (is_over and isinstance(error, RequestFailedError))
+        is_refused = isinstance(error, RequestFailedError) and error.code in _CANNOT
+        self._not_before = math.inf if is_refused else time.monotonic() + _TRY_AGAIN_SECONDS
+        return True
 
 
 class AsyncDcpDriver:
@@ -101,6 +123,7 @@ class AsyncDcpDriver:
         self._describe = describe
         self._waiting = _Waiting(self._owner, route, timeout)
         self._socket: AsyncConnection | None = None
+        self._opening = asyncio.Lock()
 
     @property
     def most_wait(self) -> float:
@@ -115,29 +138,44 @@ class AsyncDcpDriver:
         try:
             result = await (self._wait(call, request.wait) if request.wait else self._send(call))
         except DcpError as error:
-            return failure_of(error)
+            return failure_of(error, is_over=self._connection.state is ConnectionState.CLOSED)
         return response_to(call, result)
 
     async def aclose(self) -> None:
         """Close the sessions."""
-        await self._connection.close()
-        if self._socket is not None:
-            await self._socket.close()
+        try:
+            await self._connection.close()
+        finally:
+            await self._drop(self._socket)
 
     async def _send(self, call: OperationCall) -> JsonValue:
         return await self._connection.request(call.operation, call.data).send(self._owner)
 
     async def _wait(self, call: OperationCall, seconds: float) -> JsonValue:
-        if self._socket is None and self._waiting.is_possible:
-            settings = self._waiting.settings_from(await self._describe())
-            self._socket = AsyncConnection(**settings) if settings else None
-        if self._socket is not None and self._waiting.is_possible:
+        socket = await self._open_socket() if self._waiting.is_possible else None
+        if socket is not None:
             try:
-                return await self._waiting.waits.page(self._socket, call.waiting(0), seconds, self._send)
+                return await self._waiting.waits.page(socket, call.waiting(0), seconds, self._send)
             except DcpError as error:
-                if not self._waiting.failed(error):
+                is_over = socket.state is ConnectionState.CLOSED
+                if is_over or not isinstance(error, RequestFailedError):
+                    await self._drop(socket)
+                if not self._waiting.failed(error, is_over=is_over):
                     raise
         return await self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
+
+    async def _open_socket(self) -> AsyncConnection | None:
+        async with self._opening:
+            if self._socket is None:
+                settings = self._waiting.settings_from(await self._describe())
+                self._socket = AsyncConnection(**settings) if settings else None
+            return self._socket
+
+    async def _drop(self, socket: AsyncConnection | None) -> None:
+        """Close a WebSocket; the next wait opens another one."""
+        if socket is not None:
+            self._socket = None if self._socket is socket else self._socket
+            await socket.close()
 
 
 class DcpDriver:
@@ -164,6 +202,7 @@ class DcpDriver:
         self._describe = describe
         self._waiting = _Waiting(self._owner, route, timeout)
         self._socket: Connection | None = None
+        self._opening = Lock()
 
     @property
     def most_wait(self) -> float:
@@ -178,33 +217,48 @@ class DcpDriver:
         try:
             result = self._wait(call, request.wait) if request.wait else self._send(call)
         except DcpError as error:
-            return failure_of(error)
+            return failure_of(error, is_over=self._connection.state is ConnectionState.CLOSED)
         return response_to(call, result)
 
     def close(self) -> None:
         """Close the sessions."""
-        self._connection.close()
-        if self._socket is not None:
-            self._socket.close()
+        try:
+            self._connection.close()
+        finally:
+            self._drop(self._socket)
 
     def _send(self, call: OperationCall) -> JsonValue:
         return self._connection.request(call.operation, call.data).send(self._owner)
 
     def _wait(self, call: OperationCall, seconds: float) -> JsonValue:
-        if self._socket is None and self._waiting.is_possible:
-            settings = self._waiting.settings_from(self._describe())
-            self._socket = Connection(**settings) if settings else None
-        if self._socket is not None and self._waiting.is_possible:
+        socket = self._open_socket() if self._waiting.is_possible else None
+        if socket is not None:
             page = partial(
                 self._waiting.waits.page, call=call.waiting(0), seconds=seconds,
                 list_now=lambda call: asyncio.to_thread(self._send, call),
             )  # fmt: skip
             try:
-                return self._socket.run(page)
+                return socket.run(page)
             except DcpError as error:
-                if not self._waiting.failed(error):
+                is_over = socket.state is ConnectionState.CLOSED
+                if is_over or not isinstance(error, RequestFailedError):
+                    self._drop(socket)
+                if not self._waiting.failed(error, is_over=is_over):
                     raise
         return self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
+
+    def _open_socket(self) -> Connection | None:
+        with self._opening:
+            if self._socket is None:
+                settings = self._waiting.settings_from(self._describe())
+                self._socket = Connection(**settings) if settings else None
+            return self._socket
+
+    def _drop(self, socket: Connection | None) -> None:
+        """Close a WebSocket; the next wait opens another one."""
+        if socket is not None:
+            self._socket = None if self._socket is socket else self._socket
+            socket.close()
 
 
 def _guardian_at(url: str) -> str:

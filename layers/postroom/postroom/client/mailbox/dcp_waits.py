@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
 from postroom.api.dcp import WATCH, GuardianDescription
 from postroom.client.dcp.connection import AsyncConnection
-from postroom.client.dcp.errors import RequestFailedError
+from postroom.client.dcp.errors import OutcomeUnknownError, RequestFailedError
 from postroom.client.mailbox.exchange import Answer, MailboxResponse
 from postroom.client.mailbox.over_dcp import OperationCall, has_messages
 from postroom.core.ijson import JsonValue
@@ -20,9 +21,11 @@ from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE
 MOST_SECONDS: Final = 540.0
 """Of one wait: API Gateway closes a WebSocket that is not used for 600 s."""
 LOOK_AGAIN_SECONDS: Final = 35.0
-"""After a watch began: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
-_JUST_NOW_SECONDS: Final = 5.0
-"""What was listed so long ago at the end of a wait is not listed again at the beginning of the next one."""
+"""After a first watch: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
+RENEW_SECONDS: Final = 1800.0
+"""A watch may have been displaced: only so many sessions of a mailbox can wait."""
+_ANSWER_SECONDS: Final = 60.0
+"""For a list: a run of the function ends after 29 s."""
 
 ListNow = Callable[[OperationCall], Awaitable[JsonValue]]
 """Lists messages over HTTPS, without a wait."""
@@ -38,9 +41,9 @@ class MailWaits:
     owner: EthereumKey
     is_known: bool = False
     _watch: "asyncio.Task[JsonValue] | None" = field(default=None, init=False)
-    _looks_again_at: float = field(default=0.0, init=False)
-    _listed: "tuple[float, OperationCall, JsonValue] | None" = field(default=None, init=False)
-    """When a wait ended without messages, what it listed, and the result."""
+    _renewed_at: float = field(default=0.0, init=False)
+    """When the next watch replaces the one that is not answered yet."""
+    _waiting: set[asyncio.Event] = field(default_factory=set, init=False)
 
     async def page(
         self, connection: AsyncConnection, call: OperationCall, seconds: float, list_now: ListNow
@@ -51,52 +54,71 @@ class MailWaits:
         """
         clock = asyncio.get_running_loop().time
         ends_at = clock() + seconds
-        result = self._listed_just_now(call, clock()) if seconds > 0 else None
-        while True:
-            if result is None:
-                result = await self._watch_and_list(connection, call, list_now)
-            now = clock()
-            if has_messages(result):
-                return result
-            if now >= ends_at:
-                self._listed = now, call, result
-                return result
-            result = None
-            if self._watch is not None:
-                due = self._looks_again_at if now < self._looks_again_at else ends_at
-                await asyncio.wait({self._watch}, timeout=min(due, ends_at) - now)
-                self._take_answer()
-
-    def _listed_just_now(self, call: OperationCall, now: float) -> JsonValue:
-        """What the wait before this one listed at its end, if the watch goes on; None: it must be listed."""
-        listed, self._listed = self._listed, None
-        if listed is None or self._watch is None or self._watch.done():
-            return None
-        at, listed_call, result = listed
-        return result if listed_call == call and now - at < _JUST_NOW_SECONDS else None
-
-    async def _watch_and_list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
-        """List messages, in a batch behind a new watch, if there is none: what is filed is listed, or told."""
-        if self._watch is None:
-            self._watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
-            self._watch.add_done_callback(_note_error)
-            self._looks_again_at = asyncio.get_running_loop().time() + LOOK_AGAIN_SECONDS
+        woken = asyncio.Event()
+        self._waiting.add(woken)
         try:
-            # As a task, because it must begin behind the watch.
-            result = await asyncio.create_task(_send(connection, call.operation, call.data, self.owner))
+            while True:
+                is_new = self._watch is None or self._watch.done()
+                watch, result = await self._watch_and_list(connection, call, list_now)
+                if is_new and not has_messages(result):
+                    await _wait(woken, min(LOOK_AGAIN_SECONDS, ends_at - clock()))
+                    if not woken.is_set():
+                        result = await self._list(connection, call, list_now)
+                if not has_messages(result):
+                    await _wait(woken, ends_at - clock())
+                if has_messages(result):
+                    return result
+                if watch.done():
+                    watch.result()
+                if not woken.is_set():
+                    return result
+                woken.clear()
+        finally:
+            self._waiting.discard(woken)
+
+    async def _watch_and_list(
+        self, connection: AsyncConnection, call: OperationCall, list_now: ListNow
+    ) -> "tuple[asyncio.Task[JsonValue], JsonValue]":
+        """List messages, in a batch behind a watch if a new one is due: what is not listed is notified."""
+        now, watch = asyncio.get_running_loop().time(), self._watch
+        if watch is None or watch.done() or now >= self._renewed_at:
+            watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
+            watch.add_done_callback(self._answered)
+            self._watch, self._renewed_at = watch, now + RENEW_SECONDS
+        result = await self._list(connection, call, list_now)
+        if watch.done():
+            watch.result()
+        self.is_known = True
+        return watch, result
+
+    async def _list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
+        # As a task, because it must begin behind the watch.
+        listing = asyncio.create_task(_send(connection, call.operation, call.data, self.owner))
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await listing
+        except TimeoutError:
+            raise OutcomeUnknownError("the messages were not listed in time") from None
         except RequestFailedError as error:
             if error.code != str(ANSWER_TOO_LARGE):
                 raise
-            result = await list_now(call)
-        self._take_answer()
-        self.is_known = True
-        return result
+            return await list_now(call)
 
-    def _take_answer(self) -> None:
-        """Forget the watch, if it was answered. Raises DcpError if it failed."""
-        if self._watch is not None and self._watch.done():
-            watch, self._watch = self._watch, None
-            watch.result()
+    def _answered(self, watch: "asyncio.Task[JsonValue]") -> None:
+        """Wake all who wait, whatever became of the watch: one that another replaced is never answered."""
+        if not watch.cancelled():
+            watch.exception()  # nobody may wait for it
+        for each in self._waiting:
+            each.set()
+
+
+async def _wait(woken: asyncio.Event, seconds: float) -> None:
+    """Wait until the event is set, or the time is over."""
+    try:
+        async with asyncio.timeout(max(seconds, 0.0)):
+            await woken.wait()
+    except TimeoutError:
+        pass
 
 
 def socket_of(answer: Answer) -> tuple[str, Address | None]:
@@ -105,16 +127,12 @@ def socket_of(answer: Answer) -> tuple[str, Address | None]:
         return "", None
     try:
         described = msgspec.json.decode(answer.body, type=GuardianDescription)
-        return described.socket, read_address(described.identity)
+        guardian, parts = read_address(described.identity), urlsplit(described.socket)
+        is_usable = parts.scheme == "wss" and parts.hostname and parts.port != 0 and not (parts.query or parts.fragment)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         return "", None
+    return (described.socket, guardian) if is_usable else ("", None)
 
 
 async def _send(connection: AsyncConnection, operation: str, data: JsonValue, owner: EthereumKey) -> JsonValue:
     return await connection.request(operation, data).send(owner)
-
-
-def _note_error(watch: "asyncio.Task[JsonValue]") -> None:
-    """Nobody may wait for it when it ends."""
-    if not watch.cancelled():
-        watch.exception()

@@ -78,13 +78,15 @@ class RequestQueue:
     """The requests of one end: those that wait for a nonce, and those that were sent and are not answered yet.
 
     `nonce`: of the next message; None: it has to wait. `sent`: the operations, by the id of their request; `batches`:
-    the ids of each batch's requests until the batch is acknowledged.
+    the ids of each batch's requests until the batch is acknowledged; `last`: the ids of the last message's requests,
+    and of its batch.
     """
 
     nonce: str | None = None
     waiting: "deque[tuple[str, NewRequest]]" = field(default_factory=deque)
     sent: dict[str, JsonValue] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
+    last: frozenset[str] = frozenset()
     was_repeated: bool = False
 
 
@@ -260,7 +262,8 @@ class Endpoint:
             else:
                 yield from self._break(TheirError(DCP_RESPONSE_UNEXPECTED))
                 return
-        if not (outgoing.sent or outgoing.batches or outgoing.nonce):
+        # Requests of earlier messages may be answered much later; they bring no nonce.
+        if not outgoing.nonce and outgoing.last.isdisjoint({*outgoing.sent, *outgoing.batches}):
             yield from self._break(TheirError(DCP_SESSION_OVER, "the peer gave no nonce for a next request"))
 
     def _outcome(self, name: str, response: Response) -> ConnectionEvent:
@@ -284,11 +287,13 @@ class Endpoint:
         taken = [outgoing.waiting.popleft() for _ in range(count)]
         outgoing.nonce = None
         outgoing.sent |= {name: request.operation for name, request in taken}
+        outgoing.last = frozenset(name for name, _ in taken)
         bodies = [self._body(name, request, clock) for name, request in taken]
         if len(bodies) == 1:
             return self._signed({**bodies[0], "dcpsid": self.dcpsid, "nonce": nonce})
         batch_id = self._token()
         outgoing.batches[batch_id] = [name for name, _ in taken]
+        outgoing.last |= {batch_id}
         return self._signed(
             {"type": REQUEST_BATCH, "id": batch_id, "payload": list(bodies), "dcpsid": self.dcpsid, "nonce": nonce}
         )

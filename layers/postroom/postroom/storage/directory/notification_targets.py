@@ -5,6 +5,7 @@ target can be found by its id, and a message for a target never reaches another 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.storage.aws.attributes import ABSENT, PK, Item, Number, Text, Value, item, primary_key
+from postroom.storage.aws.attributes import ABSENT, PK, SK, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable, Values
 from postroom.storage.directory.watching_sessions import WatchingSession
 
@@ -24,8 +25,11 @@ MAX_TARGETS: Final = 5
 """The most targets that an owner adds to a mailbox; a slot's number has one digit."""
 MAX_SESSIONS: Final = 5
 """The most sessions of DCP that wait for mail of a mailbox; their slots are behind those of the other targets."""
+SESSION_SECONDS: Final = 7200
+"""How long a session can wait at most: API Gateway closes its WebSocket by then."""
 _TRIES_AT_SLOTS: Final = 5
-_ROW: Final = "target#"
+_ROW, _SESSION_ROW = "target#", "session#"
+"""Earlier releases know no sessions, and do not read their rows."""
 _ID, _KIND, _TO, _MADE, _STATE = Text("id"), Text("kind"), Text("to"), Number("made"), Text("st")
 _GENERATION, _ROTATED, _CHALLENGE, _TRIES = Number("gen"), Number("rotated"), Number("challenge"), Number("tries")
 _FAILING, _DETAIL, _AGAIN, _DUE = Number("failing"), Text("detail"), Text("again"), Number("due")
@@ -82,7 +86,9 @@ class NotificationTargets:
     # --- read -------------------------------------------------------------------------------------------------------
     def of(self, mailbox: str) -> list[NotificationTarget]:
         """All targets of a mailbox, in the order of their slots; read consistently."""
-        return list(map(_target, self._table.rows(PREFIX + mailbox, _ROW)))
+        rows = self._table.rows(PREFIX + mailbox)
+        found = [_target(row) for row in rows if SK.read(row).startswith((_ROW, _SESSION_ROW))]
+        return sorted(found, key=lambda target: target.id[:1])
 
     def find(self, mailbox: str, target_id: str) -> NotificationTarget | None:
         """A target, read consistently; None: there is none, or another one in its slot."""
@@ -111,7 +117,7 @@ class NotificationTargets:
 
     def watch(self, mailbox: str, session: WatchingSession, *, random_id: str, now_ms: int) -> None:
         """Make a session a target, without a code: in place of itself, in a free slot, or in place of the session that
-        has waited longest.
+        began to wait first.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -126,8 +132,14 @@ class NotificationTargets:
                 _CHALLENGE.of(0),
             )
             values = {":id": _ID.encode(new_id), ":old": _ID.encode(old)}
-            if self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None:
-                return
+            try:
+                if self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None:
+                    return
+            except NotNowError:
+                # It may have been put, and the owner is told that it was not.
+                with suppress(NotNowError):
+                    self.remove(mailbox, new_id)
+                raise
         raise NotNowError(STORE_UNAVAILABLE, "too many sessions begin to wait for mail of this mailbox at once")
 
     def remove(self, mailbox: str, target_id: str) -> bool:
@@ -189,6 +201,16 @@ class NotificationTargets:
             values |= {":again": _AGAIN.encode(retry.notification), ":due": _DUE.encode(retry.until)}
         self._update(target, change, values, f"{_STATE} = :st")
 
+    def begin_notifying(self, target: NotificationTarget, notification: str, *, now: int, until: int) -> bool:
+        """Record that a session is being told by a notification; False: another one does so, until its time is over."""
+        return self._update(
+            target, f"SET {_AGAIN} = :again, {_DUE} = :until",
+            {
+                ":again": _AGAIN.encode(notification), ":until": _DUE.encode(until), ":now": _DUE.encode(now),
+            },
+            f"(attribute_not_exists({_AGAIN}) OR {_AGAIN} = :again OR {_DUE} < :now)",
+        )  # fmt: skip
+
     def begin_retry(self, target: NotificationTarget, notification: str) -> None:
         """Record that the queued attempt is being made: from now on, new messages need an attempt of their own."""
         values = {":again": _AGAIN.encode(notification)}
@@ -244,7 +266,8 @@ def _as_it_was(target: NotificationTarget) -> Values:
 
 
 def _key(mailbox: str, slot: str) -> dict[str, Value]:
-    return primary_key(PREFIX + mailbox, _ROW + slot)
+    is_session = slot.isdecimal() and int(slot) >= MAX_TARGETS
+    return primary_key(PREFIX + mailbox, (_SESSION_ROW if is_session else _ROW) + slot)
 
 
 def _target(row: Item) -> NotificationTarget:
