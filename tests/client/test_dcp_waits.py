@@ -124,34 +124,16 @@ def test_after_its_time_a_wait_ends_with_what_is_listed_and_the_watch_goes_on() 
     run(work())
 
 
-def test_a_watch_is_replaced_after_some_time_because_it_may_have_been_displaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dcp_waits, "RENEW_SECONDS", 0.0)
-
-    async def work() -> None:
-        guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
-            assert await page(waits, connection, 0.1) == EMPTY
-            assert await page(waits, connection, 0.1) == EMPTY
-            assert guardian.asked[3:] == ["watch", "messages"], "workers know of the watch that it replaces"
-
-    run(work())
-
-
-def test_two_waits_at_once_are_both_told_by_the_last_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dcp_waits, "RENEW_SECONDS", 0.0)
-
+def test_two_waits_at_once_share_a_watch() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
         async with pair(target={"on_request": guardian}) as (connection, _):
             both = [asyncio.create_task(page(waits, connection)) for _ in range(2)]
-            while len(guardian.watches) < 2:
-                await asyncio.sleep(0.01)
+            await guardian.has_watch.wait()
             await asyncio.sleep(0.05)
-            guardian.mail = ONE
-            guardian.watches.pop().respond(None)  # the guardian keeps no other
+            guardian.file()
             assert await asyncio.gather(*both) == [ONE, ONE]
+            assert guardian.asked.count("watch") <= 3
 
     run(work())
 

@@ -160,7 +160,12 @@ def test_filing_a_message_for_an_owner_who_waits_takes_one_message_of_sqs_more(w
 def test_a_notification_makes_the_counted_requests_of_the_courier_and_no_more(waits: Waits) -> None:
     assert waits.spreading.requests == Counter({"dynamodb UpdateItem": 1, "dynamodb Query": 1, "sqs SendMessage": 1})
     assert waits.telling.requests == Counter(
-        {"dynamodb GetItem": 1, "dynamodb DeleteItem": 1, "secrets-manager GetSecretValue": 1}
+        {
+            "dynamodb GetItem": 1,
+            "dynamodb UpdateItem": 1,
+            "dynamodb DeleteItem": 1,
+            "secrets-manager GetSecretValue": 1,
+        }
     )
     runs = (waits.spreading, waits.telling)
     assert len(runs) == counted.NOTIFY_RUNS

@@ -108,7 +108,7 @@ WATCH_ANSWER_BYTES: Final = 983
 NOTIFY_SENDS: Final = 2
 """Of SQS: by the worker, that the mailbox has mail; by the courier, the notification of the session."""
 NOTIFY_RUNS: Final = 2
-NOTIFY_WRITES: Final = 2
+NOTIFY_WRITES: Final = 3
 NOTIFY_READS: Final = 2
 NOTIFY_BYTES: Final = 542
 """Of the response to a watch."""

@@ -30,7 +30,7 @@ _AWS_WAIT_MS: Final = 10.0
 """The time for one request to AWS. An estimate."""
 _LIST_WAITS: Final = 6
 _WATCH_WAITS: Final = 3
-_NOTIFY_WAITS: Final = 8
+_NOTIFY_WAITS: Final = 9
 """Requests to AWS one after the other: for a list whose caches are old, for a watch, and for a notification."""
 
 

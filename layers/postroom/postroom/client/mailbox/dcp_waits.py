@@ -22,8 +22,6 @@ MOST_SECONDS: Final = 540.0
 """Of one wait: API Gateway closes a WebSocket that is not used for 600 s."""
 LOOK_AGAIN_SECONDS: Final = 35.0
 """After a first watch: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
-RENEW_SECONDS: Final = 1800.0
-"""A watch may have been displaced: only so many sessions of a mailbox can wait."""
 _ANSWER_SECONDS: Final = 60.0
 """For a list: a run of the function ends after 29 s."""
 
@@ -41,8 +39,6 @@ class MailWaits:
     owner: EthereumKey
     is_known: bool = False
     _watch: "asyncio.Task[JsonValue] | None" = field(default=None, init=False)
-    _renewed_at: float = field(default=0.0, init=False)
-    """When the next watch replaces the one that is not answered yet."""
     _waiting: set[asyncio.Event] = field(default_factory=set, init=False)
 
     async def page(
@@ -79,12 +75,11 @@ class MailWaits:
     async def _watch_and_list(
         self, connection: AsyncConnection, call: OperationCall, list_now: ListNow
     ) -> "tuple[asyncio.Task[JsonValue], JsonValue]":
-        """List messages, in a batch behind a watch if a new one is due: what is not listed is notified."""
-        now, watch = asyncio.get_running_loop().time(), self._watch
-        if watch is None or watch.done() or now >= self._renewed_at:
-            watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
+        """List messages, in a batch behind a new watch if there is none: what is not listed is notified."""
+        watch = self._watch
+        if watch is None or watch.done():
+            self._watch = watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
             watch.add_done_callback(self._answered)
-            self._watch, self._renewed_at = watch, now + RENEW_SECONDS
         result = await self._list(connection, call, list_now)
         if watch.done():
             watch.result()
@@ -105,7 +100,7 @@ class MailWaits:
             return await list_now(call)
 
     def _answered(self, watch: "asyncio.Task[JsonValue]") -> None:
-        """Wake all who wait, whatever became of the watch: one that another replaced is never answered."""
+        """Wake all who wait, whatever became of the watch."""
         if not watch.cancelled():
             watch.exception()  # nobody may wait for it
         for each in self._waiting:
