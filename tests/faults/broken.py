@@ -18,6 +18,7 @@ from tests.faults.suites import (
     DARK_ONE,
     INBOX,
     LARGE_ONES,
+    MAIL,
     NO_KEY,
     ONE,
     OWNED,
@@ -27,10 +28,13 @@ from tests.faults.suites import (
     SHARE,
     SMALL_SHARE,
     TOLD,
+    WATCH,
+    WATCHED,
 )
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import NOT_QUEUED
+from postroom.http.watches import Watches
 from postroom.outbound.feedback_sender import FeedbackSender
 from postroom.pipeline.worker import Worker
 from postroom.protocols.dcp.guardian import Guardian
@@ -40,6 +44,7 @@ from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
 from postroom.storage.aws.queue import Queue
 from postroom.storage.aws.table import DynamoTable
+from postroom.storage.directory.notification_targets import NotificationTarget, NotificationTargets
 from postroom.storage.limits import dcp_sessions
 from postroom.storage.limits.dcp_sessions import DcpSessions
 from postroom.storage.mail.feedback_log import FeedbackLog, FeedbackRecord
@@ -215,6 +220,46 @@ def reads_the_clock_twice() -> None:
     _replace(DcpSessions, "use_request", use_request)
 
 
+def acknowledges_a_watch_that_nobody_stores() -> None:
+    """A watch is acknowledged, and not stored."""
+    _replace(Watches, "add", lambda *_: None)
+
+
+def watches_behind_the_look() -> None:
+    """A watch is stored after the other requests of its batch."""
+    really, sign = Watches.add, Guardian._sign
+    added: list[Callable[[], None]] = []
+
+    def add(self: Watches, *what: Any) -> None:
+        added.append(lambda: really(self, *what))
+
+    def add_and_sign(self: Guardian, *what: Any) -> bytes:
+        while added:
+            added.pop()()
+        return sign(self, *what)
+
+    _replace(Watches, "add", add)
+    _replace(Guardian, "_sign", add_and_sign)
+
+
+def sessions_removed_before_they_are_told() -> None:
+    """The courier removes a session that waits for mail before it answers."""
+    really = NotificationTargets.begin_notifying
+
+    def begin_notifying(self: NotificationTargets, target: NotificationTarget, *what: Any, **times: int) -> bool:
+        begun = really(self, target, *what, **times)
+        if begun:
+            self.remove(target.mailbox, target.id)
+        return begun
+
+    _replace(NotificationTargets, "begin_notifying", begin_notifying)
+
+
+def sessions_that_wait_for_ever() -> None:
+    """A session that waits for mail is told, and not removed."""
+    _replace(NotificationTargets, "remove", lambda *_: True)
+
+
 def blind_to_what_goes_outside() -> None:
     """A bug of the harness: deaths count as the same although something was sent or logged between them."""
     _replace(left, "outside", lambda _stack: "")
@@ -276,6 +321,12 @@ VARIANTS = {
         ),
         Variant(closes_by_deleting, EachCall(CLOSED, dies=False), "was performed in a session that was closed"),
         Variant(reads_the_clock_twice, EachCall(CHEQUE, [an_hour_on], dies=False), "they took effect 2 times"),
+        Variant(
+            acknowledges_a_watch_that_nobody_stores, EachCall(WATCH, dies=False), "an owner who waits was not told"
+        ),
+        Variant(watches_behind_the_look, EachCall(WATCH, [], [(overtaken, MAIL)], dies=False), "neither listed behind"),
+        Variant(sessions_removed_before_they_are_told, EachCall(WATCHED), "an owner who waits was not told"),
+        Variant(sessions_that_wait_for_ever, EachCall(WATCHED, dies=False), "it still waits"),
         Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )
 }

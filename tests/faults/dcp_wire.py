@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.clock import CLOCK
 from tests.faults.stack import FaultStack
-from tests.functions.samples import RECEIVER, dcp_event
+from tests.functions.samples import RECEIVER, dcp_event, dcp_socket_event
 
 from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -50,17 +50,20 @@ class Wire:
 
     guardian: Address
 
-    def __init__(self, stack: FaultStack) -> None:
+    def __init__(self, stack: FaultStack, *, over_socket: bool = False) -> None:
         self.stack = stack
+        self._event = dcp_socket_event if over_socket else dcp_event
         self._notes = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as this is
 
     def answer(self, data: bytes, _now: float = 0) -> Json:
         """The body of the answer. Raises UnansweredError. The function has its own clock."""
         forget_when_signed_out(self.stack)
         sent = self._note({"message": data.decode()})
-        response = self.stack.call("MailboxFunction", dcp_event(data, int(CLOCK())))
-        if response["statusCode"] != _OK:
-            self._note({"to": sent, "status": response["statusCode"]})
+        response = self.stack.call("MailboxFunction", self._event(data, int(CLOCK())))
+        # Over a WebSocket, a refusal has its status in the body alone.
+        status = json.loads(response["body"]).get("status", response["statusCode"])
+        if status != _OK:
+            self._note({"to": sent, "status": status})
             raise UnansweredError
         signed = read_signed_message(response["body"].encode())
         self.guardian = signed.owner

@@ -17,7 +17,8 @@ from typing import Any
 import dns.message
 import dns.rcode
 from tests.fakes.post_offices import FakePostOffices
-from tests.functions.samples import published_key
+from tests.faults.fake_sockets import ADDRESS, FakeSockets, Sent
+from tests.functions.samples import SOCKET_HOST, published_key
 
 from postroom.local.authority import Authority
 from postroom.local.dns import DnsServer
@@ -91,8 +92,10 @@ class FakeInternet:
         self._ask("publish", keys)
 
     def buffers(self, statuses: dict[str, int]) -> None:
-        """Let the buffers of these domains answer with these statuses from now on, and others with 200."""
-        self._ask("buffers", {BUFFERS[domain]: status for domain, status in statuses.items()})
+        """Let the buffers of these domains (SOCKET_HOST: the WebSocket API) answer with these statuses from now on, and
+        others with 200.
+        """
+        self._ask("buffers", {BUFFERS.get(domain, domain): status for domain, status in statuses.items()})
 
     def posted(self) -> list[bytes]:
         """The messages that buffers have received so far."""
@@ -104,8 +107,13 @@ class FakeInternet:
         taken: list[str] = self._ask("taken", None)
         return taken
 
+    def sent(self) -> list[Sent]:
+        """What was sent to WebSockets so far."""
+        sent: list[Sent] = self._ask("sent", None)
+        return sent
+
     def came(self) -> tuple[int, int]:
-        """The numbers of messages received and accepted so far."""
+        """The numbers of messages received and accepted so far, by buffers and WebSockets."""
         posted, taken = self._ask("came", None)
         return posted, taken
 
@@ -120,9 +128,11 @@ class FakeInternet:
 
 def _serve(directory: Path, line: Connection) -> None:
     authority = Authority(directory)
-    with FakePostOffices(authority, BUFFERS) as offices:
-        threading.Thread(target=offices.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    with FakePostOffices(authority, BUFFERS) as offices, FakeSockets(authority, offices.server_port) as sockets:
+        for each in (offices, sockets):
+            threading.Thread(target=each.serve_forever, daemon=True).start()
         zones = ZoneTree()
+        zones.put(SOCKET_HOST, f"@ IN A {ADDRESS}\n")
         for name in {*BUFFERS, *BUFFERS.values()}:
             _publish(zones, name, key=name in BUFFERS)
         with _Dns(zones) as server:
@@ -133,13 +143,17 @@ def _serve(directory: Path, line: Connection) -> None:
                 if what == "dns":
                     server.troubles = value
                 elif what == "buffers":
-                    offices.statuses = value
+                    offices.statuses, sockets.status = value, value.get(SOCKET_HOST, 200)
                 elif what == "publish":
                     _publish(zones, SENDER, key=value)
                 elif what == "forget":
                     server.troubles, offices.statuses, offices.posted, offices.taken = {}, {}, [], []
-                came = len(offices.posted), len(offices.taken)
-                line.send({"posted": offices.posted, "taken": offices.taken, "came": came}.get(what))
+                    sockets.status, sockets.sent = 200, []
+                arrived = [each for each in sockets.sent if each.arrived]
+                came = len(offices.posted) + len(sockets.sent), len(offices.taken) + len(arrived)
+                line.send(
+                    {"posted": offices.posted, "taken": offices.taken, "sent": sockets.sent, "came": came}.get(what)
+                )
 
 
 def _publish(zones: ZoneTree, name: str, *, key: bool) -> None:

@@ -14,6 +14,7 @@ from tests.faults.messages import End, Message, is_refused, is_taken
 from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
 from tests.faults.stack import FaultStack, Json
+from tests.functions.samples import SOCKET_HOST
 
 from postroom.core.errors import NotNowError
 from postroom.pipeline.silent_zones import PROVEN_SECONDS
@@ -114,7 +115,7 @@ class Flow:
             assert run.batch, "nothing is there for the victim to do"
         run.copies = queues.copies
         stack.internet.dns(**({"example": self.dns} if self.dns else {DARK: Trouble.SERVFAIL}))
-        stack.internet.buffers({STRICT: 403, BUSY: 503})
+        stack.internet.buffers({STRICT: 403, BUSY: 503, SOCKET_HOST: 503})
         if self.keyless:
             stack.internet.publish(keys=False)
         return run
@@ -131,6 +132,10 @@ class Flow:
         if self.function == INBOXES:
             return [self._posted(stack, message) for message in run.messages]
         return [stack.call(self.function, event_of(self.queue, run.batch) if run.batch else {})]
+
+    def overtake(self, stack: FaultStack, run: Run) -> None:
+        """Do what happens while the victim waits: the same as it does, by another process."""
+        self.act(stack, run)
 
     def _posted(self, stack: FaultStack, message: Message) -> Json:
         CLOCK.sleep(_BETWEEN_POSTS_SECONDS)

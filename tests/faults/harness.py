@@ -67,7 +67,7 @@ class Rival:
         run.acknowledged |= acknowledged
 
     def _work(self, stack: FaultStack, flow: Flow, run: Run) -> set[str]:
-        flow.act(stack, run)
+        flow.overtake(stack, run)
         judge = Judge(stack, Queues(stack))
         if self.owner:
             judge.acknowledge_all()

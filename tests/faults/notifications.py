@@ -12,7 +12,7 @@ from tests.faults.judge import Judge
 from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
 from tests.faults.stack import FaultStack, Json
-from tests.functions.samples import RECEIVER
+from tests.functions.samples import RECEIVER, SOCKET_HOST
 
 from postroom.api.states import TargetState
 from postroom.protocols.nlweb.schema import NLWEB
@@ -39,12 +39,8 @@ class NotificationFlow(Flow):
     """The status of the busy target during the run of the victim."""
 
     def prepare(self, stack: FaultStack) -> Run:
-        """Add and verify the targets."""
-        targets = _targets(stack)
-        for number, domain in enumerate(_TOLD):
-            target = targets.add(RECEIVER, TargetKind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
-            assert target is not None
-            targets.verify(target)
+        """Add the targets, and do the earlier runs."""
+        self._add_targets(stack)
         run = super().prepare(stack)
         queues = Queues(stack, run.copies)
         for _ in range(self.turns):
@@ -62,8 +58,16 @@ class NotificationFlow(Flow):
             queues.finish(self.queue, run.batch, stack.call(self.function, event_of(self.queue, run.batch)))
             run.batch = self._calls(queues)
             run.ahead = CLOCK.ahead = _INTERVAL_SECONDS
-        stack.internet.buffers({BUSY: self.busy})
+        stack.internet.buffers({BUSY: self.busy, SOCKET_HOST: self.busy})
         return run
+
+    def _add_targets(self, stack: FaultStack) -> None:
+        """Add and verify the targets."""
+        targets = _targets(stack)
+        for number, domain in enumerate(_TOLD):
+            target = targets.add(RECEIVER, TargetKind.WEBHOOK, _url(domain), random_id=f"{number:032x}", now_ms=0)
+            assert target is not None
+            targets.verify(target)
 
     def _calls(self, queues: Queues) -> list[Json]:
         """The notifications in the queue that are not yet for a single target."""
@@ -89,10 +93,15 @@ class NotificationFlow(Flow):
 
     def leave(self, stack: FaultStack) -> None:
         """Remove the targets, because other flows have none."""
-        for row in stack.deployed.rows("DirectoryTable"):
-            if row["pk"]["S"].startswith("notify#"):
-                key = {name: row[name] for name in ("pk", "sk")}
-                stack.deployed.clients.dynamodb.delete_item(TableName=stack.deployed.tables["DirectoryTable"], Key=key)
+        forget_targets(stack)
+
+
+def forget_targets(stack: FaultStack) -> None:
+    """Remove all targets, and what is known of when they were notified."""
+    for row in stack.deployed.rows("DirectoryTable"):
+        if row["pk"]["S"].startswith("notify#"):
+            key = {name: row[name] for name in ("pk", "sk")}
+            stack.deployed.clients.dynamodb.delete_item(TableName=stack.deployed.tables["DirectoryTable"], Key=key)
 
 
 def _faults(stack: FaultStack, run: Run) -> Iterator[str]:

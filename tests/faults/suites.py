@@ -36,6 +36,7 @@ from tests.faults.messages import (
 from tests.faults.notifications import NotificationFlow
 from tests.faults.outbox import OutboxFlow
 from tests.faults.stack import ASK, AT_LENGTH, NEWS, ORDER
+from tests.faults.watches import ToldFlow, WatchFlow
 
 from postroom.pipeline.worker import BEGIN_SECONDS
 
@@ -48,6 +49,7 @@ OWNED = Rival("overtaken, and the owner acknowledges", owner=True)
 KEYLESS = Rival("overtaken by one that finds no key", keys=False)
 ANOTHER_COURIER = Rival("overtaken by another courier")
 ANOTHER_INSTANCE = Rival("overtaken by another instance")
+MAIL = Rival("overtaken by mail")
 KEYED = Rival("overtaken by one that finds a key")
 
 
@@ -170,6 +172,13 @@ CHEQUE = ChequeFlow("mailbox API: a cheque of DCP, presented twice", "MailboxFun
 CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "MailboxFunction", list)
 READS = ReadFlow("mailbox API: a read by a cheque of DCP", "MailboxFunction", list)
 READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "MailboxFunction", list, fails=True)
+WATCH = WatchFlow("mailbox API: a watch of DCP", "MailboxFunction", list)
+WATCHED = ToldFlow("courier: a session that waits for mail", "CourierFunction", ANNOUNCED.make, queue="CourierQueue",
+                   turns=1, busy=200)  # fmt: skip
+WATCHED_AGAIN = replace(WATCHED, name="courier: a session whose WebSocket API was busy", turns=2)
+WATCHED_MEANWHILE = replace(WATCHED, name="courier: a session that waits, and a second message", meanwhile=True)
+UNHEARD = replace(WATCHED, name="courier: a session whose WebSocket is gone", busy=410)
+GIVEN_UP = replace(WATCHED_AGAIN, name="courier: a session that cannot be told for hours", busy=503, too_late=True)
 DEAD = Flow(
     "dead-letter handler: two dead letters, one of them too large for the queue", "DeadLetterFunction",
     lambda: [nlweb(End.DISCARDED), nlweb(End.DISCARDED, body=LARGE)],
@@ -255,6 +264,16 @@ SUITES = {
             EachCall(CLOSED, [*ERRORS, *CLOCKS]),
             EachCall(READS, [*ERRORS, denied], [(overtaken, ANOTHER_INSTANCE)]),
             EachCall(READ_FAILS, [throttled]),
+        ]
+    ),
+    "watch": Suite(
+        [
+            EachCall(WATCH, [*ERRORS, denied], [(overtaken, MAIL)]),
+            EachCall(WATCHED, [*ERRORS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(WATCHED_AGAIN, ERRORS),
+            EachCall(WATCHED_MEANWHILE, [throttled]),
+            EachCall(UNHEARD, [throttled]),
+            EachCall(GIVEN_UP, [throttled]),
         ]
     ),
     "rest": Suite(

@@ -52,6 +52,8 @@ SEED = b"postroom sample events: a published key, never to be used for anything 
 MADE_AT = 1_795_253_400
 """2026-11-21T09:30:00Z."""
 ACCOUNT = "123456789012"
+SOCKET_HOST, SOCKET = f"s0ck3ts.execute-api.{REGION}.amazonaws.com", "L0SM9cOFvHcCIhw="
+"""The host of the WebSocket API, and the id of an open WebSocket."""
 SENDER, RECEIVER, BUFFER = "sender.example", "receiver.example", "buffer.example"
 SELECTOR, SUBJECT = "pk1", "Hello@Host"
 ALICE, BOB, SERVICE = "alice.eth", "bob.eth", "ds.eth"
@@ -156,8 +158,7 @@ def dcp_event(message: bytes, at: int = MADE_AT) -> Json:
 def dcp_socket_event(message: bytes, at: int = MADE_AT) -> Json:
     """The event for a message of DCP over a WebSocket."""
     api = socket_gateway.SocketApi(ACCOUNT, "s0ck3ts", "dcp", {"$default": "MailboxFunction"})
-    host = f"s0ck3ts.execute-api.{REGION}.amazonaws.com"
-    connection = socket_gateway.SocketConnection("L0SM9cOFvHcCIhw=", host, "203.0.113.7", float(at))
+    connection = socket_gateway.SocketConnection(SOCKET, SOCKET_HOST, "203.0.113.7", float(at))
     return socket_gateway.build_message_event(
         api, connection, message.decode(), float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
     )

@@ -16,12 +16,11 @@ import standardwebhooks.webhooks
 from standardwebhooks import Webhook, WebhookVerificationError
 from tests.fakes.post_offices import FakePostOffices
 from tests.functions.logs import log_lines, metrics
-from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, events, published_key, sqs
+from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SOCKET, SOCKET_HOST, events, published_key, sqs
 from tests.functions.stack import MOTO_REGION, FunctionsStack, Json, functions_stack
 from tests.functions.test_mailbox import ask, said, sign_in
 
 from postroom.local.authority import Authority
-from postroom.local.clients import REGION
 from postroom.local.zones import ZoneTree
 from postroom.net.https import MAX_RESPONSE_BYTES
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -29,8 +28,6 @@ from postroom.storage.directory.watching_sessions import WatchingSession
 
 AT = f"/mailboxes/{RECEIVER}/notifications"
 HOOK = "hook.example"
-SOCKETS = f"s0ck3ts.execute-api.{REGION}.amazonaws.com"
-"""The host of the WebSocket API."""
 
 
 class Hook(HTTPServer):
@@ -44,7 +41,7 @@ class Hook(HTTPServer):
         self.got: list[tuple[str, dict[str, str], bytes]] = []
         self.answers: list[int] = []
         self.body, self.location, self.slowly = b"", "", 0.0
-        context = authority.server_context(HOOK, SOCKETS)
+        context = authority.server_context(HOOK, SOCKET_HOST)
         context.set_alpn_protocols(["http/1.1"])
         self.socket = context.wrap_socket(self.socket, server_side=True)
 
@@ -79,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 def hook(authority: Authority, zones: ZoneTree, post_offices: FakePostOffices) -> Iterator[Hook]:
     """At the port of all other hosts here, at an address of its own."""
     zones.put(HOOK, "@ IN A 127.0.0.2\n")
-    zones.put(SOCKETS, "@ IN A 127.0.0.2\n")
+    zones.put(SOCKET_HOST, "@ IN A 127.0.0.2\n")
     with Hook(authority, post_offices.server_port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -342,7 +339,7 @@ def test_a_page_of_the_web_may_remove_a_target(running: FunctionsStack) -> None:
 def watch(running: FunctionsStack) -> str:
     """A session waits for mail of RECEIVER; returns the id of its request."""
     identity = running.deployed.storage.dcp_identities.newest_first()[0].key.address
-    session = WatchingSession("L0SM9cOFvHcCIhw=", "X-Y", "request 1", identity)
+    session = WatchingSession(SOCKET, "X-Y", "request 1", identity)
     running.deployed.storage.targets.watch(RECEIVER, session, random_id=f"{1:032x}", now_ms=MADE_AT * 1000)
     return session.request
 
@@ -357,7 +354,7 @@ def test_a_session_that_waits_is_told_by_calls_that_the_role_allows_and_that_are
     courier(running)
     [(path, headers, body)] = hook.got
     assert path == "/dcp/@connections/L0SM9cOFvHcCIhw%3D"
-    assert headers["host"].partition(":")[0] == SOCKETS
+    assert headers["host"].partition(":")[0] == SOCKET_HOST
     assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=testing/")
     assert f"/{MOTO_REGION}/execute-api/aws4_request" in headers["authorization"]
     assert read_signed_message(body).body["id"] == request
@@ -388,4 +385,4 @@ def test_that_api_gateway_refuses_the_courier_is_reported_as_a_fault_of_our_own(
     capsys.readouterr()
     courier(running)
     lines = [line["message"] for line in log_lines(capsys.readouterr().out)]
-    assert any(line.startswith(f"WebSocket API wss://{SOCKETS}/dcp: ") and says in line for line in lines)
+    assert any(line.startswith(f"WebSocket API wss://{SOCKET_HOST}/dcp: ") and says in line for line in lines)

@@ -86,7 +86,7 @@ class NotificationTargets:
     # --- read -------------------------------------------------------------------------------------------------------
     def of(self, mailbox: str) -> list[NotificationTarget]:
         """All targets of a mailbox, in the order of their slots; read consistently."""
-        rows = self._table.rows(PREFIX + mailbox)
+        rows = list(self._table.rows(PREFIX + mailbox))
         found = [_target(row) for row in rows if SK.read(row).startswith((_ROW, _SESSION_ROW))]
         return sorted(found, key=lambda target: target.id[:1])
 
