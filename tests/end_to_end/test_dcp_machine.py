@@ -130,13 +130,15 @@ class DcpMachine(RuleBasedStateMachine):
     def send_the_same_again(self, message: Message, over_socket: bool) -> None:
         self._exchange(message, over_socket=over_socket)
 
-    @rule(target=messages, message=messages)
-    def use_an_id_again(self, message: Message) -> Message:
-        """A good message but for the id of its request."""
-        name, payload = message.requests[0]
-        fresh = replace(payload, stamp=str(next(NUMBERS)), time=int(time.time()))
-        nonce = self._model.sessions[message.dcpsid].nonces[-1]
-        return self._exchange(replace(message, nonce=nonce, requests=((name, fresh),), batched=False))
+    @rule(target=messages, cheque=cheques, mailbox=MAILBOXES)
+    def use_an_id_again(self, cheque: Payload, mailbox: int) -> MultipleResults[Message]:
+        """A request that is refused because of its id leaves its stamp free, and because of its stamp, its id."""
+        session = self._session_of(cheque.accessor)
+        first = self._send(session, cheque)
+        payload = self._write(mailbox, "add_part", "bob", cheque.accessor, 0)
+        [(name, _)] = first.requests
+        again = self._exchange(replace(self._message(session), requests=((name, payload),)))
+        return multiple(first, again, self._send(session, payload))
 
     @rule(target=messages, session=sessions, cheque=cheques)
     def use_an_earlier_nonce(self, session: str, cheque: Payload) -> Message:
@@ -188,12 +190,15 @@ class DcpMachine(RuleBasedStateMachine):
         return cheque
 
     # --- what the operator does --------------------------------------------------------------------------------------
-    @rule(mailbox=MAILBOXES, seconds_ago=st.sampled_from([0, 120]))
-    def sign_out_over_another_interface(self, mailbox: int, seconds_ago: int) -> None:
-        """Now, or so long ago that what is dated now counts."""
+    @rule(target=messages, mailbox=MAILBOXES, seconds_ago=st.sampled_from([0, 120]))
+    def sign_out_over_another_interface(self, mailbox: int, seconds_ago: int) -> Message:
+        """Now, or so long ago that what is dated now counts; what is dated earlier does not."""
         name, at = self._names[mailbox], int(time.time()) - seconds_ago
         self._receiver.mailboxes.revoke_tokens(name, at)
         self._model.sign_out(name, at, time.time())
+        self.end_all_instances()
+        dated = (self._write(mailbox, "add_part", "bob", "wes", seconds) for seconds in (0, -300))
+        return self._send(self._session_of("wes"), *dated, batched=True)
 
     @rule(mailbox=MAILBOXES, closes=st.booleans(), restart=st.booleans())
     def take_the_key(self, mailbox: int, closes: bool, restart: bool) -> None:
@@ -211,6 +216,14 @@ class DcpMachine(RuleBasedStateMachine):
         name = self._names[mailbox]
         self._receiver.mailboxes.set_keys(name, [mailbox_key("bob")])
         self._model.mailboxes[name].keys.change(frozenset({"bob"}), time.time())
+
+    @rule(target=messages, mailbox=MAILBOXES, closes=st.booleans())
+    def take_the_key_and_give_it_back(self, mailbox: int, closes: bool) -> MultipleResults[Message]:
+        """An instance that has read that there is no key reads again."""
+        self.take_the_key(mailbox, closes, restart=True)
+        without = self.ask(self._session_of("bob"), mailbox, "add_part", authorized=True)
+        self.give_the_key(mailbox)
+        return multiple(without, self.ask(self._session_of("bob"), mailbox, "add_part", authorized=True))
 
     # --- how it is done ----------------------------------------------------------------------------------------------
     def _connect(self, peer: str) -> str:
