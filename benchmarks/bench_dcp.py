@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import coincurve
 import orjson
+from benchmarks import dcp_ends
 from benchmarks.guardian import BATCH, status_compared
 from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
 from benchmarks.samples import NOW_MS, RECEIVER
@@ -24,8 +25,11 @@ from postroom.protocols.dcp.validity import TtlLimits, check_validity, read_vali
 SIZE: Final = 1000
 """The approximate bytes of each body."""
 REQUESTS: Final = 100
+ROUNDS: Final = 5
 MOST: Final = 1.5
 MOST_SLOW: Final = 3.0
+LEAST: Final = 5.0
+MOST_IN_BATCH: Final = 0.34
 NOW: Final = NOW_MS // 1000
 
 NOTES: Final = f"""\
@@ -49,7 +53,13 @@ compared with that of the same request over HTTP with a token. Over HTTP it make
 the other; over DCP three more: one for the nonce, and two at the same time for id and stamp. In a batch, all requests
 share the nonce.
 
-Goals: ours ≤ {MOST} × bare, and ≤ {MOST_SLOW} × bare where the slow writer is needed.
+*Both ends in one process*: a session is opened; requests of a few bytes are sent one after the other, each when the
+last was answered; and ten at once, which go in a batch. The reference is npm's dcp-client 3.1.13 in Node, without
+native code; it writes the address of each target into a file. Ours are `AsyncConnection` and `accept`. If the reference
+cannot be installed, it has no ratios.
+
+Goals: ours ≤ {MOST} × bare, and ≤ {MOST_SLOW} × bare where the slow writer is needed; the reference ≥ {LEAST:.0f} ×
+ours; one of a batch of {BATCH} ≤ {MOST_IN_BATCH} × one that is alone.
 """
 
 _PLAIN: Final[Mapping[str, JsonValue]] = {"Order": 4711, "Paid": True}
@@ -78,7 +88,28 @@ def measure(effort: Effort) -> Sequence[Table]:
     return [
         Table("Messages", ("operation, body", "ours : bare"), tuple(rows)),
         Table("The status of a mailbox", ("request", "over DCP : over HTTP"), at_the_api),
+        _ends_compared(effort),
     ]
+
+
+def _ends_compared(effort: Effort) -> Table:
+    full = effort.rounds > 1
+    ours, theirs = dcp_ends.compared(ROUNDS if full else 1, REQUESTS if full else 1)
+    share = ours.in_batch / ours.alone
+    rows = (
+        ("opening a session", _times_ours(ours.opening, theirs and theirs.opening), ""),
+        ("a request alone", _times_ours(ours.alone, theirs and theirs.alone), ""),
+        (
+            f"one of {BATCH} in a batch",
+            _times_ours(ours.in_batch, theirs and theirs.in_batch),
+            marked(share, reached=share <= MOST_IN_BATCH),
+        ),
+    )
+    return Table("Both ends in one process", ("work", "reference : ours", "in a batch : alone, ours"), rows)
+
+
+def _times_ours(ours: float, theirs: float | None) -> str:
+    return "—" if theirs is None else marked(theirs / ours, reached=theirs / ours >= LEAST)
 
 
 def measure_here(effort: Effort) -> list[list[float]]:

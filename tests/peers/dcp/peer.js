@@ -86,11 +86,14 @@ class QueueTransport extends Transport {
     }
 
     async connect(url) {
-        ends.find((end) => end.connection?.url === url).use(this);
+        const end = ends.find((each) => each.connection?.url === url);
+        end.use(this);
+        if (end.target) link(this, await end.target.transport);
     }
 
     send(message) {
-        this.sent.put(message);
+        if (this.other) setImmediate(() => this.other.emit('message', message));
+        else this.sent.put(message);
     }
 
     async close() {
@@ -101,6 +104,12 @@ Transport.require = () => QueueTransport;
 
 // The ends of connections here. `transport` is a promise; a target has no `connection` before it has answered a connect.
 const ends = [];
+
+// What one of these sends, the other receives, in another turn of the loop.
+function link(one, other) {
+    one.other = other;
+    other.other = one;
+}
 
 function newEnd() {
     const end = {};
@@ -129,6 +138,23 @@ const operations = {
 function serveRequests(end, connection) {
     end.connection = connection;
     connection.on('request', (request) => request.respond(operations[request.payload.operation](request)));
+}
+
+// An initiator and a target here that are linked.
+async function newPair() {
+    const [end, target] = [newEnd(), newEnd()];
+    end.target = target;
+    const [own, theirs] = await Promise.all(['11'.repeat(32), '22'.repeat(32)].map(keystore));
+    protocol.accept(target.use, QueueTransport, theirs).then((connection) => serveRequests(target, connection));
+    await target.transport;
+    serveRequests(end, new protocol.Connection(`https://pair-${ends.length}.example/`, own));
+    return end.connection;
+}
+
+async function secondsOf(work) {
+    const begun = process.hrtime.bigint();
+    await work();
+    return Number(process.hrtime.bigint() - begun) / 1e9;
 }
 
 // Promises, by the number that `outcome` knows each by.
@@ -171,6 +197,21 @@ const calls = {
     'connection.present': (number, { payload, auth }) => {
         const { connection } = ends[number];
         return begun(Object.assign(new connection.Request(payload), { auth }).send());
+    },
+
+    // The seconds that these take between two ends here.
+    'pair.open': async () => {
+        const connection = await newPair();
+        return secondsOf(() => connection.connect());
+    },
+    'pair.send': async (times, atOnce) => {
+        const connection = await newPair();
+        await connection.connect();
+        return secondsOf(async () => {
+            for (let sent = 0; sent < times; sent++) {
+                await Promise.all(Array.from({ length: atOnce }, () => connection.send('echo', { amount: 7 })));
+            }
+        });
     },
 
     'connection.sent': async (number) => (await ends[number].transport).sent.take(),
