@@ -43,6 +43,7 @@ ROWS = {
         "opening a session",
         "a request alone",
         "one of 10 in a batch",
+        "a request of a batch of 10",
         "verify, large integers",
         "verify, millionths",
         "verify, numbers as names",
