@@ -12,6 +12,7 @@ from tests.faults.harness import EachCall, EachDropped
 from tests.faults.kinds import an_hour_on, answer_lost, entry_refused, overtaken, throttled
 from tests.faults.suites import (
     ABOUT_KNOWN,
+    ANOTHER_COURIER,
     BIG,
     CHEQUE,
     CLOSED,
@@ -22,6 +23,7 @@ from tests.faults.suites import (
     NO_KEY,
     ONE,
     OWNED,
+    RACED,
     READS,
     REFUSED,
     SENDS,
@@ -255,6 +257,11 @@ def sessions_removed_before_they_are_told() -> None:
     _replace(NotificationTargets, "begin_notifying", begin_notifying)
 
 
+def tells_sessions_at_the_same_time() -> None:
+    """A session is told by each notification, although another one is telling it."""
+    _replace(NotificationTargets, "begin_notifying", lambda *_, **__: True)
+
+
 def sessions_that_wait_for_ever() -> None:
     """A session that waits for mail is told, and not removed."""
     _replace(NotificationTargets, "remove", lambda *_: True)
@@ -326,6 +333,11 @@ VARIANTS = {
         ),
         Variant(watches_behind_the_look, EachCall(WATCH, [], [(overtaken, MAIL)], dies=False), "neither listed behind"),
         Variant(sessions_removed_before_they_are_told, EachCall(WATCHED), "an owner who waits was not told"),
+        Variant(
+            tells_sessions_at_the_same_time,
+            EachCall(RACED, [], [(overtaken, ANOTHER_COURIER)], dies=False),
+            "two notifications made 2 responses",
+        ),
         Variant(sessions_that_wait_for_ever, EachCall(WATCHED, dies=False), "it still waits"),
         Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )

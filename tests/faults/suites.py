@@ -36,7 +36,7 @@ from tests.faults.messages import (
 from tests.faults.notifications import NotificationFlow
 from tests.faults.outbox import OutboxFlow
 from tests.faults.stack import ASK, AT_LENGTH, NEWS, ORDER
-from tests.faults.watches import ToldFlow, WatchFlow
+from tests.faults.watches import RacedFlow, ToldFlow, WatchFlow
 
 from postroom.pipeline.worker import BEGIN_SECONDS
 
@@ -177,6 +177,8 @@ WATCHED = ToldFlow("courier: a session that waits for mail", "CourierFunction", 
                    turns=1, busy=200)  # fmt: skip
 WATCHED_AGAIN = replace(WATCHED, name="courier: a session whose WebSocket API was busy", turns=2)
 WATCHED_MEANWHILE = replace(WATCHED, name="courier: a session that waits, and a second message", meanwhile=True)
+RACED = RacedFlow("courier: two notifications of a session", "CourierFunction", ANNOUNCED.make, queue="CourierQueue",
+                  turns=1, meanwhile=True, busy=200)  # fmt: skip
 UNHEARD = replace(WATCHED, name="courier: a session whose WebSocket is gone", busy=410)
 GIVEN_UP = replace(WATCHED_AGAIN, name="courier: a session that cannot be told for hours", busy=503, too_late=True)
 DEAD = Flow(
@@ -269,11 +271,12 @@ SUITES = {
     "watch": Suite(
         [
             EachCall(WATCH, [*ERRORS, denied], [(overtaken, MAIL)]),
-            EachCall(WATCHED, [*ERRORS, denied], [(overtaken, ANOTHER_COURIER)]),
-            EachCall(WATCHED_AGAIN, ERRORS),
+            EachCall(WATCHED, [*ERRORS, *CLOCKS, denied], [(overtaken, ANOTHER_COURIER)]),
+            EachCall(WATCHED_AGAIN, ERRORS, dies=False),
             EachCall(WATCHED_MEANWHILE, [throttled]),
+            EachCall(RACED, [], [(overtaken, ANOTHER_COURIER)], dies=False),
             EachCall(UNHEARD, [throttled]),
-            EachCall(GIVEN_UP, [throttled]),
+            EachCall(GIVEN_UP, [throttled], dies=False),
         ]
     ),
     "rest": Suite(

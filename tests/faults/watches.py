@@ -1,5 +1,6 @@
 """The flows of watch: an owner waits for mail over a WebSocket, and the courier tells them, once."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -164,6 +165,33 @@ class ToldFlow(NotificationFlow):
     def _ends_untold(self) -> bool:
         """Whether the watch ends although nobody was told: the WebSocket is gone."""
         return self.busy == _GONE or self.too_late
+
+
+@dataclass(frozen=True)
+class RacedFlow(ToldFlow):
+    """Two notifications of the session are queued: the victim has one, and while it waits, another courier works off
+    what else is there.
+    """
+
+    def prepare(self, stack: FaultStack) -> Run:
+        """Queue both."""
+        run = super().prepare(stack)
+        queues = Queues(stack, run.copies)
+        queues.finish(self.queue, run.batch, stack.call(self.function, event_of(self.queue, run.batch)))
+        received = queues.receive(self.queue)
+        run.batch = [each for each in received if "notification" in json.loads(each["Body"])][:1]
+        queues.release(self.queue, [each for each in received if each not in run.batch])
+        return run
+
+    def overtake(self, stack: FaultStack, run: Run) -> None:
+        """Process what is left in the queue."""
+        assert Queues(stack).work_off()
+
+    def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
+        """As for one notification; and one response came, because a second one would end the session."""
+        told = _told(stack, _REQUEST)
+        faults = super().settle(stack, run, answers)
+        return [f"two notifications made {told} responses", *faults] if told > 1 else faults
 
 
 def _batch(owner: Peer) -> Json:
