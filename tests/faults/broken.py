@@ -190,7 +190,9 @@ def stamps_after_the_operation() -> None:
     def result(self: Guardian, received: Any, index: int, perform: Any) -> Any:
         request = received.requests[index]
         resources = frozenset(each.resource for each in request.payload.allow)
-        done = perform(Admitted(request, received.peer, resources, None))  # type: ignore[arg-type]
+        is_in_batch = received.batch_id is not None
+        admitted = Admitted(request, received.peer, received.identity, is_in_batch, resources, None)  # type: ignore[arg-type]
+        done = perform(admitted)
         return really(self, received, index, lambda _admitted: done)
 
     _replace(Guardian, "_result", result)
