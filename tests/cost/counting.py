@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, Final, Literal
 from unittest.mock import patch
 
@@ -285,8 +285,14 @@ class CountedStack:
     @contextmanager
     def sleeping(self) -> Iterator[None]:
         """Within the block, functions that sleep let time pass instead; they are started anew for that."""
+        here, real = get_ident(), time.sleep
+
+        def sleep(seconds: float) -> None:
+            # Other threads of this process, of servers that earlier tests need, must not let time pass.
+            (self.pass_time if get_ident() == here else real)(seconds)
+
         self.running.end()
-        with patch.object(time, "sleep", self.pass_time):
+        with patch.object(time, "sleep", sleep):
             yield
         self.running.end()
 
