@@ -275,7 +275,10 @@ class Endpoint:
         return RequestFailed(name, error)
 
     def _next_responses(self, clock: Clock) -> bytes:
-        taken = [self._responses.popleft() for _ in range(min(len(self._responses), self._options.max_messages))]
+        most = self._options.max_messages
+        if most > 1:
+            most += 1  # a batch of so many requests is acknowledged beside its responses
+        taken = [self._responses.popleft() for _ in range(min(len(self._responses), most))]
         nonce = next((each.nonce for each in taken if each.nonce), None)
         bodies = [response_body(each.id, each.result, now=clock.wall, dcpsid=self.dcpsid) for each in taken]
         batch_id = self._token() if len(bodies) > 1 else None
