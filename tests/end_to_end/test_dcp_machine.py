@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -27,6 +26,7 @@ from hypothesis.stateful import (
 )
 from tests.end_to_end.dcp_model import DAY, Answer, Mailbox, Message, Model, Payload, Session
 from tests.end_to_end.dcp_wire import Guardian, mailbox_key
+from tests.end_to_end.machines import at_the_stack
 from tests.tiers import amount
 
 from postroom.demo.deployment import DemoDeployment
@@ -299,12 +299,5 @@ def test_messages_of_dcp_are_answered_and_count_as_a_plain_model_says(
 ) -> None:
     run_state_machine_as_test(
         lambda: DcpMachine(guardian, demo_stack.receiver),
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            # A failure is told as it was met: to look for a smaller one takes minutes over HTTPS.
-            phases=[Phase.explicit, Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=at_the_stack(EXAMPLES, STEPS),
     )

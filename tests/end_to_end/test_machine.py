@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.aws import Clients, Deployed
+from tests.end_to_end.machines import at_the_stack
 from tests.fakes.clock import FakeClock
 from tests.http.api_stack import HOST, SHOP, ApiStack
 from tests.http.machine import MailboxMachine
@@ -136,12 +136,5 @@ def test_an_owner_sees_each_unacknowledged_message_once_in_a_pass_whatever_happe
 ) -> None:
     run_state_machine_as_test(
         lambda: FarMailbox(api, demo_deployment, story),
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            # A failure is told as it was met: to look for a smaller one takes minutes over HTTPS.
-            phases=[Phase.explicit, Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=at_the_stack(EXAMPLES, STEPS),
     )

@@ -43,7 +43,6 @@ SPARED = {
     "storage/aws/table.py DynamoTable.scan: self._dynamodb.get_paginator": "operators' commands, and the audit",
     "storage/mail/inbox_log.py logged_lines: logs.get_paginator": "the audit",
     "storage/secrets/signing_keys.py SigningKeys.first: self._secret.entries": "to ask a graph, from memory",
-    "storage/directory/notification_targets.py NotificationTargets.add: self._table.put": "owners' requests",
     "storage/mail/outbox.py Outbox.newest: self._table.page": "the list of the mailbox API, which writes nothing",
     "pipeline/claims.py unpack: objects.get": "for queue messages of the previous release: a read",
     "pipeline/worker.py Worker._decide_by_row: self.objects.get": "of an object that somebody else deleted: a read",

@@ -9,6 +9,7 @@ from postroom.cost.items import (
     GB,
     HEADER_BYTES,
     MILLION,
+    MONTH_SECONDS,
     PLATFORM_BYTES,
     PLATFORM_LINES,
     ROUNDED_UP_MS,
@@ -20,7 +21,6 @@ from postroom.cost.items import (
 )
 from postroom.cost.prices import Prices
 
-_MONTH_SECONDS: Final = 30 * 86_400
 _WRITE_WAIT_MS: Final = 10.0
 """Time waiting for the nonce of a message, and for the id and the stamp of a request, which are written at the same
 time. Estimates."""
@@ -43,15 +43,19 @@ def dcp_items(load: DcpLoad, prices: Prices) -> Iterator[Item]:
     yield from _running(load, messages, posted, prices)
     writes = messages * counted.DCP_MESSAGE_WRITES + load.requests * counted.DCP_REQUEST_WRITES
     yield _item("DynamoDB", writes, "write units", writes / MILLION * prices.dynamodb_writes_per_million)
-    rows = load.requests * counted.DCP_ROWS * (counted.DCP_ROW_BYTES + ROW_BYTES_BESIDE)
-    stored = rows * counted.DCP_KEPT_SECONDS / _MONTH_SECONDS / GB
-    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
-    yield _item("rows kept, and their recovery", stored, "GB", stored * per_gb)
+    kept = kept_gb(load.requests)
+    yield _item("rows kept, and their recovery", kept, "GB", kept * prices.dynamodb_kept_per_gb_month)
     out = load.sessions * counted.DCP_CONNECT_ANSWER_BYTES + messages * counted.DCP_MESSAGE_ANSWER_BYTES
     out += load.requests * counted.DCP_REQUEST_ANSWER_BYTES + posted * HEADER_BYTES
     yield _item("answers going out", out / GB, "GB", out / GB * prices.out_per_gb)
     logs = posted * (log_bytes(1, counted.DCP_LOG_BYTES) + log_bytes(PLATFORM_LINES, PLATFORM_BYTES)) / GB
     yield _item("logs", logs, "GB", logs * (prices.logs_per_gb + prices.logs_per_gb_month))
+
+
+def kept_gb(requests: float) -> float:
+    """The GB of the rows that a month's requests leave."""
+    rows = requests * counted.DCP_ROWS * (counted.DCP_ROW_BYTES + ROW_BYTES_BESIDE)
+    return rows * counted.DCP_KEPT_SECONDS / MONTH_SECONDS / GB
 
 
 def _running(load: DcpLoad, messages: float, invocations: float, prices: Prices) -> Iterator[Item]:

@@ -8,6 +8,8 @@ from postroom.cost.prices import Prices
 
 MILLION: Final = 1_000_000
 GB: Final = 2**30
+MONTH_DAYS: Final = 30
+MONTH_SECONDS: Final = MONTH_DAYS * 86_400
 HEADER_BYTES: Final = 500
 """The approximate size of the headers of a request, and of those of its response."""
 LOG_EVENT_BYTES: Final = 26

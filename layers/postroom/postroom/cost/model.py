@@ -14,6 +14,8 @@ from postroom.cost.items import (
     HEADER_BYTES,
     LOG_EVENT_BYTES,
     MILLION,
+    MONTH_DAYS,
+    MONTH_SECONDS,
     PLATFORM_BYTES,
     PLATFORM_LINES,
     ROW_BYTES_BESIDE,
@@ -26,9 +28,7 @@ from postroom.cost.prices import Prices
 from postroom.cost.waits import WaitLoad, wait_items
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 
-_MONTH_DAYS: Final = 30
-_MONTH_SECONDS: Final = _MONTH_DAYS * 86_400
-_MONTH_HOURS: Final = _MONTH_DAYS * 24
+_MONTH_HOURS: Final = MONTH_DAYS * 24
 _SQS_REQUEST_BYTES: Final = 65_536
 _RECEIVED_AT_ONCE: Final = 10
 """Messages that one SQS request receives or deletes."""
@@ -84,7 +84,7 @@ class MailLoad:
 
 def expected_batch(messages: int, window_seconds: float) -> float:
     """The average batch that is collected in `window_seconds`, if a month's mail arrives evenly."""
-    return 1 + messages / _MONTH_SECONDS * window_seconds
+    return 1 + messages / MONTH_SECONDS * window_seconds
 
 
 def largest_batch(size: int) -> float:
@@ -172,11 +172,10 @@ def _store(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     seen = filed * (counted.SEEN_BYTES + ROW_BYTES_BESIDE) * (counted.RETAIN_DAYS + counted.MAX_AGE_DAYS)
     # A row that is not acknowledged is kept for this month, and for each following one.
     fetched = filed * mail.acknowledged
-    days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * _MONTH_DAYS
+    days = (fetched + refused) * counted.RETAIN_DAYS + (filed - fetched) * MONTH_DAYS
     rows = days * (counted.ROW_BYTES + ROW_BYTES_BESIDE)
-    stored = (seen + rows) / _MONTH_DAYS / GB
-    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
-    yield Item("DynamoDB: rows kept, and their recovery", stored, "GB", stored * per_gb)
+    stored = (seen + rows) / MONTH_DAYS / GB
+    yield Item("DynamoDB: rows kept, and their recovery", stored, "GB", stored * prices.dynamodb_kept_per_gb_month)
     lines = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB
     yield Item("S3: a month's mail kept for a month", lines, "GB", lines * prices.s3_per_gb_month)
 
@@ -212,15 +211,15 @@ def _logs(mail: MailLoad, prices: Prices) -> Iterator[Item]:
 
 def _compacted(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     """What compaction costs in addition to its start, and what it saves; for chunks, in their first month."""
-    filed, runs = _filed(mail), mail.nights.runs_a_day * _MONTH_DAYS
+    filed, runs = _filed(mail), mail.nights.runs_a_day * MONTH_DAYS
     if not filed:
         return
-    run = run_of(filed / _MONTH_DAYS, mail.size, parts(mail.batch, mail.size) / mail.batch, mail.nights)
+    run = run_of(filed / MONTH_DAYS, mail.size, parts(mail.batch, mail.size) / mail.batch, mail.nights)
     hours = runs * (run.survey.dpu_hours + run.move.dpu_hours)
     reads, writes = runs * run.reads, runs * run.writes
     gets, puts = runs * run.gets, runs * (run.puts + run.lists)
     chunks = runs * run.survivors * (mail.size + counted.LINE_BYTES_BESIDE) / GB
-    gone = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB * (1 - segments_kept_days(mail.nights) / _MONTH_DAYS)
+    gone = filed * (mail.size + counted.LINE_BYTES_BESIDE) / GB * (1 - segments_kept_days(mail.nights) / MONTH_DAYS)
     for name, amount, unit, usd in (
         ("running", hours, "DPU hours", hours * prices.glue_per_dpu_hour),
         ("DynamoDB, looking up", reads, "read units", reads / MILLION * prices.dynamodb_reads_per_million),
@@ -265,9 +264,8 @@ def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
     units = mail.sent * (counted.SENT_WRITES + counted.SENT_READS)
     yield Item("outbox: DynamoDB", units, "units", mail.sent * per_message / MILLION)
     kept = mail.sent * (counted.SENT_ROW_BYTES + counted.SENT_ROWS * ROW_BYTES_BESIDE)
-    stored = kept * counted.OUTBOX_KEEP_DAYS / _MONTH_DAYS / GB
-    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
-    yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * per_gb)
+    stored = kept * counted.OUTBOX_KEEP_DAYS / MONTH_DAYS / GB
+    yield Item("outbox: rows kept, and their recovery", stored, "GB", stored * prices.dynamodb_kept_per_gb_month)
     batches = mail.sent / counted.COURIER_BATCH
     logs: float = mail.sent * log_bytes(counted.SENT_MAILBOX_API_LOG_LINES, counted.SENT_MAILBOX_API_LOG_BYTES)
     logs += mail.sent * log_bytes(1, counted.SENT_LOG_BYTES)
@@ -277,14 +275,14 @@ def _sent_kept(mail: MailLoad, prices: Prices) -> Iterator[Item]:
 
 
 def _standing(mail: MailLoad, prices: Prices) -> Iterator[Item]:
-    polls = counted.QUEUES_POLLED * _POLLERS * _MONTH_SECONDS / _POLL_SECONDS
+    polls = counted.QUEUES_POLLED * _POLLERS * MONTH_SECONDS / _POLL_SECONDS
     yield Item("SQS: polls of empty queues", polls, "requests", polls / MILLION * prices.sqs_per_million, standing=True)
-    rounds = _MONTH_DAYS * 24 * 60 / counted.DEAD_LETTER_ROUND_MINUTES
+    rounds = MONTH_DAYS * 24 * 60 / counted.DEAD_LETTER_ROUND_MINUTES
     for item in function_items(
         "dead-letter handler", rounds, counted.DEAD_LETTER_ROUND_SECONDS * 1000, counted.MEMORY_MB, prices
     ):
         yield Item(item.name, item.amount, item.unit, item.usd, standing=True)
-    compactions, expiries = mail.nights.runs_a_day * _MONTH_DAYS, _MONTH_DAYS / 7 * counted.EXPIRE_RUNS_A_WEEK
+    compactions, expiries = mail.nights.runs_a_day * MONTH_DAYS, MONTH_DAYS / 7 * counted.EXPIRE_RUNS_A_WEEK
     least = counted.JOB_LEAST_WORKERS * max(counted.JOB_START_SECONDS, counted.JOB_LEAST_SECONDS) / 3600
     hours = (compactions + expiries) * least
     yield Item("Glue: starting the jobs", hours, "DPU hours", hours * prices.glue_per_dpu_hour, standing=True)

@@ -42,6 +42,11 @@ class Prices:
     secret_reads_per_million: float
     glue_per_dpu_hour: float
 
+    @property
+    def dynamodb_kept_per_gb_month(self) -> float:
+        """Of rows, and of their recovery."""
+        return self.dynamodb_per_gb_month + self.dynamodb_recovery_per_gb_month
+
 
 NAMES: Final = tuple(field.name for field in fields(Prices) if field.name != "noted")
 

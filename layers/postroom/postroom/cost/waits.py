@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.cost import counted
+from postroom.cost.dcp import kept_gb
 from postroom.cost.items import (
     GB,
     HEADER_BYTES,
     MILLION,
+    MONTH_SECONDS,
     PLATFORM_BYTES,
     PLATFORM_LINES,
     ROUNDED_UP_MS,
-    ROW_BYTES_BESIDE,
     Item,
     billed,
     gb_seconds,
@@ -21,7 +22,6 @@ from postroom.cost.items import (
 )
 from postroom.cost.prices import Prices
 
-_MONTH_SECONDS: Final = 30 * 86_400
 _SOCKET_MESSAGE_BYTES: Final = 32 * 1024
 """A longer message is metered as several."""
 _TAKEN_REQUESTS: Final = 2
@@ -75,12 +75,12 @@ def _over_sockets(load: WaitLoad, prices: Prices) -> Iterator[Item]:
     """A session for each WebSocket: a connect, a watch with a list behind it, a list some time after that, and lists in
     between. Each notification is followed by another watch, with both lists."""
     name = "waiting over WebSockets"
-    connects = load.sockets * _MONTH_SECONDS / counted.SOCKET_SECONDS
+    connects = load.sockets * MONTH_SECONDS / counted.SOCKET_SECONDS
     notified = load.sockets * load.notified
     watches = connects + notified
     lists = watches + connects * math.floor(counted.SOCKET_SECONDS / counted.WAIT_SECONDS)
     posted = connects + watches + lists
-    minutes = load.sockets * _MONTH_SECONDS / 60
+    minutes = load.sockets * MONTH_SECONDS / 60
     metered = connects * (1 + _metered(counted.DCP_CONNECT_ANSWER_BYTES)) + notified * _metered(counted.NOTIFY_BYTES)
     metered += lists * (1 + _metered(counted.LIST_ANSWER_BYTES)) + watches * (1 + _metered(counted.WATCH_ANSWER_BYTES))
     yield _item(name, "connections", minutes, "minutes", minutes / MILLION * prices.socket_minutes_per_million)
@@ -110,10 +110,8 @@ def _over_sockets(load: WaitLoad, prices: Prices) -> Iterator[Item]:
         log_bytes=logged,
     )
     yield from _spent(name, spent, prices)
-    rows = (lists + 2 * watches) * counted.DCP_ROWS * (counted.DCP_ROW_BYTES + ROW_BYTES_BESIDE)
-    stored = rows * counted.DCP_KEPT_SECONDS / _MONTH_SECONDS / GB
-    per_gb = prices.dynamodb_per_gb_month + prices.dynamodb_recovery_per_gb_month
-    yield _item(name, "rows kept, and their recovery", stored, "GB", stored * per_gb)
+    kept = kept_gb(lists + 2 * watches)
+    yield _item(name, "rows kept, and their recovery", kept, "GB", kept * prices.dynamodb_kept_per_gb_month)
     queued = notified * counted.NOTIFY_SENDS * (1 + _TAKEN_REQUESTS)
     yield _item(name, "SQS", queued, "requests", queued / MILLION * prices.sqs_per_million)
     yield from _cached(name, posted, notified, prices)
@@ -121,7 +119,7 @@ def _over_sockets(load: WaitLoad, prices: Prices) -> Iterator[Item]:
 
 def _by_polls(owners: int, prices: Prices) -> Iterator[Item]:
     name = "waiting by long polls"
-    requests = owners * _MONTH_SECONDS / counted.POLL_SECONDS
+    requests = owners * MONTH_SECONDS / counted.POLL_SECONDS
     yield _item(name, "HTTP API", requests, "requests", requests / MILLION * prices.http_api_per_million)
     spent = _Spent(
         runs=requests,
@@ -154,9 +152,9 @@ def _cached(name: str, runs: float, notified: float, prices: Prices) -> Iterator
 
     One instance of the function serves these messages, which come one after the other.
     """
-    secrets = sum(min(each, _MONTH_SECONDS / counted.SECRET_CACHE_SECONDS) for each in (runs, notified))
+    secrets = sum(min(each, MONTH_SECONDS / counted.SECRET_CACHE_SECONDS) for each in (runs, notified))
     yield _item(name, "secrets, read", secrets, "requests", secrets / MILLION * prices.secret_reads_per_million)
-    registry = min(runs, _MONTH_SECONDS / counted.REGISTRY_CACHE_SECONDS)
+    registry = min(runs, MONTH_SECONDS / counted.REGISTRY_CACHE_SECONDS)
     yield _item(name, "S3, get", registry, "requests", registry / 1000 * prices.s3_gets_per_thousand)
 
 

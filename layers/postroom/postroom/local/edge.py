@@ -30,6 +30,7 @@ from postroom.local.edge_sockets import EdgeSockets, SocketTarget
 from postroom.local.gateway import Api, GatewayRequest, GatewayResponse, GatewayRoute
 from postroom.local.invoke import InvocationError, invoke
 from postroom.local.ports import HOST
+from postroom.local.routes import find_functions
 from postroom.local.socket_gateway import SocketLimits
 
 IDLE_SECONDS = 30.0
@@ -54,17 +55,7 @@ Handler = Callable[[GatewayRequest], GatewayResponse]
 
 def find_target(api_id: str, clients: Clients) -> EdgeTarget:
     """Ask the embedded AWS for the routes of an API and their functions."""
-    client = clients("apigatewayv2")
-    functions = {}
-    for page in client.get_paginator("get_integrations").paginate(ApiId=api_id):
-        for integration in page["Items"]:
-            arn = integration["IntegrationUri"].split("/functions/", 1)[-1].removesuffix("/invocations")
-            functions[integration["IntegrationId"]] = arn
-    routes = tuple(
-        GatewayRoute(route["RouteKey"], functions[route["Target"].removeprefix("integrations/")])
-        for page in client.get_paginator("get_routes").paginate(ApiId=api_id)
-        for route in page["Items"]
-    )
+    routes = tuple(GatewayRoute(key, function) for key, function in find_functions(api_id, clients).items())
     return EdgeTarget(Api(clients.account, api_id, routes), clients)
 
 

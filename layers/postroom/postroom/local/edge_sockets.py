@@ -19,6 +19,7 @@ from postroom.local.clients import Clients
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.local.invoke import InvocationError, invoke
 from postroom.local.ports import HOST
+from postroom.local.routes import find_functions
 from postroom.local.socket_gateway import SocketApi, SocketConnection, SocketLimits
 
 log = logging.getLogger(__name__)
@@ -45,19 +46,9 @@ class _OpenSocket:
 
 def find_socket_target(api_id: str, clients: Clients) -> SocketTarget:
     """Ask the embedded AWS for the stage and the routes of a WebSocket API, and their functions."""
-    client = clients("apigatewayv2")
-    functions = {
-        each["IntegrationId"]: each["IntegrationUri"].split("/functions/", 1)[-1].removesuffix("/invocations")
-        for page in client.get_paginator("get_integrations").paginate(ApiId=api_id)
-        for each in page["Items"]
-    }
-    routes = {
-        route["RouteKey"]: functions[route["Target"].removeprefix("integrations/")]
-        for page in client.get_paginator("get_routes").paginate(ApiId=api_id)
-        for route in page["Items"]
-    }
-    [stage] = client.get_stages(ApiId=api_id)["Items"]
-    return SocketTarget(SocketApi(clients.account, api_id, stage["StageName"], routes), clients)
+    [stage] = clients("apigatewayv2").get_stages(ApiId=api_id)["Items"]
+    api = SocketApi(clients.account, api_id, stage["StageName"], find_functions(api_id, clients))
+    return SocketTarget(api, clients)
 
 
 class EdgeSockets:

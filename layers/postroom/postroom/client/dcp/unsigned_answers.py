@@ -1,15 +1,13 @@
-"""Answers to messages that are not signed: refusals as problem documents (RFC 9457), and failures of API Gateway."""
-
-from typing import Final
+"""Unsigned answers of a target: problem documents (RFC 9457), and failures of API Gateway."""
 
 import msgspec
 
-from postroom.client.dcp.errors import DcpError, MessageRefusedError, TransportError
+from postroom.client.dcp.errors import MessageRefusedError, TransportError
 from postroom.client.mailbox.answers import check
 from postroom.client.mailbox.errors import MailboxError, UnavailableError
 from postroom.client.mailbox.exchange import Answer, MailboxResponse
 
-_BAD_GATEWAY: Final = 502
+_BAD_REQUEST, _BAD_GATEWAY = 400, 502
 
 
 class _UnsignedAnswer(msgspec.Struct):
@@ -31,18 +29,13 @@ def check_answer(answer: Answer) -> bytes:
         raise MessageRefusedError(error.detail, reason=error.reason) from None
 
 
-def read_unsigned_answer(message: bytes) -> DcpError | None:
-    """The error that an unsigned answer is; None: the message is none of these."""
+def check_signed(message: bytes) -> None:
+    """Check that a message is none of these. Raises TransportError, MessageRefusedError."""
     try:
         answer = msgspec.json.decode(message, type=_UnsignedAnswer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
+        return
     is_signed = answer.owner is not msgspec.UNSET or answer.signature is not msgspec.UNSET
     status = answer.status or (_BAD_GATEWAY if answer.message else 0)
-    if is_signed or status < 400:
-        return None
-    try:
+    if not is_signed and status >= _BAD_REQUEST:
         check_answer(MailboxResponse(status, {}, message))
-    except DcpError as error:
-        return error
-    return None

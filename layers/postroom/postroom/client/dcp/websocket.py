@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from postroom.client.dcp.errors import TransportError
-from postroom.client.dcp.unsigned_answers import read_unsigned_answer
+from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.client.mailbox.http import choose_route, choose_tls, read_address
 from postroom.core.errors import SettingsError
 
@@ -90,9 +90,7 @@ class WebSocketTransport:
                 if self._sent_by is socket:
                     raise self._lost(socket, error) from None
             else:
-                refusal = read_unsigned_answer(message)
-                if refusal:
-                    raise refusal
+                check_signed(message)
                 return message
 
     async def aclose(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import httpx
 
+from postroom.api.http import DCP_PATH
 from postroom.api.reasons import NOT_A_REQUEST
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.client.dcp.blocking import Connection
@@ -262,7 +263,7 @@ class DcpDriver:
 
 
 def _guardian_at(url: str) -> str:
-    return f"{url.rstrip('/')}/dcp"
+    return f"{url.rstrip('/')}{DCP_PATH}"
 
 
 def _keys(key: OwnerKey) -> tuple[Signer | UserKeys, EthereumKey]:

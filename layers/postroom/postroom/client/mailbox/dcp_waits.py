@@ -54,8 +54,11 @@ class MailWaits:
         self._waiting.add(woken)
         try:
             while True:
-                is_new = self._watch is None or self._watch.done()
-                watch, result = await self._watch_and_list(connection, call, list_now)
+                watch, is_new = self._open_watch(connection, call)
+                result = await self._list(connection, call, list_now)
+                if watch.done():
+                    watch.result()
+                self.is_known = True
                 if is_new and not has_messages(result):
                     await _wait(woken, min(LOOK_AGAIN_SECONDS, ends_at - clock()))
                     if not woken.is_set():
@@ -72,19 +75,14 @@ class MailWaits:
         finally:
             self._waiting.discard(woken)
 
-    async def _watch_and_list(
-        self, connection: AsyncConnection, call: OperationCall, list_now: ListNow
-    ) -> "tuple[asyncio.Task[JsonValue], JsonValue]":
-        """List messages, in a batch behind a new watch if there is none: what is not listed is notified."""
-        watch = self._watch
-        if watch is None or watch.done():
-            self._watch = watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
-            watch.add_done_callback(self._answered)
-        result = await self._list(connection, call, list_now)
-        if watch.done():
-            watch.result()
-        self.is_known = True
-        return watch, result
+    def _open_watch(self, connection: AsyncConnection, call: OperationCall) -> "tuple[asyncio.Task[JsonValue], bool]":
+        """The watch that is not answered yet, and whether it is a new one, to be sent in a batch with what follows."""
+        if self._watch is not None and not self._watch.done():
+            return self._watch, False
+        watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
+        watch.add_done_callback(self._answered)
+        self._watch = watch
+        return watch, True
 
     async def _list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
         # As a task, because it must begin behind the watch.

@@ -101,17 +101,7 @@ class NotificationTargets:
         """Put a target into the first free slot; None: none is free."""
         for slot in range(MAX_TARGETS):
             target = NotificationTarget(mailbox, f"{slot}{random_id}", kind, to, now_ms)
-            row = _key(mailbox, str(slot)) | item(
-                _ID.of(target.id),
-                _KIND.of(kind),
-                _TO.of(to),
-                _MADE.of(now_ms),
-                _STATE.of(target.state),
-                _GENERATION.of(target.generation),
-                _CHALLENGE.of(target.challenge),
-                _TRIES.of(0),
-            )
-            if self._table.put(row, f"{ABSENT} OR {_ID} = :id", {":id": _ID.encode(target.id)}) is None:
+            if self._put(target, instead_of=""):
                 return target
         return None
 
@@ -121,24 +111,17 @@ class NotificationTargets:
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
-            new_id = f"{slot}{random_id}"
-            row = _key(mailbox, str(slot)) | item(
-                _ID.of(new_id),
-                _KIND.of(TargetKind.SESSION),
-                _TO.of(session.encode()),
-                _MADE.of(now_ms),
-                _STATE.of(TargetState.ACTIVE),
-                _GENERATION.of(1),
-                _CHALLENGE.of(0),
-            )
-            values = {":id": _ID.encode(new_id), ":old": _ID.encode(old)}
+            target = NotificationTarget(
+                mailbox, f"{slot}{random_id}", TargetKind.SESSION, session.encode(), now_ms, TargetState.ACTIVE,
+                challenge=0,
+            )  # fmt: skip
             try:
-                if self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None:
+                if self._put(target, instead_of=old):
                     return
             except NotNowError:
                 # It may have been put, and the owner is told that it was not.
                 with suppress(NotNowError):
-                    self.remove(mailbox, new_id)
+                    self.remove(mailbox, target.id)
                 raise
         raise NotNowError(STORE_UNAVAILABLE, "too many sessions begin to wait for mail of this mailbox at once")
 
@@ -232,6 +215,21 @@ class NotificationTargets:
             },
             f"{_STATE} = :active",
         )  # fmt: skip
+
+    def _put(self, target: NotificationTarget, *, instead_of: str) -> bool:
+        """Put a new target into its slot; False: another one than `instead_of`, an id, is in it."""
+        row = _key(target.mailbox, target.id[:1]) | item(
+            _ID.of(target.id),
+            _KIND.of(target.kind),
+            _TO.of(target.to),
+            _MADE.of(target.made_at_ms),
+            _STATE.of(target.state),
+            _GENERATION.of(target.generation),
+            _CHALLENGE.of(target.challenge),
+            _TRIES.of(0),
+        )
+        values = {":id": _ID.encode(target.id), ":old": _ID.encode(instead_of)}
+        return self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None
 
     def _update(self, target: NotificationTarget, change: str, values: Values, condition: str) -> bool:
         """Change a target, if it still exists and `condition` holds; True: it was changed."""
