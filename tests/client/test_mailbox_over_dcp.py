@@ -3,6 +3,7 @@
 import json
 import os
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.http.dcp_peers import OWNER, OWNER_SIGNING_KEY
 from postroom.client import RefusedError
 from postroom.core.errors import OurError
 from postroom.crypto.x25519 import EncryptionKey
+from postroom.http.dcp_service import DcpService
+from postroom.http.router import Router
 from postroom.protocols.dm3.keys import UserKeys
 
 over_dcp = pytest.mark.parametrize("opened", ["sync over DCP", "async over DCP"], indirect=True)
@@ -80,6 +83,42 @@ def test_a_session_that_was_not_used_for_too_long_is_replaced(host: Host, api: A
     assert mailbox.status().waiting == 1
     api.clock.now += 2 * 3600
     assert mailbox.acknowledge(ids).acknowledged == ids
+
+
+def describes(api: ApiStack, socket: str) -> None:
+    """Let the guardian say that it is at a WebSocket, too."""
+    service = api.parts().mailbox_api.dcp
+    api.router = replaced_dcp(api, replace(service, socket_url=socket))
+
+
+def replaced_dcp(api: ApiStack, service: DcpService) -> Router:
+    made = api.parts().mailbox_api
+    made.dcp = service
+    return made.router
+
+
+def test_messages_are_waited_for_over_https_while_the_websocket_cannot_be_reached(
+    host: Host, api: ApiStack, mailbox: Any
+) -> None:
+    describes(api, "wss://nobody.invalid/dcp")
+    assert list(mailbox.unread(wait=25)) == []
+    api.file('{"Say":"hi"}')
+    [message] = mailbox.unread(wait=5)
+    assert message.json == {"Say": "hi"}
+    assert host.paths().count("GET /dcp") == 1, "another try comes some time later"
+
+
+@pytest.mark.parametrize("socket", ["", "https://nobody.invalid/dcp"])
+def test_a_guardian_without_websockets_is_asked_for_them_once(
+    host: Host, api: ApiStack, mailbox: Any, socket: str
+) -> None:
+    describes(api, socket)
+    assert list(mailbox.unread(wait=45)) == []
+    assert host.paths().count("GET /dcp") == 1
+    waits = [json.loads(request.content)["body"]["payload"]["data"]["query"]["wait"]
+             for request in host.requests
+             if request.method == "POST" and b'"wait"' in request.content]  # fmt: skip
+    assert max(map(float, waits)) == 20
 
 
 def test_after_signing_out_requests_of_the_next_minute_are_refused(api: ApiStack, mailbox: Any) -> None:

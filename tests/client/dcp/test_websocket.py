@@ -22,12 +22,14 @@ from postroom.client.dcp import (
     AsyncConnection,
     Connection,
     IdentityMemory,
+    MessageRefusedError,
     NotConnectedError,
     OutcomeUnknownError,
     TransportError,
     WebSocketTransport,
     accept,
 )
+from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.core.errors import SettingsError
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.states import ConnectionState
@@ -171,6 +173,87 @@ def test_a_request_whose_answer_was_lost_is_sent_again_and_counts_once(
             assert len(set(guarded.received[1:])) == 1
 
     run(scenario())
+
+
+REFUSAL = {"title": "", "status": 413, "detail": "too large", "reason": "TooLarge"}
+NOT_NOW = {"title": "", "status": 503, "detail": "", "reason": "StoreUnavailable"}
+FAILURE = {"message": "Internal server error", "connectionId": "L0SM=", "requestId": "r"}
+"""What API Gateway itself answers if the function gave no answer."""
+
+
+class Unsigned(GuardedSockets):
+    """A guardian that gives unsigned answers to the first messages with `add`."""
+
+    def __init__(self, *answers: object) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        self.sockets.append(socket)
+        async for message in socket:
+            data = str(message).encode()
+            self.received.append(data)
+            if self.answers and json.loads(data)["body"]["payload"]["operation"] == "add":
+                await socket.send(json.dumps(self.answers.pop(0)))
+            else:
+                await socket.send(self.bank.guardian.answer(data, time.time(), self.bank.record).data, text=True)
+
+
+@pytest.mark.parametrize("answer", [NOT_NOW, FAILURE])
+def test_a_message_that_a_target_could_not_answer_now_is_sent_again(
+    authority: trustme.CA, ca_file: str, answer: object
+) -> None:
+    async def scenario() -> None:
+        unsigned = Unsigned(answer)
+        async with serving(authority, unsigned) as at, opened(ca_file, at) as connection:
+            await connection.send("add", 1)
+            assert unsigned.bank.done == [("add", 1)]
+            assert len(set(unsigned.received[1:3])) == 1, "the same bytes"
+
+    run(scenario())
+
+
+def test_a_message_that_is_refused_without_a_signature_was_not_performed(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        unsigned = Unsigned(REFUSAL)
+        async with serving(authority, unsigned) as at, opened(ca_file, at) as connection:
+            with pytest.raises(MessageRefusedError) as refused:
+                await connection.send("add", 1)
+            assert refused.value.reason == "TooLarge"
+            await connection.send("add", 2)
+            assert unsigned.bank.done == [("add", 2)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"{", b"[]", b"7", b'{"status": "x"}', b'{"status": 200}', b'{"message": ""}', b'{"owner": 1, "status": 500}',
+     b'{"signature": 1, "message": "x"}', b"\xff"],
+)  # fmt: skip
+def test_what_is_no_unsigned_answer_is_left_to_whoever_checks_signatures(message: bytes) -> None:
+    check_signed(message)
+
+
+def test_a_long_message_is_sent_in_frames_that_api_gateway_takes(authority: trustme.CA, ca_file: str) -> None:
+    frames: list[int] = []
+
+    async def handle(socket: ServerConnection) -> None:
+        async for message in socket.recv_streaming():
+            frames.append(len(str(message).encode()))
+        await socket.close()
+
+    async def scenario() -> None:
+        async with serving(authority, handle) as at:
+            transport = WebSocketTransport(URL, ca_file=ca_file, connect=at)
+            await transport.send("é".encode() * 40_000)
+            while sum(frames) < 80_000:
+                await asyncio.sleep(0.01)
+            await transport.aclose()
+
+    run(scenario())
+    assert sum(frames) == 80_000
+    assert max(frames) <= 32 * 1024 + 1, "a character may end in the next frame"
 
 
 async def connection_is_lost(connection: AsyncConnection) -> None:
