@@ -34,6 +34,7 @@ from tests.functions.samples import (
     profile_uri,
     published_key,
     service_keys,
+    summed_up_hour,
     user_keys,
 )
 
@@ -273,7 +274,7 @@ def test_the_buffer_is_told_of_a_discard_once(stack: BuiltStack) -> None:
 
 def test_an_hour_of_withheld_discards_is_summed_up(stack: BuiltStack) -> None:
     limits = stack.deployed.storage.feedback_limits
-    limits.withhold(SENDER, stack.at // 3600 - 1, "KeyNotFound")
+    limits.withhold(SENDER, summed_up_hour(stack.at), "KeyNotFound")
     assert stack.invoke("feedback-summary.json") == WORKED_OFF
     [told] = feedback(stack)
     assert (told["Sender"], told["Codes"]) == (SENDER, {"KeyNotFound": 1})

@@ -46,6 +46,7 @@ from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule
 from postroom.storage.layout import RowKey, row_key
+from postroom.storage.limits.feedback import HOUR_SECONDS
 
 EVENTS = Path(__file__).parent.parent.parent / "events"
 SEED = b"postroom sample events: a published key, never to be used for anything else"
@@ -233,6 +234,11 @@ def forged(number: int, at: int) -> dict[str, JsonValue]:
     return {**envelope(number, at, {"Text": "Send money"}), "Signature": envelope(0, at, None)["Signature"]}
 
 
+def summed_up_hour(at: int) -> int:
+    """An hour whose discards are summed up at `at`: the last one may still be within its two minutes of grace."""
+    return at // HOUR_SECONDS - 2
+
+
 def events(at: int = MADE_AT) -> dict[str, Json]:
     """All sample events by file name; `at`: the time of their messages, epoch seconds."""
     inbox = f"https://{NLWEB.host(RECEIVER)}/inbox"
@@ -245,7 +251,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "0" * 64, NLWEB, at * 1000,
     )  # fmt: skip
     submit = text_of(dm3_submit(at, "Good morning, Bob ☀")).encode()
-    summary = DiscardSummaryDue(RECEIVER, SENDER, at // 3600 - 1, NLWEB)
+    summary = DiscardSummaryDue(RECEIVER, SENDER, summed_up_hour(at), NLWEB)
     return {
         "inbox-post.json": http("POST", inbox, at, hello, {"content-type": "application/json"}),
         "inbox-post-base64.json": base64_event,

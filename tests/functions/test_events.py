@@ -24,6 +24,7 @@ from tests.functions.samples import (
     published_key,
     service_keys,
     sqs,
+    summed_up_hour,
     user_keys,
     written,
 )
@@ -289,7 +290,7 @@ def test_the_buffer_is_told_of_a_discard_once(
 
 @covers("feedback-summary.json")
 def test_an_hour_of_withheld_discards_is_summed_up(running: FunctionsStack, post_offices: FakePostOffices) -> None:
-    store, hour = running.deployed, MADE_AT // 3600 - 1
+    store, hour = running.deployed, summed_up_hour(MADE_AT)
     limits = store.storage.feedback_limits
     for code in ("SignatureInvalid", "SignatureInvalid", "KeyNotFound"):
         limits.withhold(SENDER, hour, code)
