@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.aws import Deployed
 from tests.client.conftest import over_http
-from tests.client.mailbox_net import URL, Host, Open, busy, dm3_message, lost_after, lost_before
+from tests.client.mailbox_net import URL, Awaited, Host, Open, busy, dm3_message, lost_after, lost_before
 from tests.http.api_stack import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, ApiStack, Owner
 
 from postroom.api.schemas import OperatorsSubject
@@ -400,6 +400,15 @@ def test_a_closed_client_says_so(api: ApiStack, mailbox: Any) -> None:
     for use in (message.acknowledge, mailbox.status, lambda: list(mailbox.unread())):
         with pytest.raises(ClosedError, match="is closed"):
             use()
+
+
+def test_a_client_that_is_closed_before_another_attempt_says_so(host: Host, opened: Open) -> None:
+    mailbox = opened(sleep=lambda _: closing())
+    closing = mailbox._it.aclose if isinstance(mailbox, Awaited) else mailbox.close
+    assert mailbox.status().waiting == 0
+    host.faults = [lost_before, lost_before, lost_before]
+    with pytest.raises(ClosedError, match="is closed"):
+        mailbox.status()
 
 
 @over_http

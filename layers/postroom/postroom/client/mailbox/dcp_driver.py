@@ -5,16 +5,16 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial
-from threading import Lock
 from typing import Any, Final, TypeAlias
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 
 from postroom.api.http import DCP_PATH
 from postroom.api.reasons import NOT_A_REQUEST
 from postroom.api.schemas import MAX_WAIT_SECONDS
-from postroom.client.dcp.blocking import Connection
 from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import DcpError, NotConnectedError, RequestFailedError
 from postroom.client.dcp.keys import load_ethereum_key
@@ -117,6 +117,7 @@ class AsyncDcpDriver:
     ) -> None:
         """Raises SettingsError, OSError, OurError."""
         self.key, self._owner = _keys(key)
+        self._is_closed = False
         self._connection = AsyncConnection(
             _guardian_at(url), self._owner, http_transport=transport, ca_file=route.ca_file, connect=route.connect,
             timeout=timeout, retries=_ONCE_MORE, identities=_AnyIdentity(),
@@ -144,6 +145,7 @@ class AsyncDcpDriver:
 
     async def aclose(self) -> None:
         """Close the sessions."""
+        self._is_closed = True
         try:
             await self._connection.close()
         finally:
@@ -169,7 +171,7 @@ class AsyncDcpDriver:
         async with self._opening:
             if self._socket is None:
                 settings = self._waiting.settings_from(await self._describe())
-                self._socket = AsyncConnection(**settings) if settings else None
+                self._socket = AsyncConnection(**settings) if settings and not self._is_closed else None
             return self._socket
 
     async def _drop(self, socket: AsyncConnection | None) -> None:
@@ -180,7 +182,7 @@ class AsyncDcpDriver:
 
 
 class DcpDriver:
-    """The same for programs without asyncio."""
+    """The same for programs without asyncio: an AsyncDcpDriver with a thread of its own."""
 
     def __init__(
         self,
@@ -195,71 +197,26 @@ class DcpDriver:
         """Raises SettingsError, OSError, OurError."""
         if transport is not None and not isinstance(transport, httpx.AsyncBaseTransport):
             raise OurError("with dcp=True, the transport must be one for asyncio, too: the connection uses that")
-        self.key, self._owner = _keys(key)
-        self._connection = Connection(
-            _guardian_at(url), self._owner, http_transport=transport, ca_file=route.ca_file, connect=route.connect,
-            timeout=timeout, retries=_ONCE_MORE, identities=_AnyIdentity(),
-        )  # fmt: skip
-        self._describe = describe
-        self._waiting = _Waiting(self._owner, route, timeout)
-        self._socket: Connection | None = None
-        self._opening = Lock()
+        self._driver = AsyncDcpDriver(
+            url, key, route=route, timeout=timeout, transport=transport, describe=partial(asyncio.to_thread, describe)
+        )
+        self.key = self._driver.key
+        self._thread = ExitStack()
+        self._portal = self._thread.enter_context(start_blocking_portal())
 
     @property
     def most_wait(self) -> float:
-        """How long one request can wait, in seconds."""
-        return self._waiting.most_wait
+        """As AsyncDcpDriver."""
+        return self._driver.most_wait
 
     def ask(self, request: MailboxRequest) -> Answer | None:
-        """The answer to a request; None: it is not an operation of DCP. Raises UnexpectedAnswerError."""
-        call = operation_of(request)
-        if call is None:
-            return None
-        try:
-            result = self._wait(call, request.wait) if request.wait else self._send(call)
-        except DcpError as error:
-            return failure_of(error, is_over=self._connection.state is ConnectionState.CLOSED)
-        return response_to(call, result)
+        """As AsyncDcpDriver."""
+        return self._portal.call(self._driver.ask, request)
 
     def close(self) -> None:
-        """Close the sessions."""
-        try:
-            self._connection.close()
-        finally:
-            self._drop(self._socket)
-
-    def _send(self, call: OperationCall) -> JsonValue:
-        return self._connection.request(call.operation, call.data).send(self._owner)
-
-    def _wait(self, call: OperationCall, seconds: float) -> JsonValue:
-        socket = self._open_socket() if self._waiting.is_possible else None
-        if socket is not None:
-            page = partial(
-                self._waiting.waits.page, call=call.waiting(0), seconds=seconds,
-                list_now=lambda call: asyncio.to_thread(self._send, call),
-            )  # fmt: skip
-            try:
-                return socket.run(page)
-            except DcpError as error:
-                is_over = socket.state is ConnectionState.CLOSED
-                if is_over or not isinstance(error, RequestFailedError):
-                    self._drop(socket)
-                if not self._waiting.failed(error, is_over=is_over):
-                    raise
-        return self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
-
-    def _open_socket(self) -> Connection | None:
-        with self._opening:
-            if self._socket is None:
-                settings = self._waiting.settings_from(self._describe())
-                self._socket = Connection(**settings) if settings else None
-            return self._socket
-
-    def _drop(self, socket: Connection | None) -> None:
-        """Close a WebSocket; the next wait opens another one."""
-        if socket is not None:
-            self._socket = None if self._socket is socket else self._socket
-            socket.close()
+        """Close the sessions, and end the thread."""
+        with self._thread:
+            self._portal.call(self._driver.aclose)
 
 
 def _guardian_at(url: str) -> str:

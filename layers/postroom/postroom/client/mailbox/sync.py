@@ -102,6 +102,7 @@ class Mailbox:
         self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
+        self._is_closed = False
         # A proxy of the environment could not reach this address.
         self._client = httpx.Client(
             verify=choose_tls(route.ca_file), transport=transport, trust_env=route.connect is None
@@ -118,7 +119,8 @@ class Mailbox:
 
     def close(self) -> None:
         """Close the connection. Messages that were not acknowledged will be shown again."""
-        if self._dcp and not self._client.is_closed:
+        was_closed, self._is_closed = self._is_closed, True
+        if self._dcp and not was_closed:
             self._dcp.close()
         self._client.close()
 
@@ -281,13 +283,13 @@ class Mailbox:
         return fetch_answer(self._client, self._address, MailboxRequest("GET", DCP_PATH), self._timeout)
 
     def _make(self, steps: Steps[T]) -> T:
-        if self._client.is_closed:
-            raise ClosedError(f"{self!r} is closed: use it before it is closed, or inside its with block.")
         return drive(steps, self._ask)
 
     def _ask(self, request: MailboxRequest) -> Answer:
         if request.pause:
             self._sleep(request.pause)
+        if self._is_closed:
+            raise ClosedError(f"{self!r} is closed: use it before it is closed, or inside its with block.")
         if self._dcp and (answer := self._dcp.ask(request)) is not None:
             return answer
         return fetch_answer(self._client, self._address, request, self._timeout)
