@@ -1,13 +1,13 @@
 """One end of a connection in an event loop: a machine, the transport of its messages, and those who wait for it."""
 
 import asyncio
-import inspect
 import itertools
 import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from postroom.client.dcp.errors import (
@@ -43,6 +43,7 @@ from postroom.protocols.dcp.states import ConnectionState
 
 RequestHandler = Callable[[IncomingRequest], Awaitable[None] | None]
 T = TypeVar("T")
+Kept = TypeVar("Kept", bound="asyncio.Future[None]")
 _log = logging.getLogger(__name__)
 
 
@@ -82,7 +83,7 @@ class EndpointRunner:
         self._lost: Exception | None = None
         self._refusal: MessageRefusedError | None = None
         self._last_requests: bytes | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
 
     def start(self, first: bytes | None = None) -> None:
         """Send the first message, if there is one, and then all that is queued; receive what arrives."""
@@ -253,23 +254,38 @@ class EndpointRunner:
         self._has_more.set()
 
     def _received(self, request: IncomingRequest) -> None:
-        if self._listeners.request is None:
+        handler = self._listeners.request
+        if handler is None:
             request.refuse(error_of(TheirError(DCP_OPERATION_UNKNOWN), self.endpoint.address))
         else:
-            self._spawn(self._handle(request, self._listeners.request))
+            # In a later turn of the loop: whoever waits for the session knows it before its first request is handled.
+            self.opened.get_loop().call_soon(self._handle, request, handler)
 
-    async def _handle(self, request: IncomingRequest, handler: RequestHandler) -> None:
+    def _handle(self, request: IncomingRequest, handler: RequestHandler) -> None:
         try:
             outcome = handler(request)
-            if inspect.isawaitable(outcome):
-                await outcome
-        except Exception:
-            _log.exception("the handler of requests failed")
-            if not request.is_answered:
-                request.fail("the request could not be performed")
+        except Exception as error:
+            self._handler_failed(request, error)
+            return
+        if outcome is not None:
+            self._keep(asyncio.ensure_future(outcome)).add_done_callback(partial(self._handled, request))
+
+    def _handled(self, request: IncomingRequest, outcome: "asyncio.Future[None]") -> None:
+        error = None if outcome.cancelled() else outcome.exception()
+        if error is not None:
+            self._handler_failed(request, error)
+
+    @staticmethod
+    def _handler_failed(request: IncomingRequest, error: BaseException) -> None:
+        _log.error("the handler of requests failed", exc_info=error)
+        if not request.is_answered:
+            request.fail("the request could not be performed")
 
     def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
+        return self._keep(asyncio.create_task(work))
+
+    def _keep(self, task: Kept) -> Kept:
+        """Keep a reference until it is done; the event loop has none."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
