@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from benchmarks.dm3_sample import NOW_MS, Sample, bare_open, bare_seal, bare_step
 from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_processes, ratios
+from benchmarks.node_timer import NodeTimer
 from tests.peers.dm3.reference import PACKAGES
 from tests.peers.made import UnavailableError, made
 from tests.peers.node import Reference
@@ -25,8 +25,6 @@ LEAST_TO_SHIPPED: Final = 5.0
 LEAST_TO_BARE_STEP: Final = 1.3
 _KEYS: Final[tuple[tuple[str, Algorithm], ...]] = (("secp256k1", "secp256k1"), ("Ed25519", "ed25519"))
 _BODIES: Final = (("20 B", 20), ("1 kB", 1_000), ("10 kB", 10_000))
-_WARM_TURNS: Final = 100
-"""Runs before Node is measured, so that it has compiled the code."""
 
 NOTES: Final = f"""\
 *Ours*, in the service step, is everything from the bytes of the envelope to the postmark: strict I-JSON, the form of
@@ -47,20 +45,6 @@ and for sealing and opening, ≥ {LEAST_TO_BARE_STEP} × ours.
 """
 
 _Way = Callable[[], object] | Timer
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTimer:
-    """Measures one operation of the reference, in Node."""
-
-    node: Reference
-    way: str
-    given: dict[str, Any]
-
-    def timeit(self, number: int, /) -> float:
-        """The seconds of `number` runs."""
-        seconds: float = self.node.call("bench.time", self.way, self.given, number)
-        return seconds
 
 
 def measure(effort: Effort) -> Sequence[Table]:
@@ -174,12 +158,7 @@ def _theirs(node: Reference | None, ways: Sequence[str], size: int, effort: Effo
     if node is None:
         return []
     given = node.call("bench.given", "x" * size)
-    timers = [NodeTimer(node, way, given) for way in ways]
-    for timer in timers:
-        seconds = 0.0
-        while seconds < _WARM_TURNS * effort.turn_seconds:
-            seconds += timer.timeit(10)
-    return list(timers)
+    return [NodeTimer(node, "bench.time", (way, given)).warmed(effort) for way in ways]
 
 
 BENCHMARK = Benchmark("dm3", "The delivery service step of a dm3 message, and sealing", NOTES, measure)

@@ -38,6 +38,8 @@ ROWS = {
         "verify",
         "sign",
         "an authorized request",
+        "the reference with native code",
+        "the reference as shipped",
         "a message with one request",
         "one of 10 requests in a batch",
         "opening a session",

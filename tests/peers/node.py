@@ -41,12 +41,12 @@ def required(recipe: Recipe, what: str) -> Path:
 class Reference:
     """A Node process with the packages in `folder`; started by the first call, and again by the first after it ended.
 
-    `program`: answers the calls; `home`: the user's folder, for packages that write there.
+    `program`: answers the calls; `home`: the user's folder, for packages that write there; `options`: of the program.
     """
 
-    def __init__(self, folder: Path, program: Path, home: Path | None = None) -> None:
+    def __init__(self, folder: Path, program: Path, home: Path | None = None, *options: str) -> None:
         self._folder = folder
-        self._program = program
+        self._command = ("node", str(program), *options)
         self._environment = {**os.environ, **({"HOME": str(home)} if home else {})}
         self._node: subprocess.Popen[bytes] | None = None
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
@@ -87,7 +87,7 @@ class Reference:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            ["node", str(self._program)],
+            self._command,
             cwd=self._folder,
             env=self._environment,
             stdin=subprocess.PIPE,

@@ -6,8 +6,8 @@ from tests.peers.dcp.reference import PACKAGES, PROGRAM
 from tests.peers.node import Reference, required
 
 
-def process(home: Path) -> Reference:
-    return Reference(required(PACKAGES, "DCP's reference implementation"), PROGRAM, home)
+def process(home: Path, *options: str) -> Reference:
+    return Reference(required(PACKAGES, "DCP's reference implementation"), PROGRAM, home, *options)
 
 
 @pytest.fixture(scope="session")
@@ -21,4 +21,11 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 def own_reference(tmp_path: Path) -> Iterator[Reference]:
     """The same in a process that a test may end."""
     with process(tmp_path) as reference:
+        yield reference
+
+
+@pytest.fixture
+def plain_reference(tmp_path: Path) -> Iterator[Reference]:
+    """The same as it is shipped, in JavaScript alone."""
+    with process(tmp_path, "plain") as reference:
         yield reference
