@@ -13,7 +13,7 @@ from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
     containers,
     dcp_service,
-    handlers,
+    mail_handlers,
     message_listing,
     nlweb_settings,
     rate_limit,
@@ -165,7 +165,7 @@ def _counter() -> Iterator[Bound]:
         "http/test_message_listing.py::test_with_too_many_unacknowledged_messages_only_new_ones_end_the_wait",
     )  # fmt: skip
     yield Bound(
-        "fetching what a page shows", _n(handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
+        "fetching what a page shows", _n(mail_handlers.FETCH_SECONDS, "s"), "API Gateway waits for 30 s",
         "the page ends there, with more to come", "S3 ListObjectsV2: 1,000 keys, IsTruncated",
         "http/test_message_listing.py::test_a_page_ends_at_its_deadline_and_the_next_one_continues_there",
     )  # fmt: skip
@@ -952,7 +952,7 @@ def _courier() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "names below a wildcard that fail, before its other names are left alone", _n(failing_names.FAILING_NAMES),
-        "it has any number of names", f"tried again after {failing_names.FAILING_SECONDS} s",
+        "it has any number of names", f"tried again after {failing_addresses.FAILING_SECONDS} s",
         "Unbound infra-host-ttl: 900 s",
         "names/test_manifest.py::test_further_names_in_a_zone_whose_hosts_fail_cost_no_request_for_five_minutes",
     )  # fmt: skip

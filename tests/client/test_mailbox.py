@@ -114,7 +114,7 @@ def test_an_invalid_id_does_not_change_the_path(mailbox: Any, wrong: str) -> Non
 def test_an_envelope_left_out_of_a_page_is_fetched_in_parts_on_access(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("message_listing", "handlers"):
+    for module in ("message_listing", "mail_handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1001)
     text = json.dumps({"n": ["€🤝"] * 700}, ensure_ascii=False)  # a part ends within a character
     api.file(text)

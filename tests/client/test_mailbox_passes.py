@@ -138,7 +138,7 @@ def test_a_steady_stream_does_not_delay_a_late_message(api: ApiStack, mailbox: A
 def test_messages_that_stay_do_not_cause_repeated_requests(
     host: Host, api: ApiStack, mailbox: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
+    monkeypatch.setattr("postroom.http.mail_handlers.POLL_SECONDS", 5.0)
     filed = sorted(api.file(*[TEXT] * 5))
     assert [message.id for message in mailbox.unread(wait=60)] == filed
     assert api.clock.now == NOW + 60
@@ -194,7 +194,7 @@ def test_a_client_waits_again_once_its_request_may(host: Host, api: ApiStack, ma
 
 
 def test_only_existing_messages_are_remembered(host: Host, api: ApiStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 5.0)
+    monkeypatch.setattr("postroom.http.mail_handlers.POLL_SECONDS", 5.0)
     [stays] = api.file(TEXT, at=-1)
     with host.open() as mailbox:
         passes = Passes(mailbox._core, True, "", api.clock)
@@ -368,7 +368,7 @@ def test_each_message_is_shown_once_whatever_happens(
     clients: Clients, opening: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is filed while somebody waits here: few looks see what many do.
-    monkeypatch.setattr("postroom.http.handlers.POLL_SECONDS", 10.0)
+    monkeypatch.setattr("postroom.http.mail_handlers.POLL_SECONDS", 10.0)
     run_state_machine_as_test(
         lambda: Pickup(clients, opening),
         settings=settings(

@@ -191,7 +191,7 @@ def test_the_list_for_the_reference_client_ends_at_the_largest_response(
     texts = [envelope(number) for number in range(3)]
     for at, text in enumerate(texts):
         api.file(text, mailbox=BOB, at=at)
-    monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", len(texts[0]) * 2 + 2)
+    monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", len(texts[0]) * 2 + 2)
     assert len(incoming(bob)) == 2
 
 
@@ -201,7 +201,7 @@ def test_a_message_too_large_for_a_response_does_not_hide_later_ones(
     large, small = envelope(1, more="x" * 500), envelope(2)
     for at, text in enumerate((large, small)):
         api.file(text, mailbox=BOB, at=at)
-    monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", 400)
+    monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", 400)
     assert incoming(bob) == [json.loads(small)]
 
 

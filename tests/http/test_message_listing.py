@@ -455,7 +455,7 @@ def test_an_envelope_is_returned_byte_for_byte(api: ApiStack, owner: Owner) -> N
 def test_an_envelope_too_large_for_a_response_is_read_by_ranges(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("message_listing", "handlers"):
+    for module in ("message_listing", "mail_handlers"):
         monkeypatch.setattr(f"postroom.http.{module}.MAX_MESSAGE_BYTES", 1000)
     text = json.dumps({"n": list(range(700))})
     [one], [small] = api.file(text), api.file("{}", at=1)
@@ -516,7 +516,7 @@ def test_head_is_get_without_a_range(
     at = f"/messages/{one}/envelope"
     assert owner.ask("HEAD", at, headers=headers) == owner.ask("GET", at)
     # The size of one that is too large for a response is told, too.
-    monkeypatch.setattr("postroom.http.handlers.MAX_MESSAGE_BYTES", 3)
+    monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", 3)
     reply = owner.ask("HEAD", at, headers=headers)
     assert (reply.status, reply.headers["Content-Range"]) == (416, f"bytes */{len(TEXT.encode())}")
     assert reply == owner.ask("GET", at)

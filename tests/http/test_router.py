@@ -8,7 +8,8 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import NO_SUCH_ROUTE, NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.http.cors import Cors
-from postroom.http.handlers import AboutHandlers, BearerTokens, mailbox_router
+from postroom.http.handlers import AboutHandlers
+from postroom.http.mailbox_router import BearerTokens, mailbox_router
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse, problem, text_response
 from postroom.http.router import Route, RoutedRequest, Router

@@ -10,8 +10,9 @@ from tests.names.messages import answer_of, message_of
 
 from postroom.core.errors import NotNowError
 from postroom.local.zones import Mode
-from postroom.names.failing_names import FAILING_NAMES, FAILING_SECONDS, FailingNames, wildcard_above
+from postroom.names.failing_names import FAILING_NAMES, FailingNames, wildcard_above
 from postroom.names.silent_zones import MAX_ZONE_LABELS
+from postroom.net.failing_addresses import FAILING_SECONDS
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 ZONE, MOST = "wild.example", 10

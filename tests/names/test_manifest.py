@@ -10,9 +10,9 @@ from tests.fakes.net import FakeHttps
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names.documents import MAX_DEPTH
-from postroom.names.failing_names import FAILING_NAMES, FAILING_SECONDS
+from postroom.names.failing_names import FAILING_NAMES
 from postroom.names.manifest import MAX_MANIFEST_BYTES, FeedbackAddress, ManifestDirectory, feedback_of
-from postroom.net.failing_addresses import FailedRecentlyError
+from postroom.net.failing_addresses import FAILING_SECONDS, FailedRecentlyError
 
 PRINTED = """
 🤝: nlweb.org/MANIFEST/ABOUT

@@ -13,8 +13,8 @@ from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.names.dns import Ask, Question
 from postroom.names.silent_zones import zones_of
+from postroom.net.failing_addresses import FAILING_SECONDS
 
-FAILING_SECONDS: Final = 300
 FAILING_NAMES: Final = 3
 """So many names must fail in a zone: in a zone that many people share, one may fail by accident."""
 

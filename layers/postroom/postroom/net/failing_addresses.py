@@ -11,8 +11,8 @@ from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.core.reason import Reason
 
 FAILING_SECONDS: Final = 300
-"""Honest hosts may share the address, at a content delivery network for example: they wait no longer than this for what
-others did there."""
+"""How long an address that failed is left alone; a name, too. Honest hosts may share the address, at a content delivery
+network for example: they wait no longer than this for what others did there."""
 HELD_SECONDS: Final = 1.0
 """An address that was given less time than this may have been too slow only because the look-up of its name was."""
 MAX_FAILING: Final = 4096

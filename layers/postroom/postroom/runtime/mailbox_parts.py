@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from postroom.http.containers import ContainerService
     from postroom.http.cors import Cors
     from postroom.http.dcp_service import DcpService
-    from postroom.http.handlers import BearerTokens, ContainerHandlers, MailHandlers, SignInHandlers
+    from postroom.http.handlers import ContainerHandlers, SignInHandlers
+    from postroom.http.mail_handlers import MailHandlers
+    from postroom.http.mailbox_router import BearerTokens
     from postroom.http.message_listing import MessageListing
     from postroom.http.notification_targets import NotificationTargetSettings
     from postroom.http.outbox import OutboxService
@@ -45,7 +47,7 @@ class MailboxParts(DeploymentParts):
     def router(self) -> "Router":
         """The router of functions/mailbox."""
         from postroom.api.http import DCP_PATH
-        from postroom.http.handlers import mailbox_router
+        from postroom.http.mailbox_router import mailbox_router
         from postroom.http.router import Route
 
         # Its settings are checked now, and the rest is made for the first message: it takes long to import.
@@ -64,13 +66,8 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def handlers(self) -> "Mapping[str, Handler]":
         """The handlers of the mailbox API by operation id."""
-        from postroom.http.handlers import (
-            AboutHandlers,
-            NotificationHandlers,
-            OutboxHandlers,
-            SettingsHandlers,
-            handlers_of,
-        )
+        from postroom.http.handlers import AboutHandlers, NotificationHandlers, OutboxHandlers, SettingsHandlers
+        from postroom.http.mailbox_router import handlers_of
 
         return handlers_of(
             [
@@ -96,7 +93,7 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def bearers(self) -> "BearerTokens":
         """Authentication, and the rate limit of a mailbox."""
-        from postroom.http.handlers import BearerTokens
+        from postroom.http.mailbox_router import BearerTokens
 
         return BearerTokens(self.sign_in, self.rate)
 
@@ -229,7 +226,7 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def mail(self) -> "MailHandlers":
         """Reading and acknowledging messages."""
-        from postroom.http.handlers import MailHandlers
+        from postroom.http.mail_handlers import MailHandlers
 
         return MailHandlers(
             listing=self.listing,
