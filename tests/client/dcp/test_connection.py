@@ -28,6 +28,7 @@ from postroom.client.dcp import (
     memory_pair,
     register,
 )
+from postroom.client.dcp.runner import RequestHandler
 from postroom.core.errors import SettingsError
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.reasons import DCP_OPERATION_UNKNOWN, DCP_TARGET_STARTING
@@ -115,13 +116,20 @@ def test_an_error_of_the_peer_is_raised_with_its_code_and_origin() -> None:
     run(scenario())
 
 
-def test_a_handler_that_fails_is_an_error_of_the_peer_without_details(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        async def broken(request: IncomingRequest) -> None:
-            del request
-            raise ValueError("secret")
+async def _fail_later(request: IncomingRequest) -> None:
+    _fail(request)
 
-        async with pair(target={"on_request": broken}) as (connection, _):
+
+def _fail(request: IncomingRequest) -> None:
+    raise ValueError(f"secret: {request.operation}")
+
+
+@pytest.mark.parametrize("handler", [_fail, _fail_later], ids=["plain", "async"])
+def test_a_handler_that_fails_is_an_error_of_the_peer_without_details(
+    handler: RequestHandler, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with pair(target={"on_request": handler}) as (connection, _):
             with pytest.raises(RequestFailedError) as raised:
                 await connection.send("open")
             assert "secret" not in str(raised.value)

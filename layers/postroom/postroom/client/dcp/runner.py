@@ -257,11 +257,7 @@ class EndpointRunner:
         handler = self._listeners.request
         if handler is None:
             request.refuse(error_of(TheirError(DCP_OPERATION_UNKNOWN), self.endpoint.address))
-        else:
-            # In a later turn of the loop: whoever waits for the session knows it before its first request is handled.
-            self.opened.get_loop().call_soon(self._handle, request, handler)
-
-    def _handle(self, request: IncomingRequest, handler: RequestHandler) -> None:
+            return
         try:
             outcome = handler(request)
         except Exception as error:
