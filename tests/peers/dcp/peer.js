@@ -4,15 +4,10 @@
 // `connection.receive`.
 'use strict';
 
-const { readFileSync } = require('node:fs');
-const { createRequire } = require('node:module');
 const { basename } = require('node:path');
-const { createContext, runInContext } = require('node:vm');
 
 const serveLines = require('../lines.js');
-
-// The packages are where this program is run, not where it is kept; dcp-client finds those that it depends on.
-const load = createRequire(createRequire(`${process.cwd()}/`).resolve('dcp-client/package.json'));
+const { Queue, begun, loadBundle, outcome } = require('./ends.js');
 
 // The time, in seconds; tests set it. This version counts milliseconds, and the specification seconds: with clocks that
 // tick in seconds, it writes and compares what the specification says.
@@ -25,58 +20,26 @@ const provided = {
     perf_hooks: { performance: { now: () => now } },
 };
 
-const bundle = (() => {
-    const context = createContext({
-        require: (name) => (Object.hasOwn(provided, name) ? provided[name] : load(name)),
-        crypto: { getRandomValues: load('polyfill-crypto.getrandomvalues') },
-        console,
-        Buffer,
-        URL,
-        setTimeout,
-        clearTimeout,
-        setInterval,
-        clearInterval,
-        setImmediate,
-        dcpConfig: {
-            needs: { urlPatchup: true },
-            scheduler: {},
-            bank: { location: new URL('https://bank.example') },
-            packageManager: { location: new URL('https://packages.example') },
-            dcp: {
-                defaultTTL: { min: 15, max: 600, default: 120 },
-                allowBatch: true,
-                maxMessagesPerBatch: 10,
-                identityUnlockTimeout: 600,
-                closeTimeout: 60_000,
-                validitySlopValue: 10,
-                validityStampCachePurgeInterval: 60_000,
-            },
-        },
-    });
-    context.window = context;
-    runInContext('Date', context).now = () => now;
-    return runInContext(readFileSync(load.resolve('./dist/dcp-client-bundle.js'), 'utf8'), context);
-})();
-
+const dcpConfig = {
+    needs: { urlPatchup: true },
+    scheduler: {},
+    bank: { location: new URL('https://bank.example') },
+    packageManager: { location: new URL('https://packages.example') },
+    dcp: {
+        defaultTTL: { min: 15, max: 600, default: 120 },
+        allowBatch: true,
+        maxMessagesPerBatch: 10,
+        identityUnlockTimeout: 600,
+        closeTimeout: 60_000,
+        validitySlopValue: 10,
+        validityStampCachePurgeInterval: 60_000,
+    },
+};
+const bundle = loadBundle(provided, { dcpConfig }, () => now);
 const { wallet, 'protocol-v4': protocol } = bundle;
 const { RangeError } = bundle['standard-objects'];
 const modules = Object.values(bundle['standard-objects'].__webpack_require__.c);
 const { Transport } = modules.find((module) => module.exports?.Transport).exports;
-
-// A queue whose values can be waited for.
-class Queue {
-    #values = [];
-    #waiting = [];
-
-    put(value) {
-        if (this.#waiting.length) this.#waiting.shift()(value);
-        else this.#values.push(value);
-    }
-
-    take() {
-        return this.#values.length ? this.#values.shift() : new Promise((resolve) => this.#waiting.push(resolve));
-    }
-}
 
 class QueueTransport extends Transport {
     sent = new Queue();
@@ -159,14 +122,6 @@ async function secondsOf(work) {
     return Number(process.hrtime.bigint() - begun) / 1e9;
 }
 
-// Promises, by the number that `outcome` knows each by.
-const outcomes = [];
-
-function begun(promise) {
-    const told = ({ name, message, code, type }) => ({ error: { name, message, code, type } });
-    return outcomes.push(promise.then((response) => ({ result: response?.payload }), told)) - 1;
-}
-
 const calls = {
     // The files of native code that this process has loaded.
     'native.files': () => {
@@ -227,7 +182,7 @@ const calls = {
         (await ends[number].transport).emit('message', message);
     },
 
-    outcome: (number) => outcomes[number],
+    outcome,
 
     // A request that is not sent, but handed on. Without a peer, its own clock counts.
     cheque: async (operation, data, resource, guardian, accessor) => {
