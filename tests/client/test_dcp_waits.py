@@ -1,11 +1,13 @@
 """Waiting for messages over a WebSocket: nothing is missed or asked for twice; with both ends in memory."""
 
 import asyncio
+import selectors
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.client.dcp.ends import QUICK, pair, run
+from tests.client.dcp.ends import QUICK, pair
 from tests.protocols.dcp.guarded import OWNER
 
 from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError
@@ -19,8 +21,36 @@ from postroom.core.ijson import JsonValue
 CALL = OperationCall("messages", {"mailbox": "shop.com", "query": {"after": "cursor"}})
 EMPTY: JsonValue = {"body": {"messages": [], "unreadable": []}}
 ONE: JsonValue = {"body": {"messages": [{"id": "1"}], "unreadable": []}}
-LONG = 20.0
-"""Longer than any of these tests."""
+LONG = 540.0
+"""Longer than any pause in these tests."""
+
+
+class IdleSelector(selectors.DefaultSelector):
+    """Lets the time of an event loop go on only while all wait for it; nobody waits for anything else here."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert timeout is not None, "all wait, and nothing will happen any more"
+        self.now += timeout
+        return super().select(0)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a test in an event loop whose time is that of its pauses."""
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        selector = IdleSelector()
+        loop = asyncio.SelectorEventLoop(selector)
+        setattr(loop, "time", lambda: selector.now)  # noqa: B010
+        return loop
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(work)
+
+
+def time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 @dataclass
@@ -90,32 +120,65 @@ def test_what_is_filed_later_is_told_and_listed() -> None:
     run(work())
 
 
-def test_what_was_filed_before_all_workers_knew_of_the_watch_is_listed_some_time_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dcp_waits, "LOOK_AGAIN_SECONDS", 0.1)
+@pytest.mark.parametrize("first", [0.0, 20.0, 34.0, LONG])
+def test_what_was_filed_before_all_workers_knew_of_the_watch_is_listed_when_they_do(first: float) -> None:
+    """However long the first wait is: of a Mailbox, it has 20 s."""
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
         async with pair(target={"on_request": guardian}) as (connection, _):
-            waiting = asyncio.create_task(page(waits, connection))
-            await guardian.has_watch.wait()
+            began = time()
+
+            async def wait() -> JsonValue:
+                found = await page(waits, connection, first)
+                return await page(waits, connection) if found == EMPTY else found
+
+            waiting = asyncio.create_task(wait())
+            await asyncio.sleep(34.5)
+            assert not waiting.done()
             guardian.mail = ONE  # and nobody is told
             assert await waiting == ONE
-            assert guardian.asked == ["watch", "messages", "messages"]
+            assert time() - began == pytest.approx(dcp_waits.LOOK_AGAIN_SECONDS)
+            assert guardian.asked.count("watch") == 1
 
     run(work())
 
 
-def test_after_its_time_a_wait_ends_with_what_is_listed_and_the_watch_goes_on() -> None:
+def test_a_wait_that_ends_before_all_workers_know_of_the_watch_looks_at_its_end() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection, 10.0))
+            await asyncio.sleep(5.0)
+            guardian.mail = ONE  # and nobody is told
+            assert await waiting == ONE
+
+    run(work())
+
+
+def test_a_wait_that_joins_another_one_looks_again_as_well() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            first = asyncio.create_task(page(waits, connection, LONG))
+            await asyncio.sleep(10.0)
+            second = asyncio.create_task(page(waits, connection, LONG))
+            await asyncio.sleep(10.0)
+            first.cancel()
+            guardian.mail = ONE  # and nobody is told
+            assert await second == ONE
+            assert time() == pytest.approx(dcp_waits.LOOK_AGAIN_SECONDS)
+
+    run(work())
+
+
+def test_there_are_two_looks_for_each_watch_and_one_for_each_later_wait() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
         async with pair(target={"on_request": guardian}) as (connection, _):
             for _wait in range(3):
-                assert await page(waits, connection, 0.1) == EMPTY
-            assert guardian.asked == ["watch", "messages", "messages", *["messages"] * 2], (
-                "one list for each later wait"
-            )
+                assert await page(waits, connection, LONG) == EMPTY
+            assert guardian.asked == ["watch", "messages", "messages", *["messages"] * 2]
             waiting = asyncio.create_task(page(waits, connection))
             await asyncio.sleep(0.05)
             guardian.file()

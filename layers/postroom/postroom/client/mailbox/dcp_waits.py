@@ -21,7 +21,7 @@ from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE
 MOST_SECONDS: Final = 540.0
 """Of one wait: API Gateway closes a WebSocket that is not used for 600 s."""
 LOOK_AGAIN_SECONDS: Final = 35.0
-"""After a first watch: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
+"""After a watch began: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
 _ANSWER_SECONDS: Final = 60.0
 """For a list: a run of the function ends after 29 s."""
 
@@ -39,6 +39,8 @@ class MailWaits:
     owner: EthereumKey
     is_known: bool = False
     _watch: "asyncio.Task[JsonValue] | None" = field(default=None, init=False)
+    _look_again_at: float | None = field(default=None, init=False)
+    """When all workers know of the watch, by the clock of the event loop; None: it may not have begun yet."""
     _waiting: set[asyncio.Event] = field(default_factory=set, init=False)
 
     async def page(
@@ -54,13 +56,17 @@ class MailWaits:
         self._waiting.add(woken)
         try:
             while True:
-                watch, is_new = self._open_watch(connection, call)
+                watch = self._open_watch(connection, call)
+                looked_at = clock()
                 result = await self._list(connection, call, list_now)
                 if watch.done():
                     watch.result()
                 self.is_known = True
-                if is_new and not has_messages(result):
-                    await _wait(woken, min(LOOK_AGAIN_SECONDS, ends_at - clock()))
+                if self._look_again_at is None:
+                    self._look_again_at = clock() + LOOK_AGAIN_SECONDS
+                if looked_at < self._look_again_at and not has_messages(result):
+                    # A wait that ends before looks at its end, for there may be no other.
+                    await _wait(woken, min(self._look_again_at, ends_at) - clock())
                     if not woken.is_set():
                         result = await self._list(connection, call, list_now)
                 if not has_messages(result):
@@ -75,14 +81,14 @@ class MailWaits:
         finally:
             self._waiting.discard(woken)
 
-    def _open_watch(self, connection: AsyncConnection, call: OperationCall) -> "tuple[asyncio.Task[JsonValue], bool]":
-        """The watch that is not answered yet, and whether it is a new one, to be sent in a batch with what follows."""
+    def _open_watch(self, connection: AsyncConnection, call: OperationCall) -> "asyncio.Task[JsonValue]":
+        """The watch that is not answered yet; a new one is sent in a batch with what follows."""
         if self._watch is not None and not self._watch.done():
-            return self._watch, False
+            return self._watch
         watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
         watch.add_done_callback(self._answered)
-        self._watch = watch
-        return watch, True
+        self._watch, self._look_again_at = watch, None
+        return watch
 
     async def _list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
         # As a task, because it must begin behind the watch.
