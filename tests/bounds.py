@@ -515,6 +515,12 @@ def _dcp() -> Iterator[Bound]:
         "http/test_dcp.py::test_a_cheque_counts_until_its_time_is_over",
     )  # fmt: skip
     yield Bound(
+        "the date of a request that is revoked",
+        f"{_n(settings.DCP_MAX_TTL_CEILING_SECONDS, 's')} from now", "its stamp is remembered until it cannot count",
+        "`ETIMETRAVEL`", "none",
+        "http/test_dcp.py::test_a_revocation_that_would_be_remembered_for_ages_is_refused_and_writes_nothing",
+    )  # fmt: skip
+    yield Bound(
         "a row of what DCP remembers", f"{_n(dcp_sessions.REMOVED_AFTER_SECONDS, 's')} beyond its end",
         "clocks differ, and a run lasts", "DynamoDB removes it", "none",
         "storage/test_dcp_sessions.py::test_a_row_is_removed_an_hour_after_its_end",

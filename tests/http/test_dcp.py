@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode, b64encode
+from itertools import count
 from typing import Any
 
 import pytest
@@ -412,6 +413,46 @@ def test_a_cheque_is_revoked_by_its_stamp(api: ApiStack, dcp: DcpApi, peer: Peer
     assert sign_outs(api) == 0
 
 
+@pytest.mark.parametrize("told", [{}, {"ttl": 15}, {"ttl": 1e308}, {"time": 0}, {"time": -1e308}], ids=str)
+def test_what_was_revoked_counts_never_again_whatever_its_revocation_told(
+    api: ApiStack, dcp: DcpApi, peer: Peer, told: Json
+) -> None:
+    written = cheque(dcp, WES)
+    validity = {"time": int(NOW), "stamp": written["payload"]["validity"]["stamp"], **told}
+    assert peer.send(peer.request("revoke", validity, keys=(OWNER,)))["success"]
+    api.clock.now += DAY - 1
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    assert sign_outs(api) == 0
+
+
+def test_a_cheque_that_is_dated_later_is_revoked_for_as_long_as_it_would_count(
+    api: ApiStack, dcp: DcpApi, peer: Peer
+) -> None:
+    written = cheque(dcp, WES, time=int(NOW) + 20 * DAY)
+    assert peer.send(peer.request("revoke", written["payload"]["validity"], keys=(OWNER,)))["success"]
+    api.clock.now += 21 * DAY
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+
+
+@pytest.mark.parametrize("time", [1e308, 1e300, 1e12, 1e40, NOW + 31 * DAY])
+def test_a_revocation_that_would_be_remembered_for_ages_is_refused_and_writes_nothing(
+    api: ApiStack, dcp: DcpApi, time: float
+) -> None:
+    stranger = dcp.peer(JACK)
+    stranger.send(stranger.request("keepalive"))
+    answer = stranger.send(stranger.request("revoke", {"time": time, "stamp": "s"}, keys=(JACK,)))
+    assert code(answer) == "ETIMETRAVEL"
+    assert max(int(row["ttl"]["N"]) for row in api.deployed.rows("DcpTable")) < NOW + 40 * DAY
+
+
+def test_an_id_that_looks_like_that_of_a_revocation_is_in_nobodys_way(dcp: DcpApi, peer: Peer) -> None:
+    written = cheque(dcp, WES)
+    requests = (("r revokes", "status", {"mailbox": SHOP}), ("r", "revoke", written["payload"]["validity"]))
+    for name, operation, data in requests:
+        request = peer.request(operation, data, keys=(OWNER,))
+        assert peer.send({**request, "id": name})["success"]
+
+
 def test_revoking_what_was_used_already_says_so(dcp: DcpApi, peer: Peer) -> None:
     written = cheque(dcp, WES)
     assert present(dcp.peer(WES), written)["success"]
@@ -484,6 +525,23 @@ def test_a_denied_call_is_told_and_changes_nothing(
         broken.setattr(api.deployed.clients.dynamodb, "update_item", denied)
         assert dcp.post(message).status == 503
     assert dcp.answer(message)["success"]
+
+
+def test_what_a_batch_did_is_answered_although_a_later_write_is_denied(
+    api: ApiStack, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, puts = api.deployed.clients.dynamodb.put_item, count()
+
+    def denied_after_two(**request: Any) -> Any:
+        if next(puts) < 2:
+            return put(**request)
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": ""}}, "PutItem")
+
+    batch = peer.batch(*(peer.request("sign_out", {"mailbox": SHOP}, keys=(OWNER,)) for _ in range(2)))
+    with monkeypatch.context() as broken:
+        broken.setattr(api.deployed.clients.dynamodb, "put_item", denied_after_two)
+        _, done, failed = peer.send(batch)["payload"]
+    assert (done["success"], code(failed), sign_outs(api)) == (True, "StoreUnavailable", 1)
 
 
 # --- watch -----------------------------------------------------------------------------------------------------------

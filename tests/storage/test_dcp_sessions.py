@@ -14,6 +14,7 @@ from tests.aws import Clients, Deployed, deploy_on, gate_calls, new_clients
 from tests.fakes.executor import SerialExecutor
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.ethereum import Address
 from postroom.local.emulator import Emulator
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_NONCE_INVALID, DCP_SESSION_OVER
@@ -93,6 +94,7 @@ def test_each_step_takes_its_writes_and_no_read(store: DcpSessions, struck: Stru
             lambda: store.use_request(replace(REQUEST, id="2", stamp="2", resources=(ONES, TWOS))),
             ["PutItem"] * 3,
         ),
+        "revocation": (lambda: store.revoke(replace(REQUEST, stamp="3")), ["PutItem"]),
         "give back": (lambda: store.give_back(REQUEST), ["DeleteItem"] * 2),
         "close": (lambda: store.close("session"), ["UpdateItem"]),
     }
@@ -100,6 +102,14 @@ def test_each_step_takes_its_writes_and_no_read(store: DcpSessions, struck: Stru
         struck.calls.clear()
         step()
         assert struck.calls == calls, name
+
+
+def test_a_duplicate_takes_the_id_back(store: DcpSessions, struck: StruckCalls) -> None:
+    store.use_request(REQUEST)
+    struck.calls.clear()
+    with pytest.raises(TheirError):
+        store.use_request(replace(REQUEST, dcpsid="another", mark="another"))
+    assert struck.calls == ["PutItem", "PutItem", "DeleteItem"]
 
 
 def test_a_refused_nonce_takes_one_write(store: DcpSessions, struck: StruckCalls) -> None:
@@ -168,8 +178,9 @@ def test_a_request_of_which_a_write_is_denied_uses_up_no_stamp(
 ) -> None:
     two = replace(REQUEST, resources=(ONES, TWOS))
     struck.strike(number, "before", DENIED)
-    with pytest.raises(ClientError, match="AccessDenied"):
+    with pytest.raises(NotNowError) as caught:
         store.use_request(two)
+    assert caught.value.reason == STORE_UNAVAILABLE
     store.use_request(replace(two, dcpsid="another", mark="another"))
 
 
@@ -224,3 +235,17 @@ def test_of_fifty_at_once_one_makes_a_session_and_one_uses_each_nonce(shared: Dc
 
 def test_of_fifty_sessions_at_once_one_presents_a_cheque(shared: DcpSessions) -> None:
     assert winners(lambda it: shared.use_request(replace(REQUEST, dcpsid=f"{it}", mark=f"{it}"))) == 1
+
+
+def test_of_fifty_sessions_at_once_one_presents_a_cheque_of_several_resources(shared: DcpSessions) -> None:
+    for number in range(5):
+        cheque = replace(REQUEST, stamp=f"of two {number}", resources=(ONES, TWOS))
+        assert winners(lambda it: shared.use_request(replace(cheque, dcpsid=f"{it}", mark=f"{it}"))) == 1  # noqa: B023
+
+
+def test_a_cheque_is_presented_or_revoked_by_one_of_fifty_at_once(shared: DcpSessions) -> None:
+    def present_or_revoke(number: int) -> None:
+        use = replace(REQUEST, stamp="both", resources=(TWOS, ONES), dcpsid=f"{number}", mark=f"{number}")
+        (shared.revoke if number % 2 else shared.use_request)(use)
+
+    assert winners(present_or_revoke) == 1

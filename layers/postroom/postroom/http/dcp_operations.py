@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -27,7 +27,7 @@ from postroom.net.aws_errors import our_own_fault
 from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_OPERATION_UNKNOWN
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
-from postroom.protocols.dcp.session_store import RequestUse, SessionStore
+from postroom.protocols.dcp.session_store import SessionStore
 from postroom.protocols.dcp.validity import read_validity
 
 _log: Final = logging.getLogger(__name__)
@@ -127,17 +127,9 @@ class DcpOperations:
         if not admitted.resources:
             raise TheirError(NOT_THE_OWNER, "only the key that authorized a request can revoke it")
         use = admitted.use
-        taken = RequestUse(
-            use.dcpsid,
-            f"{use.id} revokes",
-            validity.stamp,
-            use.resources,
-            f"{use.mark} revokes",
-            use.now,
-            self.limits.forgets_at(validity),
-        )
+        until = self.limits.revoked_until(validity, use.now)
         try:
-            self.store.use_request(taken)
+            self.store.revoke(replace(use, stamp=validity.stamp, mark=f"{use.mark} revokes", until=until))
         except TheirError as error:
             raise TheirError(error.reason, "it was used or revoked before") from None
 

@@ -73,6 +73,14 @@ class MemoryStore:
             raise TheirError(DCP_DUPLICATE)
         self._used |= dict.fromkeys((name, *stamps), _Used(use.mark, use.until))
 
+    def revoke(self, use: RequestUse) -> None:
+        """Remember the stamp of a request that is revoked, and no id; see SessionStore."""
+        self._free_space(use.now)
+        _, *stamps = _keys(use)
+        if any(self._is_taken(stamp, use) for stamp in stamps):
+            raise TheirError(DCP_DUPLICATE)
+        self._used |= dict.fromkeys(stamps, _Used(use.mark, use.until))
+
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one."""
         for key in _keys(use):

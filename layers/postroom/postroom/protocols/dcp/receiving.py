@@ -28,6 +28,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_SESSION_FOREIGN,
     DCP_SESSION_OVER,
     DCP_TARGET_STARTING,
+    DCP_TIME_TRAVEL,
 )
 from postroom.protocols.dcp.session_names import OpenedSession, SessionIds
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
@@ -67,8 +68,22 @@ class ReceiveLimits:
 
     def forgets_at(self, validity: Validity) -> float:
         """When the stamp of a request with this validity can be forgotten, in seconds since the epoch."""
-        widest_slop = self.slop if self.widest_slop is None else self.widest_slop
-        return forget_at(validity, self.widest_ttl or self.ttl, widest_slop)
+        return forget_at(validity, self.widest_ttl or self.ttl, self._widest_slop)
+
+    def revoked_until(self, validity: Validity, now: float) -> float:
+        """How long the stamp of a request that is revoked must be remembered, in seconds since the epoch.
+
+        Whoever revokes it may not know its ttl, so it may be the longest one. `validity`: of that request. Raises
+        TheirError(DCP_TIME_TRAVEL): it is dated later than the longest ttl from now.
+        """
+        longest = (self.widest_ttl or self.ttl).max
+        if validity.time > now + longest:
+            raise TheirError(DCP_TIME_TRAVEL, f"what is revoked may be dated {longest:g} s from now, and no later")
+        return max(validity.time, now) + longest + self._widest_slop
+
+    @property
+    def _widest_slop(self) -> float:
+        return self.slop if self.widest_slop is None else self.widest_slop
 
 
 @dataclass(frozen=True, slots=True)

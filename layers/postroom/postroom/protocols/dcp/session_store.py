@@ -54,7 +54,14 @@ class SessionStore(Protocol):
         """
 
     def use_request(self, use: RequestUse) -> None:
-        """Remember the id and the stamp of a request. Raises TheirError: DCP_ID_REUSED, DCP_DUPLICATE."""
+        """Remember the id and the stamp of a request; if it is refused, neither.
+
+        Of several at once with the same resources and stamp, one is not refused. Raises TheirError: DCP_ID_REUSED,
+        DCP_DUPLICATE.
+        """
+
+    def revoke(self, use: RequestUse) -> None:
+        """Remember the stamp of a request that is revoked, and no id. Raises TheirError(DCP_DUPLICATE)."""
 
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one: it had no effect, and may come again."""

@@ -4,7 +4,7 @@ A row is over when its own time says so. DynamoDB removes it an hour later at th
 the functions, and the end of a run differ. Nothing is read before it is written: a refused write brings the row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.errors import TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import side_by_side
-from postroom.net.aws_errors import ConditionFailedError
+from postroom.net.aws_errors import ConditionFailedError, our_own_fault
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_ID_REUSED, DCP_NONCE_INVALID, DCP_SESSION_OVER
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse
 from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Flag, Item, Number, Text, item, primary_key
@@ -72,6 +73,23 @@ class DcpSessions:
 
     def use_request(self, use: RequestUse) -> None:
         """Remember the id and the stamps of a request, in one write each; see SessionStore."""
+        first, *others = _stamps_of(use)
+        self._take(use, [_id_of(use), first], *([stamp] for stamp in others))
+
+    def revoke(self, use: RequestUse) -> None:
+        """Remember the stamps of a request that is revoked, in one write each; see SessionStore."""
+        self._take(use, *([stamp] for stamp in _stamps_of(use)))
+
+    def give_back(self, use: RequestUse) -> None:
+        """Forget the use of an id and its stamps, if it is still this one."""
+        self._free(use, [_id_of(use), *_stamps_of(use)])
+
+    def _take(self, use: RequestUse, *groups: Sequence[_Claimed]) -> None:
+        """Take rows for a request, each group at the same time, or none of them.
+
+        A stamp stands in the same order among the groups of every request. So of several at once that need the same
+        stamps, whoever takes the first one takes all; without an order, each could take one, and none would have all.
+        """
 
         def take(claimed: _Claimed) -> Exception | None:
             row = primary_key(claimed.pk) | item(
@@ -83,22 +101,27 @@ class DcpSessions:
             except Exception as error:  # also one that was denied
                 return error
 
-        # Their errors are results, because one must not end this while another write is under way.
-        failures = [failed for failed in side_by_side(self._pool, take, list(_claimed_by(use))) if failed]
-        if failures:
-            # The request had no effect, and must not use up the stamp of one that may. If that is not possible now,
-            # the stamp stays used.
-            with suppress(Exception):
-                self.give_back(use)
-            raise failures[0]
+        maybe_taken: list[_Claimed] = []
+        for group in groups:
+            # Their errors are results, because one must not end this while another write is under way.
+            errors = side_by_side(self._pool, take, group)
+            maybe_taken += [row for row, error in zip(group, errors, strict=True) if not isinstance(error, TheirError)]
+            failed = next(filter(None, errors), None)
+            if failed:
+                # The request had no effect, and must not use up the stamp of one that may. If that is not possible
+                # now, the stamp stays used.
+                with suppress(Exception):
+                    self._free(use, maybe_taken)
+                if our_own_fault(failed):
+                    # It was noted already. Other requests of the message may have been performed, and are answered.
+                    raise NotNowError(STORE_UNAVAILABLE) from failed
+                raise failed
 
-    def give_back(self, use: RequestUse) -> None:
-        """Forget the use of an id and its stamps, if it is still this one."""
-
+    def _free(self, use: RequestUse, rows: Sequence[_Claimed]) -> None:
         def free(claimed: _Claimed) -> None:
             self._table.delete(primary_key(claimed.pk), f"{_MARK} = :mark", {":mark": _MARK.encode(use.mark)})
 
-        side_by_side(self._pool, free, list(_claimed_by(use)))
+        side_by_side(self._pool, free, rows)
 
     def close(self, dcpsid: str) -> None:
         """Close a session for good."""
@@ -113,10 +136,14 @@ def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
         raise TheirError(DCP_NONCE_INVALID)
 
 
-def _claimed_by(use: RequestUse) -> Iterator[_Claimed]:
-    yield _Claimed(_digest("id", use.dcpsid, use.id), DCP_ID_REUSED)
-    for resource in use.resources or ("",):
-        yield _Claimed(_digest("stamp", resource, use.stamp), DCP_DUPLICATE)
+def _id_of(use: RequestUse) -> _Claimed:
+    return _Claimed(_digest("id", use.dcpsid, use.id), DCP_ID_REUSED)
+
+
+def _stamps_of(use: RequestUse) -> list[_Claimed]:
+    """The stamp of each resource, in an order that does not depend on the request."""
+    owners: Sequence[str] = sorted(use.resources) or ("",)
+    return [_Claimed(_digest("stamp", owner, use.stamp), DCP_DUPLICATE) for owner in owners]
 
 
 def _session(dcpsid: str) -> Item:
