@@ -23,7 +23,7 @@ from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile, IdentityMemory
 from postroom.client.dcp.keys import load_ethereum_key
 from postroom.client.dcp.memory import MemoryTransport, memory_pair
-from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, OutgoingRequest
+from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, IncomingV3, OutgoingRequest
 from postroom.client.dcp.transport import Transport, register
 from postroom.client.dcp.websocket import AcceptedWebSocket, WebSocketTransport
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -46,6 +46,7 @@ __all__ = [
     "IdentityFile",
     "IdentityMemory",
     "IncomingRequest",
+    "IncomingV3",
     "MemoryTransport",
     "MessageRefusedError",
     "NotConnectedError",

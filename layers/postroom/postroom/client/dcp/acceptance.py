@@ -8,7 +8,7 @@ from functools import cache
 
 from postroom.client.dcp.connection import CLOSE_SECONDS, BaseConnection
 from postroom.client.dcp.errors import ConnectionClosedError
-from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler
+from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, V3Handler
 from postroom.client.dcp.transport import Transport
 from postroom.client.mailbox.session import DEFAULT_RETRIES
 from postroom.crypto.ethereum import Address
@@ -51,6 +51,7 @@ async def accept(
     key: EthereumKey,
     *,
     on_request: RequestHandler | None = None,
+    on_v3: V3Handler | None = None,
     store: SessionStore | None = None,
     limits: ReceiveLimits | None = None,
     options: SendOptions | None = None,
@@ -58,10 +59,11 @@ async def accept(
 ) -> AcceptedConnection:
     """The connection that a peer opens by a transport, when it is open (DCP: accept).
 
-    `on_request`: called for each request, which it must respond to; without it, all are refused. `store`: where the
-    requests that were received are remembered; it must outlive this process. None: they are remembered in memory, and
-    until the longest time that a request can count is over, none is received, because it may have been received before
-    this process began (DCP: Target Startup Notes, 2). Raises NotConnectedError.
+    `on_request`: called for each request, which it must respond to; without it, all are refused. `on_v3`: called for
+    each message of version 3, instead; without it, they are refused (ENOV3). `store`: where the requests that were
+    received are remembered; it must outlive this process. None: they are remembered in memory, and until the longest
+    time that a request can count is over, none is received, because it may have been received before this process began
+    (DCP: Target Startup Notes, 2). Raises NotConnectedError.
     """
     limits = limits or ReceiveLimits()
     if store is None:
@@ -70,7 +72,7 @@ async def accept(
         longest = limits.ttl.max + 2 * limits.slop
         limits = replace(limits, not_before=max(limits.not_before, remembered.since + longest))
     options = options or SendOptions(ntp=True)
-    listeners = Listeners(on_request)
+    listeners = Listeners(on_request, on_v3)
     machine = ConnectionTarget(key, store=store, random=secrets.token_bytes, limits=limits, options=options)
     connection = AcceptedConnection(listeners=listeners, options=options, close_timeout=close_timeout)
     await connection._run(EndpointRunner(machine, transport, listeners, DEFAULT_RETRIES))

@@ -12,7 +12,7 @@ from postroom.client.dcp.connection import CLOSE_SECONDS, AsyncConnection
 from postroom.client.dcp.errors import ConnectionClosedError
 from postroom.client.dcp.identities import IdentityCache
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
-from postroom.client.dcp.runner import RequestHandler
+from postroom.client.dcp.runner import RequestHandler, V3Handler
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
@@ -33,7 +33,7 @@ class Connection:
         print(connection.send("echo", {"Say": "hi"}))
         connection.request("status", {"mailbox": "receiver.example"}).send(owners_key)
 
-    It has a thread of its own, in which `on_request` is called.
+    It has a thread of its own, in which `on_request` and `on_v3` are called.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Connection:
         expect: Address | None = None,
         identities: IdentityCache | None = None,
         on_request: RequestHandler | None = None,
+        on_v3: V3Handler | None = None,
         ca_file: str | os.PathLike[str] | None = None,
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
@@ -61,6 +62,7 @@ class Connection:
             expect=expect,
             identities=identities,
             on_request=on_request,
+            on_v3=on_v3,
             ca_file=ca_file,
             connect=connect,
             local=local,
@@ -119,6 +121,10 @@ class Connection:
     def present(self, cheque: NewRequest) -> JsonValue:
         """Send what somebody else authorized, unchanged, and return its result. Raises as `send` does."""
         return self._call(self._connection.present, cheque)
+
+    def send_v3(self, url: str, message: JsonValue, key: EthereumKey | None = None) -> JsonValue:
+        """Send a message of version 3 to a route of the peer, and return its result. As AsyncConnection.send_v3."""
+        return self._call(self._connection.send_v3, url, message, key)
 
     def keepalive(self) -> None:
         """Let the peer keep the session. Raises as `send` does."""

@@ -8,15 +8,21 @@ from typing import Final, Self, TypeAlias
 
 import httpx
 
-from postroom.client.dcp.errors import ConnectionClosedError, NotConnectedError
+from postroom.client.dcp.errors import (
+    ConnectionClosedError,
+    NotConnectedError,
+    OutcomeUnknownError,
+    RequestFailedError,
+)
 from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
-from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, now
+from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, V3Handler, now
 from postroom.client.dcp.transport import Transport, open_registered, protocol_of
 from postroom.client.dcp.websocket import WebSocketTransport
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.canonical import json_stringify
+from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -28,6 +34,7 @@ from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
 from postroom.protocols.dcp.states import ConnectionState
+from postroom.protocols.dcp.v3 import read_v3_result, v3_data
 
 CLOSE_SECONDS: Final = 10.0
 """How long a peer has to answer a close (DCP: dcpConfig.dcp.closeTimeout)."""
@@ -105,6 +112,22 @@ class BaseConnection:
         await asyncio.shield(runner.opened)
         return await runner.request(cheque)
 
+    async def send_v3(self, url: str, message: JsonValue, key: EthereumKey | None = None) -> JsonValue:
+        """Send a message of version 3 to a route of the peer, and return its result (DCP: v3).
+
+        `key`: whose address is the sender of the message; None: our identity. Raises as `send` does:
+        RequestFailedError, too, if the route rejects the message, and with the code ENOV3 if the peer has no routes;
+        OutcomeUnknownError, too, if the answer does not tell which.
+        """
+        result = await self.request(operations.V3, v3_data(url, message)).send(*([key] if key else []))
+        try:
+            outcome = read_v3_result(result)
+        except TheirError as error:
+            raise OutcomeUnknownError(error.detail) from None
+        if isinstance(outcome, ErrorPayload):
+            raise RequestFailedError(outcome)
+        return outcome
+
     async def keepalive(self) -> None:
         """Let the peer keep the session. Raises as `send` does."""
         await self.send(operations.KEEPALIVE)
@@ -139,6 +162,7 @@ class AsyncConnection(BaseConnection):
         expect: Address | None = None,
         identities: IdentityCache | None = None,
         on_request: RequestHandler | None = None,
+        on_v3: V3Handler | None = None,
         transport: Transport | None = None,
         ca_file: str | os.PathLike[str] | None = None,
         connect: tuple[str, int] | None = None,
@@ -153,13 +177,14 @@ class AsyncConnection(BaseConnection):
         """`url`: https://, wss://, or a protocol that `register` named. `key`: of our identity, which signs all.
 
         `expect`: the target must have this address. `identities`: which address it had before; by default, the file
-        ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target. `transport`: used for a
-        single session instead of one for the URL. `ca_file`, `connect`, `local`, `timeout`, `retries`: see
-        AsyncMailbox. `close_timeout`: seconds for the target to answer a close. `options`: how requests are sent.
-        `limits`: which requests of the target are received. `http_transport`: of httpx, instead of its own.
+        ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target; `on_v3`: for each message
+        of version 3, instead. `transport`: used for a single session instead of one for the URL. `ca_file`, `connect`,
+        `local`, `timeout`, `retries`: see AsyncMailbox. `close_timeout`: seconds for the target to answer a close.
+        `options`: how requests are sent. `limits`: which requests of the target are received. `http_transport`: of
+        httpx, instead of its own.
         """
         super().__init__(
-            listeners=Listeners(on_request), options=options or SendOptions(), close_timeout=close_timeout
+            listeners=Listeners(on_request, on_v3), options=options or SendOptions(), close_timeout=close_timeout
         )  # fmt: skip
         self._url, self._key, self._expect = url, key, expect
         self._identities = IdentityFile() if identities is None else identities

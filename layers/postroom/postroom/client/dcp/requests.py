@@ -13,6 +13,7 @@ from postroom.protocols.dcp.error_payload import ErrorPayload, Result
 from postroom.protocols.dcp.messages import Allowance, JsonObject
 from postroom.protocols.dcp.payload import NewRequest, new_payload
 from postroom.protocols.dcp.receiving import Admitted
+from postroom.protocols.dcp.v3 import V3Message, read_v3, v3_result
 
 R = TypeVar("R")
 
@@ -128,7 +129,11 @@ class IncomingRequest:
 
     def fail(self, message: str, *, code: str | None = None, name: str = "Error") -> None:
         """Respond with an error. Raises AnsweredBeforeError."""
-        self._answer(ErrorPayload(name, message, code, self._identity))
+        self._answer(self.error(message, code=code, name=name))
+
+    def error(self, message: str, *, code: str | None = None, name: str = "Error") -> ErrorPayload:
+        """An error of our identity."""
+        return ErrorPayload(name, message, code, self._identity)
 
     def refuse(self, error: ErrorPayload) -> None:
         """Respond with an error whose origin may be another identity. Raises AnsweredBeforeError."""
@@ -144,3 +149,38 @@ class IncomingRequest:
     def is_answered(self) -> bool:
         """Whether it was responded to."""
         return self._is_answered
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingV3(V3Message):
+    """A message of version 3 that was received (DCP: v3). It must be responded to once.
+
+    `url`: the route; `message`: what was sent to it; `owner`: whom version 3 takes for its sender, the first resource
+    that authorized it in full, otherwise the peer.
+    """
+
+    _request: IncomingRequest = field(repr=False)
+
+    @classmethod
+    def read(cls, request: IncomingRequest) -> Self:
+        """The message in a request. Raises TheirError(DCP_BODY_INVALID)."""
+        found = read_v3(request.admitted)
+        return cls(found.url, found.message, found.owner, request)
+
+    @property
+    def peer(self) -> Address:
+        """The address of the identity that sent it."""
+        return self._request.peer
+
+    def respond(self, result: JsonValue = None) -> None:
+        """Respond with a result: it was resolved. Raises AnsweredBeforeError."""
+        self._request.respond(v3_result(result))
+
+    def fail(self, message: str, *, code: str | None = None, name: str = "Error") -> None:
+        """Respond with an error: it was rejected. Raises AnsweredBeforeError."""
+        self._request.respond(v3_result(self._request.error(message, code=code, name=name)))
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it was responded to."""
+        return self._request.is_answered

@@ -19,12 +19,13 @@ from postroom.client.dcp.errors import (
     RequestNotSentError,
     TransportError,
 )
-from postroom.client.dcp.requests import IncomingRequest
+from postroom.client.dcp.requests import IncomingRequest, IncomingV3
 from postroom.client.dcp.transport import Transport
 from postroom.client.mailbox.session import Retries
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
+from postroom.protocols.dcp import operations
 from postroom.protocols.dcp.connection_events import (
     ConnectionEvent,
     RequestAnswered,
@@ -42,6 +43,8 @@ from postroom.protocols.dcp.receiving import Admitted
 from postroom.protocols.dcp.states import ConnectionState
 
 RequestHandler = Callable[[IncomingRequest], Awaitable[None] | None]
+V3Handler = Callable[[IncomingV3], Awaitable[None] | None]
+H = TypeVar("H", IncomingRequest, IncomingV3)
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound="asyncio.Future[None]")
 _log = logging.getLogger(__name__)
@@ -49,13 +52,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Listeners:
-    """Who is told what happens (DCP: Events). `request` None: every request is refused.
+    """Who is told what happens (DCP: Events). `request` None: every request is refused; `v3` None: those with the
+    operation v3 are refused.
 
     `states`: of the new state; `sent`: of each signed message that is sent; `closed`: when the session is over, with
     the error that ended it, if any.
     """
 
     request: RequestHandler | None = None
+    v3: V3Handler | None = None
     states: list[Callable[[ConnectionState], object]] = field(default_factory=list)
     sent: list[Callable[[bytes], object]] = field(default_factory=list)
     closed: list[Callable[[ErrorPayload | None], object]] = field(default_factory=list)
@@ -75,6 +80,7 @@ class EndpointRunner:
     def __init__(self, endpoint: Endpoint, transport: Transport, listeners: Listeners, retries: Retries) -> None:
         loop = asyncio.get_running_loop()
         self.endpoint = endpoint
+        endpoint.routes_v3 = listeners.v3 is not None
         self.opened: asyncio.Future[Address] = loop.create_future()
         self.ended: asyncio.Future[ErrorPayload | None] = loop.create_future()
         self._transport, self._listeners, self._retries = transport, listeners, retries
@@ -254,10 +260,23 @@ class EndpointRunner:
         self._has_more.set()
 
     def _received(self, request: IncomingRequest) -> None:
-        handler = self._listeners.request
-        if handler is None:
+        on_request, on_v3 = self._listeners.request, self._listeners.v3
+        if on_v3 and request.operation == operations.V3:
+            self._received_v3(request, on_v3)
+        elif on_request:
+            self._handle(on_request, request)
+        else:
             request.refuse(error_of(TheirError(DCP_OPERATION_UNKNOWN), self.endpoint.address))
+
+    def _received_v3(self, request: IncomingRequest, on_v3: V3Handler) -> None:
+        try:
+            v3 = IncomingV3.read(request)
+        except TheirError as error:
+            request.refuse(error_of(error, self.endpoint.address))
             return
+        self._handle(on_v3, v3)
+
+    def _handle(self, handler: Callable[[H], Awaitable[None] | None], request: H) -> None:
         try:
             outcome = handler(request)
         except Exception as error:
@@ -266,13 +285,13 @@ class EndpointRunner:
         if outcome is not None:
             self._keep(asyncio.ensure_future(outcome)).add_done_callback(partial(self._handled, request))
 
-    def _handled(self, request: IncomingRequest, outcome: "asyncio.Future[None]") -> None:
+    def _handled(self, request: IncomingRequest | IncomingV3, outcome: "asyncio.Future[None]") -> None:
         error = None if outcome.cancelled() else outcome.exception()
         if error is not None:
             self._handler_failed(request, error)
 
     @staticmethod
-    def _handler_failed(request: IncomingRequest, error: BaseException) -> None:
+    def _handler_failed(request: IncomingRequest | IncomingV3, error: BaseException) -> None:
         _log.error("the handler of requests failed", exc_info=error)
         if not request.is_answered:
             request.fail("the request could not be performed")
