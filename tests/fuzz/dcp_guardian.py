@@ -1,8 +1,12 @@
-"""Fuzzing of `/dcp` of the mailbox API: the function and its guardian, on a store in memory."""
+"""Fuzzing of `/dcp` of the mailbox API: the function and its guardian, on a store in memory.
+
+`tests.fuzz.dcp_sockets` sends the same function messages of WebSockets.
+"""
 
 import base64
 import json
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from tests.fakes.pipeline import FakeDirectory, FakeProfiles
@@ -17,12 +21,15 @@ from postroom.api.dcp import REVOKE
 from postroom.api.operations import OPERATIONS
 from postroom.core.errors import TheirError
 from postroom.core.settings import read_settings
+from postroom.crypto.ethereum import Address
 from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
 from postroom.http.private_responses import respond
 from postroom.http.rate_limit import Rate
+from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.router import RoutedRequest
 from postroom.http.sign_in import SignIn
+from postroom.http.watches import Watches
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.guardian import FailedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
@@ -33,6 +40,7 @@ from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 from postroom.storage.directory.mailboxes import MailboxRecord
+from postroom.storage.directory.watching_sessions import WatchingSession
 from postroom.storage.secrets.dcp_identities import DcpIdentities, DcpIdentity
 
 URL: Final = "https://nlweb.receiver.example/dcp"
@@ -46,40 +54,67 @@ class _Store(MemoryStore):
         super().__init__()
         self.is_open, self.writes = False, 0
 
-    def _write(self) -> None:
+    def check_open(self) -> None:
+        """Count a write, which is allowed now."""
         self.writes += 1
         assert self.is_open, "it is written before a good signature"
 
     def use_nonce(self, use: NonceUse) -> None:
-        self._write()
+        self.check_open()
         super().use_nonce(use)
 
     def use_request(self, use: RequestUse) -> None:
-        self._write()
+        self.check_open()
         super().use_request(use)
 
     def give_back(self, use: RequestUse) -> None:
-        self._write()
+        self.check_open()
         super().give_back(use)
 
     def close(self, dcpsid: str) -> None:
-        self._write()
+        self.check_open()
         super().close(dcpsid)
 
 
 class _Operations(DcpOperations):
     """The operations, which record the stamps that were used up."""
 
-    def perform(self, admitted: Admitted, host: str, left: Left) -> PerformedOperation:
+    def perform(self, admitted: Admitted, message: HttpRequest, left: Left) -> PerformedOperation:
         used = (admitted.use.resources, admitted.use.stamp)
         try:
-            performed = super().perform(admitted, host, left)
+            performed = super().perform(admitted, message, left)
         except TheirError:
             USED.append(used)
             raise
         if not (isinstance(performed.result, FailedOperation) and performed.result.without_effect):
             USED.append(used)
         return performed
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A session that waits for mail of a mailbox, by the request of these resources."""
+
+    mailbox: str
+    resources: frozenset[Address]
+    session: WatchingSession
+
+
+class _Targets:
+    """The sessions that wait for mail, in place of a table: what is written to it is read again."""
+
+    def watch(self, mailbox: str, session: WatchingSession, *, random_id: str, now_ms: int) -> None:
+        """Record a session."""
+        STORE.check_open()
+        WAITING.append(Waiting(mailbox, frozenset(), WatchingSession.decode(session.encode().encode().decode())))
+
+
+class _Watches(Watches):
+    """The watches, which record by whose request a session waits."""
+
+    def add(self, mailbox: str, admitted: Admitted, connection: str) -> None:
+        super().add(mailbox, admitted, connection)
+        WAITING[-1] = replace(WAITING[-1], resources=admitted.resources)
 
 
 class _Identities(DcpIdentities):
@@ -122,20 +157,22 @@ def _function() -> Any:
         answered=deployment.storage.answered_challenges,
     )
     given = parts.dcp.operations
-    operations = _Operations(**{field.name: getattr(given, field.name) for field in fields(given)})
-    parts.dcp = replace(parts.dcp, operations=operations)
+    watches = _Watches(_Targets(), lambda: NOW, lambda: "random")  # type: ignore[arg-type]  # other targets
+    members = {field.name: getattr(given, field.name) for field in fields(given)}
+    parts.dcp = replace(parts.dcp, operations=_Operations(**{**members, "watches": watches}))
     return started("mailbox", parts.router)
 
 
 STORE: Final = _Store()
+WAITING: Final[list[Waiting]] = []
 USED: Final[list[tuple[tuple[str, ...], str]]] = []
 IDENTITIES: Final = _Identities()
 GUARDIAN: Final = IDENTITIES.newest_first()[0].key.address
 FUNCTION: Final = _function()
 
 
-class _Api:
-    """The function, as what answers a peer. `head`: the method and headers of each request."""
+class Api:
+    """The function, as what answers a peer over HTTPS. `head`: the method and headers of each request."""
 
     def __init__(self, head: bytes = b"") -> None:
         method, *values = (head.decode("latin-1").split("\n") + [""] * 4)[:4] if head else GOOD
@@ -162,11 +199,12 @@ class _Api:
 
 NAMES: Final = ("content-type", "content-encoding", "origin")
 GOOD: Final = ("POST", "application/json", "", "")
-PEER: Final = Peer.connected(_Api(), OWNER, guardian=GUARDIAN)
+PEER: Final = Peer.connected(Api(), OWNER, guardian=GUARDIAN)
 """A connect is not stored, so that its session can begin with each input."""
 
 
-def _request(operation: str, **data: Any) -> dict[str, Any]:
+def request(operation: str, **data: Any) -> dict[str, Any]:
+    """A request for an operation at MAILBOX, which OWNER allows, but does not authorize yet."""
     payload = {
         "operation": operation, "allow": [Allowance(OWNER.address, GUARDIAN, OWNER.address).as_json()],
         "data": {"mailbox": MAILBOX, **data}, "validity": {**VALIDITY, "stamp": operation},
@@ -175,14 +213,14 @@ def _request(operation: str, **data: Any) -> dict[str, Any]:
 
 
 OPERATED: Final = (
-    _request("status"),
-    _request("messages", query={"limit": 1, "wait": 0.5}),
-    _request("acknowledge", body={"ids": ["a"]}),
-    _request("put_container", id="k", body="QUJD", match='"1"', none_match="*"),
-    _request("container", id="k", range="bytes=0-3"),
-    _request("status", mailbox="nobody.example"),
-    _request("no_operation"),
-    {**_request(REVOKE), "payload": {**_request(REVOKE)["payload"], "data": VALIDITY}},
+    request("status"),
+    request("messages", query={"limit": 1, "wait": 0.5}),
+    request("acknowledge", body={"ids": ["a"]}),
+    request("put_container", id="k", body="QUJD", match='"1"', none_match="*"),
+    request("container", id="k", range="bytes=0-3"),
+    request("status", mailbox="nobody.example"),
+    request("no_operation"),
+    {**request(REVOKE), "payload": {**request(REVOKE)["payload"], "data": VALIDITY}},
 )
 HEADS: Final = tuple(
     "\n".join((method, *headers)).encode() + b"\n\n" + body
@@ -209,22 +247,40 @@ HEADS: Final = tuple(
 def dcp_guardian(data: bytes) -> None:
     """Any request at /dcp: an answer, signed if it is one to a message, and no write before a good signature."""
     head, parted, body = data.partition(b"\n\n")
-    api, body = (_Api(head), body) if parted else (_Api(), data)
-    STORE.__init__()  # type: ignore[misc]  # as it was at first
-    USED.clear()
+    api, body = (Api(head), body) if parted else (Api(), data)
+    forget()
     api.post(body)
-    for value in bodies_of(body, PEER.dcpsid, PEER.nonce):
-        for each in (value, _authorized(value)):
-            message = PEER.signed(each)
+    for form in FORMS:
+        forget()
+        for value in bodies_of(body, PEER.dcpsid, PEER.nonce):
+            message = PEER.signed(form(value))
             api.post(message)
             api.post(message)
+        check_stamps()
+
+
+def forget() -> None:
+    """Make the store and what is recorded as they were at first."""
+    STORE.__init__()  # type: ignore[misc]
+    WAITING.clear()
+    USED.clear()
+
+
+def check_stamps() -> None:
+    """No stamp counted twice."""
     assert len(USED) == len(set(USED)), "a stamp counted twice"
 
 
-def _authorized(body: dict[str, Any]) -> dict[str, Any]:
-    """The same, authorized by OWNER's key if it is a request."""
-    payload = body.get("payload")
-    return {**body, "auth": authorize(payload, [OWNER])} if isinstance(payload, dict) else body
+def authorized(body: dict[str, Any]) -> dict[str, Any]:
+    """The same; a request, and each of a batch, is authorized by OWNER's key."""
+    match body.get("payload"):
+        case dict() as payload:
+            return {**body, "auth": authorize(payload, [OWNER])}
+        case list() as requests:
+            return {**body, "payload": [authorized(each) if isinstance(each, dict) else each for each in requests]}
+    return body
 
 
+FORMS: Final[tuple[Callable[[dict[str, Any]], dict[str, Any]], ...]] = (lambda body: body, authorized)
+"""Each begins with a store of its own: a nonce and the id of a request count once in a session."""
 ENTRIES: tuple[Entry, ...] = (dcp_guardian,)

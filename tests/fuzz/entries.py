@@ -5,6 +5,7 @@ from typing import Final
 from tests.fuzz import (
     dcp_connections,
     dcp_guardian,
+    dcp_sockets,
     dcp_texts,
     dm3_texts,
     dns_answers,
@@ -26,6 +27,7 @@ _MODULES: Final = (
     dm3_texts,
     dcp_texts,
     dcp_guardian,
+    dcp_sockets,
     dcp_connections,
     dns_answers,
     outside,

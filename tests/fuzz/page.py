@@ -64,7 +64,8 @@ _MENDED: Final = """\
 
 A reader found what the search had not: a JSON text of 132 kB whose last string does not end took 19 s, a DNS answer of
 65 kB with thousands of sets two minutes, for both took time that grew with the square. The entries had taken shorter
-inputs than the parsers do. Now parts of inputs are repeated, up to many kilobytes.
+inputs than the parsers do. Now parts of inputs are repeated, up to many kilobytes. And `dcp_guardian` never came to
+what an owner authorized: it posted each request without authorization before, which used up the nonce.
 """
 
 
