@@ -1,0 +1,57 @@
+"""A watch's protocol holds in every schedule of these cases, and breaks without any one of its rules."""
+
+import pytest
+from tests.model.watch import Rules, Scope, Watch
+from tests.tiers import amount
+
+STALE = Scope("a worker who has read that nobody waits", stale=frozenset({0}), pauses=1, last=1)
+STALE_THEN = Scope("that worker, with two messages", (0, 0), stale=frozenset({0}), last=1)
+TWO = Scope("two messages by two workers", (0, 1))
+TWO_LATE = Scope("two messages, time goes on", (0, 1), last=1)
+DIES = Scope("two runs that die", deaths=2)
+DIES_LATE = Scope("a run that dies, time goes on", deaths=1, last=2)
+DIES_OF_TWO = Scope("a run that dies, two messages", (0, 1), deaths=amount(quick=0, all=1, proof=1))
+AT_ONCE = Scope("a message that is handed out twice at once, a run that dies", deaths=1, doubles=1)
+TWO_AT_ONCE = Scope("two messages, handed out twice at once", (0, 1), doubles=amount(quick=0, all=1, proof=1))
+CLOSES = Scope("a WebSocket that closes, a run that dies", deaths=amount(quick=0, all=1, proof=1), closes=1)
+CLOSES_OF_TWO = Scope("a WebSocket that closes, two messages", (0, 1), closes=amount(quick=0, all=1, proof=1))
+OWNERS = Scope("two owners", owners=2)
+ONE_TOO_MANY = Scope("a session more than there are places", owners=2, places=1, closes=amount(quick=0, all=1, proof=1))
+
+CASES = (
+    STALE, STALE_THEN, TWO, DIES, DIES_LATE, DIES_OF_TWO, AT_ONCE, TWO_AT_ONCE, CLOSES, CLOSES_OF_TWO, OWNERS,
+    ONE_TOO_MANY, *amount(quick=(), all=(TWO_LATE,), proof=(TWO_LATE,)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
+    explored = Watch(Rules(), scope).explore()
+    assert explored.fault == "", "\n".join(explored.story)
+    assert explored.states > 100
+
+
+@pytest.mark.parametrize(
+    ("rules", "scope", "fault"),
+    [
+        (Rules(listing="before the watch"), TWO, "UNSEEN"),
+        (Rules(second="never"), STALE, "UNSEEN"),
+        (Rules(second="early"), STALE, "UNSEEN"),
+        (Rules(second="in its first wait"), STALE, "UNSEEN"),
+        (Rules(reading="for ever"), STALE_THEN, "UNSEEN"),
+        (Rules(trigger="ask, then file"), TWO, "UNSEEN"),
+        (Rules(put="always"), OWNERS, "UNSEEN"),
+        (Rules(lease="none"), TWO, "TWICE"),
+        (Rules(lease="short"), TWO_LATE, "TWICE"),
+        (Rules(lease="refused to its own"), DIES, "UNSEEN"),
+        (Rules(end="removed, then told"), DIES, "UNSEEN"),
+        (Rules(find="by place"), TWO, "OTHER"),
+        (Rules(remove="by place"), TWO, "UNSEEN"),
+        (Rules(queue="deleted before"), DIES, "UNSEEN"),
+        (Rules(again="no more"), CLOSES, "UNSEEN"),
+        (Rules(again="no more"), AT_ONCE, "UNSEEN"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:
+    assert Watch(rules, scope).explore().fault.startswith(fault)

@@ -1,0 +1,526 @@
+"""The explicit-state model of `watch`: owners who wait for mail over WebSockets, workers, the courier, the guardian.
+
+An owner asks, in one batch, to be told of mail and for the list of their messages. The guardian writes a row for the
+session that waits, lists, and answers. A worker files a message, asks whether anybody waits, by a reading that it may
+have kept for a while, and queues that there is mail. The courier makes of that a notification for each row, and of this
+the response by the session's WebSocket; then it removes the row. The owner, who was told, asks anew. Some time after
+each watch began, they list once more: by then, no worker has a reading that is older.
+
+One step is one call of AWS, or one message that arrives. A run of the guardian, of a worker or of the courier may be
+overtaken by any others between two steps, or end; a message of the queue is then handed out again, and it may be handed
+out twice at once. A WebSocket may close at any time, and its messages arrive in any order. All schedules are explored.
+
+`Rules()` is the protocol; a variant changes one. Taken as given: a run of the courier ends before the lease of a row
+does. Left out: the nonces, stamps and signatures of `tests/model/dcp.py`; the interval between notifications, which
+sessions are told without regard to; a message that its workers never got further with than to file it; a call that
+takes effect and fails, which is here the end of a run; the list of every nine minutes that keeps a WebSocket open.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from tests.model.explore import BrokenError, Explored, explore
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a variant may do otherwise."""
+
+    listing: Literal["behind the watch", "before the watch"] = "behind the watch"
+    second: Literal["each watch", "never", "early", "in its first wait"] = "each watch"
+    """When an owner lists once more: a while after each watch began; never; before the readings of workers are over; or
+    only if the wait that began the watch lasts so long."""
+    trigger: Literal["file, then ask", "ask, then file"] = "file, then ask"
+    reading: Literal["for a while", "for ever"] = "for a while"
+    """How long a worker keeps whether anybody waits."""
+    put: Literal["as it was read", "always"] = "as it was read"
+    """Whether a row takes only the place that was free, or whose row was to be replaced."""
+    lease: Literal["by its notification", "none", "short", "refused to its own"] = "by its notification"
+    """A notification has a row to itself, until its time is over, in every run of its own; there is no such rule; its
+    time is over before its run; or its own next run is refused, too."""
+    end: Literal["told, then removed", "removed, then told"] = "told, then removed"
+    find: Literal["by id", "by place"] = "by id"
+    remove: Literal["by id", "by place"] = "by id"
+    queue: Literal["deleted after", "deleted before"] = "deleted after"
+    """A message of the queue is deleted after its run, or before."""
+    again: Literal["anew", "no more"] = "anew"
+    """What an owner does whose session ended: they begin anew, or wait on."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A case. `workers`: of each message, who files it; `stale`: who has read, just before, that nobody waits.
+
+    `places`: for sessions that wait at a time; `deaths`, `doubles`, `closes`, `pauses`: how many runs may end, messages
+    be handed out twice at once, WebSockets close, and waits of an owner end before the next one; `last`: where the
+    clock ends, unless an owner is to list once more. If it is 0, nobody does: they see mail because they are told.
+    """
+
+    name: str
+    workers: tuple[int, ...] = (0,)
+    stale: frozenset[int] = frozenset()
+    owners: int = 1
+    places: int = 2
+    deaths: int = 0
+    doubles: int = 0
+    closes: int = 0
+    pauses: int = 0
+    last: int = 0
+    runs: int = 2
+
+
+CACHE = 1
+"""How long a worker keeps a reading."""
+LOOK = {"each watch": CACHE + 1, "in its first wait": CACHE + 1, "early": CACHE}
+"""When an owner lists once more."""
+LONGEST_RUN = 1
+"""Of the courier; the lease of a row ends no earlier."""
+
+RowId = tuple[int, int]
+"""The owner, and which of their requests it was."""
+Mails = frozenset[int]
+
+
+class Row(NamedTuple):
+    """A session that waits. `turn`: greater than those of all that began to wait before; `lease`: the notification that
+    has it to itself, and until when."""
+
+    id: RowId
+    session: int
+    turn: int
+    lease: "tuple[Notification, int] | None" = None
+
+
+class Waiting(NamedTuple):
+    """The courier's message that there is mail, about one message."""
+
+    mail: int
+
+
+class Notification(NamedTuple):
+    """The courier's message for one row. `spread`: which fan-out of `mail` it is of."""
+
+    row: RowId
+    place: int
+    mail: int
+    spread: int
+
+
+class Run(NamedTuple):
+    """A run of the courier. `copy`: it is the second one at once with its message; `rows`: what it has read."""
+
+    message: Waiting | Notification
+    copy: bool
+    phase: str
+    since: int
+    rows: tuple[tuple[int, Row], ...] = ()
+
+
+class Ask(NamedTuple):
+    """A run of the guardian, for a batch. `place`, `old`: where the row goes, and what was read there."""
+
+    id: RowId
+    session: int
+    phase: str
+    place: int = 0
+    old: RowId | None = None
+    listed: Mails = frozenset()
+
+
+class Told(NamedTuple):
+    """What is under way by a WebSocket: the answer to a batch with a list; None: the response to a watch."""
+
+    id: RowId
+    session: int
+    listed: Mails | None
+
+
+class Owner(NamedTuple):
+    """`request`: the last one; `since`: when its watch was known to have begun; `seen`: the mail that was listed.
+
+    `looked`: they listed once more, or will not; `told`: the watch was answered.
+    """
+
+    phase: Literal["out", "asked", "waits"] = "out"
+    session: int = 0
+    request: int = 0
+    since: int = 0
+    looked: bool = False
+    told: bool = False
+    seen: Mails = frozenset()
+
+
+class Reading(NamedTuple):
+    """What a worker keeps: whether anybody waits."""
+
+    somebody: bool
+    at: int
+
+
+class State(NamedTuple):
+    owners: tuple[Owner, ...]
+    filing: tuple[str, ...]
+    """How far each message is."""
+    readings: tuple[Reading | None, ...]
+    places: tuple[Row | None, ...]
+    deaths: int
+    doubles: int
+    closes: int
+    pauses: int
+    time: int = 0
+    filed: Mails = frozenset()
+    asks: tuple[Ask, ...] = ()
+    queue: frozenset[Waiting | Notification] = frozenset()
+    runs: tuple[Run, ...] = ()
+    spreads: tuple[int, ...] = ()
+    """How often each message was fanned out."""
+    under_way: tuple[Told, ...] = ()
+    answered: frozenset[RowId] = frozenset()
+    doubts: frozenset[RowId] = frozenset()
+    """The rows whose watch may be answered again: a run ended between response and removal, or was one of two."""
+    replaced: frozenset[RowId] = frozenset()
+    """The watches whose place was taken by one session too many."""
+
+
+Actor = tuple[str, int] | Ask | Run | None
+"""Whose step it is: an owner's, a worker's (by the message), the guardian's or the courier's."""
+
+
+class Step(NamedTuple):
+    """`what`: a fixed name; `due`: it comes in the end, if nothing else does; `state`: after it."""
+
+    what: str
+    state: State
+    actor: Actor = None
+    due: bool = True
+
+    @property
+    def label(self) -> str:
+        match self.actor:
+            case None:
+                return self.what
+            case Ask(id=(owner, request)):
+                return f"guardian, request {request} of owner {owner}: {self.what}"
+            case Run(message=message, copy=copy):
+                return f"courier, {message}{' (the other run)' if copy else ''}: {self.what}"
+            case (who, number):
+                return f"{who} {number}: {self.what}"
+
+
+Steps = Iterator[Step]
+T = TypeVar("T")
+
+
+def _with(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
+    return (*values[:index], value, *values[index + 1 :])
+
+
+def _without(values: tuple[T, ...], value: T) -> tuple[T, ...]:
+    """Without one of them that is equal."""
+    index = values.index(value)
+    return (*values[:index], *values[index + 1 :])
+
+
+def _sorted(values: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(values, key=repr))
+
+
+class Watch:
+    """The protocol under `rules`, in one case."""
+
+    def __init__(self, rules: Rules, scope: Scope) -> None:
+        self.rules, self.scope = rules, scope
+
+    def start(self) -> State:
+        scope = self.scope
+        return State(
+            owners=(Owner(),) * scope.owners,
+            filing=("ask" if self.rules.trigger == "ask, then file" else "file",) * len(scope.workers),
+            readings=tuple(
+                Reading(False, 0) if worker in scope.stale else None for worker in range(max(scope.workers) + 1)
+            ),
+            places=(None,) * scope.places,
+            deaths=scope.deaths,
+            doubles=scope.doubles,
+            closes=scope.closes,
+            pauses=scope.pauses,
+            spreads=(0,) * len(scope.workers),
+        )
+
+    def explore(self) -> Explored:
+        return explore(self.start(), lambda _: None, lambda s: ((step.label, step.state) for step in self.following(s)))
+
+    # ---- all steps -------------------------------------------------------------------------------------------
+    def following(self, s: State) -> Steps:
+        """Every step there is. Raises BrokenError where none is due, and an owner who waits has not seen all mail."""
+        is_due = False
+        for step in self._steps(s):
+            is_due |= step.due
+            yield step
+        if is_due:
+            return
+        for number, owner in enumerate(s.owners):
+            if owner.seen != s.filed and (number, owner.request) not in s.replaced:
+                raise BrokenError(
+                    "UNSEEN: mail was filed, and an owner who waits for it is not told, and does not look"
+                )
+
+    def _steps(self, s: State) -> Steps:
+        if all(s.time < run.since + LONGEST_RUN for run in s.runs):
+            is_awaited = any((self._looks_at(owner) or 0) > s.time for owner in s.owners)
+            if s.time < self.scope.last or (is_awaited and self.scope.last):
+                yield Step("time goes on", s._replace(time=s.time + 1), due=is_awaited)
+        for number, owner in enumerate(s.owners):
+            yield from self._owner(s, number, owner)
+        for told in dict.fromkeys(s.under_way):
+            yield self._arrived(s, told)
+        for ask in s.asks:
+            yield self._ask(s, ask)
+            if s.deaths:
+                ended = s._replace(asks=_without(s.asks, ask), deaths=s.deaths - 1)
+                yield Step("ends", ended, ask, due=False)
+        for mail, phase in enumerate(s.filing):
+            yield from self._worker(s, mail, phase)
+        for message in sorted(s.queue, key=repr):
+            yield from self._handed_out(s, message)
+        for run in s.runs:
+            yield from self._courier(s, run)
+
+    # ---- an owner --------------------------------------------------------------------------------------------
+    def _owner(self, s: State, number: int, owner: Owner) -> Steps:
+        def step(what: str, after: Owner, *, due: bool = True, **changes: Any) -> Step:
+            return Step(what, self._put_owner(s, number, after)._replace(**changes), ("owner", number), due)
+
+        match owner.phase:
+            case "out" if owner.session == 0 or self.rules.again == "anew":
+                begun = owner._replace(session=owner.session + 1)
+                yield self._asks(s, number, begun, "opens a session, and asks")
+            case "asked" if not self._is_answered(s, number, owner):
+                yield step("gets no answer, and ends the session", self._out(owner))
+            case "waits":
+                looks_at = self._looks_at(owner)
+                if owner.told:
+                    yield self._asks(s, number, owner, "was told, and asks anew")
+                elif looks_at is not None and s.time >= looks_at:
+                    yield step("lists once more", owner._replace(seen=s.filed, looked=True, since=0))
+                if s.pauses and not owner.told:
+                    looked = owner.looked or self.rules.second == "in its first wait"
+                    after = owner._replace(seen=s.filed, looked=looked)
+                    yield step("waits no more, then again", after, due=False, pauses=s.pauses - 1)
+        if owner.phase != "out" and s.closes:
+            closed = self._closed(s, number)._replace(closes=s.closes - 1)
+            yield Step("the WebSocket closes", closed, ("owner", number), due=False)
+
+    def _asks(self, s: State, number: int, owner: Owner, what: str) -> Step:
+        """The owner sends a batch, and the run of the guardian makes its first call."""
+        after = owner._replace(phase="asked", request=owner.request + 1, told=False, looked=False, since=0)
+        ask = Ask((number, after.request), after.session, "")
+        asked = self._put_owner(s, number, after)
+        if self.rules.listing == "before the watch":
+            ask = ask._replace(phase="read", listed=s.filed)
+        else:
+            ask = self._places_read(s, ask)
+        return Step(what, asked._replace(asks=_sorted((*s.asks, ask))), ("owner", number))
+
+    def _is_answered(self, s: State, number: int, owner: Owner) -> bool:
+        """Whether an answer to the batch is under way, or may come."""
+        batch = (number, owner.request)
+        return any(ask.id == batch for ask in s.asks) or any(
+            told.id == batch and told.listed is not None for told in s.under_way
+        )
+
+    def _looks_at(self, owner: Owner) -> int | None:
+        """When an owner lists once more; None: they do not."""
+        if owner.phase != "waits" or owner.looked or owner.told or self.rules.second == "never":
+            return None
+        return owner.since + LOOK[self.rules.second]
+
+    def _arrived(self, s: State, told: Told) -> Step:
+        """A message of a WebSocket that is open arrives."""
+        number, request = told.id
+        owner, rest = s.owners[number], s._replace(under_way=_without(s.under_way, told))
+        actor = ("owner", number)
+        if told.listed is not None:
+            after = owner._replace(phase="waits", since=s.time, seen=owner.seen | told.listed)
+            return Step("is answered", self._put_owner(rest, number, after), actor)
+        if request == owner.request and not owner.told:
+            return Step("is told", self._put_owner(rest, number, owner._replace(told=True)), actor)
+        return Step("is told again, which ends the session", self._closed(rest, number), actor)
+
+    def _closed(self, s: State, number: int) -> State:
+        left = tuple(each for each in s.under_way if each.id[0] != number)
+        return self._put_owner(s, number, self._out(s.owners[number]))._replace(under_way=left)
+
+    def _out(self, owner: Owner) -> Owner:
+        return Owner(session=owner.session, request=owner.request, seen=owner.seen)
+
+    def _put_owner(self, s: State, number: int, owner: Owner) -> State:
+        return s._replace(owners=_with(s.owners, number, owner))
+
+    def _send(self, s: State, told: Told) -> State:
+        """Send by a WebSocket, if it is open."""
+        owner = s.owners[told.id[0]]
+        is_open = owner.phase != "out" and owner.session == told.session
+        return s._replace(under_way=_sorted((*s.under_way, told))) if is_open else s
+
+    # ---- the guardian ----------------------------------------------------------------------------------------
+    def _ask(self, s: State, ask: Ask) -> Step:
+        def on(after: State, changed: Ask) -> State:
+            return after._replace(asks=_sorted((*_without(s.asks, ask), changed)))
+
+        match ask.phase:
+            case "read":
+                return Step("reads who waits", on(s, self._places_read(s, ask)), ask)
+            case "put":
+                before = s.places[ask.place]
+                if before and before.id != ask.old and self.rules.put == "as it was read":
+                    return Step("finds another row in the place", on(s, ask._replace(phase="read")), ask)
+                turn = 1 + max((row.turn for row in s.places if row), default=0)
+                after = s._replace(places=_with(s.places, ask.place, Row(ask.id, ask.session, turn)))
+                if before and before.id == ask.old and not self._is_of(before, ask):
+                    after = after._replace(replaced=s.replaced | {before.id})
+                return Step("puts the row", on(after, ask._replace(phase="list", place=0, old=None)), ask)
+            case _:
+                listed = ask.listed if self.rules.listing == "before the watch" else s.filed
+                ended = s._replace(asks=_without(s.asks, ask))
+                return Step("lists, and answers", self._send(ended, Told(ask.id, ask.session, listed)), ask)
+
+    def _places_read(self, s: State, ask: Ask) -> Ask:
+        place = self._place_for(s, ask)
+        row = s.places[place]
+        return ask._replace(phase="put", place=place, old=row.id if row else None)
+
+    def _place_for(self, s: State, ask: Ask) -> int:
+        """That of the session, a free one, or that of the one which began to wait first."""
+        rows = list(enumerate(s.places))
+        own = [place for place, row in rows if row and self._is_of(row, ask)]
+        free = [place for place, row in rows if row is None]
+        first = min(rows, key=lambda each: each[1].turn if each[1] else 0)
+        return [*own, *free, first[0]][0]
+
+    def _is_of(self, row: Row, ask: Ask) -> bool:
+        return (row.id[0], row.session) == (ask.id[0], ask.session)
+
+    # ---- a worker --------------------------------------------------------------------------------------------
+    def _worker(self, s: State, mail: int, phase: str) -> Steps:
+        def step(what: str, phase: str, **changes: Any) -> Step:
+            after = s._replace(filing=_with(s.filing, mail, phase), **changes)
+            return Step(what, after, ("worker of message", mail), due=what != "ends")
+
+        first_asks = self.rules.trigger == "ask, then file"
+        match phase:
+            case "file" | "file, and tell":
+                then = {"file, and tell": "tell", "file": "done" if first_asks else "ask"}[phase]
+                yield step("files", then, filed=s.filed | {mail})
+            case "ask":
+                reading, readings, what = self._read(s, self.scope.workers[mail])
+                if first_asks:
+                    yield step(what, "file, and tell" if reading else "file", readings=readings)
+                else:
+                    yield step(what, "tell" if reading else "done", readings=readings)
+            case "tell":
+                yield step("queues that there is mail", "done", queue=s.queue | {Waiting(mail)})
+                if s.deaths and not first_asks:
+                    yield step("ends", "ask", deaths=s.deaths - 1)
+
+    def _read(self, s: State, worker: int) -> tuple[bool, tuple[Reading | None, ...], str]:
+        """Whether anybody waits, what workers have read then, and the step's name."""
+        kept = s.readings[worker]
+        if kept and (s.time <= kept.at + CACHE or self.rules.reading == "for ever"):
+            return kept.somebody, s.readings, "knows whether anybody waits"
+        read = Reading(any(s.places), s.time)
+        return read.somebody, _with(s.readings, worker, read), "reads whether anybody waits"
+
+    # ---- the courier -----------------------------------------------------------------------------------------
+    def _handed_out(self, s: State, message: Waiting | Notification) -> Steps:
+        """A run begins, and makes its first call."""
+        copies = [run for run in s.runs if run.message == message]
+        if len(s.runs) == self.scope.runs or len(copies) == 2 or (copies and not s.doubles):
+            return
+        run = Run(message, bool(copies) and not copies[0].copy, "", s.time)
+        if copies:
+            doubts = s.doubts | ({message.row} if isinstance(message, Notification) else set())
+            s = s._replace(doubles=s.doubles - 1, doubts=doubts)
+        elif self.rules.queue == "deleted before":
+            s = s._replace(queue=s.queue - {message})
+        s = s._replace(runs=(*s.runs, run))
+        step = self._reads(s, run) if isinstance(message, Waiting) else self._finds(s, run, message)
+        yield step._replace(due=not copies)
+
+    def _courier(self, s: State, run: Run) -> Steps:
+        message = run.message
+        yield self._queues(s, run, message) if isinstance(message, Waiting) else self._notify(s, run, message)
+        if s.deaths:
+            doubts = s.doubts | ({run.rows[0][1].id} if run.phase == "remove" else set())
+            ended = s._replace(runs=_without(s.runs, run), deaths=s.deaths - 1, doubts=doubts)
+            yield Step("ends", ended, run, due=False)
+
+    def _reads(self, s: State, run: Run) -> Step:
+        rows = tuple((place, row) for place, row in enumerate(s.places) if row)
+        return self._goes_on(s, run, "reads who waits", "queue", rows) if rows else self._done(s, run, "finds nobody")
+
+    def _queues(self, s: State, run: Run, message: Waiting) -> Step:
+        spread = s.spreads[message.mail]
+        queued = {Notification(row.id, place, message.mail, spread) for place, row in run.rows}
+        spreads = _with(s.spreads, message.mail, spread + 1)
+        return self._done(s._replace(queue=s.queue | queued, spreads=spreads), run, "queues notifications")
+
+    def _finds(self, s: State, run: Run, message: Notification) -> Step:
+        row = s.places[message.place]
+        if row is None or not self._is_there(row, message):
+            return self._done(s, run, "finds nobody to tell")
+        if self._is_taken(s, row, message):
+            return self._done(s, run, "finds that another tells")
+        phase = "tell" if self.rules.lease == "none" else "lease"
+        return self._goes_on(s, run, "finds the row", phase, ((message.place, row),))
+
+    def _is_there(self, row: Row | None, message: Notification) -> bool:
+        return row is not None and (row.id == message.row or self.rules.find == "by place")
+
+    def _notify(self, s: State, run: Run, message: Notification) -> Step:
+        row, found = s.places[message.place], run.rows[0][1]
+        first, second = ("tell", "remove") if self.rules.end == "told, then removed" else ("remove", "tell")
+        match run.phase:
+            case "lease":
+                if row is None or not self._is_there(row, message) or self._is_taken(s, row, message, by_clock=False):
+                    return self._done(s, run, "cannot have the row to itself")
+                leased = row._replace(lease=(message, s.time + (0 if self.rules.lease == "short" else LONGEST_RUN)))
+                after = s._replace(places=_with(s.places, message.place, leased))
+                return self._goes_on(after, run, "has the row to itself", first, run.rows)
+            case "tell":
+                what, after = "tells the owner", self._answer(s, found, message)
+            case _:
+                is_own = row is not None and (row.id == found.id or self.rules.remove == "by place")
+                what, after = (
+                    "removes the row",
+                    s._replace(places=_with(s.places, message.place, None)) if is_own else s,
+                )
+        return (
+            self._done(after, run, what) if run.phase == second else self._goes_on(after, run, what, second, run.rows)
+        )
+
+    def _is_taken(self, s: State, row: Row, message: Notification, *, by_clock: bool = True) -> bool:
+        """Whether another notification has the row to itself. `by_clock`: at its last moment, too, it has not."""
+        if row.lease is None or self.rules.lease == "none":
+            return False
+        whose, until = row.lease
+        is_over = until <= s.time if by_clock else until < s.time
+        return not is_over and (whose != message or self.rules.lease == "refused to its own")
+
+    def _answer(self, s: State, row: Row, message: Notification) -> State:
+        if row.id != message.row:
+            raise BrokenError("OTHER: a notification for the row of one watch answers another one")
+        if row.id in s.answered and row.id not in s.doubts:
+            raise BrokenError("TWICE: a watch is answered twice")
+        return self._send(s._replace(answered=s.answered | {row.id}), Told(row.id, row.session, None))
+
+    def _goes_on(self, s: State, run: Run, what: str, phase: str, rows: tuple[tuple[int, Row], ...]) -> Step:
+        changed = run._replace(phase=phase, rows=rows)
+        return Step(what, s._replace(runs=_sorted((*_without(s.runs, run), changed))), run)
+
+    def _done(self, s: State, run: Run, what: str) -> Step:
+        """The run ends, and its message is deleted. A row that is gone, and that no run has read, is never answered."""
+        after = s._replace(runs=_without(s.runs, run), queue=s.queue - {run.message})
+        known = {row.id for row in after.places if row} | {row.id for each in after.runs for _, row in each.rows}
+        return Step(what, after._replace(answered=s.answered & known, doubts=s.doubts & known), run)
