@@ -22,6 +22,7 @@ from postroom.client.dcp.errors import (
 from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile, IdentityMemory
 from postroom.client.dcp.keys import load_ethereum_key
+from postroom.client.dcp.keystores import Keystore
 from postroom.client.dcp.memory import MemoryTransport, memory_pair
 from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, IncomingV3, OutgoingRequest
 from postroom.client.dcp.transport import Transport, register
@@ -47,6 +48,7 @@ __all__ = [
     "IdentityMemory",
     "IncomingRequest",
     "IncomingV3",
+    "Keystore",
     "MemoryTransport",
     "MessageRefusedError",
     "NotConnectedError",

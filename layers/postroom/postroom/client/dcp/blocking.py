@@ -11,6 +11,7 @@ from anyio.from_thread import start_blocking_portal
 from postroom.client.dcp.connection import CLOSE_SECONDS, AsyncConnection
 from postroom.client.dcp.errors import ConnectionClosedError
 from postroom.client.dcp.identities import IdentityCache
+from postroom.client.dcp.keystores import AnyKey
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import RequestHandler, V3Handler
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
@@ -122,7 +123,7 @@ class Connection:
         """Send what somebody else authorized, unchanged, and return its result. Raises as `send` does."""
         return self._call(self._connection.present, cheque)
 
-    def send_v3(self, url: str, message: JsonValue, key: EthereumKey | None = None) -> JsonValue:
+    def send_v3(self, url: str, message: JsonValue, key: AnyKey | None = None) -> JsonValue:
         """Send a message of version 3 to a route of the peer, and return its result. As AsyncConnection.send_v3."""
         return self._call(self._connection.send_v3, url, message, key)
 

@@ -16,6 +16,7 @@ from postroom.client.dcp.errors import (
 )
 from postroom.client.dcp.https import HttpsTransport
 from postroom.client.dcp.identities import IdentityCache, IdentityFile
+from postroom.client.dcp.keystores import AnyKey
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, V3Handler, now
 from postroom.client.dcp.transport import Transport, open_registered, protocol_of
@@ -112,7 +113,7 @@ class BaseConnection:
         await asyncio.shield(runner.opened)
         return await runner.request(cheque)
 
-    async def send_v3(self, url: str, message: JsonValue, key: EthereumKey | None = None) -> JsonValue:
+    async def send_v3(self, url: str, message: JsonValue, key: AnyKey | None = None) -> JsonValue:
         """Send a message of version 3 to a route of the peer, and return its result (DCP: v3).
 
         `key`: whose address is the sender of the message; None: our identity. Raises as `send` does:

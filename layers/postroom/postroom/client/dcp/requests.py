@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
 
 from postroom.client.dcp.errors import DcpError
+from postroom.client.dcp.keystores import AnyKey, unlocked
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -40,13 +41,13 @@ class DraftRequest:
     validity: JsonObject = field(default_factory=dict)
     authorizations: list[Authorization] = field(default_factory=list)
 
-    def authorize(self, key: EthereumKey, guardian: Address | None = None, accessor: Address | None = None) -> Self:
+    def authorize(self, key: AnyKey, guardian: Address | None = None, accessor: Address | None = None) -> Self:
         """Let the guardian do what is requested to the resource of a key, when it is received from the accessor.
 
-        None: the target of the connection is the guardian, and our identity the accessor. The key signs the payload
-        when the request is sent.
+        None: the target of the connection is the guardian, and our identity the accessor. A keystore is unlocked now;
+        the key signs the payload when the request is sent. Raises as `Keystore.unlock` does.
         """
-        self.authorizations.append(Authorization(key, guardian, accessor))
+        self.authorizations.append(Authorization(unlocked(key), guardian, accessor))
         return self
 
     def made_for(self, peer: Address, own: Address, *, hex_prefix: bool) -> NewRequest:
@@ -65,10 +66,10 @@ class OutgoingRequest(DraftRequest, Generic[R]):
 
     _send: "Callable[[OutgoingRequest[R]], R]" = field(repr=False)
 
-    def send(self, *keys: EthereumKey) -> R:
+    def send(self, *keys: AnyKey) -> R:
         """Send it, authorized by each key for the target of the connection, and return its result.
 
-        Raises DcpError.
+        Raises DcpError, and as `authorize` does.
         """
         for key in keys:
             self.authorize(key)
