@@ -140,8 +140,9 @@ SCENES = {
     "11": [["an encrypted archive", "stored, then acknowledged", "found by its words; exported to a file"]],
     "12": [["an order", "200 Queued", "the owner's webhook was notified; read and acknowledged"]],
     "13": [
-        ["a cheque for Wes, presented by Jack", "NotTheOwner", "nothing done, and the cheque is not used up"],
-        ["the same, presented by Wes", "one message", "performed once (EDUP the next time)"],
+        ["a keepalive of Jack with the stamp of a cheque for Wes", "answered", "it is not used up"],
+        ["the cheque, presented by Jack", "EDUP", "nothing done, and it is not used up for Wes"],
+        ["the same, presented by Wes", "one message", "performed once (EDUP after a restart)"],
         ["a revoked cheque", "EDUP", "nothing done"],
     ],
     "14": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],

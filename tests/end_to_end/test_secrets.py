@@ -65,15 +65,6 @@ class RecordedDeployment:
         self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())
         return answer
 
-    def begin_anew(self, function: str) -> None:
-        """Its next instance has read no secret yet, as after a deployment; nothing of it must be under way."""
-        client, name = (
-            self.demo_deployment.deployment.client("lambda"),
-            self.demo_deployment.deployment.outputs[function],
-        )
-        variables = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-        client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
-
     def in_hand(self, queue: str) -> int:
         """How many messages of a queue are being worked on."""
         name = "ApproximateNumberOfMessagesNotVisible"
@@ -151,7 +142,7 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     assert recorded.ask("POST", f"{at}/inbox", forged).status_code == 200
     until("its Feedback waits", lambda: recorded.said("SigningKeys") in _logs(recorded) or None)
     recorded.write("TokenKeys", good["TokenKeys"])
-    recorded.begin_anew("MailboxFunction")
+    recorded.demo_deployment.end_instances("MailboxFunction")
     token = until("tokens are signed", lambda: _sign_in(recorded, at, owner))
     targets = f"{at}/mailboxes/{SAFE}/notifications"
     hook = {"kind": "webhook", "to": f"https://{HOOK}/mail"}
@@ -163,7 +154,7 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
         recorded.write(name, value)
     until("the courier is at no notice", lambda: recorded.in_hand("FeedbackQueueUrl") == 0 or None)
     for function in ("MailboxFunction", "Dm3Function", "CourierFunction"):
-        recorded.begin_anew(function)
+        recorded.demo_deployment.end_instances(function)
     receiver = WebhookReceiver()
 
     def take(request: GatewayRequest) -> GatewayResponse:

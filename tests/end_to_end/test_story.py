@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.end_to_end import dumps
+from tests.end_to_end.dcp_wire import FUNCTION, Guardian
 
 from postroom.demo.deployment import envelope_of, until
 from postroom.demo.lookups import why_not_believed
@@ -74,6 +75,15 @@ def test_feedback_is_signed_by_us_and_filed_under_sender_and_correlation(story: 
     notified = [row for row in rows if "told" in row]
     assert notified
     assert all(row["sent"]["S"] == "delivered" for row in notified)
+
+
+def test_where_the_story_says_that_all_instances_of_a_function_end_they_have_ended(demo_stack: DemoStack) -> None:
+    with Guardian(demo_stack) as guardian:
+        before = guardian.instances()
+        assert before
+        demo_stack.receiver.end_instances(FUNCTION)
+        assert before.isdisjoint(guardian.instances())
+        guardian.connect("bob", "by-the-next-instance-1")
 
 
 def test_a_refusal_stores_nothing_anywhere(story: Story, demo_stack: DemoStack) -> None:

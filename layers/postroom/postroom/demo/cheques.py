@@ -29,26 +29,32 @@ def cheques_for_wes(demo: DemoStack, write: Callable[[str], None], say: Say) -> 
         guardian = bob.connect()
         first, second = (_cheque(owner, Allowance(owner.address, guardian, wes_key.address)) for _ in range(2))
         say(f"{BOB} writes a cheque: Wes lists one message at https://{DM3_HOST}/dcp, once, within an hour")
+        kept_alive = _refusal(lambda: jack.present(_keepalive_with_its_stamp(first)))
+        expect(kept_alive == "", "Jack's keepalive with the stamp of the cheque is answered", kept_alive)
         stolen = _refusal(lambda: _present(jack, first))
-        expect(stolen == "NotTheOwner", "the cheque is not Jack's", stolen)
-        say(f"Jack, who carries it, presents it himself: {stolen}")
-        _refusal(lambda: jack.present(NewRequest(new_payload(KEEPALIVE, validity={"stamp": _stamp(first)}))))
+        expect(stolen == "EDUP", "the stamp is used up for Jack", stolen)
+        say(f"Jack, who carries it, sends a keepalive with its stamp, and then presents it himself: {stolen}")
         forged = _refusal(lambda: _present(wes, _with_limit(second, 100)))
         expect(forged == "NotTheOwner", "a forged cheque is nobody's", forged)
-        say(f"Jack sends a request with its stamp, which uses up nothing; a cheque with a forged limit: {forged}")
+        say(f"A cheque whose limit was forged: {forged}")
         listed = _present(wes, first)
         expect(isinstance(listed, dict) and _messages(listed) == 1, "Wes lists one message", listed)
-        say("Wes presents it, and lists one message")
+        say("Wes presents it, for whom the stamp is not used up, and lists one message")
         bob.request(REVOKE, read_cheque(second).payload.validity).send(owner)
         revoked = _refusal(lambda: _present(wes, second))
         expect(revoked == "EDUP", "a revoked cheque counts no more", revoked)
+    demo.receiver.end_instances("MailboxFunction")
     with _session(demo, wes_key) as later:
         again = _refusal(lambda: _present(later, first))
         expect(again == "EDUP", "a cheque counts once", again)
-    say(f"Wes presents it again, in another session: {again}; one that {BOB} has revoked: {revoked}")
+    say(
+        f"All instances of the function end. Wes presents it again, in another session: {again}; "
+        f"one that {BOB} has revoked: {revoked}"
+    )
     return [
-        DemoRow("13", "a cheque for Wes, presented by Jack", stolen, "nothing done, and the cheque is not used up"),
-        DemoRow("13", "the same, presented by Wes", "one message", f"performed once ({again} the next time)"),
+        DemoRow("13", "a keepalive of Jack with the stamp of a cheque for Wes", "answered", "it is not used up"),
+        DemoRow("13", "the cheque, presented by Jack", stolen, "nothing done, and it is not used up for Wes"),
+        DemoRow("13", "the same, presented by Wes", "one message", f"performed once ({again} after a restart)"),
         DemoRow("13", "a revoked cheque", revoked, "nothing done"),
     ]
 
@@ -76,9 +82,10 @@ def _with_limit(cheque: dict[str, JsonValue], limit: int) -> dict[str, JsonValue
     return {**cheque, "payload": {**payload, "data": {"mailbox": BOB, "query": {"limit": limit}}}}
 
 
-def _stamp(cheque: dict[str, JsonValue]) -> JsonValue:
+def _keepalive_with_its_stamp(cheque: dict[str, JsonValue]) -> NewRequest:
     validity = read_cheque(cheque).payload.validity
-    return validity["stamp"] if isinstance(validity, dict) else None
+    assert isinstance(validity, dict)  # noqa: S101 - for the type checker
+    return NewRequest(new_payload(KEEPALIVE, validity={"stamp": validity["stamp"]}))
 
 
 def _present(session: Connection, cheque: dict[str, JsonValue]) -> JsonValue:

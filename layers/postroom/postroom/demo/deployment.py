@@ -105,6 +105,12 @@ class DemoDeployment:
             total += sum(int(value) for value in attributes.values())
         return total
 
+    def end_instances(self, function: str) -> None:
+        """End the instances of a function (the name of its output), as its deployment does; none must be at work."""
+        client, name = self.deployment.client("lambda"), self.deployment.outputs[function]
+        variables = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
     def settle(self) -> None:
         """Wait until all queues are empty."""
         until("all queues are empty", lambda: True if self.waiting() == 0 else None)
