@@ -34,13 +34,12 @@ from tests.faults.suites import (
     WATCHED,
 )
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import NOT_QUEUED
 from postroom.http.watches import Watches
 from postroom.outbound.feedback_sender import FeedbackSender
 from postroom.pipeline.worker import Worker
 from postroom.protocols.dcp.guardian import Guardian
-from postroom.protocols.dcp.receiving import Admitted
 from postroom.protocols.dcp.session_store import RequestUse
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
@@ -184,18 +183,26 @@ def queued_by_whoever_was_first() -> None:
 
 
 def stamps_after_the_operation() -> None:
-    """A request of DCP is performed before its id and its stamp are taken."""
-    really = Guardian._result
+    """The id and the stamp of a request of DCP are free before it is performed, and are taken afterwards."""
+    use_request, result = DcpSessions.use_request, Guardian._result
+    to_take: list[Callable[[], None]] = []
 
-    def result(self: Guardian, received: Any, index: int, perform: Any) -> Any:
-        request = received.requests[index]
-        resources = frozenset(each.resource for each in request.payload.allow)
-        is_in_batch = received.batch_id is not None
-        admitted = Admitted(request, received.peer, received.identity, is_in_batch, resources, None)  # type: ignore[arg-type]
-        done = perform(admitted)
-        return really(self, received, index, lambda _admitted: done)
+    def look(self: DcpSessions, use: RequestUse) -> None:
+        use_request(self, use)
+        self.give_back(use)
+        to_take.append(lambda: use_request(self, use))
 
-    _replace(Guardian, "_result", result)
+    def result_and_take(self: Guardian, *what: Any) -> Any:
+        done = result(self, *what)
+        try:
+            while to_take:
+                to_take.pop()()
+        except (TheirError, NotNowError) as error:
+            return error
+        return done
+
+    _replace(DcpSessions, "use_request", look)
+    _replace(Guardian, "_result", result_and_take)
 
 
 def knows_no_mark_of_its_own() -> None:
@@ -283,12 +290,16 @@ def _replace(owner: object, name: str, by: Callable[..., Any] | str) -> None:
 
 @dataclass(frozen=True)
 class Variant:
-    """A bug, the smallest `play` that finds it, and the problem that it `finds`. `settings`: as of a suite."""
+    """A bug, the smallest `play` that finds it, and the problem that it `finds`. `settings`: as of a suite.
+
+    `by_fault`: it is found where a call is struck, and not without.
+    """
 
     breaks: Callable[[], None]
     play: EachCall | EachDropped
     finds: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    by_fault: bool = False
 
     @property
     def name(self) -> str:
@@ -323,13 +334,25 @@ VARIANTS = {
         Variant(queued_by_whoever_was_first, EachCall(SENDS, [throttled], dies=False), "'queued'"),
         Variant(done_whatever_happened, EachCall(DARK_ONE, [throttled], dies=False), "has no end"),
         Variant(copies_without_a_row, EachCall(LARGE_ONES), "messages are left in"),
-        Variant(stamps_after_the_operation, EachCall(CHEQUE, dies=False), "they took effect 3 times"),
-        Variant(knows_no_mark_of_its_own, EachCall(READS, [answer_lost], dies=False), "nobody had used it"),
         Variant(
-            keeps_the_stamp_of_a_failed_read, EachCall(READS, [throttled], dies=False), "may not be requested again"
+            stamps_after_the_operation,
+            EachCall(CHEQUE, [throttled], dies=False),
+            "they took effect 2 times",
+            by_fault=True,
+        ),
+        Variant(
+            knows_no_mark_of_its_own, EachCall(READS, [answer_lost], dies=False), "nobody had used it", by_fault=True
+        ),
+        Variant(
+            keeps_the_stamp_of_a_failed_read,
+            EachCall(READS, [throttled], dies=False),
+            "may not be requested again",
+            by_fault=True,
         ),
         Variant(closes_by_deleting, EachCall(CLOSED, dies=False), "was performed in a session that was closed"),
-        Variant(reads_the_clock_twice, EachCall(CHEQUE, [an_hour_on], dies=False), "they took effect 2 times"),
+        Variant(
+            reads_the_clock_twice, EachCall(CHEQUE, [an_hour_on], dies=False), "they took effect 2 times", by_fault=True
+        ),
         Variant(
             acknowledges_a_watch_that_nobody_stores, EachCall(WATCH, dies=False), "an owner who waits was not told"
         ),

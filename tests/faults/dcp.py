@@ -18,12 +18,14 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.operations import CLOSE, KEEPALIVE
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
-from postroom.storage.layout import row_key, segment_name
+from postroom.storage.layout import RowKey, row_key, segment_name
+from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.segments import Line, lay_out
 
 OWNER = dcp_key()
 HOLDER = EthereumKey.from_secret(sha256(b"the holder of a cheque").digest())
-_READ = "messages"
+_GIVE_BACK = "dynamodb DeleteItem"
+"""The call by which an id and a stamp are given back."""
 _TTL_SECONDS = 600
 
 
@@ -170,9 +172,12 @@ class ReadFlow(DcpFlow):
 
     def _begin(self, run: DcpRun) -> None:
         run.peers = [opened(run.wire, HOLDER, "one")]
-        run.cheque = written(run.wire, _READ, HOLDER, "a cheque")
         if self.fails:
-            run.missing = _without_its_object(run.wire.stack)
+            row, name, data = _without_its_object(run.wire.stack)
+            run.missing = name, data
+            run.cheque = written(run.wire, "message", HOLDER, "a cheque", id=id_of(row))
+        else:
+            run.cheque = written(run.wire, "messages", HOLDER, "a cheque")
 
     def _talk(self, run: DcpRun, peers: list[Peer]) -> None:
         [holder] = peers
@@ -184,9 +189,12 @@ class ReadFlow(DcpFlow):
             run.wire.stack.deployed.storage.objects.put(*run.missing)
         before = run.wire.exchanges()
         again = _present(opened(run.wire, HOLDER, "two"), run.cheque)
-        # A stamp stays used if giving it back is struck, or if nobody knows what became of it.
-        known = not self.fails and all(each.status for each in before)
-        if known and not any(each.succeeded for each in attempts(before)) and not again:
+        # A stamp stays used if giving it back failed, or if nobody knows what became of it.
+        known = all(each.status for each in before) and _GIVE_BACK not in run.wire.stack.tap.failed
+        succeeded = any(each.succeeded for each in attempts(before))
+        if self.fails and succeeded:
+            return ["a read of what is missing succeeded"]
+        if known and not succeeded and not again:
             return ["a read that failed may not be requested again"]
         return []
 
@@ -198,11 +206,11 @@ def opened(wire: Wire, key: EthereumKey, name: str) -> Peer:
     return peer
 
 
-def written(wire: Wire, operation: str, holder: EthereumKey, stamp: str) -> Json:
+def written(wire: Wire, operation: str, holder: EthereumKey, stamp: str, **data: str) -> Json:
     """A payload that the owner authorized for a holder, with their signature: a cheque."""
     validity: Json = {"time": int(CLOCK()), "stamp": stamp, "ttl": _TTL_SECONDS}
     allow = [Allowance(OWNER.address, wire.guardian, holder.address)]
-    payload = new_payload(operation, {"mailbox": RECEIVER}, allow=allow, validity=validity)
+    payload = new_payload(operation, {"mailbox": RECEIVER, **data}, allow=allow, validity=validity)
     body = request_body(NewRequest(payload, (OWNER,)), payload, "", hex_prefix=False)
     return {"payload": body["payload"], "auth": body["auth"]}
 
@@ -212,11 +220,11 @@ def _present(peer: Peer, cheque: Json) -> bool:
     return bool(peer.send({**peer.request(), **cheque})["success"])
 
 
-def _without_its_object(stack: FaultStack) -> tuple[str, bytes]:
-    """File a message whose segment is missing; returns the segment."""
+def _without_its_object(stack: FaultStack) -> tuple[RowKey, str, bytes]:
+    """File a message whose segment is missing; returns its row, and the segment."""
     at_ms, claim = int(CLOCK() * 1000), uuid.uuid4().hex
     line = Line(row_key(RECEIVER, 1, at_ms, claim), "sender.example", "{}", {"protocol": "nlweb"})
     name = segment_name(at_ms, claim)
     data, [place] = lay_out([line], name)
     stack.deployed.storage.register.file(line.row, place, line.conversation)
-    return name, data
+    return line.row, name, data

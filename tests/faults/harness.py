@@ -220,6 +220,7 @@ def _acted(
     """The answers of the victim, and whether it reached the call with the fault. Raises BrokenError."""
     fault = taking(flow.seconds_a_call, at(planned.number, planned.strike))
     tap = stack.tap
+    tap.failed = []
 
     def act(look: Look | None = None) -> list[Json]:
         tap.begin(fault, look)

@@ -53,11 +53,13 @@ Fault = Callable[[Call, Send], AWSResponse]
 class Tap:
     """Intercepts the calls of a session's clients that are created after `watch`. It connects when it is first used.
 
-    `calls`: the number of calls since `begin`. `records`: of the calls, if they are recorded.
+    `calls`: the number of calls since `begin`. `records`: of the calls, if they are recorded. `failed`: the calls of a
+    run, in this process, whose answer was not that of AWS.
     """
 
     def __init__(self) -> None:
         self._received = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as this is
+        self.failed: list[str] = []
         # As in botocore: otherwise the kernel delays the second packet of a request by 40 ms.
         self._http = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
         self.end()
@@ -106,10 +108,25 @@ class Tap:
             return answer
 
         if self._look is None or self._attempt > 1:
-            return self._fault(call, send)
+            return self._answer(call, send)
         before = self._look()
-        answer = self._fault(call, send)
+        answer = self._answer(call, send)
         self.records.append(CallRecord(str(call), list(map(str, places())), before, self._look()))
+        return answer
+
+    def _answer(self, call: Call, send: Send) -> AWSResponse:
+        sent: list[AWSResponse] = []
+
+        def send_and_keep() -> AWSResponse:
+            sent.append(send())
+            return sent[-1]
+
+        answer = None
+        try:
+            answer = self._fault(call, send_and_keep)
+        finally:
+            if answer is None or answer not in sent:
+                self.failed.append(str(call))
         return answer
 
     def _note(self, url: str, messages: list[dict[str, str]]) -> None:

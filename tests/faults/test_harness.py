@@ -21,6 +21,8 @@ def broken() -> Played:
 def test_the_harness_finds_what_is_broken(broken: Played, variant: str) -> None:
     found = [line for line in broken.said.splitlines() if line.startswith(f"{variant}: ")]
     assert [line for line in found if VARIANTS[variant].finds in line], broken
+    if VARIANTS[variant].by_fault:
+        assert not [line for line in found if ", undisturbed: " in line], broken
 
 
 @pytest.mark.stack(tier="all")
