@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from tests.protocols.dcp.guarded import JACK, LIMITS, NOW, OWNER, US, WES, Bank, Json, Peer, code, says
 
+from postroom.core.canonical import json_stringify
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import MAX_DEPTH
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -36,6 +38,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_VALIDITY_INVALID,
 )
 from postroom.protocols.dcp.session_names import CONNECT_SECONDS
+from postroom.protocols.dcp.signature import write_signature
 from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.dcp.validity import TtlLimits
 
@@ -214,6 +217,50 @@ def test_what_is_no_signed_message_has_no_signed_answer(bank: Bank, data: bytes,
     assert unanswered(small, data) is reason
 
 
+def frame(body: str, owner: str = OWNER.address, signature: str = "{}") -> str:
+    """The text of a message."""
+    return f'{{"owner":"{owner}","signature":{signature},"body":{body}}}'
+
+
+OPENED, CLOSED = "[" * 5000, "]" * 5000
+DIGITS = "9" * 1_000_000
+BOMBS: dict[str, tuple[str, Reason]] = {
+    "lists in lists": (frame(OPENED), NOT_I_JSON),
+    "closed lists in lists": (frame(OPENED + CLOSED), NOT_I_JSON),
+    "lists in lists beside half of a pair": (frame(OPENED + CLOSED, r"\ud800"), NOT_I_JSON),
+    "one level more than is read": (frame("[" * (MAX_DEPTH - 1) + "[]" + "]" * (MAX_DEPTH - 1)), NOT_I_JSON),
+    "objects in objects": (frame('{"a":' * 5000 + "1" + "}" * 5000), NOT_I_JSON),
+    "lists in lists as the text of a signature": (frame("{}", signature=f'"{OPENED}{CLOSED}"'), DCP_MESSAGE_INVALID),
+    "a number without a double": (frame('{"a":1e400}'), NOT_I_JSON),
+    "a negative number without a double": (frame('{"a":-1e400}'), NOT_I_JSON),
+    "an integer of a million digits": (frame(f'{{"a":{DIGITS}}}'), NOT_I_JSON),
+    "an integer of a million digits beside half of a pair": (frame(f'{{"a":{DIGITS}}}', r"\ud800"), NOT_I_JSON),
+    "a fraction of a million digits": (frame(f'{{"a":0.{DIGITS}}}'), DCP_MESSAGE_INVALID),
+    "a million empty lists": (frame(f"[{'[],' * 1_000_000}[]]"), NOT_I_JSON),
+    "more names than are read": (frame(json.dumps(dict.fromkeys(range(100_001), 0))), NOT_I_JSON),
+    "a million quotation marks": ('{"owner":"' + '\\"' * 1_000_000, NOT_JSON),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused(bank: Bank, text: str, reason: Reason) -> None:
+    """A quick test is stopped after some seconds of work."""
+    assert unanswered(bank, text.encode()) is reason
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[0.1] * 99_000, [1e22] * 99_000, [5e-324] * 99_000, [[]] * 49_000, ["\ud800"] * 99_000,
+     {f"{number}": number for number in range(99_000)}, {f"{number}é": {} for number in range(49_000)}],
+    ids=["fractions", "exponents", "least doubles", "empty lists", "halves of pairs", "indices", "names"],
+)  # fmt: skip
+def test_a_message_with_almost_as_many_values_as_are_read_counts(bank: Bank, owner: Peer, data: Any) -> None:
+    """Also where only the slow writer can write what was signed. A quick test is stopped after some seconds of work."""
+    message = owner.signed(owner.request("add", data))
+    assert code(bank.answer(message)) == ""
+    assert bank.done == [("add", data)]
+
+
 def test_a_changed_body_has_no_signed_answer(bank: Bank, owner: Peer) -> None:
     message = json.loads(owner.signed(owner.request()))
     message["body"]["payload"]["operation"] = "withdraw"
@@ -299,6 +346,29 @@ def test_a_replayed_message_counts_once_whenever_it_is_sent(bank: Bank, owner: P
     assert bank.done == [("add", 1), ("add", 2)]
 
 
+@pytest.mark.parametrize("keys", [(), (OWNER,)], ids=["authorized by nobody", "by its owner"])
+@pytest.mark.parametrize("after", [0, 60, 65, 69.5])
+def test_what_was_used_is_refused_by_its_stamp_until_its_ttl_and_the_slop_are_over(
+    bank: Bank, owner: Peer, after: float, keys: tuple[EthereumKey, ...]
+) -> None:
+    """On another session, whose nonces and ids are new: only the stamp can refuse it."""
+    used, unused = owner.request("add", 1, keys=keys), owner.request("add", 2, keys=keys)
+    assert code(owner.send(used)) == ""
+    other = Peer.connected(bank, half="y" * 21, now=NOW + after)
+    session = {"dcpsid": other.dcpsid, "id": "another"}
+    assert refused(other.send({**used, **session, "nonce": other.nonce}), DCP_DUPLICATE)
+    assert code(other.send({**unused, **session, "nonce": other.nonce})) == ""
+    assert bank.done == [("add", 1), ("add", 2)]
+
+
+def test_what_was_used_has_expired_after_its_ttl_and_the_slop(bank: Bank, owner: Peer) -> None:
+    used = owner.request("add", 1)
+    owner.send(used)
+    other = Peer.connected(bank, half="y" * 21, now=NOW + 70)
+    assert refused(other.send({**used, "dcpsid": other.dcpsid, "nonce": other.nonce}), DCP_EXPIRED)
+    assert bank.done == [("add", 1)]
+
+
 def test_the_first_message_replayed_after_the_close_opens_nothing(bank: Bank, owner: Peer) -> None:
     first = owner.request("add", 1)
     owner.send(first)
@@ -361,7 +431,10 @@ def test_a_request_that_does_not_count_now_is_refused_and_its_nonce_is_used(
     assert code(owner.send(owner.request())) == ""
 
 
-@pytest.mark.parametrize("validity", [{"time": NOW + 10}, {"time": NOW - 70}, {"time": NOW - 25, "ttl": -5}])
+@pytest.mark.parametrize(
+    "validity",
+    [{"time": NOW + 10}, {"time": NOW - 70}, {"time": NOW - 25, "ttl": -5}, {"time": NOW - 3610, "ttl": 1e308}],
+)
 def test_at_the_ends_a_request_counts(owner: Peer, validity: Json) -> None:
     assert code(owner.send(owner.request(validity=validity))) == ""
 
@@ -450,6 +523,15 @@ def test_a_cheque_thrice_in_a_batch_counts_once(bank: Bank) -> None:
     assert [each["success"] for each in answer["payload"]] == [True, True, False, False]
 
 
+def test_a_forged_cheque_in_a_batch_takes_nothing_from_the_others(bank: Bank) -> None:
+    wes = Peer.connected(bank, WES)
+    written = [cheque(stamp=f"cheque {number}") for number in range(3)]
+    written[1]["auth"] = {OWNER.address: cheque(by=JACK)["auth"][JACK.address]}
+    answer = wes.send(wes.batch(*(wes.request(**each) for each in written)))
+    resources = [each["payload"]["resources"] for each in answer["payload"][1:]]
+    assert resources == [[OWNER.address], [], [OWNER.address]]
+
+
 def test_two_owners_may_use_one_stamp(bank: Bank) -> None:
     wes = Peer.connected(bank, WES)
     for by in (OWNER, JACK):
@@ -497,6 +579,28 @@ def test_an_authorization_of_another_order_of_members_is_none(bank: Bank) -> Non
     written, wes = cheque(), Peer.connected(bank, WES)
     written["payload"] = dict(reversed(written["payload"].items()))
     assert wes.send(wes.request(**written))["payload"] == {"resources": []}
+
+
+def test_an_authorization_is_of_the_text_that_javascript_writes_not_of_the_one_that_was_sent(bank: Bank) -> None:
+    """7.50 is 7.5, and names that are array indices come first: a signature of another text authorizes nothing."""
+    sent = b'"data":{"b":7.50,"10":1,"9":2}'
+    texts = {
+        b'"data":{"9":2,"10":1,"b":7.5}': [OWNER.address],
+        b'"data":{"9":2,"10":1,"b":7.50}': [],
+        b'"data":{"b":7.5,"10":1,"9":2}': [],
+        sent: [],
+    }
+    for number, (text, resources) in enumerate(texts.items()):
+        wes = Peer.connected(bank, WES, half=f"{number:021}")
+        allow = [Allowance(OWNER.address, US.address, WES.address)]
+        data = {"b": 7.5, "10": 1, "9": 2}
+        payload = new_payload("withdraw", data, allow=allow, validity={"time": int(NOW), "stamp": f"{number}"})
+        canonical = json_stringify(payload)
+        [written] = [each for each in texts if each in canonical]
+        auth = {OWNER.address: write_signature(OWNER.sign(canonical.replace(written, text)))}
+        message = wes.signed({**wes.request(), "payload": payload, "auth": auth})
+        answer = bank.answer(message.replace(written, sent))
+        assert (code(answer), answer["payload"]) == ("", {"resources": resources}), text
 
 
 def test_a_forged_authorization_beside_a_good_one_takes_nothing_from_it(bank: Bank) -> None:

@@ -59,10 +59,16 @@ def test_v_is_27_or_28(v: Any) -> None:
 def test_r_and_s_are_32_bytes_each(half: str, data: Any) -> None:
     signature = json.loads(DATA)["signature"]
     assert refusal(changed(signature={**signature, half: {"type": "Buffer", "data": data}})) is DCP_MESSAGE_INVALID
-    assert (
-        refusal(changed(signature={**signature, half: {"type": "buffer", **signature[half]}, "v": 1}))
-        is DCP_MESSAGE_INVALID
-    )
+
+
+@pytest.mark.parametrize("kind", ["buffer", "", None, 7, ["Buffer"]])
+@pytest.mark.parametrize("half", ["r", "s"])
+def test_r_and_s_are_buffers(half: str, kind: Any) -> None:
+    signature = json.loads(DATA)["signature"]
+    of_another_kind = {**signature[half], "type": kind}
+    assert refusal(changed(signature={**signature, half: of_another_kind})) is DCP_MESSAGE_INVALID
+    without = {"data": signature[half]["data"]}
+    assert refusal(changed(signature={**signature, half: without})) is DCP_MESSAGE_INVALID
 
 
 @pytest.mark.parametrize("signature", [None, "", "x", "\ud800", "{}", "[" * 5000, '"' * 9, 7, [], {}])
