@@ -1,23 +1,40 @@
 """/dcp: the mailbox API by DCP. Every operation of an owner, by nobody but an owner; cheques; revocation."""
 
+import gzip
 import json
+import secrets
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.http.api_stack import BOB, DAY, NOW, SHOP, ApiStack, Owner, reason, said
-from tests.http.dcp_peers import BOB_RESOURCE, JACK, OWNER, WES, DcpApi, do, give_keys
+from tests.fakes.executor import SerialExecutor
+from tests.fakes.pipeline import FakeProfiles
+from tests.http.api_stack import BOB, BOB_KEY, DAY, NOW, SHOP, ApiStack, Owner, reason, said
+from tests.http.dcp_peers import BOB_RESOURCE, JACK, OWNER, OWNER_SIGNING_KEY, WES, DcpApi, do, give_keys
+from tests.outbound.test_session_responses import FakeSockets
 from tests.protocols.dcp.guarded import Peer, code, says
 
 from postroom.api.dcp import OWNER_OPERATIONS
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.core.settings import DCP_MAX_TTL_CEILING_SECONDS, DCP_SLOP_CEILING_MILLISECONDS
+from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.http import sign_in
 from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
+from postroom.http.router import Router
+from postroom.outbound.session_responses import SessionResponses
+from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, RequestFailed, SessionOpened
+from postroom.protocols.dcp.endpoint import Clock
+from postroom.protocols.dcp.initiator import ConnectionInitiator
+from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.protocols.dcp.signed_message import sign_body
+from postroom.runtime.system import System
 from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.directory.watching_sessions import WatchingSession
 
@@ -103,6 +120,14 @@ def test_what_cannot_be_answered_under_a_signature_is_a_problem_document(
     assert code(peer.send(peer.request("keepalive"))) == ""
 
 
+def test_a_compressed_bomb_is_refused_as_it_came(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
+    bomb = gzip.compress(b"[" * 50_000_000)
+    for encoding in ("gzip", "deflate", "br", "gzip, gzip", "GZIP"):
+        headers = {"content-type": "application/json", "content-encoding": encoding}
+        assert reason(api.ask("POST", "/dcp", body=bomb, headers=headers)) == "WrongContentEncoding"
+    assert reason(dcp.post(bomb)) == "NotJson"
+
+
 def test_nobody_makes_us_write_without_a_good_signature_and_a_session(
     api: ApiStack, dcp: DcpApi, signed_in: Owner
 ) -> None:
@@ -180,7 +205,8 @@ def test_every_operation_of_an_owner_is_an_operation_of_dcp(peer: Peer, operatio
 
 
 @pytest.mark.parametrize(
-    "operation", ["challenge", "token", "open", "submit_profile", "openapi", "__init__", "", "x" * 100_000]
+    "operation",
+    ["challenge", "token", "open", "submit_profile", "openapi", "__init__", "_lead", "_revoke", "", "x" * 100_000],
 )
 def test_nothing_else_is_an_operation(peer: Peer, operation: str) -> None:
     assert code(do(peer, operation)) == "EINVAL"
@@ -237,6 +263,17 @@ def test_a_batch_is_performed_in_its_order_and_each_request_by_itself(api: ApiSt
     )
     assert [code(each) for each in results] == ["", "MessageUnknown", "", ""]
     assert [results[at]["payload"]["body"]["waiting"] for at in (0, 3)] == [1, 0]
+
+
+def test_a_forged_request_in_a_batch_has_no_effect_and_the_others_count(api: ApiStack, peer: Peer) -> None:
+    [one] = api.file("{}")
+    signed_by_another, changed = owners(peer, "sign_out"), owners(peer, "status")
+    signed_by_another["auth"] = {OWNER.address: peer.request(keys=(JACK,))["auth"][JACK.address]}
+    changed["payload"]["operation"] = "sign_out"
+    requests = [owners(peer, "status"), signed_by_another, changed, owners(peer, "acknowledge", body={"ids": [one]})]
+    results = batch_of(peer, *requests)
+    assert [code(each) for each in results] == ["", "NotTheOwner", "NotTheOwner", ""]
+    assert (results[3]["payload"]["body"]["acknowledged"], sign_outs(api)) == ([one], 0)
 
 
 def test_a_batch_has_at_most_ten_messages(peer: Peer) -> None:
@@ -338,6 +375,74 @@ def test_names_that_exist_or_not_are_answered_alike(api: ApiStack, dcp: DcpApi) 
     assert code(answers[0]) == "NotTheOwner"
 
 
+def test_names_that_exist_or_not_are_refused_by_the_same_work(
+    api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls of AWS and the look-ups of profiles, in their order, and the keys that are read: it could be measured.
+
+    In a process that has read none of the names yet, and again in one that has."""
+    api.mailboxes.set_keys(SHOP, [OWNER_SIGNING_KEY.public.encode()])
+    api.mailboxes.set_keys("without-keys.com", [])
+    api.mailboxes.set_keys("closed.com", api.mailboxes.find(SHOP).keys)
+    api.mailboxes.close("closed.com", 1)
+    api.users.keys["nobody.eth"] = BOB_KEY
+    work: list[str] = []
+    note_calls(api, monkeypatch, work)
+    for holder, name in ((sign_in, "read_owner_key"), (FakeProfiles, "user")):
+        monkeypatch.setattr(holder, name, noted(work, name, getattr(holder, name)))
+    stranger, names = dcp.peer(JACK), (SHOP, BOB, "closed.com", "without-keys.com", "nobody.com", "nobody.eth")
+    for _ in range(2):
+        taken = {}
+        for name in names:
+            request = stranger.request("status", {"mailbox": name}, keys=(JACK,))
+            work.clear()
+            assert code(stranger.send(request)) == "NotTheOwner"
+            taken[name] = tuple(work)
+        assert len(set(taken.values())) == 1, taken
+        assert {"user", "read_owner_key"} < set(taken[SHOP]), taken
+        assert [each for each in taken[SHOP] if each.startswith(("Update", "Put"))] == ["UpdateItem"] + ["PutItem"] * 2
+
+
+def note_calls(api: ApiStack, monkeypatch: pytest.MonkeyPatch, calls: list[str]) -> None:
+    """Note the operation of each call of AWS from now on."""
+    for client in api.deployed.clients.all():
+        call = client._make_api_call
+        monkeypatch.setattr(
+            client, "_make_api_call", lambda name, asked, call=call: calls.append(name) or call(name, asked)
+        )
+
+
+def noted(work: list[str], name: str, call: Callable[..., object]) -> Callable[..., object]:
+    return lambda *arguments, **more: work.append(name) or call(*arguments, **more)
+
+
+def test_a_session_that_is_relayed_has_no_effect_here(api: ApiStack, dcp: DcpApi) -> None:
+    """The owner talks to Jack, who opens the owner's session here with what the owner signs, and is believed at both
+    ends: only that the owner's authorization names Jack as the guardian keeps him from using it here."""
+    owner = ConnectionInitiator(OWNER, store=MemoryStore(), random=secrets.token_bytes)
+
+    def relay(message: bytes) -> list[ConnectionEvent]:
+        answered = dcp.answer(message)
+        return owner.receive(sign_body(answered, JACK), Clock(api.clock.now, api.clock.now))
+
+    def ask(guardian: Address) -> list[ConnectionEvent]:
+        allow = [Allowance(OWNER.address, guardian, OWNER.address)]
+        owner.send(NewRequest(new_payload("sign_out", {"mailbox": SHOP}, allow=allow), (OWNER,)))
+        [message] = owner.messages(Clock(api.clock.now, api.clock.now))
+        return relay(message)
+
+    [opened] = relay(owner.connect(Clock(api.clock.now, api.clock.now)))
+    assert isinstance(opened, SessionOpened)
+    assert opened.peer == JACK.address
+    [refused] = ask(JACK.address)
+    assert isinstance(refused, RequestFailed)
+    assert (refused.error.code, sign_outs(api)) == ("NotTheOwner", 0)
+    # It is relayed indeed: what names us counts.
+    [answered] = ask(api.dcp_identities.newest_first()[0].key.address)
+    assert isinstance(answered, RequestAnswered)
+    assert sign_outs(api) == 1
+
+
 def test_no_answer_repeats_what_the_sender_wrote(dcp: DcpApi) -> None:
     stranger = dcp.peer(JACK)
     for operation, data in (("<script>", {}), ("status", {"mailbox": "<script>"}), ("status", {"<script>": 1})):
@@ -400,12 +505,72 @@ def test_a_cheque_counts_until_its_time_is_over(api: ApiStack, dcp: DcpApi) -> N
     assert present(dcp.peer(WES), late)["success"]
 
 
+@pytest.mark.parametrize("after", [DAY, DAY + 5, DAY + 10])
+def test_a_cheque_that_was_used_is_refused_by_its_stamp_until_its_ttl_and_the_slop_are_over(
+    api: ApiStack, dcp: DcpApi, after: float
+) -> None:
+    """On another session, whose nonces and ids are new: only the stamp can refuse it."""
+    used, unused = (cheque(dcp, WES, "status", stamp=stamp) for stamp in ("used", "unused"))
+    assert present(dcp.peer(WES), used)["success"]
+    api.clock.now += after
+    assert code(present(dcp.peer(WES), used)) == "EDUP"
+    assert present(dcp.peer(WES), unused)["success"]
+    api.clock.now += DAY + 10.5 - after
+    assert code(present(dcp.peer(WES), used)) == "EEXPIRED"
+
+
+def test_a_ttl_beyond_the_limit_is_the_limit(api: ApiStack, dcp: DcpApi) -> None:
+    used, unused, late = (cheque(dcp, WES, "status", stamp=stamp, ttl=1e308) for stamp in ("used", "unused", "late"))
+    assert present(dcp.peer(WES), used)["success"]
+    api.clock.now += 7 * DAY + 10
+    assert code(present(dcp.peer(WES), used)) == "EDUP"
+    assert present(dcp.peer(WES), unused)["success"]
+    api.clock.now += 0.5
+    assert code(present(dcp.peer(WES), late)) == "EEXPIRED"
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "ttl", "after"),
+    [
+        ({"dcp_max_ttl_seconds": 60}, {"dcp_max_ttl_seconds": DCP_MAX_TTL_CEILING_SECONDS}, 2 * DAY, 2 * DAY),
+        (
+            {"dcp_max_ttl_seconds": 60}, {"dcp_max_ttl_seconds": DCP_MAX_TTL_CEILING_SECONDS}, 1e308,
+            DCP_MAX_TTL_CEILING_SECONDS,
+        ),
+        (
+            {"dcp_slop_milliseconds": 0}, {"dcp_slop_milliseconds": DCP_SLOP_CEILING_MILLISECONDS}, 60,
+            60 + DCP_SLOP_CEILING_MILLISECONDS / 1000,
+        ),
+    ],
+)  # fmt: skip
+def test_raised_settings_revive_no_cheque(
+    api: ApiStack, dcp: DcpApi, before: dict[str, int], later: dict[str, int], ttl: float, after: float
+) -> None:
+    """A stamp is remembered for as long as any setting could let its cheque count."""
+    used, unused = (cheque(dcp, WES, "status", stamp=stamp, ttl=ttl) for stamp in ("used", "unused"))
+    api.router = api.parts(**before).mailbox_api.router
+    assert present(dcp.peer(WES), used)["success"]
+    api.clock.now += after
+    assert code(present(dcp.peer(WES), unused)) == "EEXPIRED", "the settings do not grant so much yet"
+    api.router = api.parts(**later).mailbox_api.router
+    assert code(present(dcp.peer(WES), used)) == "EDUP"
+    assert present(dcp.peer(WES), unused)["success"]
+
+
+def test_a_stamp_of_three_megabytes_counts_once(api: ApiStack, dcp: DcpApi) -> None:
+    written = cheque(dcp, WES, stamp="é" * 1_500_000)
+    assert [code(present(dcp.peer(WES), written)) for _ in range(2)] == ["", "EDUP"]
+    assert sign_outs(api) == 1
+    assert max(len(json.dumps(row)) for row in api.deployed.rows("DcpTable")) < 1000
+
+
 def test_a_cheque_is_revoked_by_its_stamp(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
     written = cheque(dcp, WES)
     validity = written["payload"]["validity"]
     assert code(peer.send(peer.request("revoke", validity))) == "NotTheOwner"
     # The stamp of somebody else's cheque is another stamp.
-    assert dcp.peer(JACK).send(dcp.peer(JACK).request("revoke", validity, keys=(JACK,)))["dcpsid"]
+    jack = dcp.peer(JACK)
+    assert jack.send(jack.request("revoke", validity, keys=(JACK,)))["success"]
     assert peer.send(peer.request("revoke", validity, keys=(OWNER,)))["success"]
     assert code(present(dcp.peer(WES), written)) == "EDUP"
     api.clock.now += DAY
@@ -507,11 +672,85 @@ def test_earlier_identities_stay_guardians(api: ApiStack, dcp: DcpApi, peer: Pee
     assert present(dcp.peer(WES), written)["success"]
 
 
-def test_two_instances_serve_one_session(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
-    assert do(peer, "status")["success"]
-    other = api.parts().mailbox_api.router
+@pytest.fixture
+def instances(api: ApiStack, dcp: DcpApi) -> tuple[Router, Router]:
+    """Two instances of the function: each has parts, caches and a clock of its own. They share the store only."""
+
+    def ahead() -> float:
+        return api.clock.now + 3
+
+    system = System(clock=ahead, monotonic=ahead, threads=lambda _: SerialExecutor())
+    other = api.deployed.parts(system=system, mailbox_api_cors_origins="none")
+    other.mailbox_api.users = FakeProfiles({BOB: BOB_KEY})
+    return api.router, other.mailbox_api.router
+
+
+def test_two_instances_serve_one_session(api: ApiStack, peer: Peer, instances: tuple[Router, Router]) -> None:
+    for api.router in (*instances, *instances):
+        assert do(peer, "status")["success"]
+
+
+def test_what_one_instance_received_counts_at_no_other(
+    api: ApiStack, dcp: DcpApi, peer: Peer, instances: tuple[Router, Router]
+) -> None:
+    message, written = peer.signed(owners(peer, "acknowledge", body={"ids": api.file("{}")})), cheque(dcp, WES)
+    api.router, other = instances
+    assert dcp.answer(message)["success"]
+    assert present(dcp.peer(WES), written)["success"]
     api.router = other
-    assert do(peer, "status")["success"]
+    assert code(dcp.answer(message)) == "EINVAL"
+    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    assert sign_outs(api) == 1
+
+
+def test_a_session_that_was_closed_at_one_instance_is_closed_at_the_other(
+    api: ApiStack, peer: Peer, instances: tuple[Router, Router]
+) -> None:
+    api.router, other = instances
+    first = peer.nonce
+    assert peer.send(peer.request("close"))["success"]
+    api.router = other
+    for nonce in (first, peer.nonce):
+        assert code(peer.send({**owners(peer, "status"), "nonce": nonce})) == "EINVAL"
+
+
+def test_a_revocation_at_one_instance_counts_at_the_other_at_once(
+    api: ApiStack, dcp: DcpApi, peer: Peer, instances: tuple[Router, Router]
+) -> None:
+    revoked, valid = cheque(dcp, WES), cheque(dcp, WES, stamp="cheque 8")
+    one, other = instances
+    api.router = other
+    assert do(peer, "status")["success"], "it has read the mailbox"
+    api.router = one
+    assert peer.send(peer.request("revoke", revoked["payload"]["validity"], keys=(OWNER,)))["success"]
+    api.router = other
+    assert code(present(dcp.peer(WES), revoked)) == "EDUP"
+    assert present(dcp.peer(WES), valid)["success"]
+
+
+def test_a_sign_out_at_one_instance_counts_at_the_other_within_30_seconds(
+    api: ApiStack, dcp: DcpApi, peer: Peer, instances: tuple[Router, Router]
+) -> None:
+    written = [cheque(dcp, WES, "status", stamp=stamp) for stamp in ("at one", "at the other")]
+    one, other = instances
+    api.router = other
+    assert do(peer, "status")["success"], "it has read the mailbox"
+    api.router = one
+    assert do(peer, "sign_out")["success"]
+    api.clock.now += 30
+    for api.router, each in zip(instances, written, strict=True):
+        assert code(present(dcp.peer(WES), each)) == "DcpAuthorizationRevoked"
+
+
+def test_a_key_that_is_taken_away_authorizes_nothing_at_any_instance_after_30_seconds(
+    api: ApiStack, peer: Peer, instances: tuple[Router, Router]
+) -> None:
+    for api.router in instances:
+        assert do(peer, "status")["success"], "it has read the mailbox"
+    api.mailboxes.set_keys(SHOP, api.mailboxes.find(SHOP).keys[:1])
+    api.clock.now += 30
+    for api.router in instances:
+        assert code(do(peer, "status")) == "NotTheOwner"
 
 
 def test_a_denied_call_is_told_and_changes_nothing(
@@ -571,6 +810,44 @@ def test_a_watch_alone_in_its_batch_is_acknowledged_alone(api: ApiStack, dcp: Dc
     batch = watch_batch(peer)
     assert [each["id"] for each in dcp.over_socket(peer.signed(batch))["payload"]] == [batch["id"]]
     assert len(watching(api)) == 1
+
+
+def test_a_session_is_bound_to_no_websocket_and_a_watch_is_answered_where_it_came(
+    api: ApiStack, dcp: DcpApi, peer: Peer
+) -> None:
+    """By design: who opened the session signs each message, so it may come by the WebSocket of anybody, or HTTPS."""
+    for connection in ("first=", "of another="):
+        batch = peer.batch(peer.request("keepalive"), peer.request("watch", {"mailbox": SHOP}, keys=(OWNER,)))
+        peer.nonce = dcp.over_socket(peer.signed(batch), connection)["nonce"]
+        assert code(dcp.over_socket(peer.signed(batch), "third=")) == "EINVAL", "a copy counts on no WebSocket"
+    assert do(peer, "status")["success"]
+    assert [each.connection for each in watching(api)] == ["of another="], "a session watches where it asked last"
+
+
+def test_a_stranger_on_the_websocket_of_an_owner_can_do_nothing_with_its_session(
+    api: ApiStack, dcp: DcpApi, peer: Peer
+) -> None:
+    """API Gateway tells the id of the connection that a message came by, and it authorizes nothing."""
+    peer.nonce = dcp.over_socket(peer.signed(watch_batch(peer)), "of the owner=")["nonce"]
+    jack = dcp.peer(JACK)
+    stolen = jack.batch(jack.request("watch", {"mailbox": SHOP}, dcpsid=peer.dcpsid), dcpsid=peer.dcpsid)
+    assert code(dcp.over_socket(jack.signed({**stolen, "nonce": peer.nonce}), "of the owner=")) == "EINVAL"
+    answer = dcp.over_socket(jack.signed(watch_batch(jack, keys=(JACK,))), "of the owner=")
+    assert code(answer["payload"][1]) == "NotTheOwner"
+    assert [each.dcpsid for each in watching(api)] == [peer.dcpsid]
+    assert do(peer, "status")["success"]
+
+
+def test_the_response_to_a_watch_is_sent_to_its_websocket_only_and_a_closed_one_gets_none(
+    api: ApiStack, dcp: DcpApi, peer: Peer
+) -> None:
+    peer.nonce = dcp.over_socket(peer.signed(watch_batch(peer)), "closed=")["nonce"]
+    [target] = api.targets.of(SHOP)
+    sockets = FakeSockets(is_open=False)
+    carrier = SessionResponses(lambda: api.dcp_identities, lambda: sockets, api.clock)
+    assert not carrier.carry(target, "n", ""), "the courier removes the target"
+    assert [connection for connection, _ in sockets.sent] == ["closed="]
+    assert do(peer, "status")["success"], "the session goes on over another transport"
 
 
 def test_a_watch_needs_a_websocket_and_a_batch(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
