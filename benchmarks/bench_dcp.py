@@ -8,6 +8,7 @@ from typing import Any, Final
 import coincurve
 import orjson
 from benchmarks import dcp_ends, dcp_verifying
+from benchmarks.cold_guardian import first_compared
 from benchmarks.guardian import BATCH, status_compared
 from benchmarks.harness import Benchmark, Effort, Table, marked, over_processes, ratios, times
 from benchmarks.samples import NOW_MS, RECEIVER
@@ -31,6 +32,7 @@ MOST_SLOW: Final = 3.0
 LEAST: Final = 5.0
 LEAST_VERIFYING: Final = 1.2
 MOST_IN_BATCH: Final = 0.34
+MOST_COLD: Final = 1.2
 NOW: Final = NOW_MS // 1000
 
 NOTES: Final = f"""\
@@ -59,6 +61,11 @@ compared with that of the same request over HTTP with a token. Over HTTP it make
 the other; over DCP three more: one for the nonce, and two at the same time for id and stamp. In a batch, all requests
 share the nonce.
 
+*A cold start* is the time from the start of a new process of that function to its answer to the first request: its
+imports, its AWS clients, and the request. It is compared with that of `status` over HTTP with a token. `status` over
+DCP is a message of a session that another process opened; *connect* opens one. The first message of DCP imports Keccak
+and the modules of DCP, which the start of the function does not.
+
 *Both ends in one process*: a session is opened; requests of a few bytes are sent one after the other, each when the
 last was answered; and ten at once, which go in a batch. The reference is the same with native code; it writes the
 address of each target into a file. Ours are `AsyncConnection` and `accept`. If the reference cannot be installed, it
@@ -66,7 +73,7 @@ has no ratios.
 
 Goals: ours ≤ {MOST} × bare, and ≤ {MOST_SLOW} × bare where the slow writer is needed;
 the reference ≥ {LEAST:.0f} × ours, and ≥ {LEAST_VERIFYING} × ours in verifying with native code;
-one of a batch of {BATCH} ≤ {MOST_IN_BATCH} × one that is alone.
+one of a batch of {BATCH} ≤ {MOST_IN_BATCH} × one that is alone; a first `status` over DCP ≤ {MOST_COLD} × over HTTP.
 """
 
 _PLAIN: Final[Mapping[str, JsonValue]] = {"Order": 4711, "Paid": True}
@@ -96,6 +103,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         Table("Messages", ("operation, body", "ours : bare"), tuple(rows)),
         _verifying_compared(effort),
         Table("The status of a mailbox", ("request", "over DCP : over HTTP"), at_the_api),
+        _first_compared(effort),
         *_ends_compared(effort),
     ]
 
@@ -107,6 +115,17 @@ def _verifying_compared(effort: Effort) -> Table:
         ("the reference as shipped", _times_ours(shipped, 0)),
     )
     return Table("Parsing and verifying a message", ("way", "reference : ours"), rows)
+
+
+def _first_compared(effort: Effort) -> Table:
+    # Each turn is one process, which takes far longer than the minimum.
+    fewer = Effort(rounds=min(effort.rounds, 5), turns=min(effort.turns, 3), turn_seconds=0)
+    status, connect = first_compared(fewer)
+    rows = (
+        ("the first `status` of a process", marked(status, reached=status <= MOST_COLD)),
+        ("the first connect of a process", times(connect)),
+    )
+    return Table("A cold start", ("request", "over DCP : `status` over HTTP"), rows)
 
 
 def _ends_compared(effort: Effort) -> Iterator[Table]:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import boto3
-from benchmarks.lambdas import ENVIRONMENT, clients_of, invoke, start, unheard
+from benchmarks.lambdas import ENVIRONMENT, Event, clients_of, invoke, start, unheard
 from tests.aws import deploy_on
 from tests.fakes.clock import FakeClock
 from tests.functions.samples import dcp_event, http
@@ -18,11 +18,13 @@ from tests.http.api_stack import HOST, SHOP, ApiStack
 from tests.http.dcp_peers import OWNER, give_keys
 from tests.protocols.dcp.guarded import Peer
 
+from postroom.crypto.ethereum import Address
 from postroom.local.clients import REGION
 from postroom.local.emulator import Emulator
 
 BATCH: Final = 10
 _ACCOUNT: Final = "100000000002"
+_SECRET: Final = "local"
 _HALF: Final = "benchmark-of-guardian"
 
 
@@ -53,8 +55,7 @@ def status_compared(rounds: int) -> tuple[float, float]:
         over_http, over_dcp, in_batch = [], [], []
         for _ in range(rounds):
             peer.now = time.time()
-            url = f"https://{HOST}/mailboxes/{SHOP}/status"
-            event = http("GET", url, int(peer.now), headers={"authorization": f"Bearer {token}"})
+            event = status_event(token, int(peer.now))
             started = time.perf_counter()
             invoke(mailbox_function, event)
             over_http.append(time.perf_counter() - started)
@@ -65,15 +66,32 @@ def status_compared(rounds: int) -> tuple[float, float]:
         return median(over_dcp) / median(over_http), median(in_batch) / median(over_http)
 
 
+def status_event(token: str, now: int) -> Event:
+    """The event of `status` over HTTP."""
+    url = f"https://{HOST}/mailboxes/{SHOP}/status"
+    return http("GET", url, now, headers={"authorization": f"Bearer {token}"})
+
+
 @contextmanager
-def _running() -> Iterator[tuple[ModuleType, str, Any]]:
-    """The mailbox function at an embedded AWS, the token of its mailbox's owner, and its guardian's address."""
+def _running() -> Iterator[tuple[ModuleType, str, Address]]:
+    """The mailbox function, the token of its mailbox's owner, and its guardian's address."""
+    with deployed() as (variables, token, guardian):
+        session = boto3.Session(_ACCOUNT, _SECRET, region_name=REGION)
+        yield start("mailbox", variables, lambda: clients_of(session)), token, guardian
+
+
+@contextmanager
+def deployed() -> Iterator[tuple[dict[str, str], str, Address]]:
+    """The variables of a mailbox function at an embedded AWS, and the same token and address."""
     with Emulator() as emulator, unheard():
         api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), FakeClock(time.time()))
         give_keys(api)
         store = api.deployed
         variables = {
             **ENVIRONMENT,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ACCESS_KEY_ID": _ACCOUNT,
+            "AWS_SECRET_ACCESS_KEY": _SECRET,
             **{f"{name.removesuffix('Table').upper()}_TABLE": table for name, table in store.tables.items()},
             "AWS_ENDPOINT_URL": emulator.endpoint,
             "BUCKET": store.bucket,
@@ -82,6 +100,4 @@ def _running() -> Iterator[tuple[ModuleType, str, Any]]:
             "DCP_IDENTITIES_SECRET": store.secrets["DcpIdentities"],
             "MAILBOX_API_REQUESTS_PER_SECOND": "100000",
         }
-        session = boto3.Session(_ACCOUNT, "local", region_name=REGION)
-        guardian = api.dcp_identities.newest_first()[0].key.address
-        yield start("mailbox", variables, lambda: clients_of(session)), api.sign_in(), guardian
+        yield variables, api.sign_in(), api.dcp_identities.newest_first()[0].key.address

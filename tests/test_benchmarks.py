@@ -42,6 +42,8 @@ ROWS = {
         "the reference as shipped",
         "a message with one request",
         "one of 10 requests in a batch",
+        "the first `status` of a process",
+        "the first connect of a process",
         "opening a session",
         "a request alone",
         "one of 10 in a batch",

@@ -52,7 +52,8 @@ print(json.dumps({{name: hasattr(sys.modules[name], "__path__") for name in set(
 """
 
 
-def imported_by(function: str) -> set[str]:
+def modules_of(function: str) -> dict[str, bool]:
+    """The modules that a start of a function imports, and whether each is a package."""
     folder, _, module = function.partition("/")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(module)], cwd=FUNCTIONS / folder,
@@ -60,6 +61,11 @@ def imported_by(function: str) -> set[str]:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     found: dict[str, bool] = json.loads(done.stdout)
+    return found
+
+
+def imported_by(function: str) -> set[str]:
+    module, found = function.partition("/")[2], modules_of(function)
     ours = {
         name
         for name, is_package in found.items()
@@ -81,6 +87,11 @@ def test_a_start_imports_what_is_listed_and_nothing_else(function: str) -> None:
         "(python -m benchmarks start), and put it into this list."
     )
     assert not gone, f"functions/{function}.py imports {', '.join(gone)} no longer: take it out of this list."
+
+
+def test_the_mailbox_api_imports_what_only_dcp_needs_with_its_first_message() -> None:
+    of_dcp = {name for name in modules_of("mailbox/app") if "dcp" in name or "keccak" in name}
+    assert of_dcp == {"postroom.protocols.dcp", "postroom.protocols.dcp.reasons"}
 
 
 def test_every_function_is_looked_at() -> None:
