@@ -14,6 +14,7 @@ from postroom.client.dcp import AcceptedConnection, AsyncConnection, HttpsTransp
 from postroom.client.dcp.requests import IncomingRequest
 from postroom.client.mailbox.session import Retries
 from postroom.core.errors import TheirError
+from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.receiving import ReceiveLimits
 
@@ -28,15 +29,17 @@ def echo(request: IncomingRequest) -> None:
 
 @asynccontextmanager
 async def pair(
-    initiator: dict[str, Any] | None = None, target: dict[str, Any] | None = None
+    initiator: dict[str, Any] | None = None,
+    target: dict[str, Any] | None = None,
+    keys: tuple[EthereumKey, EthereumKey] = (OWNER, US),
 ) -> AsyncIterator[tuple[AsyncConnection, AcceptedConnection]]:
-    """An open connection in memory, from OWNER to US."""
+    """An open connection in memory, from the first of the keys to the other."""
     one, other = memory_pair()
     connection = AsyncConnection(
-        "memory", OWNER, **{"transport": one, "identities": IdentityMemory()} | (initiator or {})
+        "memory", keys[0], **{"transport": one, "identities": IdentityMemory()} | (initiator or {})
     )
     accepting = asyncio.create_task(
-        accept(other, US, **{"on_request": echo, "store": MemoryStore()} | (target or {}))
+        accept(other, keys[1], **{"on_request": echo, "store": MemoryStore()} | (target or {}))
     )  # fmt: skip
     await connection.connect()
     accepted = await accepting

@@ -224,6 +224,21 @@ def test_a_resource_can_authorize_another_guardian_and_another_accessor() -> Non
     run(scenario())
 
 
+def test_a_response_to_a_session_that_ended_is_dropped() -> None:
+    async def scenario() -> None:
+        seen: list[IncomingRequest] = []
+        async with pair(target={"on_request": seen.append}) as (connection, accepted):
+            asking = asyncio.ensure_future(connection.send("slow"))
+            while not seen:
+                await asyncio.sleep(0)
+            await accepted.close()
+            seen[0].respond("too late")
+            with pytest.raises(OutcomeUnknownError):
+                await asking
+
+    run(scenario())
+
+
 # --- events ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,9 @@
-"""docs/reference/dcp.md: its examples run as printed, and its table names what there is."""
+"""docs/reference/dcp.md: its examples run as printed; its table has each section of the text, and names what there is."""
 
 import pkgutil
 import re
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from postroom.client.dcp.identities import IdentityMemory
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "dcp.md").read_text()
 BOTH_ENDS, WITHOUT_ASYNCIO, OVER_SOCKETS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ") and "`" in line]
+TABLE = PAGE[PAGE.index("## The text, section by section") :]
+ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in TABLE.splitlines()[4:]]
+HEADINGS = (ROOT / "tests" / "vectors" / "dcp-headings.txt").read_text().splitlines()
+"""Of the text, in its order."""
 
 
 def test_the_examples_run_as_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,9 +56,25 @@ def test_the_example_of_websockets_runs_as_printed(
     assert capsys.readouterr().out == "{'paid': 7}\n"
 
 
+def section(heading: str) -> str:
+    """A heading without what follows its name."""
+    return heading.removeprefix("async ").partition(" (")[0].partition("(")[0].strip()
+
+
+def test_each_section_of_the_text_has_its_row_in_order() -> None:
+    named = [name for row in ROWS for name in row[0].partition(" – ")[0].split("; ")]
+    assert [name for name, _ in groupby(map(section, named))] == [name for name, _ in groupby(map(section, HEADINGS))]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_each_row_of_the_table_names_what_there_is(row: list[str]) -> None:
     for name in re.findall(r"`(postroom\.[\w.]+)`", row[1]):
         pkgutil.resolve_name(name)
-    for path in re.findall(r"`(tests/[\w/.]+)`", " ".join(row[2:])):
+    for path, test in re.findall(r"`(tests/[\w/.]+?)(?:::(\w+))?`", row[2]):
+        assert not test or f"def {test}(" in (ROOT / path).read_text()
         assert (ROOT / path).exists()
+
+
+def test_each_row_but_the_first_has_a_test() -> None:
+    """The first one says nothing of its own."""
+    assert [row[0] for row in ROWS if "`tests/" not in row[2]] == [ROWS[0][0]]

@@ -10,6 +10,7 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import does_authorize
+from postroom.protocols.dcp.cheques import request_of
 from postroom.protocols.dcp.error_payload import ErrorPayload, Result
 from postroom.protocols.dcp.messages import Allowance, JsonObject
 from postroom.protocols.dcp.payload import NewRequest, new_payload
@@ -123,6 +124,10 @@ class IncomingRequest:
         """
         allowance = Allowance(resource, guardian or self._identity, accessor or self.peer)
         return does_authorize(self.admitted.request, allowance, verify=verify)
+
+    def as_cheque(self) -> NewRequest:
+        """What was authorized, unchanged, for `present` of a connection to the guardian (DCP: Third-Party Requests)."""
+        return request_of(self.admitted.request)
 
     def respond(self, result: JsonValue = None) -> None:
         """Respond with success, with a payload or without. Raises AnsweredBeforeError."""

@@ -33,5 +33,5 @@ def read_cheque(value: JsonValue) -> Request:
 
 def request_of(cheque: Request) -> NewRequest:
     """What its holder sends, with payload and signatures as they were read."""
-    auth = cheque.members["auth"]
+    auth = cheque.members.get("auth")
     return NewRequest(cheque.payload.members, auth=auth if isinstance(auth, dict) else {})
