@@ -1,4 +1,4 @@
-"""docs/reference/dcp.md: its examples run as printed; its table has each section of the text, and names what there is."""
+"""docs/reference/dcp.md: its examples run as printed; its table has each section of the text, each with a test."""
 
 import pkgutil
 import re
