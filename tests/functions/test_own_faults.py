@@ -26,6 +26,7 @@ from tests.functions.samples import (
     MADE_AT,
     RECEIVER,
     SENDER,
+    SOCKET_HOST,
     SUBJECT,
     dcp_connect,
     dcp_event,
@@ -43,10 +44,12 @@ from tests.functions.samples import (
 )
 from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import sign_in
+from tests.functions.test_notifications import hook as hook
+from tests.functions.test_notifications import watch
 
 from postroom.core.errors import SettingsError
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
-from postroom.protocols.dcp.signed_message import sign_body
+from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -65,6 +68,8 @@ class Then(StrEnum):
     NO_HANDLER = "503 `HandlerFailed`"
     CLOSED = "503 `CounterClosed`"
     NO_KEY = "503 `SigningKeyUnavailable`"
+    DCP_STORE = "200, and `StoreUnavailable` in the signed answer"
+    DCP_DUPLICATE = "200, and `EDUP` in the signed answer, as without the fault; the id of the request stays used"
     RPC = "503, and -32603 of JSON-RPC"
     RPC_LATER = "503, and -32002 of JSON-RPC"
     WAITS = "it stays queued, and is tried again"
@@ -93,6 +98,18 @@ def _problem(_running: FunctionsStack, answer: Json) -> Then:
 def _rpc(_running: FunctionsStack, answer: Json) -> Then:
     error = json.loads(answer["body"])["error"]
     return Then(f"{answer['statusCode']}, and {error['code']} of JSON-RPC")
+
+
+def _dcp(running: FunctionsStack, answer: Json) -> Then:
+    if answer["statusCode"] != 200:
+        return _problem(running, answer)
+    code = read_signed_message(answer["body"].encode()).body["payload"]["code"]
+    if code == "EDUP":
+        # Of a session, of the request that the stamp was used by, and the id of this one.
+        assert len(running.deployed.rows("DcpTable")) == 4
+        return Then.DCP_DUPLICATE
+    assert code == "StoreUnavailable"
+    return Then.DCP_STORE
 
 
 def _batch(running: FunctionsStack, answer: Json) -> Then:
@@ -185,11 +202,31 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[FunctionsS
 
 
 def _keepalive(running: FunctionsStack) -> Json:
-    answer = json.loads(running.invoke("MailboxFunction", dcp_event(dcp_connect()))["body"])["body"]
+    return _keepalive_after(running, dcp_connect(), "1")
+
+
+def _keepalive_again(running: FunctionsStack) -> Json:
+    """Another request with the same stamp."""
+    first = _keepalive(running)
+    return _keepalive_after(running, first["body"].encode(), "2")
+
+
+def _keepalive_after(running: FunctionsStack, message: bytes, name: str) -> Json:
+    """The next request in the session of a message, which is sent first."""
+    answer = read_signed_message(running.invoke("MailboxFunction", dcp_event(message))["body"].encode()).body
     payload = new_payload("keepalive", validity={"time": MADE_AT, "stamp": "1"})
     members = {"dcpsid": answer["dcpsid"], "nonce": answer["nonce"]}
-    body = {**request_body(NewRequest(payload), payload, "2", hex_prefix=False), **members}
+    body = {**request_body(NewRequest(payload), payload, name, hex_prefix=False), **members}
     return dcp_event(sign_body(body, dcp_key()))
+
+
+def _waiting_session(running: FunctionsStack) -> Json:
+    """What is queued for a session that waits for mail, when there is some."""
+    watch(running)
+    running.invoke("CourierFunction", _waiting(running))
+    [body] = running.deployed.bodies("CourierQueue")
+    running.deployed.empty("CourierQueue")
+    return sqs("CourierQueue", MADE_AT, body)
 
 
 def _operators(running: FunctionsStack) -> Operators:
@@ -221,8 +258,10 @@ TARGETS = Work(
     _asking("POST", f"/mailboxes/{RECEIVER}/notifications", {"kind": "webhook", "to": "https://hook.example/"}),
     _problem,
 )  # fmt: skip
+TELL_SESSION = Work("CourierFunction", "a session of DCP that waits for mail", _waiting_session, _batch)
 CONNECT = Work("MailboxFunction", "a connect of DCP", lambda _: dcp_event(dcp_connect()), _problem)
-KEEPALIVE = Work("MailboxFunction", "a request of DCP", _keepalive, _problem)
+KEEPALIVE = Work("MailboxFunction", "a request of DCP", _keepalive, _dcp)
+KEEPALIVE_AGAIN = Work("MailboxFunction", "a request of DCP whose stamp was used", _keepalive_again, _dcp)
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------
@@ -241,8 +280,8 @@ QUOTA = "AWS is throttling"
 NO_KEY = "A domain has no signing key"
 
 
-def strike(service: str, status: int, code: str) -> None:
-    """From now on AWS refuses every call of a service to instances that start."""
+def strike(service: str, status: int, code: str, operation: str = "") -> None:
+    """From now on AWS refuses every call of a service, or of one of its operations, to instances that start."""
 
     def refuse(**_: object) -> tuple[AWSResponse, Json]:
         answer = AWSResponse(f"https://{service}.example/", status, HTTPHeaders(), None)
@@ -250,12 +289,12 @@ def strike(service: str, status: int, code: str) -> None:
         return answer, said
 
     assert boto3.DEFAULT_SESSION
-    boto3.DEFAULT_SESSION.events.register(f"before-call.{service}", refuse)
+    boto3.DEFAULT_SESSION.events.register(f"before-call.{service}{operation and f'.{operation}'}", refuse)
 
 
-def denied(service: str) -> Callable[[FunctionsStack], None]:
+def denied(service: str, operation: str = "") -> Callable[[FunctionsStack], None]:
     code = "AccessDenied" if service in ("s3", "sqs") else "AccessDeniedException"
-    return lambda _: strike(service, 403 if service in ("s3", "sqs", "lambda") else 400, code)
+    return lambda _: strike(service, 403 if service in ("s3", "sqs", "lambda") else 400, code, operation)
 
 
 def throttled(service: str, code: str, status: int = 400) -> Callable[[FunctionsStack], None]:
@@ -302,7 +341,10 @@ def bad_secret(name: str, text: str) -> Callable[[FunctionsStack], None]:
 
 @dataclass(frozen=True)
 class Row:
-    """One failure. `on`, `action`: what the log names, of secrets without the end that AWS adds to their ARN."""
+    """One failure. `on`, `action`: what the log names, of secrets without the end that AWS adds to their ARN.
+
+    `sockets`: what API Gateway answers to whoever sends over a WebSocket.
+    """
 
     failure: str
     work: Work
@@ -310,11 +352,13 @@ class Row:
     on: str
     action: str
     then: Then
+    sockets: int = 200
 
     @property
     def what(self) -> str:
         """What the sentence names, as a reader of the page knows it."""
-        on = "the bucket" if self.on == "bucket bucket" else self.on.replace(_SECRET, "secret ")
+        known = {"bucket bucket": "the bucket", _SOCKETS: "the WebSocket API"}
+        on = known.get(self.on, self.on.replace(_SECRET, "secret "))
         return f"{on}: `{self.action}`" if self.action else on
 
     @property
@@ -322,6 +366,7 @@ class Row:
         return SENTENCES[self.failure].format(on=self.on, action=self.action)
 
 
+_SOCKETS = f"WebSocket API wss://{SOCKET_HOST}/dcp"
 _SECRET = "secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:"
 SECRETS = {
     "SigningKeys": '{{"<domain>": {{"selector": "<selector>", "pem": "<PKCS#8>"}}, …}} (postroom domain add --key)',
@@ -380,23 +425,23 @@ SENTENCES = {
 
 
 def _of_secrets() -> Iterator[Row]:
-    uses = {
-        "SigningKeys": (FEEDBACK, Then.WAITS), "DeliveryServiceKeys": (DM3, Then.RPC_LATER),
-        "TokenKeys": (CHALLENGE, Then.NO_KEY), "WebhookKeys": (TARGETS, Then.NO_KEY),
-        "DcpIdentities": (CONNECT, Then.NO_KEY),
-    }  # fmt: skip
+    uses: dict[str, dict[Work, Then]] = {
+        "SigningKeys": {FEEDBACK: Then.WAITS},
+        "DeliveryServiceKeys": {DM3: Then.RPC_LATER, DM3_CLAIM: Then.WAITS},
+        "TokenKeys": {CHALLENGE: Then.NO_KEY},
+        "WebhookKeys": {TARGETS: Then.NO_KEY},
+        "DcpIdentities": {CONNECT: Then.NO_KEY, TELL_SESSION: Then.WAITS},
+    }
     read = "secretsmanager:GetSecretValue"
-    for name, (work, then) in uses.items():
-        for each in (work, DM3_CLAIM) if work is DM3 else (work,):
-            becomes = Then.WAITS if each is DM3_CLAIM else then
-            yield Row(NO_SECRET, each, no_secret(name), _SECRET + name, read, becomes)
-            yield Row(IN_THE_BIN, each, secret_in_the_bin(name), _SECRET + name, read, becomes)
-    for name, (work, then) in uses.items():
+    for name, works in uses.items():
+        for work, then in works.items():
+            yield Row(NO_SECRET, work, no_secret(name), _SECRET + name, read, then)
+            yield Row(IN_THE_BIN, work, secret_in_the_bin(name), _SECRET + name, read, then)
+    for name, works in uses.items():
         for text in ("no JSON", '["a", "list"]', *_MALFORMED[name]):
-            for each in (work, DM3_CLAIM) if work is DM3 else (work,):
-                becomes = Then.WAITS if each is DM3_CLAIM else then
+            for work, then in works.items():
                 failure = f"The content of {name} is malformed"
-                yield Row(failure, each, bad_secret(name, text), _SECRET + name, "", becomes)
+                yield Row(failure, work, bad_secret(name, text), _SECRET + name, "", then)
 
 
 _KEY = "c2VjcmV0LWtleS1ieXRlcy1vZi1vdXItb3duLTMyYnl0ZXM"
@@ -463,6 +508,15 @@ ROWS = [
     Row(DENIED, CHALLENGE, denied("secretsmanager"), _SECRET + "TokenKeys", "secretsmanager:GetSecretValue",
         Then.NO_KEY),
     Row(DENIED, PAGE, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
+    Row(DENIED, KEEPALIVE, denied("dynamodb", "UpdateItem"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
+    Row(DENIED, KEEPALIVE, denied("dynamodb", "PutItem"), "table DcpTable", "dynamodb:PutItem", Then.DCP_STORE),
+    Row(DENIED, KEEPALIVE_AGAIN, denied("dynamodb", "DeleteItem"), "table DcpTable", "dynamodb:DeleteItem",
+        Then.DCP_DUPLICATE),
+    Row(DENIED, CONNECT, denied("secretsmanager"), _SECRET + "DcpIdentities", "secretsmanager:GetSecretValue",
+        Then.NO_KEY),
+    Row(DENIED, TELL_SESSION, denied("secretsmanager"), _SECRET + "DcpIdentities", "secretsmanager:GetSecretValue",
+        Then.WAITS),
+    Row(DENIED, TELL_SESSION, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.WAITS, sockets=403),
     Row(FUNCTION_DENIED, SYNC, denied("lambda"), "function orders", "lambda:Invoke",
         Then.NO_HANDLER),
     Row(QUEUE_DENIED, INBOX, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
@@ -495,6 +549,7 @@ ROWS = [
         Then.STAYS),
     Row(QUOTA, TELL, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
         "dynamodb:UpdateItem", Then.WAITS),
+    Row(QUOTA, TELL_SESSION, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.WAITS, sockets=429),
     Row(QUOTA, FEEDBACK, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
         "dynamodb:GetItem", Then.WAITS),
     Row(QUOTA, PAGE, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
@@ -608,8 +663,14 @@ def ready(running: FunctionsStack) -> FunctionsStack:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.failure}: {row.on}: {row.work.what}")
 def test_own_fault(
-    ready: FunctionsStack, row: Row, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    request: pytest.FixtureRequest,
+    ready: FunctionsStack,
+    row: Row,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    if row.work is TELL_SESSION:
+        request.getfixturevalue("hook").answers = [row.sockets]
     event = row.work.ready(ready)
     ready.end()
     ready.deployed.empty("ClaimsQueue")
