@@ -1,10 +1,20 @@
 """The log lines and the metrics of the mailbox API's responses: functions/mailbox."""
 
+from typing import Final
+
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from postroom.http.response import HttpResponse
-from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_SESSION_FOREIGN, DCP_SIGNATURE_INVALID
+from postroom.protocols.dcp.reasons import (
+    DCP_DUPLICATE,
+    DCP_RESPONSE_UNEXPECTED,
+    DCP_SESSION_FOREIGN,
+    DCP_SIGNATURE_INVALID,
+)
+
+_MUST_NOT_BE: Final = (DCP_SIGNATURE_INVALID, DCP_RESPONSE_UNEXPECTED, DCP_SESSION_FOREIGN)
+"""Of messages that no peer sends which keeps to the protocol."""
 
 
 def count_response(response: HttpResponse, metrics: Metrics) -> None:
@@ -36,8 +46,7 @@ def log_lines(response: HttpResponse, logger: Logger, request: str) -> None:
     """Log what was refused or acknowledged. `request`: the invocation's id."""
     for part in (response, *response.parts):
         if part.reason:
-            # Who sends a message of a session that is not theirs has seen its id.
-            log = logger.warning if part.reason == DCP_SESSION_FOREIGN else logger.info
+            log = logger.warning if part.reason in _MUST_NOT_BE else logger.info
             # No name of a mailbox: who asks for one need not have it.
             log("refused", extra={"reason": str(part.reason), "status": part.status, "request": request})
         elif part.about:
