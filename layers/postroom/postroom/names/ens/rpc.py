@@ -1,0 +1,127 @@
+"""JSON-RPC of a chain's endpoints: one batch of calls, and what each answer says.
+
+What a node may answer is much: providers say in many ways that a call reverted, and all that is not understood here is
+a failure of the endpoint.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue, parse
+from postroom.names.ens.calls import Call, Outcome, Returned, Reverted
+
+MAX_ANSWER_BYTES: Final = 256 * 1024
+"""Of a whole batch. A text of 64 kB has 128 kB as hexadecimal digits."""
+BLOCK_OLD_SECONDS: Final = 180
+BLOCK_AHEAD_SECONDS: Final = 60
+"""A block comes every 12 s. An endpoint whose newest one is older does not follow the chain."""
+_DATA: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_REVERTED: Final = re.compile(r"(?:Reverted )?(0x(?:[0-9a-fA-F]{2})+)")
+
+
+class EndpointError(Exception):
+    """An endpoint did not answer as a node of the chain. The sentence may be shown to anybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The newest block that an endpoint knows. `time`: seconds since the epoch."""
+
+    number: int
+    time: int
+
+
+def write_batch(calls: Sequence[Call]) -> bytes:
+    """The body of a request for the chain's id, the newest block, and these calls at that block's state."""
+    questions: list[tuple[str, list[JsonValue]]] = [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])]
+    questions += [("eth_call", [{"to": _hex(call.to), "data": _hex(call.data)}, "latest"]) for call in calls]
+    return orjson.dumps(
+        [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(questions)
+        ]
+    )
+
+
+def read_batch(data: bytes, calls: int, *, chain: int, now: float) -> tuple[Block, tuple[Outcome, ...]]:
+    """The newest block, and what each call brought, of the answer to `write_batch`.
+
+    `chain`: the id that the chain must have; `now`: seconds since the epoch. Raises EndpointError.
+    """
+    chain_answer, block_answer, *answers = _answers(data, calls + 2)
+    found = _number(chain_answer.get("result"))
+    if found != chain:
+        raise EndpointError(f"it is of another chain: not {chain}")
+    block = _block(block_answer.get("result"))
+    if block.time < now - BLOCK_OLD_SECONDS:
+        raise EndpointError(f"its newest block is {now - block.time:.0f} s old")
+    if block.time > now + BLOCK_AHEAD_SECONDS:
+        raise EndpointError(f"its newest block is {block.time - now:.0f} s in the future")
+    return block, tuple(_outcome(answer) for answer in answers)
+
+
+def _answers(data: bytes, number: int) -> list[dict[str, JsonValue]]:
+    """The answers of a batch, in the order of their ids."""
+    try:
+        root = parse(data, max_bytes=MAX_ANSWER_BYTES)
+    except TheirError:
+        raise EndpointError("its answer is not JSON") from None
+    if not isinstance(root, list):
+        # A provider that takes no batches, or has a limit of requests, answers with one error.
+        raise EndpointError(f"it answers no batch{_said(root)}")
+    found: dict[int, dict[str, JsonValue]] = {}
+    for answer in root:
+        name = answer.get("id") if isinstance(answer, dict) else None
+        if not isinstance(answer, dict) or type(name) is not int or name in found:
+            raise EndpointError("its batch has an answer without an id of ours, or two with one")
+        found[name] = answer
+    if found.keys() != set(range(number)):
+        raise EndpointError("its batch has not one answer for each request")
+    return [found[name] for name in range(number)]
+
+
+def _outcome(answer: dict[str, JsonValue]) -> Outcome:
+    result = answer.get("result")
+    if isinstance(result, str) and _DATA.fullmatch(result) and "error" not in answer:
+        return Returned(bytes.fromhex(result[2:]))
+    reverted = _revert_data(answer.get("error"))
+    if reverted is None:
+        raise EndpointError(f"a call failed{_said(answer)}")
+    return Reverted(reverted)
+
+
+def _revert_data(error: JsonValue) -> bytes | None:
+    """What a call reverted with, in any of the forms in which nodes say that; None: the error is another one."""
+    data = error.get("data") if isinstance(error, dict) else None
+    if isinstance(data, dict):  # Hardhat
+        data = data.get("data")
+    found = _REVERTED.fullmatch(data) if isinstance(data, str) else None
+    return bytes.fromhex(found[1][2:]) if found else None
+
+
+def _block(value: JsonValue) -> Block:
+    number, time = (_number(value.get(name)) if isinstance(value, dict) else None for name in ("number", "timestamp"))
+    if number is None or time is None:
+        raise EndpointError("it tells no newest block")
+    return Block(number, time)
+
+
+def _number(value: JsonValue) -> int | None:
+    return int(value, 16) if isinstance(value, str) and _QUANTITY.fullmatch(value) else None
+
+
+def _said(answer: JsonValue) -> str:
+    """The code of an error, which is a number; its text is the provider's, and may quote the URL with its key."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return f": code {code}" if type(code) is int and abs(code) < 1_000_000 else ""
+
+
+def _hex(data: bytes) -> str:
+    return f"0x{data.hex()}"

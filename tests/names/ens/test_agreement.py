@@ -1,0 +1,77 @@
+"""Agreement of endpoints: every mixture of honest, failing and lying ones, in every order of their answers."""
+
+from itertools import permutations, product
+
+import pytest
+
+from postroom.names.ens.agreement import Agreement
+
+HONEST, FAILS = "honest", "fails"
+KINDS = (HONEST, FAILS, "lies A", "lies B", "is stale")
+
+
+def play(kinds: tuple[str, ...], quorum: int, order: tuple[int, ...]) -> tuple[Agreement[str], list[int]]:
+    """Ask until something counts or nothing can; those that were asked answer by `order`. Also: who was asked."""
+    agreement: Agreement[str] = Agreement(len(kinds), quorum)
+    asked: list[int] = []
+    waiting: list[int] = []
+    while agreement.agreed is None and not agreement.has_failed:
+        more = agreement.next_asked()
+        asked += more
+        waiting = sorted([*waiting, *more], key=order.index)
+        endpoint = waiting.pop(0)
+        if kinds[endpoint] == FAILS:
+            agreement.fail()
+        else:
+            agreement.add(kinds[endpoint])
+    return agreement, asked
+
+
+@pytest.mark.parametrize("quorum", [1, 2, 3])
+@pytest.mark.parametrize("endpoints", [1, 2, 3, 4])
+def test_only_what_a_quorum_says_alike_counts(endpoints: int, quorum: int) -> None:
+    for kinds in product(KINDS, repeat=endpoints):
+        counts = {kind: kinds.count(kind) for kind in kinds if kind != FAILS}
+        enough = {kind for kind, number in counts.items() if number >= quorum}
+        for order in permutations(range(endpoints)):
+            agreement, asked = play(kinds, quorum, order)
+            if not enough:
+                assert agreement.has_failed
+                assert len(asked) == endpoints
+            else:
+                assert agreement.agreed in enough
+                assert agreement.number_alike == quorum
+            assert asked == list(range(len(asked)))
+
+
+@pytest.mark.parametrize("endpoints", [2, 3, 4])
+def test_one_liar_is_never_believed_with_a_quorum_of_two(endpoints: int) -> None:
+    for liar in range(endpoints):
+        for kinds in product((HONEST, FAILS), repeat=endpoints):
+            mixed = (*kinds[:liar], "lies A", *kinds[liar + 1 :])
+            for order in permutations(range(endpoints)):
+                assert play(mixed, 2, order)[0].agreed in (HONEST, None)
+
+
+@pytest.mark.parametrize("quorum", [1, 2, 3])
+def test_no_more_are_asked_than_the_quorum_while_they_answer_alike(quorum: int) -> None:
+    agreement, asked = play((HONEST,) * 4, quorum, (0, 1, 2, 3))
+    assert (agreement.agreed, asked) == (HONEST, list(range(quorum)))
+
+
+def test_the_first_ones_are_asked_at_once_and_the_next_only_for_one_that_failed_or_differs() -> None:
+    agreement: Agreement[str] = Agreement(4, 2)
+    assert list(agreement.next_asked()) == [0, 1]
+    assert list(agreement.next_asked()) == []
+    agreement.fail()
+    assert list(agreement.next_asked()) == [2]
+    agreement.add(HONEST)
+    agreement.add("lies A")
+    assert list(agreement.next_asked()) == [3]
+    agreement.add(HONEST)
+    assert (agreement.agreed, agreement.number_alike) == (HONEST, 2)
+
+
+def test_fewer_endpoints_than_the_quorum_are_not_believed() -> None:
+    agreement, asked = play((HONEST, HONEST), 3, (0, 1))
+    assert (agreement.has_failed, agreement.number_alike, asked) == (True, 2, [0, 1])
