@@ -16,7 +16,7 @@ def play(kinds: tuple[str, ...], quorum: int, order: tuple[int, ...]) -> tuple[A
     asked: list[int] = []
     waiting: list[int] = []
     while agreement.agreed is None and not agreement.has_failed:
-        more = agreement.next_asked()
+        more = agreement.next_endpoints()
         asked += more
         waiting = sorted([*waiting, *more], key=order.index)
         endpoint = waiting.pop(0)
@@ -61,13 +61,13 @@ def test_no_more_are_asked_than_the_quorum_while_they_answer_alike(quorum: int) 
 
 def test_the_first_ones_are_asked_at_once_and_the_next_only_for_one_that_failed_or_differs() -> None:
     agreement: Agreement[str] = Agreement(4, 2)
-    assert list(agreement.next_asked()) == [0, 1]
-    assert list(agreement.next_asked()) == []
+    assert list(agreement.next_endpoints()) == [0, 1]
+    assert list(agreement.next_endpoints()) == []
     agreement.fail()
-    assert list(agreement.next_asked()) == [2]
+    assert list(agreement.next_endpoints()) == [2]
     agreement.add(HONEST)
     agreement.add("lies A")
-    assert list(agreement.next_asked()) == [3]
+    assert list(agreement.next_endpoints()) == [3]
     agreement.add(HONEST)
     assert (agreement.agreed, agreement.number_alike) == (HONEST, 2)
 

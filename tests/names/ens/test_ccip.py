@@ -17,17 +17,17 @@ from postroom.names.ens.ccip import (
     MAX_NESTING,
     MAX_REQUESTS,
     MAX_URLS,
-    GatewayAnswer,
     GatewayError,
-    GatewayRequest,
     Gateways,
+    OffchainAnswer,
     OffchainLookup,
+    OffchainRequest,
     write_request,
 )
 
 SENDER = b"\xab" * 20
 QUERY = raw(NAMES["selectors"]["function"]["query((address,string[],bytes)[])"])
-Answer = Callable[[GatewayRequest], GatewayAnswer | None]
+Answer = Callable[[OffchainRequest], OffchainAnswer | None]
 ROWS = EXCHANGES["ccip"]
 
 
@@ -51,11 +51,11 @@ def fetch(lookup: OffchainLookup, answer: Answer, gateways: Gateways | None = No
 
 
 def says(data: bytes) -> Answer:
-    return lambda _: GatewayAnswer(200, json.dumps({"data": f"0x{data.hex()}"}).encode())
+    return lambda _: OffchainAnswer(200, json.dumps({"data": f"0x{data.hex()}"}).encode())
 
 
-def status(code: int, phrase: str = "") -> GatewayAnswer:
-    return GatewayAnswer(code, b"", phrase)
+def status(code: int, phrase: str = "") -> OffchainAnswer:
+    return OffchainAnswer(code, b"", phrase)
 
 
 # --- known answers ---------------------------------------------------------------------------------------------------
@@ -67,11 +67,11 @@ def test_a_lookup_is_read_and_answered_as_by_the_real_contracts(row: dict[str, A
     assert (lookup.sender, list(lookup.urls), lookup.data, lookup.callback, lookup.extra) == (
         raw(told["sender"]), told["urls"], raw(told["callData"]), raw(told["callbackFunction"]), raw(told["extraData"]),
     )  # fmt: skip
-    requests: list[GatewayRequest] = []
+    requests: list[OffchainRequest] = []
 
-    def answer(request: GatewayRequest) -> GatewayAnswer:
+    def answer(request: OffchainRequest) -> OffchainAnswer:
         requests.append(request)
-        return GatewayAnswer(200, json.dumps(row["answer"]).encode())
+        return OffchainAnswer(200, json.dumps(row["answer"]).encode())
 
     found = fetch(lookup, answer)
     [request] = requests
@@ -92,7 +92,7 @@ def test_what_a_gateway_refuses_is_told_to_the_contract(row: dict[str, Any]) -> 
 
 def test_a_gateway_of_2022_signed_its_answer() -> None:
     row = NAMES["mainnet_2022"]
-    answer = fetch(of(["https://gateway.example/"]), lambda _: GatewayAnswer(200, json.dumps(row["answer"]).encode()))
+    answer = fetch(of(["https://gateway.example/"]), lambda _: OffchainAnswer(200, json.dumps(row["answer"]).encode()))
     result, expires, signature = decode("bytes,uint64,bytes", answer)
     assert (expires, decode("address", result)[0]) == (row["expires"], raw(row["address"]))
     signed = b"\x19\x00" + raw(row["resolver"]) + expires.to_bytes(8)
@@ -109,7 +109,7 @@ def test_a_gateway_of_2022_signed_its_answer() -> None:
 def test_data_in_the_url_makes_a_get_and_every_placeholder_is_filled_in() -> None:
     url = "https://g.example/{sender}/{sender}/{data}?again={data}"
     sender, data = f"0x{SENDER.hex()}", "0x01ff"
-    expected = GatewayRequest(f"https://g.example/{sender}/{sender}/{data}?again={data}", None)
+    expected = OffchainRequest(f"https://g.example/{sender}/{sender}/{data}?again={data}", None)
     assert write_request(url, SENDER, b"\x01\xff") == expected
 
 
@@ -141,7 +141,7 @@ def test_the_next_url_is_asked_when_one_does_not_answer_or_fails() -> None:
     urls = [f"https://{name}.example/" for name in ("down", "broken", "html", "good")]
     brought = {
         "https://down.example/": None, "https://broken.example/": status(500),
-        "https://html.example/": GatewayAnswer(200, b"<html>"), "https://good.example/": says(b"yes")(None),  # type: ignore[arg-type]
+        "https://html.example/": OffchainAnswer(200, b"<html>"), "https://good.example/": says(b"yes")(None),  # type: ignore[arg-type]
     }  # fmt: skip
     gateways = Gateways()
     assert fetch(of(urls), lambda request: brought[request.url], gateways) == b"yes"
@@ -159,7 +159,7 @@ def test_a_4xx_ends_it(code: int) -> None:
 @pytest.mark.parametrize("code", [204, 301, 302, 308, 500, 503])
 def test_a_redirect_or_another_status_is_no_answer(code: int) -> None:
     with pytest.raises(GatewayError, match=f"status {code}"):
-        fetch(of(["https://a.example/"]), lambda _: GatewayAnswer(code, b'{"data":"0x01"}'))
+        fetch(of(["https://a.example/"]), lambda _: OffchainAnswer(code, b'{"data":"0x01"}'))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_redirect_or_another_status_is_no_answer(code: int) -> None:
 )  # fmt: skip
 def test_an_answer_without_data_is_none(body: bytes) -> None:
     with pytest.raises(GatewayError, match="no data"):
-        fetch(of(["https://a.example/"]), lambda _: GatewayAnswer(200, body))
+        fetch(of(["https://a.example/"]), lambda _: OffchainAnswer(200, body))
 
 
 @pytest.mark.parametrize("urls", [[], ["http://a.example/"], ["ipfs://x"]])
@@ -193,7 +193,7 @@ def test_we_are_the_batch_gateway_whatever_else_is_listed() -> None:
     lookup = of(["https://outside.example/", BATCH_GATEWAY], batch(*requests))
     gateways = Gateways()
 
-    def answer(request: GatewayRequest) -> GatewayAnswer | None:
+    def answer(request: OffchainRequest) -> OffchainAnswer | None:
         return says(b"of a")(request) if "//a." in request.url else status(404, "Not Found")
 
     failures, answers = decode("bool[],bytes[]", fetch(lookup, answer, gateways))

@@ -13,7 +13,7 @@ from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
 from postroom.core.errors import NotNowError
 from postroom.names.ens.abi import decode, encode
 from postroom.names.ens.calls import Call, Outcome, Returned, Reverted
-from postroom.names.ens.ccip import BATCH_GATEWAY, GatewayAnswer, GatewayRequest
+from postroom.names.ens.ccip import BATCH_GATEWAY, OffchainAnswer, OffchainRequest
 from postroom.names.ens.lookup import (
     MAX_ROUNDS,
     MAX_TEXT_BYTES,
@@ -39,8 +39,8 @@ class World:
 
     outcomes: dict[bytes, Outcome] = field(default_factory=dict)
     """By the data of the call; any other one reverts without data."""
-    gateways: dict[str, GatewayAnswer] = field(default_factory=dict)
-    asked: list[Ask | GatewayRequest] = field(default_factory=list)
+    gateways: dict[str, OffchainAnswer] = field(default_factory=dict)
+    asked: list[Ask | OffchainRequest] = field(default_factory=list)
 
     def run(self, look_up: LookUp) -> Found:
         try:
@@ -70,9 +70,9 @@ def recorded() -> Iterator[tuple[bytes, Outcome]]:
             yield raw(refused["data"]), Reverted(raw(refused["revert"]))
 
 
-def of_ccip(row: dict[str, Any], answer: GatewayAnswer | None = None) -> World:
+def of_ccip(row: dict[str, Any], answer: OffchainAnswer | None = None) -> World:
     """A world in which a name is off chain, as in the known answers."""
-    good = GatewayAnswer(200, json.dumps(row["answer"]).encode())
+    good = OffchainAnswer(200, json.dumps(row["answer"]).encode())
     outcomes = {**dict(recorded()), raw(row["data"]): Reverted(raw(row["revert"]))}
     return World(outcomes, {row["http"]["url"]: answer or good})
 
@@ -140,14 +140,14 @@ def test_a_changed_old_or_other_answer_of_a_gateway_is_refused_by_the_contract(
 ) -> None:
     batch_answer, _ = decode("bytes,bytes", raw(row["refused_callbacks"][refused]["data"])[4:])
     _, [answer] = decode("bool[],bytes[]", batch_answer)
-    world = of_ccip(row, GatewayAnswer(200, json.dumps({"data": f"0x{answer.hex()}"}).encode()))
+    world = of_ccip(row, OffchainAnswer(200, json.dumps({"data": f"0x{answer.hex()}"}).encode()))
     with pytest.raises(NotNowError, match="reverted with ResolverError") as caught:
         world.text()
     assert caught.value.reason == PROFILE_LOOKUP_FAILED
 
 
 def test_a_gateway_that_refuses_is_judged_by_the_contract() -> None:
-    world = of_ccip(CCIP[0], GatewayAnswer(404, b"", "Not Found"))
+    world = of_ccip(CCIP[0], OffchainAnswer(404, b"", "Not Found"))
     with pytest.raises(NotNowError, match="reverted with HttpError"):
         world.text()
 
@@ -201,7 +201,7 @@ def in_rounds(rounds: int) -> World:
     for number in range(rounds):
         url = f"https://{number}.example/"
         world.outcomes[asked] = looked_up(RESOLVER, [url], b"")
-        world.gateways[url] = GatewayAnswer(200, json.dumps({"data": f"0x{number:02x}"}).encode())
+        world.gateways[url] = OffchainAnswer(200, json.dumps({"data": f"0x{number:02x}"}).encode())
         asked = b"back" + encode("bytes,bytes", [bytes([number]), b"extra"])
         world.outcomes[asked] = text
     return world
@@ -218,7 +218,7 @@ def test_a_lookup_without_a_batch_goes_to_its_own_urls() -> None:
     world = World({FIRST: looked_up(RESOLVER, ["https://own.example/{sender}/{data}"], b"\x07")})
     with pytest.raises(NotNowError, match="did not answer"):
         world.text()
-    assert world.asked[1:] == [GatewayRequest(f"https://own.example/0x{RESOLVER.hex()}/0x07", None)]
+    assert world.asked[1:] == [OffchainRequest(f"https://own.example/0x{RESOLVER.hex()}/0x07", None)]
 
 
 @given(st.binary(max_size=300))

@@ -33,11 +33,11 @@ def decode(types: str, data: bytes) -> tuple[AbiValue, ...]:
     No byte counts twice: an encoding in which values overlap is refused, so that the result is not larger than the
     data. Raises AbiError: too short; an offset or a length beyond the data; bits where there may be none; not UTF-8.
     """
-    values: tuple[AbiValue, ...] = _members(types).decode(_Reader(data), 0)
+    values: tuple[AbiValue, ...] = _members(types).decode(_EncodedWords(data), 0)
     return values
 
 
-class _Reader:
+class _EncodedWords:
     """Data that is decoded, and how many of its bytes may still be read."""
 
     def __init__(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class _Word:
     def encode(self, value: AbiValue) -> bytes:
         return self.write(value)
 
-    def decode(self, reader: _Reader, at: int) -> AbiValue:
+    def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
         return self.read(reader.take(at, WORD))
 
 
@@ -91,7 +91,7 @@ class _Bytes:
         raw: bytes = value.encode() if self.is_text else value
         return len(raw).to_bytes(WORD) + raw + bytes(-len(raw) % WORD)
 
-    def decode(self, reader: _Reader, at: int) -> AbiValue:
+    def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
         raw = reader.take(at + WORD, reader.number(at))
         if not self.is_text:
             return raw
@@ -112,7 +112,7 @@ class _Array:
     def encode(self, value: AbiValue) -> bytes:
         return len(value).to_bytes(WORD) + _Tuple((self.item,) * len(value)).encode(value)
 
-    def decode(self, reader: _Reader, at: int) -> AbiValue:
+    def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
         length = reader.number(at)
         reader.require(length * self.item.head)
         return list(_Tuple((self.item,) * length).decode(reader, at + WORD))
@@ -147,10 +147,10 @@ class _Tuple:
                 heads.append(encoded)
         return b"".join(heads + tails)
 
-    def decode(self, reader: _Reader, at: int) -> AbiValue:
+    def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
         return tuple(self._decoded(reader, at))
 
-    def _decoded(self, reader: _Reader, at: int) -> Iterator[AbiValue]:
+    def _decoded(self, reader: _EncodedWords, at: int) -> Iterator[AbiValue]:
         place = at
         for item in self.items:
             yield item.decode(reader, at + reader.number(place) if item.is_dynamic else place)

@@ -16,16 +16,16 @@ class Agreement(Generic[A]):
 
     def __init__(self, endpoints: int, quorum: int) -> None:
         self._endpoints, self._quorum = endpoints, quorum
-        self._asked = 0
+        self._begun = 0
         self._waiting = 0
         self._answers: list[A] = []
 
-    def next_asked(self) -> range:
+    def next_endpoints(self) -> range:
         """The endpoints, by their places, that must be asked now in addition."""
         wanted = self._quorum - self._most_alike - self._waiting
-        first, self._asked = self._asked, min(self._endpoints, self._asked + max(0, wanted))
-        self._waiting += self._asked - first
-        return range(first, self._asked)
+        first, self._begun = self._begun, min(self._endpoints, self._begun + max(0, wanted))
+        self._waiting += self._begun - first
+        return range(first, self._begun)
 
     def add(self, answer: A) -> None:
         """One of those that were asked has answered."""
@@ -55,7 +55,7 @@ class Agreement(Generic[A]):
     @property
     def has_failed(self) -> bool:
         """Whether nothing can count any more: all were asked, have answered or failed, and too few are alike."""
-        return self.agreed is None and not self._waiting and self._asked == self._endpoints
+        return self.agreed is None and not self._waiting and self._begun == self._endpoints
 
     @property
     def _most_alike(self) -> int:

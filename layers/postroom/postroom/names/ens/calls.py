@@ -91,8 +91,8 @@ def address_call(resolver: bytes, name: str) -> Call:
     return _resolve(resolver, name, _ADDRESS + namehash(name))
 
 
-def _resolve(resolver: bytes, name: str, asked: bytes) -> Call:
-    return Call(resolver, _RESOLVE + encode("bytes,bytes", (dns_form(name), asked)))
+def _resolve(resolver: bytes, name: str, inner: bytes) -> Call:
+    return Call(resolver, _RESOLVE + encode("bytes,bytes", (dns_form(name), inner)))
 
 
 def ttl_call(registry: bytes, name: str) -> Call:

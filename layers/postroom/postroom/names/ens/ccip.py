@@ -64,7 +64,7 @@ class OffchainLookup:
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayRequest:
+class OffchainRequest:
     """A request over HTTPS. `body` None: a GET; otherwise JSON that is posted."""
 
     url: str
@@ -72,7 +72,7 @@ class GatewayRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayAnswer:
+class OffchainAnswer:
     """The answer to it. `phrase`: the words for its status."""
 
     status: int
@@ -88,7 +88,7 @@ class GatewayError(Exception):
         self.encoded = encoded or _ERROR + encode("string", (what,))
 
 
-Fetching: TypeAlias = Generator[GatewayRequest, GatewayAnswer | None, bytes]
+Fetching: TypeAlias = Generator[OffchainRequest, OffchainAnswer | None, bytes]
 """Yields requests; None is sent in for one that was not answered. Returns the data for the contract."""
 
 
@@ -118,9 +118,9 @@ class Gateways:
             raise GatewayError(f"a batch gateway is asked for something else than 1 to {MAX_BATCH} requests")
         failures: list[bool] = []
         answers: list[bytes] = []
-        for sender, urls, asked in requests:
+        for sender, urls, inner in requests:
             try:
-                answers.append((yield from self._fetch(sender, urls, asked, nesting)))
+                answers.append((yield from self._fetch(sender, urls, inner, nesting)))
                 failures.append(False)
             except GatewayError as error:
                 answers.append(error.encoded)
@@ -151,7 +151,7 @@ class Gateways:
         raise failure
 
 
-def write_request(template: str, sender: bytes, data: bytes) -> GatewayRequest | None:
+def write_request(template: str, sender: bytes, data: bytes) -> OffchainRequest | None:
     """The request for a URL of a contract; None: it is none of https, or has a placeholder in its host.
 
     With {data} in the URL it is a GET, otherwise a POST (EIP-3668).
@@ -161,10 +161,10 @@ def write_request(template: str, sender: bytes, data: bytes) -> GatewayRequest |
     values = {"sender": f"0x{sender.hex()}", "data": f"0x{data.hex()}"}
     url = template.replace("{sender}", values["sender"]).replace("{data}", values["data"])
     body = None if "{data}" in template else orjson.dumps({"data": values["data"], "sender": values["sender"]})
-    return GatewayRequest(url, body)
+    return OffchainRequest(url, body)
 
 
-def read_answer(answer: GatewayAnswer) -> bytes | None:
+def read_answer(answer: OffchainAnswer) -> bytes | None:
     """The data in a gateway's answer; None: there is none."""
     if answer.status != _OK:
         return None

@@ -24,7 +24,7 @@ from postroom.names.ens.calls import (
     text_call,
     ttl_call,
 )
-from postroom.names.ens.ccip import GatewayAnswer, GatewayError, GatewayRequest, Gateways, OffchainLookup
+from postroom.names.ens.ccip import GatewayError, Gateways, OffchainAnswer, OffchainLookup, OffchainRequest
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 MAX_ROUNDS: Final = 4
@@ -49,9 +49,9 @@ class Ask:
 
 
 Outcomes: TypeAlias = tuple[Outcome, ...]
-Brought: TypeAlias = Outcomes | GatewayAnswer | None
+Brought: TypeAlias = Outcomes | OffchainAnswer | None
 """For `Ask`, the outcomes that were agreed on, one for each call; for a request, its answer; None: there was none."""
-LookUp: TypeAlias = Generator[Ask | GatewayRequest, Brought, "Found"]
+LookUp: TypeAlias = Generator[Ask | OffchainRequest, Brought, "Found"]
 """Yields what to ask; what was brought is sent in."""
 
 
@@ -121,13 +121,13 @@ def _ask(*calls: Call) -> Generator[Ask, Brought, Outcomes]:
     return outcomes
 
 
-def _fetch(gateways: Gateways, lookup: OffchainLookup) -> Generator[GatewayRequest, Brought, bytes]:
+def _fetch(gateways: Gateways, lookup: OffchainLookup) -> Generator[OffchainRequest, Brought, bytes]:
     fetching, answered = gateways.fetch(lookup), None
     try:
         while True:
             brought = yield fetching.send(answered)
             if isinstance(brought, tuple):
-                raise TypeError("a GatewayRequest is answered with a GatewayAnswer or None")
+                raise TypeError("a OffchainRequest is answered with a OffchainAnswer or None")
             answered = brought
     except StopIteration as done:
         data: bytes = done.value
