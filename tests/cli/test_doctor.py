@@ -464,9 +464,8 @@ def test_a_buffer_without_an_inbox(visit: Visit, web: FakeWeb) -> None:
          "good", "nlweb.shop.example is the guardian 0x1563915e194D8CfBA1943570603F7606A3115508, over WebSockets at "
          "wss://a.example/dcp"),
         ((404, b""), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
-        ((200, b"<!DOCTYPE html>"), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
-        ((200, b'{"identity": "0x15"}'), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
-        ((503, b""), 3, "not checked", "unknown: nlweb.shop.example answered 503 to GET /dcp"),
+        ((403, b"Missing"), 0, "good", "nlweb.shop.example is no guardian of DCP; its owners use tokens"),
+        ((429, b""), 3, "not checked", "unknown: nlweb.shop.example answered 429 to GET /dcp"),
     ],
 )  # fmt: skip
 def test_the_guardian_of_dcp_is_known_by_its_identity(
@@ -475,6 +474,38 @@ def test_the_guardian_of_dcp_is_known_by_its_identity(
     web.pages[f"GET {HOST}/dcp"] = answer
     ended, checks = visit(web.port)
     assert (ended, checks["DCP"]["status"], checks["DCP"]["found"]) == (code, printed, found)
+
+
+NO_DESCRIPTION = "nlweb.shop.example answered 200 to GET /dcp, and no description of a guardian"
+BROKEN = "nlweb.shop.example describes a guardian whose identity is no address: "
+PASS_IT = "let nlweb.shop.example pass /dcp to the post office, without a redirect; one without DCP answers 404"
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "todo"),
+    [
+        ((200, b"<!DOCTYPE html>"), NO_DESCRIPTION, PASS_IT),
+        ((200, b"[]"), NO_DESCRIPTION, PASS_IT),
+        ((200, b"{}"), NO_DESCRIPTION, PASS_IT),
+        ((200, b"{" + b" " * 20_000 + b"}"), NO_DESCRIPTION, PASS_IT),
+        ((200, b'{"identity": "0x15"}'), f"{BROKEN}0x15",
+         "let the post office describe itself there: docs/reference/dcp.md"),
+        ((200, b'{"identity": "0x1563915E194D8CfBA1943570603F7606A3115508"}'),
+         f"{BROKEN}0x1563915E194D8CfBA1943570603F7606A3115508",
+         "let the post office describe itself there: docs/reference/dcp.md"),
+        ((302, b""), "nlweb.shop.example answered 302 to GET /dcp", PASS_IT),
+        ((503, b""), "nlweb.shop.example answered 503 to GET /dcp: owners cannot use DCP now",
+         "look into the log of functions/mailbox there: docs/operate/own-faults.md says what to do"),
+    ],
+    ids=lambda value: str(value[0]) if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_what_is_no_description_of_a_guardian_is_bad(
+    visit: Visit, web: FakeWeb, answer: Answer, found: str, todo: str
+) -> None:
+    web.pages[f"GET {HOST}/dcp"] = answer
+    code, checks = visit(web.port)
+    assert (code, ill(checks)) == (1, ["DCP"])
+    assert (checks["DCP"]["found"], checks["DCP"]["next"]) == (found, todo)
 
 
 # --- round trip -------------------------------------------------------------------------------------------------

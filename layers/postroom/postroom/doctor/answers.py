@@ -1,14 +1,16 @@
 """The answers of a post office: its inbox, its manifest, its guardian, and a message from the domain to itself."""
 
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 
 from postroom.client import SendOutcome, Sent
 from postroom.client.sending import fate_of
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.ijson import parse
+from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.crypto.ethereum import Address, read_address
+from postroom.crypto.ethereum import read_address
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, quoted, warning
 from postroom.names.manifest import NO_FEEDBACK, FeedbackAddress
 from postroom.net.https import HttpsResponse
@@ -48,26 +50,40 @@ def judge_manifest(feedback: FeedbackAddress) -> DoctorCheck:
 
 
 def judge_guardian(host: str, answer: HttpsResponse) -> DoctorCheck:
-    """The check `DCP`, from the answer to GET /dcp. A post office without a guardian of DCP lacks nothing."""
-    name = "DCP"
-    if fate_of(answer.status) is SendOutcome.NOT_NOW and answer.status >= 400:
-        return not_found_out(name, NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /dcp"))
-    described = _description_in(answer.body) if answer.status == 200 else None
-    if described is None:
+    """The check `DCP`, from the answer to GET /dcp. A post office without a guardian of DCP refuses it, and lacks
+    nothing.
+    """
+    name, detail = "DCP", f"{host} answered {answer.status} to GET /dcp"
+    fate = fate_of(answer.status)
+    if fate is SendOutcome.REFUSED:
         return good(name, f"{host} is no guardian of DCP; its owners use tokens")
-    identity, socket = described
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        todo = "look into the log of functions/mailbox there: docs/operate/own-faults.md says what to do"
+        return bad(name, OUTBOUND_FAILED, f"{detail}: owners cannot use DCP now", todo)
+    if fate is SendOutcome.NOT_NOW and answer.status >= HTTPStatus.BAD_REQUEST:
+        return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))
+    todo = f"let {host} pass /dcp to the post office, without a redirect; one without DCP answers 404"
+    if answer.status != HTTPStatus.OK:
+        return bad(name, OUTBOUND_FAILED, detail, todo)
+    described = _description_in(answer.body)
+    if described is None:
+        return bad(name, None, f"{detail}, and no description of a guardian", todo)
+    said, socket = str(described["identity"]), str(described.get("socket", ""))
+    try:
+        identity = read_address(said)
+    except ValueError:
+        todo = "let the post office describe itself there: docs/reference/dcp.md"
+        return bad(name, None, f"{host} describes a guardian whose identity is no address: {quoted(said)}", todo)
     return good(name, f"{host} is the guardian 0x{identity}" + (f", over WebSockets at {socket}" if socket else ""))
 
 
-def _description_in(body: bytes) -> tuple[Address, str] | None:
-    """The identity and the socket in a guardian's description of itself; None: it is none."""
+def _description_in(body: bytes) -> Mapping[str, JsonValue] | None:
+    """A guardian's description of itself, with its identity; None: it is none."""
     try:
         described = parse(body, max_bytes=_MAX_DESCRIPTION_BYTES)
-        if not isinstance(described, dict):
-            return None
-        return read_address(str(described["identity"])), str(described.get("socket", ""))
-    except (TheirError, KeyError, ValueError):
+    except TheirError:
         return None
+    return described if isinstance(described, dict) and "identity" in described else None
 
 
 def judge_round_trip(domain: str, selector: str, sent: Sent) -> DoctorCheck:
