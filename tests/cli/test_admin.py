@@ -169,8 +169,7 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "DCP identities",
-        "function InboxFunction", "function Dm3Function",
+        "DCP identities", "DCP table", "DCP socket", "function InboxFunction", "function Dm3Function",
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
         "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
@@ -290,6 +289,28 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
     assert "s3cr3t" not in shown + json.dumps(checks)
 
 
+def test_a_dcp_table_whose_rows_are_never_removed_is_bad(status: Ask, deployments: TwoDeployments) -> None:
+    client, table = deployments.client("dynamodb"), deployments.output("DcpTable")
+    found = []
+    for enabled in (False, True):
+        removal = {"Enabled": enabled, "AttributeName": "ttl"}
+        client.update_time_to_live(TableName=table, TimeToLiveSpecification=removal)
+        found.append(status("complete")[1])
+    assert [ill(checks) for checks in found] == [["DCP table"], []]
+    assert f"aws dynamodb update-time-to-live --table-name {table} " in str(found[0]["DCP table"]["next"])
+    assert "postroom dcp identity rotate --local " in str(found[0]["DCP table"]["next"])
+
+
+def test_a_dcp_socket_without_its_stage_is_bad(status: Ask, deployments: TwoDeployments, tmp_path: Path) -> None:
+    printed = json.loads((deployments.folder / "local.json").read_text())
+    outputs = printed["deployments"]["complete"]["outputs"]
+    outputs["DcpSocketUrl"] = f"{outputs['DcpSocketUrl']}-2"
+    (tmp_path / "local.json").write_text(json.dumps(printed))
+    code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
+    assert (code, ill(checks)) == (1, ["DCP socket"])
+    assert "has no stage dcp-2" in str(checks["DCP socket"]["found"])
+
+
 def test_no_key_is_shown(postroom: Postroom, deployments: TwoDeployments) -> None:
     secrets = deployments.client("secretsmanager")
     texts = [
@@ -324,12 +345,14 @@ def test_deleted_resources_are_bad(status: Ask, deployments: TwoDeployments, tmp
         "DeadLetterQueueUrl": outputs["DeadLetterQueueUrl"] + "-gone",
         "Bucket": "gone-9",
     }
-    outputs["WebhookKeysSecret"] = "gone"
+    outputs["WebhookKeysSecret"] = outputs["DcpTable"] = "gone"
+    outputs["DcpSocketUrl"] = "wss://gone.execute-api.example/dcp"
     (tmp_path / "local.json").write_text(json.dumps(printed))
     code, checks = status("complete", where=("--local", str(tmp_path), "--deployment", "complete"))
     assert code == 1
     assert ill(checks) == [
-        "webhook keys", "function DeadLetterFunction", "jobs library", "job compact", "job expire",
+        "webhook keys", "DCP table", "DCP socket", "function DeadLetterFunction", "jobs library", "job compact",
+        "job expire",
         "queue DeadLetterQueue",
     ]  # fmt: skip
     assert "does not exist any more" in str(checks["webhook keys"]["found"])
@@ -424,6 +447,8 @@ DENIED = {
         f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
         "DCP identities",
     ],
+    "dynamodb:DescribeTimeToLive": ["DCP table"],
+    "apigateway:GET": ["DCP socket"],
     "lambda:GetFunctionConfiguration": [f"function {name}" for name in operation_checks.FUNCTIONS],
     "lambda:ListEventSourceMappings": [f"queue {name}" for name in operation_checks.SOURCES],
     "s3:ListBucket": ["jobs library"],

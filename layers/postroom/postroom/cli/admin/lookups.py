@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import dns.name
 from dns.rdatatype import TXT
@@ -87,6 +88,7 @@ class _Look:
         yield from self._hosts(domains)
         yield from self._domains(domains)
         yield from self._keys()
+        yield from self._dcp()
         # The age of a stack that cannot be read is unknown; younger stacks are allowed more.
         known = Stack("", self._now, self._now, {}) if isinstance(stack, Unseen) else stack
         yield from self._functions(known)
@@ -191,6 +193,25 @@ class _Look:
         }
         for name, (output, judge) in judges.items():
             yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)
+
+    def _dcp(self) -> Iterator[DoctorCheck]:
+        table, socket = self._opened.outputs.get("DcpTable", ""), self._opened.outputs.get("DcpSocketUrl", "")
+        judge_table = partial(setup_checks.judge_dcp_table, self._place, table)
+        yield self._check("DCP table", "dynamodb:DescribeTimeToLive", self._time_to_live, judge_table)
+        judge_socket = partial(setup_checks.judge_dcp_socket, self._place, socket)
+        yield self._check("DCP socket", "apigateway:GET", self._socket_stages, judge_socket)
+
+    def _time_to_live(self) -> str:
+        """Whether rows of the table are removed, in AWS's word."""
+        client, table = self._opened.storage.dynamodb, self._opened.output("DcpTable")
+        described = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        return described.get("TimeToLiveStatus", "")
+
+    def _socket_stages(self) -> list[str]:
+        """The names of the stages of the WebSocket API."""
+        api = (urlsplit(self._opened.output("DcpSocketUrl")).hostname or "").partition(".")[0]
+        stages = self._opened.clients("apigatewayv2").get_stages(ApiId=api)["Items"]
+        return [stage["StageName"] for stage in stages]
 
     def _judge_delivery_keys(self, held: Held) -> DoctorCheck:
         # Only if there are none, it matters whether they are needed.

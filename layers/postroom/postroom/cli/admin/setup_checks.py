@@ -327,6 +327,29 @@ def judge_dcp_identities(held: Held, *, now: float) -> DoctorCheck:
     return good(name, f"{len(held.value)}: the newest opens sessions of DCP")
 
 
+def judge_dcp_table(place: NamedDeployment, table: str, removal: str) -> DoctorCheck:
+    """The check `DCP table`. `removal`: whether rows are removed by their time, in AWS's word."""
+    name = "DCP table"
+    if removal in ("ENABLED", "ENABLING"):
+        return good(name, f"{table}: its rows are removed when they are over")
+    specification = "--time-to-live-specification Enabled=true,AttributeName=ttl"
+    return bad(
+        name, None, f"{table}: its rows are never removed; a table that was restored from a backup has no TTL",
+        f"`aws dynamodb update-time-to-live --table-name {table} {specification}`, and if it was restored "
+        f"`postroom dcp identity rotate {place.option}`: docs/operate/deploy.md says why",
+    )  # fmt: skip
+
+
+def judge_dcp_socket(place: NamedDeployment, url: str, stages: Sequence[str]) -> DoctorCheck:
+    """The check `DCP socket`. `stages`: of the WebSocket API."""
+    name, stage = "DCP socket", url.rpartition("/")[2]
+    if stage in stages:
+        return good(name, f"messages of DCP are taken at {url}")
+    return bad(
+        name, None, f"the WebSocket API of {url} has no stage {stage}: owners cannot connect to it", place.deploy
+    )
+
+
 def judge_webhook_keys(held: Held) -> DoctorCheck:
     """The check `webhook keys`."""
     name = "webhook keys"
