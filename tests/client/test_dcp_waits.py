@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.client.dcp.ends import QUICK, pair
+from tests.client.standing import list_nowhere
 from tests.protocols.dcp.guarded import OWNER
 
 from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError
@@ -81,10 +82,6 @@ class Guardian:
         for each in self.watches:
             each.respond(None)
         self.watches.clear()
-
-
-async def list_nowhere(_: OperationCall) -> JsonValue:
-    raise AssertionError("it fits into a message of the WebSocket")
 
 
 async def page(waits: MailWaits, connection: AsyncConnection, seconds: float = LONG) -> JsonValue:

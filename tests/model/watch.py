@@ -108,13 +108,16 @@ class Notification(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run of the courier. `copy`: it is the second one at once with its message; `rows`: what it has read."""
+    """A run of the courier. `copy`: it is the second one at once with its message; `rows`: what it has read; `spread`:
+    which fan-out of its message it is.
+    """
 
     message: Waiting | Notification
     copy: bool
     phase: str
     since: int
     rows: tuple[tuple[int, Row], ...] = ()
+    spread: int = 0
 
 
 class Ask(NamedTuple):
@@ -268,7 +271,7 @@ class Watch:
 
     def _steps(self, s: State) -> Steps:
         if all(s.time < run.since + LONGEST_RUN for run in s.runs):
-            is_awaited = any((self._looks_at(owner) or 0) > s.time for owner in s.owners)
+            is_awaited = any((self.looks_at(owner) or 0) > s.time for owner in s.owners)
             if s.time < self.scope.last or (is_awaited and self.scope.last):
                 yield Step("time goes on", s._replace(time=s.time + 1), due=is_awaited)
         for number, owner in enumerate(s.owners):
@@ -297,15 +300,16 @@ class Watch:
                 begun = owner._replace(session=owner.session + 1)
                 yield self._asks(s, number, begun, "opens a session, and asks")
             case "asked" if not self._is_answered(s, number, owner):
-                yield step("gets no answer, and ends the session", self._out(owner))
+                yield Step("gets no answer, and ends the session", self._closed(s, number), ("owner", number))
             case "waits":
-                looks_at = self._looks_at(owner)
-                if owner.told:
-                    yield self._asks(s, number, owner, "was told, and asks anew")
-                elif looks_at is not None and s.time >= looks_at:
+                looks_at = self.looks_at(owner)
+                is_due = looks_at is not None and s.time >= looks_at
+                if is_due:
                     yield step("lists once more", owner._replace(seen=s.filed, looked=True, since=0))
+                elif owner.told:
+                    yield self._asks(s, number, owner, "was told, and asks anew")
                 if s.pauses and not owner.told:
-                    looked = owner.looked or self.rules.second == "in its first wait"
+                    looked = owner.looked or is_due or self.rules.second == "in its first wait"
                     after = owner._replace(seen=s.filed, looked=looked)
                     yield step("waits no more, then again", after, due=False, pauses=s.pauses - 1)
         if owner.phase != "out" and s.closes:
@@ -330,9 +334,9 @@ class Watch:
             told.id == batch and told.listed is not None for told in s.under_way
         )
 
-    def _looks_at(self, owner: Owner) -> int | None:
+    def looks_at(self, owner: Owner) -> int | None:
         """When an owner lists once more; None: they do not."""
-        if owner.phase != "waits" or owner.looked or owner.told or self.rules.second == "never":
+        if owner.phase != "waits" or owner.looked or self.rules.second == "never":
             return None
         return owner.since + LOOK[self.rules.second]
 
@@ -342,10 +346,15 @@ class Watch:
         owner, rest = s.owners[number], s._replace(under_way=_without(s.under_way, told))
         actor = ("owner", number)
         if told.listed is not None:
-            after = owner._replace(phase="waits", since=s.time, seen=owner.seen | told.listed)
+            seen, since = owner.seen | told.listed, 0 if owner.told else s.time
+            after = owner._replace(phase="waits", since=since, seen=seen, looked=owner.told)
             return Step("is answered", self._put_owner(rest, number, after), actor)
         if request == owner.request and not owner.told:
-            return Step("is told", self._put_owner(rest, number, owner._replace(told=True)), actor)
+            looks_at = self.looks_at(owner)
+            after = owner._replace(told=True)
+            if looks_at is None or s.time < looks_at:
+                after = after._replace(looked=True, since=0)
+            return Step("is told", self._put_owner(rest, number, after), actor)
         return Step("is told again, which ends the session", self._closed(rest, number), actor)
 
     def _closed(self, s: State, number: int) -> State:
@@ -445,7 +454,7 @@ class Watch:
         elif self.rules.queue == "deleted before":
             s = s._replace(queue=s.queue - {message})
         s = s._replace(runs=(*s.runs, run))
-        step = self._reads(s, run) if isinstance(message, Waiting) else self._finds(s, run, message)
+        step = self._reads(s, run, message) if isinstance(message, Waiting) else self._finds(s, run, message)
         yield step._replace(due=not copies)
 
     def _courier(self, s: State, run: Run) -> Steps:
@@ -456,21 +465,25 @@ class Watch:
             ended = s._replace(runs=_without(s.runs, run), deaths=s.deaths - 1, doubts=doubts)
             yield Step("ends", ended, run, due=False)
 
-    def _reads(self, s: State, run: Run) -> Step:
+    def _reads(self, s: State, run: Run, message: Waiting) -> Step:
+        """A fan-out reads the rows. Those of one message differ: each makes notifications of its own."""
         rows = tuple((place, row) for place, row in enumerate(s.places) if row)
-        return self._goes_on(s, run, "reads who waits", "queue", rows) if rows else self._done(s, run, "finds nobody")
+        if not rows:
+            return self._done(s, run, "finds nobody")
+        spread = s.spreads[message.mail]
+        numbered = run._replace(spread=spread)
+        s = s._replace(runs=(*_without(s.runs, run), numbered), spreads=_with(s.spreads, message.mail, spread + 1))
+        return self._goes_on(s, numbered, "reads who waits", "queue", rows)
 
     def _queues(self, s: State, run: Run, message: Waiting) -> Step:
-        spread = s.spreads[message.mail]
-        queued = {Notification(row.id, place, message.mail, spread) for place, row in run.rows}
-        spreads = _with(s.spreads, message.mail, spread + 1)
-        return self._done(s._replace(queue=s.queue | queued, spreads=spreads), run, "queues notifications")
+        queued = {Notification(row.id, place, message.mail, run.spread) for place, row in run.rows}
+        return self._done(s._replace(queue=s.queue | queued), run, "queues notifications")
 
     def _finds(self, s: State, run: Run, message: Notification) -> Step:
         row = s.places[message.place]
         if row is None or not self._is_there(row, message):
             return self._done(s, run, "finds nobody to tell")
-        if self._is_taken(s, row, message):
+        if self._is_taken(row, message, s.time):
             return self._done(s, run, "finds that another tells")
         phase = "tell" if self.rules.lease == "none" else "lease"
         return self._goes_on(s, run, "finds the row", phase, ((message.place, row),))
@@ -483,9 +496,10 @@ class Watch:
         first, second = ("tell", "remove") if self.rules.end == "told, then removed" else ("remove", "tell")
         match run.phase:
             case "lease":
-                if row is None or not self._is_there(row, message) or self._is_taken(s, row, message, by_clock=False):
+                if row is None or not self._is_there(row, message) or self._is_taken(row, message, run.since - 1):
                     return self._done(s, run, "cannot have the row to itself")
-                leased = row._replace(lease=(message, s.time + (0 if self.rules.lease == "short" else LONGEST_RUN)))
+                until = run.since if self.rules.lease == "short" else run.since + LONGEST_RUN
+                leased = row._replace(lease=(message, until))
                 after = s._replace(places=_with(s.places, message.place, leased))
                 return self._goes_on(after, run, "has the row to itself", first, run.rows)
             case "tell":
@@ -500,13 +514,12 @@ class Watch:
             self._done(after, run, what) if run.phase == second else self._goes_on(after, run, what, second, run.rows)
         )
 
-    def _is_taken(self, s: State, row: Row, message: Notification, *, by_clock: bool = True) -> bool:
-        """Whether another notification has the row to itself. `by_clock`: at its last moment, too, it has not."""
+    def _is_taken(self, row: Row, message: Notification, now: int) -> bool:
+        """Whether another notification has the row to itself."""
         if row.lease is None or self.rules.lease == "none":
             return False
         whose, until = row.lease
-        is_over = until <= s.time if by_clock else until < s.time
-        return not is_over and (whose != message or self.rules.lease == "refused to its own")
+        return until > now and (whose != message or self.rules.lease == "refused to its own")
 
     def _answer(self, s: State, row: Row, message: Notification) -> State:
         if row.id != message.row:

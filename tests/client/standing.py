@@ -1,0 +1,67 @@
+"""Waits for mail on a clock that stands still, over a connection that a test answers by hand."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from postroom.client.dcp.errors import OutcomeUnknownError
+from postroom.client.mailbox.over_dcp import OperationCall
+from postroom.core.ijson import JsonValue
+
+
+class StandingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time is `now`."""
+
+    now: float = 0
+
+    def time(self) -> float:
+        return self.now
+
+    def turn(self) -> None:
+        """Do all that can be done now."""
+        self._rest = 12
+        self.call_soon(self._turned)
+        self.run_forever()
+
+    def _turned(self) -> None:
+        self._rest -= 1
+        self.call_soon(self._turned) if self._rest else self.stop()
+
+
+class Socket:
+    """A connection over a WebSocket, by what was asked over it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, asyncio.Future[JsonValue]]] = []
+
+    def request(self, operation: str, _data: JsonValue) -> "Asked":
+        return Asked(self, operation)
+
+    def unanswered(self) -> tuple[str, ...]:
+        """The operations, in the order of their requests."""
+        return tuple(operation for operation, future in self.asked if not future.done())
+
+    def answer(self, operation: str, value: JsonValue) -> None:
+        """Answer the first request for it that is not answered."""
+        next(future for name, future in self.asked if name == operation and not future.done()).set_result(value)
+
+    def lose(self) -> None:
+        """The WebSocket is closed."""
+        for _, future in self.asked:
+            if not future.done():
+                future.set_exception(OutcomeUnknownError("lost"))
+
+
+@dataclass
+class Asked:
+    socket: Socket
+    operation: str
+
+    async def send(self, _owner: Any) -> JsonValue:
+        future: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
+        self.socket.asked.append((self.operation, future))
+        return await future
+
+
+async def list_nowhere(_: OperationCall) -> JsonValue:
+    raise AssertionError("it fits into a message of the WebSocket")
