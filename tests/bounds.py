@@ -517,7 +517,7 @@ def _dcp() -> Iterator[Bound]:
     yield Bound(
         "the date of a request that is revoked",
         f"{_n(settings.DCP_MAX_TTL_CEILING_SECONDS, 's')} from now", "its stamp is remembered until it cannot count",
-        "`ETIMETRAVEL`", "none",
+        "`DcpTimeTravel`", "none",
         "http/test_dcp.py::test_a_revocation_that_would_be_remembered_for_ages_is_refused_and_writes_nothing",
     )  # fmt: skip
     yield Bound(
