@@ -3,12 +3,13 @@
 import asyncio
 import selectors
 from collections.abc import Coroutine
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from tests.client.dcp.ends import QUICK, pair
-from tests.client.standing import list_nowhere
+from tests.client.standing import Socket, StandingLoop, list_nowhere
 from tests.protocols.dcp.guarded import OWNER
 
 from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError
@@ -196,6 +197,35 @@ def test_two_waits_at_once_share_a_watch() -> None:
             assert guardian.asked.count("watch") <= 3
 
     run(work())
+
+
+def test_a_list_that_was_asked_for_under_the_last_watch_does_not_say_when_the_next_one_began() -> None:
+    with closing(StandingLoop()) as loop:
+        socket, waits = Socket(), MailWaits(OWNER)
+        both = [loop.create_task(waits.page(socket, CALL, LONG, list_nowhere)) for _ in range(2)]  # type: ignore[arg-type]
+        loop.turn()
+        assert socket.unanswered() == ("watch", "messages", "messages")
+        # The first one is told, and asks anew, before the second one has its list.
+        socket.answer("messages", EMPTY)
+        socket.answer("watch", None)
+        loop.turn()
+        assert socket.unanswered() == ("messages", "watch", "messages")
+        socket.answer("messages", EMPTY)
+        loop.turn()
+        loop.now = 30.0
+        socket.answer("messages", EMPTY)
+        socket.answer("messages", EMPTY)
+        loop.turn()
+        assert socket.unanswered() == ("watch",)
+        loop.now = 64.0
+        loop.turn()
+        assert socket.unanswered() == ("watch",), "the watch may have begun 30 s ago"
+        loop.now = 65.0
+        loop.turn()
+        assert socket.unanswered() == ("watch", "messages", "messages")
+        for each in both:
+            each.cancel()
+        loop.turn()
 
 
 def test_a_list_that_is_never_answered_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,11 +60,12 @@ class MailWaits:
                 looked_at = clock()
                 result = await self._list(connection, call, list_now)
                 if watch.done():
+                    # Another wait may have opened the next one, of which this list says nothing.
                     watch.result()
-                self.is_known = True
-                if self._look_again_at is None:
+                elif self._look_again_at is None:
                     self._look_again_at = clock() + LOOK_AGAIN_SECONDS
-                if looked_at < self._look_again_at and not has_messages(result):
+                self.is_known = True
+                if self._look_again_at is not None and looked_at < self._look_again_at and not has_messages(result):
                     # A wait that ends before looks at its end, for there may be no other.
                     await _wait(woken, min(self._look_again_at, ends_at) - clock())
                     if not woken.is_set():
