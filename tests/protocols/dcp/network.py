@@ -37,16 +37,22 @@ INITIATOR, TARGET = ENDS = 0, 1
 END_NAMES: Final = ("initiator", "target")
 SHARED: Final = (OWNER, US, states.INITIATOR, states.TARGET)
 """What machines have in common, and never change."""
+CLOCKS: Final = (Clock(NOW - 2, 7.0), Clock(NOW, 100.0))
+"""Of both ends when they begin."""
 DAY: Final = 86_400
+PASSED_SECONDS: Final = 40
+DRIFT_SECONDS: Final = 4
+"""How much less or more an initiator's clocks tell of PASSED_SECONDS than a target's. Twice this, and the difference
+that they begin with, are the slop."""
 Outcome: TypeAlias = RequestAnswered | RequestFailed | RequestUnanswered
 Couple: TypeAlias = tuple[int, int]
 
 
 class Action(NamedTuple):
-    """What an end does, or its application. `wall`: its clock's time then; `message`: that is received."""
+    """What an end does, or its application. `clock`: of the end, then; `message`: that is received."""
 
     what: str
-    wall: float
+    clock: Clock
     message: bytes = b""
 
 
@@ -105,8 +111,7 @@ class EndState:
 
     @cached_property
     def given_nonces(self) -> set[Any]:
-        received = bodies(self.received)
-        return {body.get("nonce") for body in received if "response" in body["type"] or not body.get("dcpsid")} - {None}
+        return set(given_nonces(self.received))
 
     @property
     def waits_for_nonce(self) -> bool:
@@ -122,7 +127,8 @@ class Bounds:
     """How often each may happen. `asks`, `closes`: by the initiator's application, and the target's.
 
     `changes`: a message arrives with one bit changed; `strangers`: a message of somebody else arrives; `jumps`: of the
-    target's clock, by a day; `answers_later`: applications answer when they like, and not at once.
+    initiator's wall clock, and the target's, by a day; `drifts`: time passes, of which the ends' clocks do not tell the
+    same; `answers_later`: applications answer when they like, and not at once.
     """
 
     name: str
@@ -134,11 +140,12 @@ class Bounds:
     cuts: int = 0
     changes: int = 0
     strangers: int = 0
-    jumps: int = 0
+    jumps: Couple = (0, 0)
+    drifts: int = 0
     answers_later: bool = False
 
     def less(self, what: str, end: int | None = None) -> "Bounds":
-        """What is left after it happened once; `end`: the one whose application did it."""
+        """What is left after it happened once; `end`: the one whose application did it, or whose clock."""
         count = getattr(self, what)
         if end is not None:
             return replace(self, **{what: tuple(each - (place == end) for place, each in enumerate(count))})
@@ -147,12 +154,12 @@ class Bounds:
 
 class Everything(NamedTuple):
     """The state of both ends and the network. `ends`: the numbers of their states; `arriving`: the messages under way
-    to each, by number; `left`: what may still happen; `wall`: the target's clock."""
+    to each, by number; `left`: what may still happen; `clocks`: of both ends."""
 
     ends: Couple
     arriving: tuple[tuple[int, ...], tuple[int, ...]]
     left: Bounds
-    wall: float
+    clocks: tuple[Clock, Clock] = CLOCKS
 
 
 Steps: TypeAlias = Iterator[tuple[str, Everything]]
@@ -178,7 +185,7 @@ class Network:
         self._played: dict[tuple[int, Action], tuple[int, tuple[int, ...]]] = {}
 
     def start(self) -> Everything:
-        return self.done(Everything((0, 1), ((), ()), self.bounds, NOW), INITIATOR, "connect")
+        return self.done(Everything((0, 1), ((), ()), self.bounds), INITIATOR, "connect")
 
     def of(self, now: Everything) -> tuple[EndState, EndState]:
         return self.states[now.ends[INITIATOR]], self.states[now.ends[TARGET]]
@@ -189,14 +196,17 @@ class Network:
         for end in ENDS:
             yield from self._of_application(now, end)
             yield from self._of_network(now, end)
+            yield from _of_clock(now, end)
         left = now.left
         if left.cuts:
             cut = now._replace(left=left.less("cuts"), arriving=((), ()))
             yield "cut", self.done(self.done(cut, INITIATOR, "fail"), TARGET, "fail")
-        if left.jumps:
-            for seconds in (-DAY, DAY):
-                jumped = now._replace(left=left.less("jumps"), wall=now.wall + seconds)
-                yield f"the target's clock jumps by {seconds} s", jumped
+        if left.drifts:
+            for seconds in (-DRIFT_SECONDS, DRIFT_SECONDS):
+                initiators, targets = now.clocks
+                clocks = _later(initiators, PASSED_SECONDS + seconds), _later(targets, PASSED_SECONDS)
+                drifted = now._replace(left=left.less("drifts"), clocks=clocks)
+                yield f"{PASSED_SECONDS} s pass, {seconds:+} s for the initiator", drifted
 
     def _of_application(self, now: Everything, end: int) -> Steps:
         state, left = self.of(now)[end], now.left
@@ -210,11 +220,11 @@ class Network:
 
     def _of_network(self, now: Everything, end: int) -> Steps:
         left, arriving, name = now.left, now.arriving[end], END_NAMES[end]
-        if left.strangers and (dcpsid := self.states[now.ends[end]].machine.dcpsid):
-            yield (
-                f"{name} receives a stranger's",
-                self.received(now._replace(left=left.less("strangers")), end, _of_stranger(dcpsid)),
-            )
+        state = self.of(now)[end]
+        if left.strangers and (dcpsid := state.machine.dcpsid):
+            strange = strangers_message(dcpsid, state.sent)
+            without = now._replace(left=left.less("strangers"))
+            yield f"{name} receives a stranger's", self.received(without, end, strange)
         if not arriving:
             return
         first, *others = arriving
@@ -261,7 +271,7 @@ class Network:
 
     def done(self, now: Everything, end: int, what: str, message: bytes = b"") -> Everything:
         """After an end did something; what it sends then is under way."""
-        action = Action(what, now.wall if end == TARGET else NOW, message)
+        action = Action(what, now.clocks[end], message)
         before = now.ends[end]
         if (before, action) not in self._played:
             self._played[before, action] = self._play(self.states[before], action)
@@ -271,7 +281,7 @@ class Network:
 
     def _play(self, before: EndState, action: Action) -> tuple[int, tuple[int, ...]]:
         machine = deepcopy(before.machine, {id(each): each for each in SHARED})
-        clock = Clock(action.wall, 100.0)
+        clock = action.clock
         state = replace(before, machine=machine)
         sent: list[bytes] = []
         match action.what:
@@ -311,6 +321,12 @@ def bodies(messages: Sequence[bytes]) -> list[dict[str, Any]]:
     return [dict(json.loads(each)["body"]) for each in messages]
 
 
+def given_nonces(messages: Sequence[bytes]) -> list[Any]:
+    """The nonces for requests to the one that sent these messages: in a connect, and in responses."""
+    given = (body.get("nonce") for body in bodies(messages) if "response" in body["type"] or not body.get("dcpsid"))
+    return [nonce for nonce in given if nonce is not None]
+
+
 def _happened(state: EndState, events: Sequence[ConnectionEvent]) -> EndState:
     received = (each.admitted for each in events if isinstance(each, RequestReceived))
     return replace(state, events=(*state.events, *events), open_requests=(*state.open_requests, *received))
@@ -326,6 +342,23 @@ def _changed(message: bytes, part: int) -> bytes:
     return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
 
 
-def _of_stranger(dcpsid: str) -> bytes:
+def _of_clock(now: Everything, end: int) -> Steps:
+    if not now.left.jumps[end]:
+        return
+    for seconds in (-DAY, DAY):
+        clock = now.clocks[end]
+        jumped = replace(clock, wall=clock.wall + seconds)
+        clocks = (jumped, now.clocks[TARGET]) if end == INITIATOR else (now.clocks[INITIATOR], jumped)
+        left = now.left.less("jumps", end)
+        yield f"the {END_NAMES[end]}'s clock jumps by {seconds:+} s", now._replace(left=left, clocks=clocks)
+
+
+def _later(clock: Clock, seconds: float) -> Clock:
+    return Clock(clock.wall + seconds, clock.monotonic + seconds)
+
+
+def strangers_message(dcpsid: str, given: Sequence[bytes]) -> bytes:
+    """A request of somebody who saw the session's id, and the nonces that an end gave in these messages."""
     payload = new_payload("echo", "a stranger's", validity={"time": int(NOW), "stamp": "s"})
-    return sign_body({"type": "request", "id": "1", "payload": payload, "dcpsid": dcpsid, "nonce": "n"}, JACK)
+    request = {"type": "request", "id": "1", "payload": payload, "dcpsid": dcpsid, "nonce": given_nonces(given)[-1]}
+    return sign_body(request, JACK)

@@ -27,7 +27,10 @@ def echo(admitted: Admitted) -> JsonValue:
 
 @dataclass
 class End:
-    """One end: its machine, what it told, which messages it sent, and those under way to it."""
+    """One end: its machine, what it told, which messages it sent, and those under way to it.
+
+    `asked`: the data of its application's requests, by id; `wall_ahead`, `monotonic_ahead`: of its clocks, by seconds.
+    """
 
     machine: Endpoint
     answer: Answer = echo
@@ -36,6 +39,13 @@ class End:
     sent: list[bytes] = field(default_factory=list)
     arriving: "deque[bytes]" = field(default_factory=deque)
     answers_at_once: bool = True
+    asked: dict[str, JsonValue] = field(default_factory=dict)
+    wall_ahead: float = 0
+    monotonic_ahead: float = 0
+
+    def at(self, clock: Clock) -> Clock:
+        """What the clocks of this end tell when right ones tell this."""
+        return Clock(clock.wall + self.wall_ahead, clock.monotonic + self.monotonic_ahead)
 
     def receive(self, data: bytes, clock: Clock) -> None:
         for event in self.machine.receive(data, clock):
@@ -72,7 +82,7 @@ class Pair:
     def start(self) -> None:
         machine = self.initiator.machine
         assert isinstance(machine, ConnectionInitiator)
-        data = machine.connect(self.clock)
+        data = machine.connect(self.initiator.at(self.clock))
         self.initiator.sent.append(data)
         self.target.arriving.append(data)
 
@@ -82,7 +92,7 @@ class Pair:
     def flush(self) -> None:
         """Put what both ends want to send on its way."""
         for end, other in (self.ends, self.ends[::-1]):
-            for data in end.machine.messages(self.clock):
+            for data in end.machine.messages(end.at(self.clock)):
                 end.sent.append(data)
                 other.arriving.append(data)
 
@@ -92,10 +102,12 @@ class Pair:
         while any(end.arriving for end in self.ends):
             for end in self.ends:
                 while end.arriving:
-                    end.receive(end.arriving.popleft(), self.clock)
+                    end.receive(end.arriving.popleft(), end.at(self.clock))
             self.flush()
 
 
 def ask(end: End, data: JsonValue = None, operation: str = "echo") -> str:
     """Queue a request of an end."""
-    return end.machine.send(NewRequest(new_payload(operation, data)))
+    name = end.machine.send(NewRequest(new_payload(operation, data)))
+    end.asked[name] = data
+    return name

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, numbered
+from tests.protocols.dcp.network import DAY, strangers_message
 from tests.protocols.dcp.paired import End, Pair, ask
 from tests.tiers import examples
 
@@ -317,7 +318,7 @@ def test_a_session_that_ended_stays_ended() -> None:
 steps = st.lists(
     st.tuples(
         st.sampled_from(
-            ["ask"] * 4 + ["deliver"] * 6 + ["answer", "swap", "double", "double", "drop", "wait", "close"]
+            ["ask"] * 4 + ["deliver"] * 6 + ["answer", "swap", "double", "double", "drop", "drift", "wait", "close"]
         ),
         st.integers(0, 1),
         st.integers(0, 2),
@@ -325,18 +326,20 @@ steps = st.lists(
     min_size=10,
     max_size=40,
 )
-endings = st.none() | st.sampled_from(["change", "fail"])
+endings = st.none() | st.tuples(
+    st.sampled_from(["change", "fail", "jump", "stranger"]), st.integers(0, 1), st.integers(0, 2)
+)
 
 
 @given(steps=steps, ending=endings, last=steps)
 @settings(max_examples=examples(100))
-def test_whatever_the_network_does_nothing_counts_twice_and_what_is_closed_stays_closed(
-    steps: list[tuple[str, int, int]], ending: str | None, last: list[tuple[str, int, int]]
+def test_whatever_network_and_clocks_do_nothing_counts_twice_or_of_a_stranger_and_what_is_closed_stays_closed(
+    steps: list[tuple[str, int, int]], ending: tuple[str, int, int] | None, last: list[tuple[str, int, int]]
 ) -> None:
     pair = Pair().opened()
     numbers = itertools.count()
     if ending:
-        steps = [*steps, (ending, 0, 1), *last]
+        steps = [*steps, ending, *last]
     for end in pair.ends:
         end.answers_at_once = False
     for step, which, amount in steps:
@@ -352,12 +355,16 @@ def test_whatever_the_network_does_nothing_counts_twice_and_what_is_closed_stays
         end.answer_all()
     pair.deliver()
     _check(pair)
-    was_reliable = not {"drop", "change", "wait"} & {step for step, _, _ in steps}
+    was_reliable = not {"drop", "change", "wait", "jump", "stranger"} & {step for step, _, _ in steps}
     if was_reliable and all(each.machine.state is ConnectionState.OPEN for each in pair.ends):
         for end in pair.ends:
             name = ask(end, "now")
             pair.deliver()
             assert RequestAnswered(name, "now") in end.events
+
+
+MOST_AHEAD = 5
+"""Seconds that clocks which drift are ahead, or behind: those of both ends differ by no more than the slop."""
 
 
 def _take_step(pair: Pair, end: End, step: str, amount: int, number: int) -> None:
@@ -367,31 +374,55 @@ def _take_step(pair: Pair, end: End, step: str, amount: int, number: int) -> Non
                 ask(end, number)
         case "answer":
             end.answer_all()
-        case "deliver" if end.arriving:
-            end.receive(end.arriving.popleft(), pair.clock)
-        case "swap":
-            end.arriving.rotate(amount)
-        case "double" if end.arriving:
-            end.arriving.append(end.arriving[0])
-        case "drop" if end.arriving:
-            end.arriving.pop()
-        case "change" if end.arriving:
-            data = end.arriving.popleft()
-            at = len(data) * (amount + 1) // 5
-            end.arriving.append(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        case "wait":
-            pair.after(10**amount)
         case "close" if end.machine.state is ConnectionState.OPEN:
             end.machine.close()
         case "fail":
             end.events += end.machine.fail()
+        case "deliver" if end.arriving:
+            end.receive(end.arriving.popleft(), end.at(pair.clock))
+        case "stranger" if end.machine.dcpsid:
+            end.receive(strangers_message(end.machine.dcpsid, end.sent), end.at(pair.clock))
+        case "swap" | "double" | "drop" | "change" if end.arriving:
+            _disturb(end, step, amount)
+        case "wait" | "drift" | "jump":
+            _move_clocks(pair, end, step, amount)
+
+
+def _disturb(end: End, step: str, amount: int) -> None:
+    """What a network does with the messages under way to an end."""
+    match step:
+        case "swap":
+            end.arriving.rotate(amount)
+        case "double":
+            end.arriving.append(end.arriving[0])
+        case "drop":
+            end.arriving.pop()
+        case "change":
+            data = end.arriving.popleft()
+            at = len(data) * (amount + 1) // 5
+            end.arriving.append(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+def _move_clocks(pair: Pair, end: End, step: str, amount: int) -> None:
+    match step:
+        case "wait":
+            pair.after(10**amount)
+        case "drift":
+            pair.after(30)
+            ahead = max(-MOST_AHEAD, min(end.monotonic_ahead + 3 * (amount - 1), MOST_AHEAD))
+            end.wall_ahead += ahead - end.monotonic_ahead
+            end.monotonic_ahead = ahead
+        case "jump":
+            end.wall_ahead += DAY * (-1, 1, 2)[amount]
 
 
 def _check(pair: Pair) -> None:
     """What always holds, at both ends."""
     for end, other in (pair.ends, pair.ends[::-1]):
-        received = [event.admitted.request.id for event in end.events if isinstance(event, RequestReceived)]
-        assert len(received) == len(set(received)), "a request counted twice"
+        admitted = [event.admitted for event in end.events if isinstance(event, RequestReceived)]
+        received = {each.request.id: each.data for each in admitted}
+        assert len(received) == len(admitted), "a request counted twice"
+        assert received.items() <= other.asked.items(), "an application received what nobody asked"
         sent = [body for body in bodies(other) if body["type"] in ("request", "request-batch")]
         nonces = [body["nonce"] for body in sent if body.get("dcpsid")]
         assert len(nonces) == len(set(nonces)), "a nonce was used twice"

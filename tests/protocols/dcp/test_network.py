@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.model.explore import BrokenError, Explored, explore
-from tests.protocols.dcp.network import ENDS, Bounds, EndState, Everything, Network
+from tests.protocols.dcp.network import DAY, ENDS, INITIATOR, TARGET, Bounds, EndState, Everything, Network
 from tests.tiers import amount
 
 from postroom.crypto.ethereum import Address
@@ -35,7 +35,13 @@ CHANGING = (
     Bounds("a change", closes=(1, 0), changes=1),
     Bounds("a stranger", asks=amount(quick=(1, 1), all=(2, 1), proof=(2, 2)), closes=(1, 0), strangers=1),
     Bounds("a cut", asks=(2, 1), closes=(1, 0), cuts=1),
-    Bounds("a jump of a clock", asks=amount(quick=(1, 1), all=(2, 1), proof=(2, 1)), jumps=1),
+    Bounds("clocks that drift", drifts=amount(quick=1, all=2, proof=2)),
+    Bounds("clocks that drift, two requests", asks=amount(quick=(1, 0), all=(2, 1), proof=(2, 2)), drifts=1),
+    Bounds("a jump of the initiator's clock", asks=amount(quick=(1, 1), all=(2, 1), proof=(2, 1)), jumps=(1, 0)),
+    Bounds("a jump of the target's clock", asks=amount(quick=(1, 1), all=(2, 1), proof=(2, 1)), jumps=(0, 1)),
+    Bounds("a jump of each clock", asks=amount(quick=(1, 0), all=(1, 1), proof=(2, 1)), jumps=(1, 1)),
+    Bounds("a jump of each clock and a double", asks=(1, 0), jumps=(1, 1), doubles=1),
+    Bounds("two jumps of the target's clock and a double", asks=(2, 0), jumps=(0, 2), doubles=1),
     Bounds("a reordering", asks=(2, 1), closes=amount(quick=(0, 0), all=(1, 0), proof=(1, 1)), reorders=1),
     Bounds("a reordering, answers later", asks=(2, 1), reorders=1, answers_later=True),
     Bounds("a double", asks=(2, 1), closes=amount(quick=(0, 0), all=(1, 0), proof=(1, 1)), doubles=1),
@@ -51,6 +57,7 @@ CHANGING = (
         reorders=1,
     ),
 )
+SET_BACK = Bounds("a clock that is set back by a day", asks=(2, 0), jumps=(0, 2), doubles=1, reorders=1)
 DOUBLED_REQUEST = Bounds("a double, answers later", asks=(1, 0), doubles=1, answers_later=True)
 
 
@@ -119,10 +126,8 @@ class Laws:
         """No deadlock: each request comes to an outcome, and either the session ends at both ends, or goes on."""
         network = self.network
         was_dropped = before.left.drops < network.bounds.drops
-        is_fair = replace(before.left, asks=(0, 0), closes=(0, 0)) == replace(
-            network.bounds, asks=(0, 0), closes=(0, 0)
-        )
-        if is_fair:
+        is_fair = [_faults(before.left, end) == _faults(network.bounds, end) for end in ENDS]
+        if all(is_fair):
             expect(len({each.is_closed for each in network.of(before)}) == 1, "HALF CLOSED: without a reason")
         if was_dropped:
             healed = self._repeated(healed)
@@ -135,7 +140,7 @@ class Laws:
             if any(each.is_closed for each in network.of(healed)):
                 return
             if network.of(healed)[end].machine.state is ConnectionState.OPEN:
-                healed = self._goes_on(healed, end, is_fair=is_fair)
+                healed = self._goes_on(healed, end, is_fair=is_fair[end])
             else:
                 expect(False, "STUCK: neither open nor closed")
 
@@ -157,6 +162,13 @@ class Laws:
         return now
 
 
+def _faults(bounds: Bounds, end: int) -> Bounds:
+    """What may fail a request of this end. Clocks may drift by no more than the slop, and an initiator dates what it
+    sends by the target's clock: only a jump of that is a fault for it."""
+    jumps = (0, bounds.jumps[TARGET]) if end == INITIATOR else bounds.jumps
+    return replace(bounds, asks=(0, 0), closes=(0, 0), drifts=0, jumps=jumps)
+
+
 @pytest.mark.parametrize("bounds", LAWFUL + CHANGING, ids=lambda bounds: bounds.name)
 def test_nothing_counts_twice_or_hangs_in_any_interleaving_with(bounds: Bounds) -> None:
     explored = Laws(Network(bounds)).explore()
@@ -172,6 +184,16 @@ def test_what_a_request_came_to_is_not_true_if_the_network_doubles_it() -> None:
     explored = Laws(Network(DOUBLED_REQUEST), believes_copies=True).explore()
     assert explored.fault == "FAILED: the request was performed"
     assert explored.story[-1] == "initiator receives"
+    assert "one to target is doubled" in explored.story
+
+
+def test_a_target_in_memory_whose_clock_was_a_day_ahead_has_forgotten_what_it_received_when_it_is_set_back() -> None:
+    """A store in memory keeps what is over for a minute. Only a network that keeps a copy brings it again."""
+    explored = Laws(Network(SET_BACK)).explore()
+    assert explored.fault == "TWICE: an application received a request twice"
+    assert [each for each in explored.story if "jumps" in each] == [
+        f"the target's clock jumps by {seconds:+} s" for seconds in (DAY, -DAY)
+    ]
     assert "one to target is doubled" in explored.story
 
 
@@ -205,6 +227,14 @@ class Confident(ConnectionInitiator):
         pass
 
 
+class ByItsOwnClock(ConnectionInitiator):
+    """It dates its requests by its own wall clock."""
+
+    def requests_message(self, clock: Clock) -> bytes | None:
+        self._peer_clock = None
+        return super().requests_message(clock)
+
+
 class Hospitable(ConnectionTarget):
     """It receives requests of anybody."""
 
@@ -223,6 +253,14 @@ class OfAnybody:
         return self.sessions.opened(dcpsid, self.peer)
 
 
+class Punctual(ConnectionTarget):
+    """It allows no difference of clocks."""
+
+    def receive(self, data: bytes, clock: Clock) -> list[ConnectionEvent]:
+        self._receiver = replace(self._receiver, limits=replace(self._receiver.limits, slop=0))
+        return super().receive(data, clock)
+
+
 class Silent(ConnectionTarget):
     """It answers nothing that its application should answer."""
 
@@ -236,7 +274,9 @@ class Silent(ConnectionTarget):
         (Bounds("a double", doubles=1), {"store": Forgetful}, "TWICE"),
         (Bounds("lawful", asks=(2, 0)), {"initiator": Impatient}, "NONCE"),
         (Bounds("a drop", drops=1), {"initiator": Confident}, "FAILED"),
-        (Bounds("a stranger", strangers=1), {"target": Hospitable, "store": Forgetful}, "FOREIGN"),
+        (Bounds("a stranger", strangers=1), {"target": Hospitable}, "FOREIGN"),
+        (Bounds("a jump", jumps=(1, 0)), {"initiator": ByItsOwnClock}, "STUCK"),
+        (Bounds("a drift", drifts=1), {"target": Punctual}, "STUCK"),
         (Bounds("lawful"), {"target": Silent}, "STUCK"),
     ],
     ids=lambda value: "-".join(each.__name__ for each in value.values()) if isinstance(value, dict) else "",
