@@ -34,7 +34,12 @@ KEYS = {name: EthereumKey.generate() for name in ("bob", "wes", "jack", "ann")}
 
 def mailbox_key(name: str) -> str:
     """The public key of somebody, as a mailbox has it."""
-    return PrivateSigningKey.decode(f"secp256k1:{b64encode(KEYS[name].secret).decode()}").public.encode()
+    return public_key(KEYS[name])
+
+
+def public_key(key: EthereumKey) -> str:
+    """The public key of a key, as a mailbox has it."""
+    return PrivateSigningKey.decode(f"secp256k1:{b64encode(key.secret).decode()}").public.encode()
 
 
 class Guardian:
@@ -63,15 +68,21 @@ class Guardian:
         """The id of a new session of somebody, and its first nonce."""
         payload = new_payload("connect", {"version": "4.0.0", "sid": half})
         body = {**request_body(NewRequest(payload), payload, "connect", hex_prefix=False), "nonce": None}
-        answer = self._read(self._post(sign_body(body, KEYS[name])))
+        answer = self._read(self.post(sign_body(body, KEYS[name])))
         assert answer["payload"] == {"version": "4.0.0"}
         return answer["dcpsid"], answer["nonce"]
 
     def send(self, message: Message, *, over_socket: bool = False) -> Answer:
         """The answer to a message."""
         data, sent_at = self._signed(message), time.time()
-        answer = self._read(self._over_socket(data) if over_socket else self._post(data))
+        answer = self._read(self._over_socket(data) if over_socket else self.post(data))
         return Answer(answer["nonce"], _results(message, answer), sent_at, time.time())
+
+    def post(self, data: bytes) -> bytes:
+        """The answer to a message as it is sent."""
+        answer = self._https.post("/dcp", content=data, extensions={"sni_hostname": HOST}, headers=_JSON)
+        assert answer.status_code == 200, answer.text
+        return answer.content
 
     def send_while_instances_end(self, message: Message) -> None:
         """Send a message that may be answered or not."""
@@ -105,11 +116,6 @@ class Guardian:
             allow=[Allowance(key.address, self.address, accessor) for key in keys],
         )  # fmt: skip
         return request_body(NewRequest(members, keys), members, name, hex_prefix=False)
-
-    def _post(self, data: bytes) -> bytes:
-        answer = self._https.post("/dcp", content=data, extensions={"sni_hostname": HOST}, headers=_JSON)
-        assert answer.status_code == 200, answer.text
-        return answer.content
 
     def _over_socket(self, data: bytes) -> bytes:
         self._socket.send(data.decode())
