@@ -11,8 +11,10 @@ _ANEW = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}|\d{9,}|[A-Za-z0-9+/_-]{40,}=*"
     r"|(?<=\"S\": \")[A-Za-z0-9_-]{32}(?=[.\"])"
     r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|(?<=Milliseconds\":)\[[^]]*\]|(?<=lookups#)\d+|(?<=waits#)\d+"
+    r"|(?<=#)\d{6}(?=\")|(?<=\"hour\": )\d+"
 )
-"""A pattern for what differs in each run: ids, times, signatures, nonces, the slots that runs hold."""
+"""A pattern for what differs in each run: ids, times, signatures, nonces, the slots that runs hold, the hours of
+Feedback, because an hour may end between two runs."""
 
 
 def look(stack: FaultStack) -> Left:
@@ -44,7 +46,12 @@ def outside(stack: FaultStack) -> str:
 def alike(stack: FaultStack) -> list[str]:
     """The state without what differs in each run, so that runs that ended at the same point are equal."""
     everything = [*stored(stack), *stack.log.read_text(encoding="utf-8").splitlines(), str(stack.internet.came())]
-    return sorted(_ANEW.sub("…", text) for text in everything)
+    return sorted(map(lasting, everything))
+
+
+def lasting(text: str) -> str:
+    """A text without what differs in each run."""
+    return _ANEW.sub("…", text)
 
 
 def _digest(texts: list[str]) -> str:
