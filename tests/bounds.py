@@ -31,6 +31,7 @@ from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
+from postroom.names.ipfs import car, unixfs, uri
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
@@ -211,6 +212,7 @@ def sections() -> dict[str, list[Bound]]:
         "Keys": list(_keys()),
         "DNS and DNSSEC": list(_dns()),
         "Outbound HTTPS": list(_https()),
+        "IPFS": list(_ipfs()),
         "Queues and the worker": list(_worker()),
         "Dead letters": list(_dead_letters()),
         "Feedback about discards": list(_courier()),
@@ -728,6 +730,43 @@ def _https() -> Iterator[Bound]:
         "a graph's reply", _n(feedback_buffers.MAX_REPLY_BYTES, "bytes"), "parsed", "no Feedback is sent",
         "RFC 8461 §3.3: 64 kB",
         "outbound/test_feedback_buffers.py::test_a_graphs_reply_is_read_up_to_the_limit",
+    )  # fmt: skip
+
+
+def _ipfs() -> Iterator[Bound]:
+    yield Bound(
+        "a CAR", _n(car.MAX_CAR_BYTES, "bytes"), "any gateway's answer, kept whole and hashed", "not read",
+        "go-car: sections of 8 MiB", "names/ipfs/test_car.py::test_the_length_of_a_car_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "blocks of a CAR", _n(car.MAX_BLOCKS), "each is hashed, whether it is needed or not", "not read",
+        "boxo: 174 links of a block", "names/ipfs/test_car.py::test_the_number_of_blocks_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "blocks of a file, with the directories above it, each as often as it is linked to", _n(car.MAX_BLOCKS),
+        "a few blocks, linked to again and again, stand for millions", "not read",
+        "Lotus MaxTraversalLinks: 33,554,432",
+        "names/ipfs/test_unixfs.py::test_the_number_of_blocks_of_a_file_is_limited_each_as_often_as_it_is_linked_to",
+    )  # fmt: skip
+    yield Bound(
+        "levels of blocks of a file", _n(unixfs.MAX_LEVELS), "each is a call within the one above it", "not read",
+        "boxo: 3 for 7.9 GB", "names/ipfs/test_unixfs.py::test_the_number_of_levels_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "a file", _n(unixfs.MAX_FILE_BYTES, "bytes"), "it is put together whole", "not read",
+        "bitswap: 2 MiB a block", "names/ipfs/test_unixfs.py::test_the_length_of_a_file_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "names in a path", _n(uri.MAX_NAMES), "each is a directory to be read", "not read",
+        "POSIX PATH_MAX: 4,096 bytes", "names/ipfs/test_uri.py::test_the_number_of_names_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "a name in it", _n(uri.MAX_NAME_BYTES, "bytes"), "it stands in errors and logs", "not read",
+        "POSIX NAME_MAX: 255 bytes", "names/ipfs/test_uri.py::test_the_length_of_a_name_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "a varint", "63 bits", "Python's numbers grow without limit", "not read", "unsigned-varint: 63 bits",
+        "names/ipfs/test_wire.py::test_a_varint_that_is_cut_large_or_longer_than_need_be_is_refused",
     )  # fmt: skip
 
 

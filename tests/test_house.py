@@ -28,6 +28,7 @@ KINDS = {"forbidden": ForbiddenContract, "independence": IndependenceContract, "
 RULES = [
     PACKAGE / "reasons.py",
     *(path for package in ("api", "core", "crypto", "protocols") for path in sorted((PACKAGE / package).rglob("*.py"))),
+    *(PACKAGE / "names" / "ipfs" / f"{name}.py" for name in ("car", "cid", "errors", "unixfs", "uri", "wire")),
     *(PACKAGE / "doctor" / f"{name}.py" for name in ("answers", "checks", "host", "keys", "expiry", "zone")),
     *(PACKAGE / "cli" / "admin" / f"{name}.py" for name in ("findings", "operation_checks", "setup_checks")),
 ]
@@ -78,6 +79,8 @@ def test_the_contracts_are_kept(graph: grimp.ImportGraph) -> None:
         ("postroom.api.operations", "postroom.reasons", "floors"),
         ("postroom.reasons", "postroom.net.aws_errors", "floors"),
         ("postroom.protocols.nlweb.verify", "postroom.protocols.dm3.reasons", "protocols"),
+        ("postroom.names.ipfs.car", "httpcore", "rules"),
+        ("postroom.names.ipfs.unixfs", "time", "rules"),
         ("postroom.names.keys", "postroom.protocols.nlweb.envelope", "names"),
         ("postroom.names.keys", "postroom.storage.layout", "floors"),
         ("postroom.names.keys", "postroom.pipeline.worker", "floors"),
