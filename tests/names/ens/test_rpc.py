@@ -14,7 +14,7 @@ from postroom.names.ens.rpc import (
     BLOCK_OLD_SECONDS,
     MAX_ANSWER_BYTES,
     Block,
-    EndpointError,
+    ChainAnswerError,
     read_batch,
     write_batch,
 )
@@ -68,39 +68,39 @@ def test_a_revert_is_read_in_every_form_in_which_nodes_say_it(row: dict[str, Any
 
 @pytest.mark.parametrize("row", ERRORS["no_revert"], ids=lambda row: row["who"])
 def test_any_other_error_is_a_failure_of_the_endpoint(row: dict[str, Any]) -> None:
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(failed(row["error"]))
 
 
 def test_an_error_shows_the_code_and_nothing_that_the_provider_wrote() -> None:
-    with pytest.raises(EndpointError) as caught:
+    with pytest.raises(ChainAnswerError) as caught:
         read(failed({"code": -32005, "message": "https://rpc.example/v2/KEY has no requests left"}))
     assert str(caught.value) == "a call failed: code -32005"
 
 
 @pytest.mark.parametrize("result", [None, 1, "0xabc", "0xzz", "abcd", "", "0x ab", ["0x"]], ids=str)
 def test_a_result_that_is_no_data_is_a_failure(result: Any) -> None:
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(answers("0x", result))
 
 
 def test_a_result_beside_an_error_is_a_failure() -> None:
     batch = answers("0x", "0x")
     batch[3]["error"] = {"code": -32000, "message": ""}
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(batch)
 
 
 @pytest.mark.parametrize("chain", ["0x2", "1", None, "0x", f"0x{'f' * 65}"], ids=str)
 def test_another_chain_is_a_failure(chain: Any) -> None:
-    with pytest.raises(EndpointError, match="chain"):
+    with pytest.raises(ChainAnswerError, match="chain"):
         read(answers("0x", "0x", chain=chain))
 
 
 @pytest.mark.parametrize(("of", "ok"), [(-BLOCK_OLD_SECONDS, True), (BLOCK_AHEAD_SECONDS, True)])
 def test_the_newest_block_may_be_minutes_old_or_a_minute_ahead(of: int, ok: bool) -> None:
     assert read(answers("0x", "0x", time=NOW + of))[0].time == NOW + of
-    with pytest.raises(EndpointError, match="newest block"):
+    with pytest.raises(ChainAnswerError, match="newest block"):
         read(answers("0x", "0x", time=NOW + of + (1 if of > 0 else -1)))
 
 
@@ -108,7 +108,7 @@ def test_the_newest_block_may_be_minutes_old_or_a_minute_ahead(of: int, ok: bool
 def test_without_a_newest_block_it_is_a_failure(block: Any) -> None:
     batch = answers("0x", "0x")
     batch[1]["result"] = block
-    with pytest.raises(EndpointError, match="newest block"):
+    with pytest.raises(ChainAnswerError, match="newest block"):
         read(batch)
 
 
@@ -126,23 +126,23 @@ BATCH = answers("0x", "0x")
     ],
 )  # fmt: skip
 def test_what_is_not_one_answer_for_each_request_is_a_failure(data: bytes) -> None:
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(data)
 
 
 def test_one_error_for_a_batch_shows_its_code() -> None:
-    with pytest.raises(EndpointError, match="it answers no batch: code -32005"):
+    with pytest.raises(ChainAnswerError, match="it answers no batch: code -32005"):
         read({"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "slow down"}})
 
 
 def test_an_answer_has_a_limit() -> None:
     size = MAX_ANSWER_BYTES - len(json.dumps(answers("0x", "0x")))
     assert read(answers("0x", "0x" + "ab" * (size // 2)))
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(answers("0x", "0x" + "ab" * (size // 2 + 1)))
 
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_any_answer_is_read_or_a_failure(data: bytes | str) -> None:
-    with pytest.raises(EndpointError):
+    with pytest.raises(ChainAnswerError):
         read(data if isinstance(data, bytes) else data.encode())

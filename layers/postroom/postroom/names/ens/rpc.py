@@ -25,8 +25,8 @@ _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _REVERTED: Final = re.compile(r"(?:Reverted )?(0x(?:[0-9a-fA-F]{2})+)")
 
 
-class EndpointError(Exception):
-    """An endpoint did not answer as a node of the chain. The sentence may be shown to anybody."""
+class ChainAnswerError(Exception):
+    """An answer is not that of a node of the chain. The sentence may be shown to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ def write_batch(calls: Sequence[Call]) -> bytes:
 def read_batch(data: bytes, calls: int, *, chain: int, now: float) -> tuple[Block, tuple[Outcome, ...]]:
     """The newest block, and what each call brought, of the answer to `write_batch`.
 
-    `chain`: the id that the chain must have; `now`: seconds since the epoch. Raises EndpointError.
+    `chain`: the id that the chain must have; `now`: seconds since the epoch. Raises ChainAnswerError.
     """
     chain_answer, block_answer, *answers = _answers(data, calls + 2)
     found = _number(chain_answer.get("result"))
     if found != chain:
-        raise EndpointError(f"it is of another chain: not {chain}")
+        raise ChainAnswerError(f"it is of another chain: not {chain}")
     block = _block(block_answer.get("result"))
     if block.time < now - BLOCK_OLD_SECONDS:
-        raise EndpointError(f"its newest block is {now - block.time:.0f} s old")
+        raise ChainAnswerError(f"its newest block is {now - block.time:.0f} s old")
     if block.time > now + BLOCK_AHEAD_SECONDS:
-        raise EndpointError(f"its newest block is {block.time - now:.0f} s in the future")
+        raise ChainAnswerError(f"its newest block is {block.time - now:.0f} s in the future")
     return block, tuple(_outcome(answer) for answer in answers)
 
 
@@ -71,18 +71,18 @@ def _answers(data: bytes, number: int) -> list[dict[str, JsonValue]]:
     try:
         root = parse(data, max_bytes=MAX_ANSWER_BYTES)
     except TheirError:
-        raise EndpointError("its answer is not JSON") from None
+        raise ChainAnswerError("its answer is not JSON") from None
     if not isinstance(root, list):
         # A provider that takes no batches, or has a limit of requests, answers with one error.
-        raise EndpointError(f"it answers no batch{_said(root)}")
+        raise ChainAnswerError(f"it answers no batch{_said(root)}")
     found: dict[int, dict[str, JsonValue]] = {}
     for answer in root:
         name = answer.get("id") if isinstance(answer, dict) else None
         if not isinstance(answer, dict) or type(name) is not int or name in found:
-            raise EndpointError("its batch has an answer without an id of ours, or two with one")
+            raise ChainAnswerError("its batch has an answer without an id of ours, or two with one")
         found[name] = answer
     if found.keys() != set(range(number)):
-        raise EndpointError("its batch has not one answer for each request")
+        raise ChainAnswerError("its batch has not one answer for each request")
     return [found[name] for name in range(number)]
 
 
@@ -92,7 +92,7 @@ def _outcome(answer: dict[str, JsonValue]) -> Outcome:
         return Returned(bytes.fromhex(result[2:]))
     reverted = _revert_data(answer.get("error"))
     if reverted is None:
-        raise EndpointError(f"a call failed{_said(answer)}")
+        raise ChainAnswerError(f"a call failed{_said(answer)}")
     return Reverted(reverted)
 
 
@@ -108,7 +108,7 @@ def _revert_data(error: JsonValue) -> bytes | None:
 def _block(value: JsonValue) -> Block:
     number, time = (_number(value.get(name)) if isinstance(value, dict) else None for name in ("number", "timestamp"))
     if number is None or time is None:
-        raise EndpointError("it tells no newest block")
+        raise ChainAnswerError("it tells no newest block")
     return Block(number, time)
 
 

@@ -1,0 +1,105 @@
+"""Endpoints of a chain: several are asked the same, and what enough of them say alike counts."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from postroom.core.errors import NotNowError
+from postroom.names.ens.agreement import Agreement
+from postroom.names.ens.calls import Call, Outcome
+from postroom.names.ens.rpc import Block, ChainAnswerError, read_batch, write_batch
+from postroom.net.endpoint_client import EndpointError
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+
+class Endpoint(Protocol):
+    """Where JSON-RPC is posted. `host`: all that may be shown of it."""
+
+    @property
+    def host(self) -> str:
+        """The host of its URL."""
+        ...
+
+    def post(self, body: bytes, seconds: float) -> bytes:
+        """The body of the answer. Raises EndpointError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointVerdict:
+    """What became of a request to one endpoint. `block` None: it failed, or had not answered; `why`: a sentence."""
+
+    host: str
+    block: Block | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What endpoints agreed on. `alike`: how many; `block`: the newest one of those that did."""
+
+    outcomes: tuple[Outcome, ...]
+    alike: int
+    block: Block
+    verdicts: tuple[EndpointVerdict, ...]
+
+
+class DisagreementError(NotNowError):
+    """Too few endpoints said the same; the reason is ProfileLookupFailed."""
+
+    def __init__(self, detail: str, verdicts: tuple[EndpointVerdict, ...]) -> None:
+        super().__init__(PROFILE_LOOKUP_FAILED, detail)
+        self.verdicts = verdicts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainEndpoints:
+    """Asks endpoints, in the order of a list. `chain`: the id that theirs must have; `pool`: asks several at a time."""
+
+    endpoints: Sequence[Endpoint]
+    quorum: int
+    chain: int
+    pool: Executor
+
+    def agree(self, calls: Sequence[Call], *, seconds: float, now: float) -> Agreed:
+        """What a quorum says that the calls bring, within so many seconds. `now`: seconds since the epoch.
+
+        Raises DisagreementError.
+        """
+        deadline = time.monotonic() + seconds
+        body = write_batch(calls)
+        agreement: Agreement[tuple[Outcome, ...]] = Agreement(len(self.endpoints), self.quorum)
+        waiting: dict[Future[bytes], Endpoint] = {}
+        verdicts: list[EndpointVerdict] = []
+        blocks: dict[tuple[Outcome, ...], list[Block]] = {}
+        while agreement.agreed is None and not agreement.has_failed:
+            for place in agreement.next_endpoints():
+                endpoint = self.endpoints[place]
+                waiting[self.pool.submit(endpoint.post, body, max(0.0, deadline - time.monotonic()))] = endpoint
+            done, _ = wait(waiting, max(0.0, deadline - time.monotonic()), FIRST_COMPLETED)
+            if not done:
+                break
+            for future in done:
+                host = waiting.pop(future).host
+                try:
+                    block, outcomes = read_batch(future.result(), len(calls), chain=self.chain, now=now)
+                except (EndpointError, ChainAnswerError) as error:
+                    agreement.fail()
+                    verdicts.append(EndpointVerdict(host, None, str(error)))
+                else:
+                    agreement.add(outcomes)
+                    blocks.setdefault(outcomes, []).append(block)
+                    verdicts.append(EndpointVerdict(host, block))
+        verdicts += (EndpointVerdict(endpoint.host, None, "it did not answer in time") for endpoint in waiting.values())
+        agreed = agreement.agreed
+        if agreed is None:
+            raise DisagreementError(self._why(agreement.number_alike, len(verdicts)), tuple(verdicts))
+        newest = max(blocks[agreed], key=lambda block: block.number)
+        return Agreed(agreed, agreement.number_alike, newest, tuple(verdicts))
+
+    def _why(self, alike: int, tried: int) -> str:
+        if not self.endpoints:
+            return "no endpoint of the chain is set"
+        return f"{alike} of {tried} endpoints of the chain said the same; {self.quorum} are needed"

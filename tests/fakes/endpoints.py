@@ -1,0 +1,68 @@
+"""Endpoints of a chain: HTTP servers on this machine that answer JSON as a test says."""
+
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+Answer = Callable[[bytes], bytes | tuple[int, dict[str, str], bytes]]
+"""The body of the answer to a body, with status 200; or its status, headers and body."""
+
+
+class FakeEndpoint(ThreadingHTTPServer):
+    """`answer`: may be changed; `bodies`: that were posted; `paths`: to which; `connections`: how many were made."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.bodies: list[bytes] = []
+        self.paths: list[str] = []
+        self.connections = 0
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: object, client_address: object) -> None:
+        self.connections += 1
+        super().process_request(request, client_address)  # type: ignore[arg-type]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever hangs up is none of a test's business."""
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeEndpoint
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.bodies.append(body)
+        self.server.paths.append(self.path)
+        answer = self.server.answer(body)
+        status, headers, sent = (200, {}, answer) if isinstance(answer, bytes) else answer
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(sent)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(sent)
+        self.close_connection = headers.get("Connection") == "close"
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def fake_endpoint(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[FakeEndpoint]:
+    """A running endpoint. `tls`: the context of a server."""
+    with FakeEndpoint(answer) as server:
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,135 @@
+"""Endpoints of a chain over HTTP: honest ones, and those that fail, lie, lag or are slow."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Event
+from typing import Any
+
+import pytest
+from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
+
+from postroom.names.ens.calls import Call, Returned, Reverted
+from postroom.names.ens.endpoints import Agreed, ChainEndpoints, DisagreementError
+from postroom.names.ens.rpc import MAX_ANSWER_BYTES, Block
+from postroom.net.endpoint_client import EndpointClient
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+NOW = 1_800_000_000
+CALLS = [Call(b"\x01" * 20, b"\x02"), Call(b"\x03" * 20, b"\x04")]
+SECONDS = 5.0
+
+
+def honest(body: bytes, first: str = "0x0a", block: int = 16, age: int = 0) -> bytes:
+    """The answer of a node to CALLS: the first returns, the second reverts."""
+    found: list[dict[str, Any]] = [
+        {"result": "0x1"}, {"result": {"number": hex(block), "timestamp": hex(NOW - age)}}, {"result": first},
+        {"error": {"code": 3, "message": "execution reverted", "data": "0xff"}},
+    ]  # fmt: skip
+    assert [request["id"] for request in json.loads(body)] == list(range(len(found)))
+    return json.dumps([{"jsonrpc": "2.0", "id": number, **each} for number, each in enumerate(found)]).encode()
+
+
+def fails(body: bytes) -> tuple[int, dict[str, str], bytes]:
+    return 503, {}, body
+
+
+def lies(body: bytes) -> bytes:
+    return honest(body, first="0xbb")
+
+
+def is_stale(body: bytes) -> bytes:
+    return honest(body, age=1000)
+
+
+HONEST = (Returned(b"\x0a"), Reverted(b"\xff"))
+
+
+class Town:
+    """Endpoints by what they do."""
+
+    def __init__(self, undo: ExitStack) -> None:
+        self._undo = undo
+        self._pool = undo.enter_context(ThreadPoolExecutor(8))
+        self.servers: list[FakeEndpoint] = []
+
+    def agree(self, *answers: Any, quorum: int = 2, seconds: float = SECONDS) -> Agreed:
+        self.servers = [self._undo.enter_context(fake_endpoint(answer)) for answer in answers]
+        clients = []
+        for server in self.servers:
+            client = EndpointClient(f"http://127.0.0.1:{server.port}/KEY", max_response_bytes=MAX_ANSWER_BYTES)
+            self._undo.callback(client.close)
+            clients.append(client)
+        endpoints = ChainEndpoints(clients, quorum, 1, self._pool)
+        return endpoints.agree(CALLS, seconds=seconds, now=NOW)
+
+    def asked(self) -> list[int]:
+        """How often each endpoint was asked."""
+        return [len(server.bodies) for server in self.servers]
+
+
+@pytest.fixture
+def town() -> Iterator[Town]:
+    with ExitStack() as undo:
+        yield Town(undo)
+
+
+def test_two_that_say_the_same_are_believed_and_nobody_else_is_asked(town: Town) -> None:
+    agreed = town.agree(honest, honest, honest)
+    assert (agreed.outcomes, agreed.alike, town.asked()) == (HONEST, 2, [1, 1, 0])
+    assert [(verdict.host, verdict.block, verdict.why) for verdict in agreed.verdicts] == [
+        ("127.0.0.1", Block(16, NOW), "")
+    ] * 2
+
+
+@pytest.mark.parametrize("broken", [fails, is_stale, lambda _: b"<html>"], ids=["fails", "is stale", "HTML"])
+def test_the_next_one_is_asked_for_one_that_fails(town: Town, broken: Any) -> None:
+    agreed = town.agree(broken, honest, honest)
+    assert (agreed.outcomes, town.asked()) == (HONEST, [1, 1, 1])
+    assert [verdict.block is None for verdict in agreed.verdicts].count(True) == 1
+
+
+def test_one_that_lies_is_outvoted(town: Town) -> None:
+    agreed = town.agree(lies, honest, honest)
+    assert (agreed.outcomes, agreed.alike) == (HONEST, 2)
+
+
+def test_two_that_differ_are_not_believed(town: Town) -> None:
+    with pytest.raises(DisagreementError, match="1 of 2 endpoints of the chain said the same; 2 are needed") as caught:
+        town.agree(lies, honest)
+    assert (caught.value.reason, len(caught.value.verdicts)) == (PROFILE_LOOKUP_FAILED, 2)
+
+
+def test_what_endpoints_say_alike_at_different_blocks_counts_and_the_newest_block_is_told(town: Town) -> None:
+    agreed = town.agree(honest, lambda body: honest(body, block=17))
+    assert agreed.block.number == 17
+
+
+def test_with_a_quorum_of_one_the_first_that_answers_is_believed(town: Town) -> None:
+    agreed = town.agree(fails, lies, honest, quorum=1)
+    assert (agreed.outcomes[0], agreed.alike, town.asked()) == (Returned(b"\xbb"), 1, [1, 1, 0])
+
+
+def test_without_an_endpoint_nothing_is_believed(town: Town) -> None:
+    with pytest.raises(DisagreementError, match="no endpoint of the chain is set"):
+        town.agree()
+
+
+def test_one_that_does_not_answer_in_time_is_told(town: Town) -> None:
+    over = Event()
+
+    def is_silent(body: bytes) -> bytes:
+        over.wait()
+        return body
+
+    with pytest.raises(DisagreementError) as caught:
+        town.agree(is_silent, is_silent, seconds=0.1)
+    over.set()
+    assert {verdict.why for verdict in caught.value.verdicts} == {"it did not answer in time"}
+
+
+def test_no_error_shows_more_of_an_endpoint_than_its_host(town: Town) -> None:
+    with pytest.raises(DisagreementError) as caught:
+        town.agree(fails, fails)
+    assert "KEY" not in f"{caught.value} {caught.value.verdicts}"

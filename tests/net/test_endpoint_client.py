@@ -1,0 +1,176 @@
+"""The client of an operator's endpoints: kept connections, limits, and errors that show the host alone."""
+
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+import trustme
+from tests.fakes.endpoints import Answer, FakeEndpoint, fake_endpoint
+
+from postroom.core.errors import SettingsError
+from postroom.net.endpoint_client import MAX_KEPT, EndpointClient, EndpointError
+
+LIMIT = 1000
+Serve = Callable[[Answer], FakeEndpoint]
+ClientOf = Callable[..., EndpointClient]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    with ExitStack() as undo:
+        yield lambda answer: undo.enter_context(fake_endpoint(answer))
+
+
+@pytest.fixture
+def client_of() -> Iterator[ClientOf]:
+    with ExitStack() as undo:
+
+        def opened(endpoint: FakeEndpoint, scheme: str = "http", ca_file: Path | None = None) -> EndpointClient:
+            url = f"{scheme}://127.0.0.1:{endpoint.port}/v2/KEY?x=1"
+            client = EndpointClient(url, max_response_bytes=LIMIT, ca_file=ca_file and str(ca_file))
+            undo.callback(client.close)
+            return client
+
+        yield opened
+
+
+def test_a_body_is_posted_to_the_url_and_answered(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: body[::-1])
+    client = client_of(endpoint)
+    assert client.post(b"[1]", 5) == b"]1["
+    assert (client.host, endpoint.paths) == ("127.0.0.1", ["/v2/KEY?x=1"])
+
+
+def test_a_connection_is_kept_for_the_next_request(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: body)
+    client = client_of(endpoint)
+    for number in range(5):
+        assert client.post(b"%d" % number, 5) == b"%d" % number
+    assert endpoint.connections == 1
+
+
+def test_requests_at_once_have_connections_of_their_own_and_a_few_are_kept(serve: Serve, client_of: ClientOf) -> None:
+    many = MAX_KEPT + 2
+    together = Barrier(many)
+
+    def answer(body: bytes) -> bytes:
+        together.wait(5)
+        return body
+
+    endpoint = serve(answer)
+    client = client_of(endpoint)
+    with ThreadPoolExecutor(many) as pool:
+        for before in (0, many):
+            assert list(pool.map(lambda number: client.post(b"%d" % number, 5), range(many))) == [
+                b"%d" % number for number in range(many)
+            ]
+            assert endpoint.connections <= before + many
+    assert endpoint.connections == many + many - MAX_KEPT
+
+
+def test_a_kept_connection_that_is_gone_is_replaced(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: (200, {"Connection": "keep-alive"}, body))
+    client = client_of(endpoint)
+    assert client.post(b"1", 5) == b"1"
+
+    def hang_up(body: bytes) -> bytes:
+        endpoint.answer = lambda body: body
+        raise ConnectionError(body)
+
+    endpoint.answer = hang_up
+    assert client.post(b"2", 5) == b"2"
+    assert endpoint.bodies == [b"1", b"2", b"2"]
+
+
+def test_a_new_connection_that_breaks_is_not_repeated(serve: Serve, client_of: ClientOf) -> None:
+    def hang_up(body: bytes) -> bytes:
+        raise ConnectionError(body)
+
+    endpoint = serve(hang_up)
+    with pytest.raises(EndpointError):
+        client_of(endpoint).post(b"1", 5)
+    assert endpoint.bodies == [b"1"]
+
+
+@pytest.mark.parametrize("status", [204, 301, 302, 400, 401, 404, 429, 500, 503])
+def test_another_status_is_an_error_and_redirects_are_not_followed(
+    serve: Serve, client_of: ClientOf, status: int
+) -> None:
+    endpoint = serve(lambda body: (status, {"Location": "http://127.0.0.1:1/"}, b"" if status == 204 else body))
+    with pytest.raises(EndpointError, match=f"status {status}"):
+        client_of(endpoint).post(b"[]", 5)
+
+
+def test_an_answer_has_a_limit(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: b"a" * int(body))
+    client = client_of(endpoint)
+    assert len(client.post(b"%d" % LIMIT, 5)) == LIMIT
+    with pytest.raises(EndpointError, match=f"more than {LIMIT} bytes"):
+        client.post(b"%d" % (LIMIT + 1), 5)
+    # What is left of that answer is not taken for the next one.
+    assert client.post(b"3", 5) == b"aaa"
+
+
+def test_a_compressed_answer_is_refused(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: (200, {"Content-Encoding": "gzip"}, body))
+    with pytest.raises(EndpointError, match="compressed"):
+        client_of(endpoint).post(b"[]", 5)
+
+
+def test_an_answer_that_is_late_is_not_waited_for(serve: Serve, client_of: ClientOf) -> None:
+    def late(body: bytes) -> bytes:
+        time.sleep(1)
+        return body
+
+    with pytest.raises(EndpointError, match="in time"):
+        client_of(serve(late)).post(b"[]", 0.05)
+
+
+def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf) -> None:
+    with fake_endpoint(lambda body: body) as endpoint:
+        client = client_of(endpoint)
+    with pytest.raises(EndpointError) as caught:
+        client.post(b"[]", 5)
+    assert "KEY" not in str(caught.value)
+    assert "KEY" not in repr(caught.value.__cause__)
+
+
+def test_over_tls_the_certificate_must_be_that_of_the_host(client_of: ClientOf, tmp_path: Path) -> None:
+    good, other = trustme.CA(), trustme.CA()
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    good.issue_cert("127.0.0.1").configure_cert(server)
+    files = {}
+    for name, authority in (("good", good), ("other", other)):
+        files[name] = tmp_path / f"{name}.pem"
+        authority.cert_pem.write_to_path(str(files[name]))
+    with fake_endpoint(lambda body: body, server) as endpoint:
+        assert client_of(endpoint, "https", files["good"]).post(b"[]", 5) == b"[]"
+        with pytest.raises(EndpointError, match="certificate"):
+            client_of(endpoint, "https", files["other"]).post(b"[]", 5)
+
+
+def test_http_is_for_addresses_of_ones_own_network(
+    monkeypatch: pytest.MonkeyPatch, serve: Serve, client_of: ClientOf
+) -> None:
+    endpoint = serve(lambda body: body)
+    client = client_of(endpoint)
+    monkeypatch.setattr("postroom.net.endpoint_client.ip_address", lambda _: type("Public", (), {"is_private": False}))
+    with pytest.raises(EndpointError, match="own network"):
+        client.post(b"[]", 5)
+    assert endpoint.bodies == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "rpc.example", "ftp://rpc.example/KEY", "https://", "https://user:KEY@rpc.example/", "https://rpc.example:x/KEY",
+     "https://rpc.exämple/KEY", "https://[::1/KEY"],
+)  # fmt: skip
+def test_a_url_that_is_none_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        EndpointClient(url, max_response_bytes=LIMIT)
+    assert "KEY" not in str(caught.value)
