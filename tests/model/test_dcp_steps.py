@@ -113,13 +113,12 @@ class GivingBackBlindly(MemoryStore):
 
 @dataclass(frozen=True, slots=True)
 class StampingAfter(Guardian):
-    """It performs first, and admits then."""
+    """It performs a request that passes the checks, and takes its id and stamp then."""
 
     def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
-        request = received.requests[index]
-        resources = frozenset(each.resource for each in request.payload.allow)
-        perform(Admitted(request, received.peer, received.identity, received.batch_id is not None, resources, None))  # type: ignore[arg-type]
-        return Guardian._result(self, received, index, lambda _: None)
+        admitted = replace(self.receiver, store=MemoryStore()).admit(received, index)
+        done = perform(admitted)
+        return Guardian._result(self, received, index, lambda _: done)
 
 
 @dataclass(frozen=True, slots=True)
