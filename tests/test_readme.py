@@ -105,7 +105,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 def test_make_demo_shows_all_scenes(demo: str) -> None:
-    assert "All 25 steps had the expected result" in demo
+    assert "All 26 steps had the expected result" in demo
     assert "\x1b" not in demo
 
 
