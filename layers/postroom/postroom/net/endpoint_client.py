@@ -37,8 +37,9 @@ class EndpointClient:
         self._url, self.host = _read_url(url)
         self._max_response_bytes = max_response_bytes
         self._tls = ssl.create_default_context(cafile=ca_file) if self._url.scheme == b"https" else None
-        self._kept: deque[_Connection] = deque(maxlen=MAX_KEPT)
+        self._kept: deque[_Connection] = deque()
         self._lock = Lock()
+        self._is_closed = False
 
     def post(self, body: bytes, seconds: float) -> bytes:
         """The body of the answer, within so many seconds. Raises EndpointError.
@@ -64,8 +65,9 @@ class EndpointClient:
             raise EndpointError("no connection to it, or it broke") from None
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the connections that are kept; those in use are closed after it."""
         with self._lock:
+            self._is_closed = True
             while self._kept:
                 self._kept.pop().close()
 
@@ -85,7 +87,7 @@ class EndpointClient:
 
     def _keep(self, connection: "_Connection") -> None:
         with self._lock:
-            if len(self._kept) < MAX_KEPT:
+            if len(self._kept) < MAX_KEPT and not self._is_closed:
                 self._kept.append(connection)
                 return
         connection.close()
@@ -96,7 +98,7 @@ class _Connection:
 
     def __init__(self, url: httpcore.URL, tls: ssl.SSLContext | None) -> None:
         self._url, self._deadline, self.was_used = url, 0.0, False
-        backend = _TimedBackend(lambda: seconds_left(self._deadline), may_be_public=tls is not None)
+        backend = _OwnBackend(lambda: seconds_left(self._deadline), may_be_public=tls is not None)
         self._connection = httpcore.HTTPConnection(url.origin, tls, network_backend=backend, keepalive_expiry=None)
 
     def post(self, body: bytes, deadline: float, max_response_bytes: int) -> bytes:
@@ -133,7 +135,7 @@ def _read_url(text: str) -> tuple[httpcore.URL, str]:
     return url, host
 
 
-class _TimedBackend(httpcore.NetworkBackend):
+class _OwnBackend(httpcore.NetworkBackend):
     """Connects within the time of the current request. Without TLS, only to addresses that are not public."""
 
     def __init__(self, seconds: Callable[[], float], *, may_be_public: bool) -> None:

@@ -14,7 +14,7 @@ from postroom.net.endpoint_client import EndpointError
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 
-class Endpoint(Protocol):
+class ChainEndpoint(Protocol):
     """Where JSON-RPC is posted. `host`: all that may be shown of it."""
 
     @property
@@ -58,7 +58,7 @@ class DisagreementError(NotNowError):
 class ChainEndpoints:
     """Asks endpoints, in the order of a list. `chain`: the id that theirs must have; `pool`: asks several at a time."""
 
-    endpoints: Sequence[Endpoint]
+    endpoints: Sequence[ChainEndpoint]
     quorum: int
     chain: int
     pool: Executor
@@ -71,7 +71,7 @@ class ChainEndpoints:
         deadline = time.monotonic() + seconds
         body = write_batch(calls)
         agreement: Agreement[tuple[Outcome, ...]] = Agreement(len(self.endpoints), self.quorum)
-        waiting: dict[Future[bytes], Endpoint] = {}
+        waiting: dict[Future[bytes], ChainEndpoint] = {}
         verdicts: list[EndpointVerdict] = []
         blocks: dict[tuple[Outcome, ...], list[Block]] = {}
         while agreement.agreed is None and not agreement.has_failed:
