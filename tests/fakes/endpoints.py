@@ -1,4 +1,4 @@
-"""Endpoints of a chain: HTTP servers on this machine that answer JSON as a test says."""
+"""Endpoints of a chain, and gateways: HTTP servers on this machine that answer JSON as a test says."""
 
 import ssl
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: FakeEndpoint
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.bodies.append(body)
         self.server.paths.append(self.path)
         answer = self.server.answer(body)
@@ -50,6 +50,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(sent)
         self.close_connection = headers.get("Connection") == "close"
+
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def log_message(self, *_: object) -> None:
         """Nothing is logged."""

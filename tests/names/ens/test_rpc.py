@@ -66,7 +66,14 @@ def test_a_revert_is_read_in_every_form_in_which_nodes_say_it(row: dict[str, Any
     assert outcomes == (Returned(b""), Reverted(raw(ERRORS["revert_data"])))
 
 
-@pytest.mark.parametrize("row", ERRORS["no_revert"], ids=lambda row: row["who"])
+@pytest.mark.parametrize("error", [{"code": 3, "message": ""}, {"code": -32000, "message": "", "data": "0x"}], ids=str)
+def test_a_revert_may_have_no_data(error: dict[str, Any]) -> None:
+    assert read(failed(error))[1][1] == Reverted(b"")
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ERRORS["no_revert"] if row["who"] != "none"], ids=lambda row: row["who"]
+)
 def test_any_other_error_is_a_failure_of_the_endpoint(row: dict[str, Any]) -> None:
     with pytest.raises(ChainAnswerError):
         read(failed(row["error"]))

@@ -91,13 +91,19 @@ class HttpsClient:
         return self._exchange("GET", url, [("Accept", accept)], None, seconds)
 
     def post(
-        self, url: str, body: bytes, content_type: str, *, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        body: bytes,
+        content_type: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = inf,
     ) -> HttpsResponse:
-        """POST a body to an https URL, with further headers. Raises as `get` does."""
-        return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body)
+        """POST a body to an https URL within `seconds`, with further headers. Raises as `get` does."""
+        return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body, seconds)
 
     def _exchange(
-        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, seconds: float = inf
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, seconds: float
     ) -> HttpsResponse:
         deadline = time.monotonic() + min(self._total_timeout, seconds)
         host, target = split_url(url, self._port, allow_addresses=self._allow_private)

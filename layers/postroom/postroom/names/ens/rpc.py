@@ -22,7 +22,9 @@ BLOCK_AHEAD_SECONDS: Final = 60
 """A block comes every 12 s. An endpoint whose newest one is older does not follow the chain."""
 _DATA: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
-_REVERTED: Final = re.compile(r"(?:Reverted )?(0x(?:[0-9a-fA-F]{2})+)")
+_REVERTED: Final = re.compile(r"(?:Reverted )?(0x(?:[0-9a-fA-F]{2})*)")
+_EXECUTION_REVERTED: Final = 3
+"""The code with which most nodes say so."""
 
 
 class ChainAnswerError(Exception):
@@ -98,7 +100,11 @@ def _outcome(answer: dict[str, JsonValue]) -> Outcome:
 
 def _revert_data(error: JsonValue) -> bytes | None:
     """What a call reverted with, in any of the forms in which nodes say that; None: the error is another one."""
-    data = error.get("data") if isinstance(error, dict) else None
+    if not isinstance(error, dict):
+        return None
+    if "data" not in error:
+        return b"" if error.get("code") == _EXECUTION_REVERTED else None
+    data = error["data"]
     if isinstance(data, dict):  # Hardhat
         data = data.get("data")
     found = _REVERTED.fullmatch(data) if isinstance(data, str) else None

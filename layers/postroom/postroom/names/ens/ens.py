@@ -1,0 +1,92 @@
+"""ENS, asked by endpoints of its chain and by gateways, in one time box for each look-up."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from postroom.core.errors import NotNowError
+from postroom.names.ens.ccip import OffchainAnswer, OffchainRequest
+from postroom.names.ens.endpoints import Agreed, ChainEndpoints
+from postroom.names.ens.lookup import Ask, Brought, Contracts, Found, LookUp, look_up_address, look_up_text
+from postroom.net.https import HttpsResponse
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+LOOK_UP_SECONDS: Final = 4.0
+"""For all rounds of a look-up."""
+_JSON: Final = "application/json"
+
+
+class HttpsRequests(Protocol):
+    """Requests over HTTPS to hosts that strangers name; see HttpsClient."""
+
+    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
+        """GET a URL. Raises NotNowError."""
+        ...
+
+    def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
+        """POST a body to a URL. Raises NotNowError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EnsAnswer:
+    """What a look-up found, and what endpoints agreed on for it, the first and each later time."""
+
+    found: Found
+    agreed: tuple[Agreed, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ens:
+    """Looks names up. `gateways`: must refuse private networks; `clock`: seconds since the epoch."""
+
+    endpoints: ChainEndpoints
+    gateways: HttpsRequests
+    contracts: Contracts
+    clock: Callable[[], float]
+
+    def text(self, name: str, key: str) -> EnsAnswer:
+        """A text of a normalised name. Raises NotNowError(PROFILE_LOOKUP_FAILED): it could not be found out."""
+        return self._run(look_up_text(name, key, self.contracts))
+
+    def address(self, name: str) -> EnsAnswer:
+        """The address of a normalised name. Raises as `text` does."""
+        return self._run(look_up_address(name, self.contracts))
+
+    def _run(self, look_up: LookUp) -> EnsAnswer:
+        deadline = time.monotonic() + LOOK_UP_SECONDS
+        agreed: list[Agreed] = []
+        try:
+            step = next(look_up)
+            while True:
+                seconds = deadline - time.monotonic()
+                if seconds <= 0:
+                    raise NotNowError(PROFILE_LOOKUP_FAILED, f"it took more than {LOOK_UP_SECONDS:g} s")
+                brought: Brought
+                if isinstance(step, Ask):
+                    agreed.append(self.endpoints.agree(step.calls, seconds=seconds, now=self.clock()))
+                    brought = agreed[-1].outcomes
+                else:
+                    brought = self._fetch(step, seconds)
+                step = look_up.send(brought)
+        except StopIteration as done:
+            return EnsAnswer(done.value, tuple(agreed))
+
+    def _fetch(self, request: OffchainRequest, seconds: float) -> OffchainAnswer | None:
+        try:
+            if request.body is None:
+                answer = self.gateways.get(request.url, _JSON, seconds)
+            else:
+                answer = self.gateways.post(request.url, request.body, _JSON, seconds=seconds)
+        except NotNowError:
+            return None
+        return OffchainAnswer(answer.status, answer.body, _phrase(answer.status))
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,144 @@
+"""Look-ups over HTTP: endpoints that answer as the real contracts did, and a gateway over TLS."""
+
+import json
+import ssl
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
+from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
+
+from postroom.core.errors import NotNowError
+from postroom.names.ens.endpoints import ChainEndpoints
+from postroom.names.ens.ens import Ens
+from postroom.names.ens.lookup import Contracts
+from postroom.names.ens.rpc import MAX_ANSWER_BYTES
+from postroom.names.registry import PROFILE_KEY
+from postroom.net.endpoint_client import EndpointClient
+from postroom.net.https import HttpsClient
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+NOW = 1_800_000_000
+NAME = "carol.user.eth"
+
+
+def recorded(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By the data of a call, what a node answered, with one of the known answers off chain."""
+    found = {
+        each["data"]: {"result": each["result"]} if "result" in each else reverted(each["revert"])
+        for each in EXCHANGES["on_chain"]
+    }
+    return found | {row["data"]: reverted(row["revert"]), row["callback"]: {"result": row["result"]}}
+
+
+def reverted(data: str) -> dict[str, Any]:
+    return {"error": {"code": 3, "message": "execution reverted", "data": data}}
+
+
+class Node:
+    """A node of the chain. `calls`: what was called."""
+
+    def __init__(self, outcomes: dict[str, dict[str, Any]]) -> None:
+        self.outcomes, self.calls = outcomes, []  # type: ignore[var-annotated]
+
+    def __call__(self, body: bytes) -> bytes:
+        return json.dumps(
+            [{"jsonrpc": "2.0", "id": each["id"], **self._one(each)} for each in json.loads(body)]
+        ).encode()
+
+    def _one(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["method"] == "eth_chainId":
+            return {"result": "0x1"}
+        if request["method"] == "eth_getBlockByNumber":
+            return {"result": {"number": "0x10", "timestamp": hex(NOW)}}
+        data = request["params"][0]["data"]
+        self.calls.append(data)
+        return self.outcomes.get(data, reverted("0x"))
+
+
+class Chain:
+    """Two nodes that agree, and a gateway."""
+
+    def __init__(self, undo: ExitStack, folder: Path, row: dict[str, Any]) -> None:
+        self.nodes = [Node(recorded(row)) for _ in range(2)]
+        self.servers = [undo.enter_context(fake_endpoint(node)) for node in self.nodes]
+        authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("gateway.example").configure_cert(tls)
+        authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+        self.gateway: FakeEndpoint = undo.enter_context(
+            fake_endpoint(lambda _: json.dumps(row["answer"]).encode(), tls)
+        )
+        clients = [
+            EndpointClient(f"http://127.0.0.1:{server.port}/", max_response_bytes=MAX_ANSWER_BYTES)
+            for server in self.servers
+        ]
+        for client in clients:
+            undo.callback(client.close)
+        gateways = HttpsClient(
+            lambda _: ["127.0.0.1"], port=self.gateway.port, allow_private=True, ca_file=str(folder / "ca.pem")
+        )
+        pool = undo.enter_context(ThreadPoolExecutor(2))
+        self.ens = Ens(ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW)
+
+
+@pytest.fixture(params=EXCHANGES["ccip"], ids=lambda row: row["http"]["method"])
+def row(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return dict(request.param)
+
+
+@pytest.fixture
+def chain(row: dict[str, Any], tmp_path: Path) -> Iterator[Chain]:
+    with ExitStack() as undo:
+        yield Chain(undo, tmp_path, row)
+
+
+def test_a_text_on_chain_takes_one_post_to_each_endpoint_and_one_off_chain_two(
+    chain: Chain, row: dict[str, Any]
+) -> None:
+    answer = chain.ens.text("alice.eth", PROFILE_KEY)
+    assert (answer.found.ttl, len(answer.agreed), answer.agreed[0].alike) == (300, 1, 2)
+    assert [len(server.bodies) for server in chain.servers] == [1, 1]
+    off_chain = chain.ens.text(NAME, PROFILE_KEY)
+    assert (off_chain.found.value, off_chain.found.gateways, len(off_chain.agreed)) == (
+        row["text"], (row["http"]["url"],), 2,
+    )  # fmt: skip
+    assert [len(server.bodies) for server in chain.servers] == [3, 3]
+    [path] = chain.gateway.paths
+    assert row["http"]["url"].endswith(path)
+    assert [json.loads(body) for body in chain.gateway.bodies if body] == (
+        [row["http"]["json"]] if "json" in row["http"] else []
+    )
+
+
+def test_an_address_is_found(chain: Chain) -> None:
+    assert chain.ens.address("alice.eth").found.value == raw("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+
+
+def test_an_absence_is_agreed_on(chain: Chain) -> None:
+    answer = chain.ens.text("nobody.eth", PROFILE_KEY)
+    assert (answer.found.value, answer.found.absent, answer.agreed[0].alike) == (None, "ResolverNotFound", 2)
+
+
+def test_a_gateway_that_only_one_endpoint_names_is_not_asked(chain: Chain, row: dict[str, Any]) -> None:
+    chain.nodes[1].outcomes[row["data"]] = reverted("0x")
+    with pytest.raises(NotNowError, match="1 of 2 endpoints"):
+        chain.ens.text(NAME, PROFILE_KEY)
+    assert chain.gateway.paths == []
+
+
+def test_a_callback_is_agreed_on_again(chain: Chain, row: dict[str, Any]) -> None:
+    chain.nodes[1].outcomes[row["callback"]] = {"result": "0x"}
+    with pytest.raises(NotNowError, match="1 of 2 endpoints"):
+        chain.ens.text(NAME, PROFILE_KEY)
+
+
+def test_a_gateway_that_fails_is_not_known_now(chain: Chain) -> None:
+    chain.gateway.answer = lambda _: (503, {}, b"")
+    with pytest.raises(NotNowError) as caught:
+        chain.ens.text(NAME, PROFILE_KEY)
+    assert caught.value.reason == PROFILE_LOOKUP_FAILED
