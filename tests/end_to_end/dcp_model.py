@@ -8,6 +8,8 @@ from typing import Generic, NamedTuple, TypeVar
 V = TypeVar("V")
 
 DAY = 86_400
+SHORTEST_TTL, LONGEST_TTL = 15, 30 * DAY
+"""What is granted at least, and what any setting can grant."""
 SLOP_SECONDS, WIDEST_SLOP_SECONDS = 10, 60
 CONNECT_SECONDS = 120
 CACHED_SECONDS = 30
@@ -33,6 +35,11 @@ class Payload:
     def resources(self, presenter: str) -> frozenset[str]:
         """Those that authorized it in full, if this peer presents it."""
         return frozenset({self.signer} if self.signer and self.accessor == presenter else ())
+
+    @property
+    def counts_until(self) -> float:
+        """When it has expired."""
+        return self.time + self.ttl + SLOP_SECONDS
 
     @property
     def forgotten_at(self) -> float:
@@ -146,7 +153,10 @@ class Model:
             return
         session.nonces.append(answer.nonce)
         for (name, payload), result in zip(message.requests, answer.results, strict=True):
-            refusal = "EINVAL" if session.closed else self._refusal(session, name, payload, now)
+            # The guardian looks at its clock in between.
+            expired = now > payload.counts_until
+            expired |= result.code == "EEXPIRED" and answer.received_at > payload.counts_until
+            refusal = "EINVAL" if session.closed else self._refusal(session, name, payload, now, expired=expired)
             codes = {refusal} if refusal else self._perform(session, name, payload, now)
             assert result.code in codes, (result, codes, payload, session)
             if not result.code:
@@ -187,10 +197,10 @@ class Model:
             mailbox.keys.forget()
             mailbox.signed_out_at.forget()
 
-    def _refusal(self, session: Session, name: str, payload: Payload, now: float) -> str:
+    def _refusal(self, session: Session, name: str, payload: Payload, now: float, *, expired: bool) -> str:
         if payload.time > now + SLOP_SECONDS:
             return "ETIMETRAVEL"
-        if now > payload.time + payload.ttl + SLOP_SECONDS:
+        if expired:
             return "EEXPIRED"
         if name in session.ids:
             return "EINVAL"
@@ -200,19 +210,21 @@ class Model:
         """Remember the id and the stamp, whatever the operation is answered: one of these codes."""
         resources = payload.resources(session.peer)
         session.ids.add(name)
-        self._use(payload, resources)
+        self._use(payload.stamp, resources, payload.forgotten_at)
         if payload.revokes is not None:
             if not resources:
                 return {"NotTheOwner"}
             if self._is_used(payload.revokes.stamp, resources, now):
                 return {"EDUP"}
-            self._use(payload.revokes, resources)
+            # Whoever revokes it may not know its ttl.
+            until = max(payload.revokes.time, now) + LONGEST_TTL + WIDEST_SLOP_SECONDS
+            self._use(payload.revokes.stamp, resources, until)
             return {""}
         return self.mailboxes[payload.mailbox].codes(payload, resources, now) if payload.mailbox else {""}
 
     def _is_used(self, stamp: str, resources: Iterable[str], now: float) -> bool:
         return any(self.stamps.get((resource, stamp), 0) >= now for resource in resources or ("",))
 
-    def _use(self, payload: Payload, resources: Iterable[str]) -> None:
+    def _use(self, stamp: str, resources: Iterable[str], until: float) -> None:
         for resource in resources or ("",):
-            self.stamps[resource, payload.stamp] = payload.forgotten_at
+            self.stamps[resource, stamp] = until

@@ -20,6 +20,7 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.demo.deployment import until
 from postroom.demo.stack import RECEIVER, DemoStack
+from postroom.http.waits import KIND
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
@@ -27,7 +28,7 @@ from postroom.protocols.dm3.keys import PrivateSigningKey
 
 HOST = f"nlweb.{RECEIVER}"
 FUNCTION = "MailboxFunction"
-BUSY_SECONDS = 1
+BUSY_SECONDS = 2
 """How long who lists messages waits for some."""
 KEYS = {name: EthereumKey.generate() for name in ("bob", "wes", "jack", "ann")}
 
@@ -93,9 +94,15 @@ class Guardian:
         [function] = [each.physical for each in self._receiver.deployment.resources if each.logical == FUNCTION]
         return {pid for pid, name in function_processes(psutil.Process()).items() if name == function}
 
-    def end_instances(self) -> None:
-        """End all processes of the function. The next message starts another one."""
-        processes = [psutil.Process(pid) for pid in self.instances()]
+    def held(self) -> set[str]:
+        """The runs that wait for messages."""
+        deployment = self._receiver.deployment
+        rows = deployment.client("dynamodb").scan(TableName=deployment.outputs["LimitsTable"], ConsistentRead=True)
+        return {row["holder"]["S"] for row in rows["Items"] if row["pk"]["S"].startswith(f"{KIND}#")}
+
+    def end_instances(self, pids: set[int] | None = None) -> None:
+        """End these processes of the function, or all: then, the next message starts another one."""
+        processes = [psutil.Process(pid) for pid in (self.instances() if pids is None else pids)]
         for process in processes:
             process.kill()
         until("they have ended", lambda: all(map(_has_ended, processes)) or None)

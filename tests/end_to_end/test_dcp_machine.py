@@ -24,12 +24,22 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.end_to_end.dcp_model import DAY, Answer, Mailbox, Message, Model, Payload, Session
+from tests.end_to_end.dcp_model import (
+    DAY,
+    SHORTEST_TTL,
+    SLOP_SECONDS,
+    Answer,
+    Mailbox,
+    Message,
+    Model,
+    Payload,
+    Session,
+)
 from tests.end_to_end.dcp_wire import Guardian, mailbox_key
 from tests.end_to_end.machines import at_the_stack
 from tests.tiers import amount
 
-from postroom.demo.deployment import DemoDeployment
+from postroom.demo.deployment import DemoDeployment, until
 from postroom.demo.stack import RECEIVER, DemoStack
 
 # One stack serves all of these: they run in one process.
@@ -96,11 +106,27 @@ class DcpMachine(RuleBasedStateMachine):
     def write_with_the_stamp_of_another(self, cheque: Payload, mailbox: int, signer: str, accessor: str) -> Payload:
         return replace(self._write(mailbox, "add_part", signer, accessor, 0), stamp=cheque.stamp)
 
+    @rule(target=cheques, mailbox=MAILBOXES, accessor=PEERS, seconds=st.sampled_from([1, 2, 5]))
+    def write_one_that_expires_soon(self, mailbox: int, accessor: str, seconds: int) -> Payload:
+        """With the shortest ttl, which is over in so many seconds, or in one less."""
+        dated = seconds - SHORTEST_TTL - SLOP_SECONDS
+        return replace(self._write(mailbox, "add_part", "bob", accessor, dated), ttl=SHORTEST_TTL)
+
     # --- messages ----------------------------------------------------------------------------------------------------
     @rule(target=messages, cheque=cheques, over_socket=st.booleans())
     def present(self, cheque: Payload, over_socket: bool) -> Message:
         """Present a cheque in a session of the one that it was written for."""
         return self._send(self._session_of(cheque.accessor), cheque, over_socket=over_socket)
+
+    @rule(target=messages, mailbox=MAILBOXES, accessor=PEERS, before=st.booleans())
+    def present_until_it_expires(self, mailbox: int, accessor: str, before: bool) -> Message:
+        """Perhaps before it expires; and as soon as it has expired."""
+        cheque = self.write_one_that_expires_soon(mailbox, accessor, 2)
+        if before:
+            self._send(self._session_of(accessor), cheque)
+        while time.time() <= cheque.counts_until:
+            time.sleep(0.1)
+        return self._send(self._session_of(accessor), cheque)
 
     @rule(target=messages, session=sessions, batch=st.lists(cheques, min_size=1, max_size=4), over_socket=st.booleans())
     def present_in_a_batch(self, session: str, batch: list[Payload], over_socket: bool) -> Message:
@@ -164,6 +190,24 @@ class DcpMachine(RuleBasedStateMachine):
         self._wait_for_the_busy_one()
         waiting = self._message(self._connect("ann"), self._write(BUSY, "messages", "ann", "ann", 0))
         self._busy = waiting, self._pool.submit(self._guardian.send, waiting)
+
+    @rule(target=messages, cheque=cheques, again=st.booleans())
+    def present_to_a_second_instance(self, cheque: Payload, again: bool) -> Message:
+        """The first one waits for mail meanwhile; then it may get the same cheque."""
+        self.end_all_instances()
+        held = self._guardian.held()
+        self.keep_an_instance_busy()
+        until("an instance waits", lambda: self._guardian.held() - held or None)
+        [first] = self._guardian.instances()
+        message = self._send(self._session_of(cheque.accessor), cheque)
+        second = self._guardian.instances() - {first}
+        assert len(second) == 1, "another instance has answered"
+        self._wait_for_the_busy_one()
+        if again:
+            self._guardian.end_instances(second)
+            message = self._send(self._session_of(cheque.accessor), cheque)
+            assert self._guardian.instances() == {first}, "the first one has answered"
+        return message
 
     @rule()
     def end_all_instances(self) -> None:
@@ -301,3 +345,17 @@ def test_messages_of_dcp_are_answered_and_count_as_a_plain_model_says(
         lambda: DcpMachine(guardian, demo_stack.receiver),
         settings=at_the_stack(EXAMPLES, STEPS),
     )
+
+
+def test_a_second_instance_answers_and_a_cheque_counts_once_and_until_it_expires(
+    guardian: Guardian, demo_stack: DemoStack
+) -> None:
+    """The steps that few examples take."""
+    machine = DcpMachine(guardian, demo_stack.receiver)
+    try:
+        machine.present_to_a_second_instance(machine.write(0, "add_part", "bob", "wes", 0), again=True)
+        for before in (True, False):
+            machine.present_until_it_expires(0, "wes", before=before)
+        machine.each_operation_was_performed_as_often_as_the_model_says()
+    finally:
+        machine.teardown()
