@@ -23,10 +23,12 @@ from postroom.storage.directory import notification_targets
 from postroom.storage.directory.notification_targets import NotificationTarget, NotificationTargets
 
 DIES_ONCE = replace(DIES, deaths=1)
+CLOSES_ONCE = replace(CLOSES, deaths=amount(quick=0, all=0, proof=1), places=3)
+ONE_TOO_MANY_ONLY = replace(ONE_TOO_MANY, closes=amount(quick=0, all=0, proof=1))
 DIES_EARLY = replace(DIES_LATE, last=1, places=3)
 AT_ONCE_ONLY = replace(AT_ONCE, deaths=amount(quick=0, all=1, proof=1), places=3)
 CASES = (
-    STALE, STALE_THEN, TWO, DIES_ONCE, AT_ONCE_ONLY, CLOSES, OWNERS, ONE_TOO_MANY,
+    STALE, STALE_THEN, TWO, DIES_ONCE, AT_ONCE_ONLY, CLOSES_ONCE, OWNERS, ONE_TOO_MANY_ONLY,
     *amount(quick=(), all=(DIES_EARLY,), proof=(DIES_EARLY,)),
 )  # fmt: skip
 

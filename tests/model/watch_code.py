@@ -8,9 +8,10 @@ on a clock that stands still.
 After each step, the code must agree with the model: about the call that was made, the rows, the courier's queue, what
 was sent by which WebSocket, what a worker knows, and which requests an owner has not been answered.
 
-Left out: the nonces, which `dcp_code.py` has (here, each batch is its session's first message), the interval between
-notifications (each message about mail begins one), and the connection of an owner: that a second response ends it,
-tests/outbound/test_session_responses.py and tests/client/dcp show.
+Sessions that begin to wait at one step of the clock have one time in the code, which then does not know who was first:
+where one is replaced, the cases have one place. Left out: the nonces, which `dcp_code.py` has (here, each batch is its
+session's first message), the interval between notifications (each message about mail begins one), and the connection of
+an owner: that a second response ends it, tests/protocols/dcp/test_connections.py shows.
 """
 
 import asyncio
