@@ -1,7 +1,9 @@
 """A watch's protocol holds in every schedule of these cases, and breaks without any one of its rules."""
 
+from collections.abc import Iterator
+
 import pytest
-from tests.model.watch import Rules, Scope, Watch
+from tests.model.watch import Rules, Scope, State, Step, Watch
 from tests.tiers import amount
 
 STALE = Scope("a worker who has read that nobody waits", stale=frozenset({0}), pauses=1, last=1)
@@ -55,3 +57,16 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
 )
 def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:
     assert Watch(rules, scope).explore().fault.startswith(fault)
+
+
+class WithoutDoubts(Watch):
+    """It does not know why a watch may be answered again."""
+
+    def following(self, s: State) -> Iterator[Step]:
+        yield from super().following(s._replace(doubts=frozenset()))
+
+
+@pytest.mark.parametrize("scope", [Scope("a run that dies", deaths=1), Scope("two at once", doubles=1)])
+def test_a_watch_is_answered_again_after_a_run_that_ended_between_and_by_two_runs_at_once(scope: Scope) -> None:
+    assert WithoutDoubts(Rules(), scope).explore().fault.startswith("TWICE")
+    assert Watch(Rules(), scope).explore().fault == ""
