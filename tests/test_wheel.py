@@ -22,7 +22,7 @@ INFO = f"postroom-{VERSION}.dist-info"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 # What the command line needs and Lambda functions do not; httpx is the client's of mailboxes, too.
-OF_THE_COMMAND_LINE = {"httpx", "rich", "typer", "websockets"}
+OF_THE_COMMAND_LINE = {"anyio", "httpx", "rich", "typer", "websockets"}
 
 pytestmark = pytest.mark.xdist_group("wheel")
 
