@@ -82,3 +82,26 @@ def test_a_program_without_asyncio_waits_in_the_same_way(
         message = next_one.result(PATIENCE_SECONDS)
         assert message.json == sent
         message.acknowledge()
+
+
+def test_a_watch_whose_websocket_is_closed_is_answered_nowhere_and_ends_when_mail_comes(
+    story: Story, demo_stack: DemoStack, reached: dict[str, Any]
+) -> None:
+    async def wait_and_leave() -> str:
+        async with AsyncMailbox(URL, OWNER, KEY, **reached) as mailbox:
+            before = watches(demo_stack)
+            next_one = asyncio.ensure_future(anext(mailbox.unread(wait=True)))
+            await until(lambda: watches(demo_stack) != before)
+            next_one.cancel()
+            [waits] = set(watches(demo_stack)) - set(before)
+            return waits
+
+    waits = asyncio.run(wait_and_leave())
+    assert waits in watches(demo_stack), "nobody has tried to answer it yet"
+    sent = story.envelope(demo_stack.sender, {"Text": "Good night"}, to=OWNER)
+    assert story.post(sent, NLWEB.inbox_url(OWNER))[0] == 200
+    asyncio.run(until(lambda: waits not in watches(demo_stack)))
+    with Mailbox(URL, OWNER, KEY, **reached) as mailbox:
+        message = next(mailbox.unread())
+        assert message.json == sent
+        message.acknowledge()
