@@ -14,6 +14,7 @@ from tests.client.dcp.ends import LIMITS, QUICK, echo, run
 from tests.client.dcp.sockets import HOST, URL, Handler, serving
 from tests.protocols.dcp.guarded import OWNER, US, Bank
 from websockets.asyncio.server import ServerConnection
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 
 from postroom.client.dcp import (
@@ -28,6 +29,7 @@ from postroom.client.dcp import (
     TransportError,
     WebSocketTransport,
     accept,
+    websocket,
 )
 from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.core.errors import SettingsError
@@ -385,3 +387,70 @@ def test_the_connection_without_asyncio_uses_it_too(authority: trustme.CA, ca_fi
 def test_websockets_is_loaded_when_a_socket_is_needed() -> None:
     program = "import sys, postroom.client.dcp; assert 'websockets' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# --- pings -----------------------------------------------------------------------------------------------------------
+
+
+class CountedPings:
+    """A target on each socket that answers so many pings and no more. `came`: how many pings came."""
+
+    def __init__(self, answered: int) -> None:
+        self._left = answered
+        self.came = 0
+        self.sockets = 0
+        self.accept = accepting()
+        self.more = asyncio.Event()
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        self.sockets += 1
+        send_frame = socket.protocol.send_frame
+
+        def counted(frame: Frame) -> None:
+            if frame.opcode is Opcode.PONG:
+                self.came += 1
+                self.more.set()
+                self._left -= 1
+                if self._left < 0:
+                    return
+            send_frame(frame)
+
+        socket.protocol.send_frame = counted  # type: ignore[method-assign]
+        await self.accept(socket)
+
+    async def until(self, number: int) -> None:
+        """Wait until so many pings came."""
+        while self.came < number:
+            self.more.clear()
+            await self.more.wait()
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "_PING_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_peer_that_never_answers_pings_is_not_lost(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = CountedPings(answered=0)
+        async with serving(authority, pings) as at, opened(ca_file, at) as connection:
+            assert await connection.send("echo", 1) == 1
+            await pings.until(4)
+            assert await connection.send("echo", 2) == 2
+            assert pings.sockets == 1
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_a_peer_that_answers_pings_no_more_is_lost(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = CountedPings(answered=2)
+        async with serving(authority, pings) as at, opened(ca_file, at) as connection:
+            lost = asyncio.Event()
+            connection.on_close(lambda _: lost.set())
+            await connection.connect()
+            await lost.wait()
+
+    run(scenario())

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import ssl
+from collections.abc import Awaitable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -24,6 +26,8 @@ _FRAME_BYTES: Final = 32 * 1024
 """API Gateway closes a WebSocket with a longer frame."""
 _CLOSE_SECONDS: Final = 2.0
 """How long a peer has to confirm that the WebSocket is closed; nothing that matters is sent after that."""
+_PING_SECONDS: Final = 20.0
+"""Between pings, and for the answer to one."""
 _FINAL_CODES: Final = frozenset({1000, 1003, 1007, 1008, 1009})
 """The session was ended on purpose, or the same message would be refused again (RFC 6455 §7.4.1)."""
 _FORM: Final = "it must be wss://, a host and a path, such as wss://nlweb.receiver.example/dcp"
@@ -59,6 +63,7 @@ class WebSocketTransport:
         self._tls = chosen if isinstance(chosen, ssl.SSLContext) else httpx.create_ssl_context()
         self._is_closed = False
         self._socket: ClientConnection | None = None
+        self._pinging: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self._is_open = asyncio.Event()
         self._sent_by: ClientConnection | None = None
@@ -108,6 +113,7 @@ class WebSocketTransport:
                 raise TransportError("the transport is closed")
             if self._socket is None:
                 self._socket = await self._connected()
+                self._pinging = asyncio.create_task(_ping(self._socket))
                 self._is_open.set()
             self._sent_by = self._socket
             return self._socket
@@ -124,6 +130,7 @@ class WebSocketTransport:
             open_timeout=self._timeout,
             close_timeout=_CLOSE_SECONDS,
             max_size=_MAX_MESSAGE_BYTES,
+            ping_interval=None,  # see _ping
         )
         try:
             if self._connect is None:
@@ -154,6 +161,33 @@ class WebSocketTransport:
         return TransportError(
             f"The WebSocket to {self._host} was closed: {error}.", repeats=codes.isdisjoint(_FINAL_CODES)
         )
+
+
+async def _ping(socket: "ClientConnection") -> None:
+    """Send pings until a connection is closed, and close one whose peer has answered before and does not any more.
+
+    A peer that never answers is not lost: AWS does not say whether API Gateway answers pings.
+    """
+    from websockets.exceptions import ConnectionClosed
+    from websockets.frames import CloseCode
+
+    does_answer = False
+    with suppress(ConnectionClosed):
+        while not await _happens(socket.wait_closed()):
+            if await _happens(await socket.ping()):
+                does_answer = True
+            elif does_answer:
+                await socket.close(CloseCode.INTERNAL_ERROR, "a ping was not answered")
+
+
+async def _happens(what: Awaitable[object]) -> bool:
+    """Whether something happens before the next ping is due."""
+    try:
+        async with asyncio.timeout(_PING_SECONDS):
+            await what
+    except TimeoutError:
+        return False
+    return True
 
 
 def _frames(message: bytes) -> bytes | list[bytes]:
