@@ -4,6 +4,7 @@ CAR version 1 (ipld.io/specs/transport/car/carv1) as of the Trustless Gateway Sp
 order, with or without duplicates, and with others than were asked for.
 """
 
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
@@ -31,18 +32,14 @@ def read_blocks(car: bytes) -> dict[bytes, bytes]:
     """
     if len(car) > MAX_CAR_BYTES:
         raise IpfsError(f"the CAR has {len(car):,} bytes; at most {MAX_CAR_BYTES:,} are read")
-    if not car:
-        raise IpfsError("the answer is empty")
-    header, at = _section(car, 0)
+    sections = _sections(car)
+    header = next(sections, b"")
     if not (header.startswith(_HEADER_START) and header.endswith(_HEADER_END)):
-        raise IpfsError("the answer is no CAR of version 1")
+        raise IpfsError("the answer is no CAR of version 1" if car else "the answer is empty")
     blocks: dict[bytes, bytes] = {}
-    left = MAX_BLOCKS
-    while at < len(car):
-        if not left:
+    for count, section in enumerate(sections):
+        if count == MAX_BLOCKS:
             raise IpfsError(f"the CAR has more than {MAX_BLOCKS} blocks")
-        left -= 1
-        section, at = _section(car, at)
         try:
             cid, block = Cid.split(section)
         except ValueError:
@@ -53,13 +50,15 @@ def read_blocks(car: bytes) -> dict[bytes, bytes]:
     return blocks
 
 
-def _section(car: bytes, at: int) -> tuple[bytes, int]:
-    """The section that begins at a place, without its length, and the place after it."""
-    try:
-        length, start = read_varint(car, at)
-    except ValueError as error:
-        raise IpfsError(f"the CAR is cut, or is none: {error}") from None
-    end = start + length
-    if end > len(car):
-        raise IpfsError("the CAR is cut, or is none: a section goes beyond its end")
-    return car[start:end], end
+def _sections(car: bytes) -> Iterator[bytes]:
+    """The header, and each CID with its block. Raises IpfsError."""
+    at, end = 0, len(car)
+    while at < end:
+        try:
+            length, start = read_varint(car, at)
+        except ValueError as error:
+            raise IpfsError(f"the CAR is cut, or is none: {error}") from None
+        at = start + length
+        if at > end:
+            raise IpfsError("the CAR is cut, or is none: a section goes beyond its end")
+        yield car[start:at]

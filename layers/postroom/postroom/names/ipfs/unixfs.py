@@ -138,10 +138,11 @@ def _node(cid: Cid, blocks: Mapping[bytes, bytes]) -> _Node:
 def _read_node(block: bytes) -> _Node:
     """Raises ValueError."""
     node, links = read_message(block, _NODE, _NODE_LINK)
-    data, sizes = read_message(node.get(_NODE_DATA, b""), _UNIXFS, _BLOCKSIZE)
-    if _TYPE not in data:
+    unixfs, sizes = read_message(node.get(_NODE_DATA, b""), _UNIXFS, _BLOCKSIZE)
+    if _TYPE not in unixfs:
         raise ValueError("it has no type")
-    return _Node(data[_TYPE], data.get(_DATA, b""), data.get(_FILESIZE, 0), sizes, [_read_link(link) for link in links])
+    targets = [_read_link(link) for link in links]
+    return _Node(unixfs[_TYPE], unixfs.get(_DATA, b""), unixfs.get(_FILESIZE, 0), sizes, targets)
 
 
 def _read_link(data: bytes) -> tuple[bytes, bytes]:
