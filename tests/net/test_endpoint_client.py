@@ -16,6 +16,8 @@ from postroom.core.errors import SettingsError
 from postroom.net.endpoint_client import MAX_KEPT, EndpointClient, EndpointError
 
 LIMIT = 1000
+PATIENCE = 60.0
+"""Seconds for what will come, however busy the machine is."""
 Serve = Callable[[Answer], FakeEndpoint]
 ClientOf = Callable[..., EndpointClient]
 
@@ -42,7 +44,7 @@ def client_of() -> Iterator[ClientOf]:
 def test_a_body_is_posted_to_the_url_and_answered(serve: Serve, client_of: ClientOf) -> None:
     endpoint = serve(lambda body: body[::-1])
     client = client_of(endpoint)
-    assert client.post(b"[1]", 5) == b"]1["
+    assert client.post(b"[1]", PATIENCE) == b"]1["
     assert (client.host, endpoint.paths) == ("127.0.0.1", ["/v2/KEY?x=1"])
 
 
@@ -50,7 +52,7 @@ def test_a_connection_is_kept_for_the_next_request(serve: Serve, client_of: Clie
     endpoint = serve(lambda body: body)
     client = client_of(endpoint)
     for number in range(5):
-        assert client.post(b"%d" % number, 5) == b"%d" % number
+        assert client.post(b"%d" % number, PATIENCE) == b"%d" % number
     assert endpoint.connections == 1
 
 
@@ -59,14 +61,14 @@ def test_requests_at_once_have_connections_of_their_own_and_a_few_are_kept(serve
     together = Barrier(many)
 
     def answer(body: bytes) -> bytes:
-        together.wait(5)
+        together.wait(PATIENCE)
         return body
 
     endpoint = serve(answer)
     client = client_of(endpoint)
     with ThreadPoolExecutor(many) as pool:
         for before in (0, many):
-            assert list(pool.map(lambda number: client.post(b"%d" % number, 5), range(many))) == [
+            assert list(pool.map(lambda number: client.post(b"%d" % number, PATIENCE), range(many))) == [
                 b"%d" % number for number in range(many)
             ]
             assert endpoint.connections <= before + many
@@ -76,14 +78,14 @@ def test_requests_at_once_have_connections_of_their_own_and_a_few_are_kept(serve
 def test_a_kept_connection_that_is_gone_is_replaced(serve: Serve, client_of: ClientOf) -> None:
     endpoint = serve(lambda body: (200, {"Connection": "keep-alive"}, body))
     client = client_of(endpoint)
-    assert client.post(b"1", 5) == b"1"
+    assert client.post(b"1", PATIENCE) == b"1"
 
     def hang_up(body: bytes) -> bytes:
         endpoint.answer = lambda body: body
         raise ConnectionError(body)
 
     endpoint.answer = hang_up
-    assert client.post(b"2", 5) == b"2"
+    assert client.post(b"2", PATIENCE) == b"2"
     assert endpoint.bodies == [b"1", b"2", b"2"]
 
 
@@ -93,7 +95,7 @@ def test_a_new_connection_that_breaks_is_not_repeated(serve: Serve, client_of: C
 
     endpoint = serve(hang_up)
     with pytest.raises(EndpointError):
-        client_of(endpoint).post(b"1", 5)
+        client_of(endpoint).post(b"1", PATIENCE)
     assert endpoint.bodies == [b"1"]
 
 
@@ -103,23 +105,23 @@ def test_another_status_is_an_error_and_redirects_are_not_followed(
 ) -> None:
     endpoint = serve(lambda body: (status, {"Location": "http://127.0.0.1:1/"}, b"" if status == 204 else body))
     with pytest.raises(EndpointError, match=f"status {status}"):
-        client_of(endpoint).post(b"[]", 5)
+        client_of(endpoint).post(b"[]", PATIENCE)
 
 
 def test_an_answer_has_a_limit(serve: Serve, client_of: ClientOf) -> None:
     endpoint = serve(lambda body: b"a" * int(body))
     client = client_of(endpoint)
-    assert len(client.post(b"%d" % LIMIT, 5)) == LIMIT
+    assert len(client.post(b"%d" % LIMIT, PATIENCE)) == LIMIT
     with pytest.raises(EndpointError, match=f"more than {LIMIT} bytes"):
-        client.post(b"%d" % (LIMIT + 1), 5)
+        client.post(b"%d" % (LIMIT + 1), PATIENCE)
     # What is left of that answer is not taken for the next one.
-    assert client.post(b"3", 5) == b"aaa"
+    assert client.post(b"3", PATIENCE) == b"aaa"
 
 
 def test_a_compressed_answer_is_refused(serve: Serve, client_of: ClientOf) -> None:
     endpoint = serve(lambda body: (200, {"Content-Encoding": "gzip"}, body))
     with pytest.raises(EndpointError, match="compressed"):
-        client_of(endpoint).post(b"[]", 5)
+        client_of(endpoint).post(b"[]", PATIENCE)
 
 
 def test_an_answer_that_is_late_is_not_waited_for(serve: Serve, client_of: ClientOf) -> None:
@@ -135,7 +137,7 @@ def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf
     with fake_endpoint(lambda body: body) as endpoint:
         client = client_of(endpoint)
     with pytest.raises(EndpointError) as caught:
-        client.post(b"[]", 5)
+        client.post(b"[]", PATIENCE)
     assert "KEY" not in str(caught.value)
     assert "KEY" not in repr(caught.value.__cause__)
 
@@ -149,9 +151,9 @@ def test_over_tls_the_certificate_must_be_that_of_the_host(client_of: ClientOf, 
         files[name] = tmp_path / f"{name}.pem"
         authority.cert_pem.write_to_path(str(files[name]))
     with fake_endpoint(lambda body: body, server) as endpoint:
-        assert client_of(endpoint, "https", files["good"]).post(b"[]", 5) == b"[]"
+        assert client_of(endpoint, "https", files["good"]).post(b"[]", PATIENCE) == b"[]"
         with pytest.raises(EndpointError, match="certificate"):
-            client_of(endpoint, "https", files["other"]).post(b"[]", 5)
+            client_of(endpoint, "https", files["other"]).post(b"[]", PATIENCE)
 
 
 def test_http_is_for_addresses_of_ones_own_network(
@@ -161,7 +163,7 @@ def test_http_is_for_addresses_of_ones_own_network(
     client = client_of(endpoint)
     monkeypatch.setattr("postroom.net.endpoint_client.ip_address", lambda _: type("Public", (), {"is_private": False}))
     with pytest.raises(EndpointError, match="own network"):
-        client.post(b"[]", 5)
+        client.post(b"[]", PATIENCE)
     assert endpoint.bodies == []
 
 

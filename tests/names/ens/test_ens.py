@@ -14,6 +14,7 @@ from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
 from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
 
 from postroom.core.errors import NotNowError
+from postroom.names.ens import ens
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -92,7 +93,8 @@ def row(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-def chain(row: dict[str, Any], tmp_path: Path) -> Iterator[Chain]:
+def chain(row: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chain]:
+    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
     with ExitStack() as undo:
         yield Chain(undo, tmp_path, row)
 
@@ -142,3 +144,10 @@ def test_a_gateway_that_fails_is_not_known_now(chain: Chain) -> None:
     with pytest.raises(NotNowError) as caught:
         chain.ens.text(NAME, PROFILE_KEY)
     assert caught.value.reason == PROFILE_LOOKUP_FAILED
+
+
+def test_a_look_up_ends_with_its_time(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 0.0)
+    with pytest.raises(NotNowError, match="it took more than 0 s"):
+        chain.ens.text("alice.eth", PROFILE_KEY)
+    assert [len(server.bodies) for server in chain.servers] == [0, 0]
