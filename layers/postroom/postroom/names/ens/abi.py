@@ -210,7 +210,7 @@ def _truth() -> _Word:
     return _Word(lambda word: bool(number.read(word)), lambda value: number.write(int(value)))
 
 
-@lru_cache(64)
+@lru_cache(16)
 def _members(types: str) -> _Tuple:
     """The types in a list."""
     return _Tuple(tuple(_type(each) for each in _split(types)))
