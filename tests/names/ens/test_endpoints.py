@@ -55,7 +55,9 @@ class Town:
         self._pool = undo.enter_context(ThreadPoolExecutor(8))
         self.servers: list[FakeEndpoint] = []
 
-    def agree(self, *answers: Any, quorum: int = 2, seconds: float = SECONDS) -> Agreed:
+    def agree(
+        self, *answers: Any, quorum: int = 2, seconds: float = SECONDS, judge: Any = lambda outcomes: outcomes
+    ) -> Agreed[Any]:
         self.servers = [self._undo.enter_context(fake_endpoint(answer)) for answer in answers]
         clients = []
         for server in self.servers:
@@ -63,7 +65,7 @@ class Town:
             self._undo.callback(client.close)
             clients.append(client)
         endpoints = ChainEndpoints(clients, quorum, 1, self._pool)
-        return endpoints.agree(CALLS, seconds=seconds, now=NOW)
+        return endpoints.agree(CALLS, judge, seconds=seconds, now=NOW)
 
     def asked(self) -> list[int]:
         """How often each endpoint was asked."""
@@ -78,7 +80,7 @@ def town() -> Iterator[Town]:
 
 def test_two_that_say_the_same_are_believed_and_nobody_else_is_asked(town: Town) -> None:
     agreed = town.agree(honest, honest, honest)
-    assert (agreed.outcomes, agreed.alike, town.asked()) == (HONEST, 2, [1, 1, 0])
+    assert (agreed.said, agreed.alike, town.asked()) == (HONEST, 2, [1, 1, 0])
     assert [(verdict.host, verdict.block, verdict.why) for verdict in agreed.verdicts] == [
         ("127.0.0.1", Block(16, NOW), "")
     ] * 2
@@ -87,13 +89,13 @@ def test_two_that_say_the_same_are_believed_and_nobody_else_is_asked(town: Town)
 @pytest.mark.parametrize("broken", [fails, is_stale, lambda _: b"<html>"], ids=["fails", "is stale", "HTML"])
 def test_the_next_one_is_asked_for_one_that_fails(town: Town, broken: Any) -> None:
     agreed = town.agree(broken, honest, honest)
-    assert (agreed.outcomes, town.asked()) == (HONEST, [1, 1, 1])
+    assert (agreed.said, town.asked()) == (HONEST, [1, 1, 1])
     assert [verdict.block is None for verdict in agreed.verdicts].count(True) == 1
 
 
 def test_one_that_lies_is_outvoted(town: Town) -> None:
     agreed = town.agree(lies, honest, honest)
-    assert (agreed.outcomes, agreed.alike) == (HONEST, 2)
+    assert (agreed.said, agreed.alike) == (HONEST, 2)
 
 
 def test_two_that_differ_are_not_believed(town: Town) -> None:
@@ -109,7 +111,7 @@ def test_what_endpoints_say_alike_at_different_blocks_counts_and_the_newest_bloc
 
 def test_with_a_quorum_of_one_the_first_that_answers_is_believed(town: Town) -> None:
     agreed = town.agree(fails, lies, honest, quorum=1)
-    assert (agreed.outcomes[0], agreed.alike, town.asked()) == (Returned(b"\xbb"), 1, [1, 1, 0])
+    assert (agreed.said[0], agreed.alike, town.asked()) == (Returned(b"\xbb"), 1, [1, 1, 0])
 
 
 def test_without_an_endpoint_nothing_is_believed(town: Town) -> None:
@@ -134,3 +136,8 @@ def test_no_error_shows_more_of_an_endpoint_than_its_host(town: Town) -> None:
     with pytest.raises(DisagreementError) as caught:
         town.agree(fails, fails)
     assert "KEY" not in f"{caught.value} {caught.value.verdicts}"
+
+
+def test_only_what_is_judged_must_be_alike(town: Town) -> None:
+    agreed = town.agree(honest, lies, judge=lambda outcomes: isinstance(outcomes[0], Returned))
+    assert (agreed.said, agreed.alike) == (True, 2)

@@ -1,6 +1,7 @@
 """JSON-RPC of endpoints: the batch that is sent, and which answers are those of a node of the chain."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.names.ens.vectors import NAMES, raw
 
-from postroom.names.ens.calls import Call, Returned, Reverted
+from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Question, Returned, Reverted
 from postroom.names.ens.rpc import (
     BLOCK_AHEAD_SECONDS,
     BLOCK_OLD_SECONDS,
@@ -35,9 +36,9 @@ def failed(error: Any) -> list[dict[str, Any]]:
     return [*answers("0x"), {"jsonrpc": "2.0", "id": 3, "error": error}]
 
 
-def read(batch: Any, calls: int = 2, chain: int = 1) -> Any:
+def read(batch: Any, questions: Sequence[Question] = tuple(CALLS), chain: int = 1) -> Any:
     data = batch if isinstance(batch, bytes) else json.dumps(batch).encode()
-    return read_batch(data, calls, chain=chain, now=NOW)
+    return read_batch(data, questions, chain=chain, now=NOW)
 
 
 def test_a_batch_asks_for_the_chain_the_newest_block_and_each_call() -> None:
@@ -153,3 +154,26 @@ def test_an_answer_has_a_limit() -> None:
 def test_any_answer_is_read_or_a_failure(data: bytes | str) -> None:
     with pytest.raises(ChainAnswerError):
         read(data if isinstance(data, bytes) else data.encode())
+
+
+ACCOUNT = b"\xee" * 20
+OF_AN_ACCOUNT = (NonceOf(ACCOUNT), BalanceOf(ACCOUNT))
+
+
+def test_the_nonce_and_the_balance_of_an_account_are_numbers() -> None:
+    asked = [(each["method"], each["params"]) for each in json.loads(write_batch(OF_AN_ACCOUNT))[2:]]
+    address = f"0x{ACCOUNT.hex()}"
+    assert asked == [("eth_getTransactionCount", [address, "latest"]), ("eth_getBalance", [address, "latest"])]
+    _, outcomes = read(answers("0x1", "0xde0b6b3a7640000"), OF_AN_ACCOUNT)
+    assert outcomes == (Returned((1).to_bytes(32)), Returned((10**18).to_bytes(32)))
+
+
+@pytest.mark.parametrize("result", ["0x", "1", None, 1, f"0x{'f' * 65}"], ids=str)
+def test_a_nonce_that_is_no_number_is_a_failure(result: Any) -> None:
+    with pytest.raises(ChainAnswerError, match="no number"):
+        read(answers(result, "0x1"), OF_AN_ACCOUNT)
+
+
+def test_a_nonce_is_never_reverted() -> None:
+    with pytest.raises(ChainAnswerError, match="no number: code 3"):
+        read(failed({"code": 3, "message": "execution reverted", "data": "0x"}), (CALLS[0], NonceOf(ACCOUNT)))

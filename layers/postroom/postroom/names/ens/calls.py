@@ -40,8 +40,25 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class NonceOf:
+    """Ask how many transactions an account has made. `account`: its address, 20 bytes."""
+
+    account: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceOf:
+    """Ask how much an account has, in wei. `account`: its address, 20 bytes."""
+
+    account: bytes
+
+
+Question = Call | NonceOf | BalanceOf
+
+
+@dataclass(frozen=True, slots=True)
 class Returned:
-    """What a call returned."""
+    """What a call returned; a nonce or a balance as one word."""
 
     data: bytes
 
@@ -60,6 +77,7 @@ class Reverted:
 
 
 Outcome = Returned | Reverted
+Outcomes = tuple[Outcome, ...]
 
 
 def namehash(name: str) -> bytes:

@@ -1,17 +1,19 @@
 """Endpoints of a chain: several are asked the same, and what enough of them say alike counts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from postroom.core.errors import NotNowError
 from postroom.names.ens.agreement import Agreement
-from postroom.names.ens.calls import Call, Outcome
+from postroom.names.ens.calls import Outcomes, Question
 from postroom.names.ens.rpc import Block, ChainAnswerError, read_batch, write_batch
 from postroom.net.endpoint_client import EndpointError
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+A = TypeVar("A", bound=Hashable)
 
 
 class ChainEndpoint(Protocol):
@@ -37,10 +39,10 @@ class EndpointVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class Agreed(Generic[A]):
     """What endpoints agreed on. `alike`: how many; `block`: the newest one of those that did."""
 
-    outcomes: tuple[Outcome, ...]
+    said: A
     alike: int
     block: Block
     verdicts: tuple[EndpointVerdict, ...]
@@ -63,17 +65,19 @@ class ChainEndpoints:
     chain: int
     pool: Executor
 
-    def agree(self, calls: Sequence[Call], *, seconds: float, now: float) -> Agreed:
-        """What a quorum says that the calls bring, within so many seconds. `now`: seconds since the epoch.
+    def agree(
+        self, questions: Sequence[Question], judge: Callable[[Outcomes], A], *, seconds: float, now: float
+    ) -> Agreed[A]:
+        """What a quorum says, within so many seconds, that the questions bring.
 
-        Raises DisagreementError.
+        `judge`: what must be alike of what an endpoint said; `now`: seconds since the epoch. Raises DisagreementError.
         """
         deadline = time.monotonic() + seconds
-        body = write_batch(calls)
-        agreement: Agreement[tuple[Outcome, ...]] = Agreement(len(self.endpoints), self.quorum)
+        body = write_batch(questions)
+        agreement: Agreement[A] = Agreement(len(self.endpoints), self.quorum)
         waiting: dict[Future[bytes], ChainEndpoint] = {}
         verdicts: list[EndpointVerdict] = []
-        blocks: dict[tuple[Outcome, ...], list[Block]] = {}
+        blocks: dict[A, list[Block]] = {}
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
                 endpoint = self.endpoints[place]
@@ -84,13 +88,14 @@ class ChainEndpoints:
             for future in done:
                 host = waiting.pop(future).host
                 try:
-                    block, outcomes = read_batch(future.result(), len(calls), chain=self.chain, now=now)
+                    block, outcomes = read_batch(future.result(), questions, chain=self.chain, now=now)
                 except (EndpointError, ChainAnswerError) as error:
                     agreement.fail()
                     verdicts.append(EndpointVerdict(host, None, str(error)))
                 else:
-                    agreement.add(outcomes)
-                    blocks.setdefault(outcomes, []).append(block)
+                    said = judge(outcomes)
+                    agreement.add(said)
+                    blocks.setdefault(said, []).append(block)
                     verdicts.append(EndpointVerdict(host, block))
         verdicts += (EndpointVerdict(endpoint.host, None, "it did not answer in time") for endpoint in waiting.values())
         agreed = agreement.agreed

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError
+from postroom.names.ens.calls import Outcomes
 from postroom.names.ens.ccip import OffchainAnswer, OffchainRequest
 from postroom.names.ens.endpoints import Agreed, ChainEndpoints
 from postroom.names.ens.lookup import Ask, Brought, Contracts, Found, LookUp, look_up_address, look_up_text
@@ -35,7 +36,7 @@ class EnsAnswer:
     """What a look-up found, and what endpoints agreed on for it, the first and each later time."""
 
     found: Found
-    agreed: tuple[Agreed, ...]
+    agreed: tuple[Agreed[Outcomes], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,7 @@ class Ens:
 
     def _run(self, look_up: LookUp) -> EnsAnswer:
         deadline = time.monotonic() + LOOK_UP_SECONDS
-        agreed: list[Agreed] = []
+        agreed: list[Agreed[Outcomes]] = []
         try:
             step = next(look_up)
             while True:
@@ -66,8 +67,8 @@ class Ens:
                     raise NotNowError(PROFILE_LOOKUP_FAILED, f"it took more than {LOOK_UP_SECONDS:g} s")
                 brought: Brought
                 if isinstance(step, Ask):
-                    agreed.append(self.endpoints.agree(step.calls, seconds=seconds, now=self.clock()))
-                    brought = agreed[-1].outcomes
+                    agreed.append(self.endpoints.agree(step.calls, _all, seconds=seconds, now=self.clock()))
+                    brought = agreed[-1].said
                 else:
                     brought = self._fetch(step, seconds)
                 step = look_up.send(brought)
@@ -83,6 +84,10 @@ class Ens:
         except NotNowError:
             return None
         return OffchainAnswer(answer.status, answer.body, _phrase(answer.status))
+
+
+def _all(outcomes: Outcomes) -> Outcomes:
+    return outcomes
 
 
 def _phrase(status: int) -> str:

@@ -15,6 +15,7 @@ from postroom.names.ens.calls import (
     OFFCHAIN_LOOKUP,
     Call,
     Outcome,
+    Outcomes,
     Returned,
     Reverted,
     address_call,
@@ -48,7 +49,6 @@ class Ask:
     calls: tuple[Call, ...]
 
 
-Outcomes: TypeAlias = tuple[Outcome, ...]
 Brought: TypeAlias = Outcomes | OffchainAnswer | None
 """For `Ask`, the outcomes that were agreed on, one for each call; for a request, its answer; None: there was none."""
 LookUp: TypeAlias = Generator[Ask | OffchainRequest, Brought, "Found"]

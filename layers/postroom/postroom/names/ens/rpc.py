@@ -13,7 +13,8 @@ import orjson
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
-from postroom.names.ens.calls import Call, Outcome, Returned, Reverted
+from postroom.names.ens.abi import WORD
+from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Outcome, Outcomes, Question, Returned, Reverted
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 """Of a whole batch. A text of 64 kB has 128 kB as hexadecimal digits."""
@@ -39,24 +40,34 @@ class Block:
     time: int
 
 
-def write_batch(calls: Sequence[Call]) -> bytes:
-    """The body of a request for the chain's id, the newest block, and these calls at that block's state."""
-    questions: list[tuple[str, list[JsonValue]]] = [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])]
-    questions += [("eth_call", [{"to": _hex(call.to), "data": _hex(call.data)}, "latest"]) for call in calls]
+def write_batch(questions: Sequence[Question]) -> bytes:
+    """The body of a request for the chain's id, the newest block, and these questions about that block's state."""
+    requests: list[tuple[str, list[JsonValue]]] = [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])]
+    requests += [_request(question) for question in questions]
     return orjson.dumps(
         [
             {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-            for number, (method, params) in enumerate(questions)
+            for number, (method, params) in enumerate(requests)
         ]
     )
 
 
-def read_batch(data: bytes, calls: int, *, chain: int, now: float) -> tuple[Block, tuple[Outcome, ...]]:
-    """The newest block, and what each call brought, of the answer to `write_batch`.
+def _request(question: Question) -> tuple[str, list[JsonValue]]:
+    match question:
+        case Call(to=to, data=data):
+            return "eth_call", [{"to": _hex(to), "data": _hex(data)}, "latest"]
+        case NonceOf(account=account):
+            return "eth_getTransactionCount", [_hex(account), "latest"]
+        case BalanceOf(account=account):
+            return "eth_getBalance", [_hex(account), "latest"]
+
+
+def read_batch(data: bytes, questions: Sequence[Question], *, chain: int, now: float) -> tuple[Block, Outcomes]:
+    """The newest block, and what each question brought, of the answer to `write_batch`.
 
     `chain`: the id that the chain must have; `now`: seconds since the epoch. Raises ChainAnswerError.
     """
-    chain_answer, block_answer, *answers = _answers(data, calls + 2)
+    chain_answer, block_answer, *answers = _answers(data, len(questions) + 2)
     found = _number(chain_answer.get("result"))
     if found != chain:
         raise ChainAnswerError(f"it is of another chain: not {chain}")
@@ -65,7 +76,7 @@ def read_batch(data: bytes, calls: int, *, chain: int, now: float) -> tuple[Bloc
         raise ChainAnswerError(f"its newest block is {now - block.time:.0f} s old")
     if block.time > now + BLOCK_AHEAD_SECONDS:
         raise ChainAnswerError(f"its newest block is {block.time - now:.0f} s in the future")
-    return block, tuple(_outcome(answer) for answer in answers)
+    return block, tuple(_outcome(question, answer) for question, answer in zip(questions, answers, strict=True))
 
 
 def _answers(data: bytes, number: int) -> list[dict[str, JsonValue]]:
@@ -88,8 +99,13 @@ def _answers(data: bytes, number: int) -> list[dict[str, JsonValue]]:
     return [found[name] for name in range(number)]
 
 
-def _outcome(answer: dict[str, JsonValue]) -> Outcome:
+def _outcome(question: Question, answer: dict[str, JsonValue]) -> Outcome:
     result = answer.get("result")
+    if not isinstance(question, Call):
+        number = None if "error" in answer else _number(result)
+        if number is None:
+            raise ChainAnswerError(f"a nonce or a balance is no number{_said(answer)}")
+        return Returned(number.to_bytes(WORD))
     if isinstance(result, str) and _DATA.fullmatch(result) and "error" not in answer:
         return Returned(bytes.fromhex(result[2:]))
     reverted = _revert_data(answer.get("error"))
