@@ -26,7 +26,7 @@ DIES_ONCE = replace(DIES, deaths=1)
 CLOSES_ONCE = replace(CLOSES, deaths=amount(quick=0, all=0, proof=1), places=3)
 ONE_TOO_MANY_ONLY = replace(ONE_TOO_MANY, closes=amount(quick=0, all=0, proof=1))
 DIES_EARLY = replace(DIES_LATE, last=1, places=3)
-AT_ONCE_ONLY = replace(AT_ONCE, deaths=amount(quick=0, all=1, proof=1), places=3)
+AT_ONCE_ONLY = replace(AT_ONCE, deaths=amount(quick=0, all=0, proof=1), places=3)
 CASES = (
     STALE, STALE_THEN, TWO, DIES_ONCE, AT_ONCE_ONLY, CLOSES_ONCE, OWNERS, ONE_TOO_MANY_ONLY,
     *amount(quick=(), all=(DIES_EARLY,), proof=(DIES_EARLY,)),
