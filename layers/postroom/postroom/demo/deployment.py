@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from postroom.core.errors import OurError
 from postroom.core.settings import read_outputs
 from postroom.local.stack import LocalDeployment
+from postroom.net.failing_addresses import FAILING_SECONDS
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
 from postroom.storage.aws.object_store import ObjectStore
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 300.0
-"""Far more than any step takes, because the machine may be busy; a target is notified at most once a minute."""
+PATIENCE_SECONDS = 2.5 * FAILING_SECONDS
+"""Far more than any step takes, because the machine may be busy: an address that was too slow once is left alone for
+FAILING_SECONDS, and all hosts have the same one here."""
 _POLL_SECONDS = 0.1
 _WORK_QUEUES = (
     "ClaimsQueueUrl",
