@@ -259,8 +259,10 @@ def _nsec3(name: dns.name.Name) -> dns.rrset.RRset:
 
 
 def _broken(signature: RrsigRecord, number: int) -> RrsigRecord:
-    """Of the right form, and made by nobody."""
-    return signature.replace(signature=signature.signature[:-2] + number.to_bytes(2))
+    """Of the right form, and made by nobody; another one for each number."""
+    # Not the number itself: once in thousands of times, it would be what the signature ends with.
+    end = int.from_bytes(signature.signature[-2:]) ^ (number + 1)
+    return signature.replace(signature=signature.signature[:-2] + end.to_bytes(2))
 
 
 def _crowd(zones: Zones, records: dns.rrset.RRset, zone: dns.name.Name) -> dns.rrset.RRset:
