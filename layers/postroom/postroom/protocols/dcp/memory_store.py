@@ -1,6 +1,6 @@
 """Sessions and stamps in the memory of a process, which forgets them when it ends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,17 +69,14 @@ class MemoryStore:
         name, *stamps = _keys(use)
         if self._is_taken(name, use):
             raise TheirError(DCP_ID_REUSED)
-        if any(self._is_taken(stamp, use) for stamp in stamps):
-            raise TheirError(DCP_DUPLICATE)
-        self._used |= dict.fromkeys((name, *stamps), _Used(use.mark, use.until))
+        self._take_stamps(stamps, use)
+        self._used[name] = _Used(use.mark, use.until)
 
     def revoke(self, use: RequestUse) -> None:
         """Remember the stamp of a request that is revoked, and no id; see SessionStore."""
         self._free_space(use.now)
         _, *stamps = _keys(use)
-        if any(self._is_taken(stamp, use) for stamp in stamps):
-            raise TheirError(DCP_DUPLICATE)
-        self._used |= dict.fromkeys(stamps, _Used(use.mark, use.until))
+        self._take_stamps(stamps, use)
 
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one."""
@@ -91,6 +88,11 @@ class MemoryStore:
         """Close a session for good."""
         if dcpsid in self._sessions:
             self._sessions[dcpsid] = replace(self._sessions[dcpsid], closed=True)
+
+    def _take_stamps(self, stamps: Sequence[_Key], use: RequestUse) -> None:
+        if any(self._is_taken(stamp, use) for stamp in stamps):
+            raise TheirError(DCP_DUPLICATE)
+        self._used |= dict.fromkeys(stamps, _Used(use.mark, use.until))
 
     def _is_taken(self, key: _Key, use: RequestUse) -> bool:
         used = self._used.get(key)
