@@ -5,7 +5,7 @@ An authorization is one entry of `allow` with the resource, its guardian and the
 whole payload by the key of the resource.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from postroom.core.canonical import json_stringify, json_stringify_of_parsed
 from postroom.core.ijson import JsonValue
@@ -32,12 +32,15 @@ def is_signed_by(request: Request, resource: Address) -> bool:
 
 
 def authorize(
-    payload: Mapping[str, JsonValue], keys: Iterable[EthereumKey], *, hex_prefix: bool = False
+    payload: Mapping[str, JsonValue], keys: Collection[EthereumKey], *, hex_prefix: bool = False
 ) -> dict[str, JsonValue]:
     """The member `auth` of a request: a payload's signature by each key, one for a resource.
 
-    `hex_prefix`: addresses are written with 0x, as the reference needs them. Raises NotCanonicalError.
+    `hex_prefix`: addresses are written with 0x, as the reference needs them. Raises NotCanonicalError if there is
+    something to sign.
     """
+    if not keys:
+        return {}
     text = json_stringify(dict(payload))
     prefix = "0x" if hex_prefix else ""
     return {prefix + key.address: write_signature(key.sign(text)) for key in keys}

@@ -68,8 +68,6 @@ def request_body(
     request: NewRequest, payload: Mapping[str, JsonValue], request_id: str, *, hex_prefix: bool
 ) -> dict[str, JsonValue]:
     """The members of a request, without dcpsid and nonce. `payload`: the request's, complete."""
-    auth = dict(request.auth)
-    if request.keys:
-        auth |= authorize(payload, request.keys, hex_prefix=hex_prefix)
+    auth = {**request.auth, **authorize(payload, request.keys, hex_prefix=hex_prefix)}
     members: dict[str, JsonValue] = {"type": REQUEST, "id": request_id, "payload": dict(payload)}
     return {**members, "auth": auth} if auth else members
