@@ -6,7 +6,7 @@ A URL holds the operator's key for its provider, so no error says more of it tha
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from ipaddress import ip_address
 from threading import Lock
 from typing import Final
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from postroom.core.errors import SettingsError
-from postroom.net.timed import TimedStream, seconds_left
+from postroom.net.timed import TimedBackend, seconds_left
 
 MAX_KEPT: Final = 4
 """Connections to one endpoint that are kept when nobody uses them."""
@@ -98,7 +98,7 @@ class _Connection:
 
     def __init__(self, url: httpcore.URL, tls: ssl.SSLContext | None) -> None:
         self._url, self._deadline, self.was_used = url, 0.0, False
-        backend = _OwnBackend(lambda: seconds_left(self._deadline), may_be_public=tls is not None)
+        backend = (TimedBackend if tls else _OwnBackend)(lambda: seconds_left(self._deadline), _CONNECT_SECONDS)
         self._connection = httpcore.HTTPConnection(url.origin, tls, network_backend=backend, keepalive_expiry=None)
 
     def post(self, body: bytes, deadline: float, max_response_bytes: int) -> bytes:
@@ -135,24 +135,19 @@ def _read_url(text: str) -> tuple[httpcore.URL, str]:
     return url, host
 
 
-class _OwnBackend(httpcore.NetworkBackend):
-    """Connects within the time of the current request. Without TLS, only to addresses that are not public."""
-
-    def __init__(self, seconds: Callable[[], float], *, may_be_public: bool) -> None:
-        self._seconds, self._may_be_public = seconds, may_be_public
+class _OwnBackend(TimedBackend):
+    """Connects without TLS, and therefore only to addresses that are not public."""
 
     def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        seconds = min(_CONNECT_SECONDS, self._seconds())
-        stream = httpcore.SyncBackend().connect_tcp(host, port, seconds, local_address, socket_options)
-        address = ip_address(stream.get_extra_info("server_addr")[0])
-        if not self._may_be_public and not address.is_private:
+        stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
+        if not ip_address(stream.get_extra_info("server_addr")[0]).is_private:
             stream.close()
             raise EndpointError("http:// is for addresses of one's own network; this one is public")
-        return TimedStream(stream, self._seconds, _CONNECT_SECONDS)
+        return stream

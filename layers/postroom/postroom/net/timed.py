@@ -2,7 +2,7 @@
 
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import httpcore
@@ -50,6 +50,27 @@ class TimedStream(httpcore.NetworkStream):
     def get_extra_info(self, info: str) -> object:
         """Information about the stream below."""
         return self._stream.get_extra_info(info)
+
+
+class TimedBackend(httpcore.NetworkBackend):
+    """Connects within `seconds_left`, to streams with the same limit. `most`: seconds for a connection, and for TLS."""
+
+    def __init__(self, seconds_left: Callable[[], float], most: float = float("inf")) -> None:
+        self._seconds_left = seconds_left
+        self._most = most
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect. Raises what httpcore's own backend raises."""
+        seconds = min(self._most, self._seconds_left())
+        stream = httpcore.SyncBackend().connect_tcp(host, port, seconds, local_address, socket_options)
+        return TimedStream(stream, self._seconds_left, self._most)
 
 
 def seconds_left(deadline: float) -> float:

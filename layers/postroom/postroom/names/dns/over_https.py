@@ -5,13 +5,12 @@ It is a module of its own, because most deployments use TCP, and need not import
 
 import contextvars
 import ssl
-from collections.abc import Iterable
 
 import httpcore
 
 from postroom.names.dns.servers import Server
 from postroom.names.dns.wire import MAX_ANSWER_BYTES, Query, Unusable, too_long
-from postroom.net.timed import TimedStream, seconds_left
+from postroom.net.timed import TimedBackend, seconds_left
 
 _MEDIA_TYPE = b"application/dns-message"
 _DEADLINE: contextvars.ContextVar[float] = contextvars.ContextVar("deadline")
@@ -23,7 +22,7 @@ class HttpsConnections:
 
     def __init__(self, trust: ssl.SSLContext | None) -> None:
         self._pool = httpcore.ConnectionPool(
-            ssl_context=trust, max_connections=4, keepalive_expiry=30, network_backend=_TimedBackend()
+            ssl_context=trust, max_connections=4, keepalive_expiry=30, network_backend=TimedBackend(_question_param)
         )
 
     def close(self) -> None:
@@ -61,19 +60,6 @@ class HttpsConnections:
                 if len(body) > MAX_ANSWER_BYTES:
                     raise too_long(query, body)
         return body
-
-
-class _TimedBackend(httpcore.NetworkBackend):
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
-        stream = httpcore.SyncBackend().connect_tcp(host, port, _question_param(), local_address, socket_options)
-        return TimedStream(stream, _question_param)
 
 
 def _question_param() -> float:
