@@ -1,6 +1,11 @@
-"""Encodings of bytes: base64 and hexadecimal digits, each in its one canonical form."""
+"""Encodings of bytes: base64 in its one canonical form, and hexadecimal digits."""
+
+import re
+from typing import Final
 
 from pybase64 import b64decode, b64encode_as_string
+
+_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def decode_base64(text: str) -> bytes:
@@ -18,3 +23,13 @@ def is_hex(lower: str, length: int) -> bool:
     """Whether a text in lower case is 0x and the digits of `length` bytes."""
     digits = lower.removeprefix("0x")
     return len(lower) == 2 + 2 * length == len(digits) + 2 and not digits.strip("0123456789abcdef")
+
+
+def read_hex(text: object) -> bytes | None:
+    """The bytes in a text of 0x and their digits, in upper or lower case; None: it is none."""
+    return bytes.fromhex(text[2:]) if isinstance(text, str) and _HEX.fullmatch(text) else None
+
+
+def write_hex(data: bytes) -> str:
+    """0x and the digits of bytes, in lower case."""
+    return f"0x{data.hex()}"

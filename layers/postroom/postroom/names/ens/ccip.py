@@ -12,6 +12,7 @@ import orjson
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
+from postroom.crypto.encodings import read_hex, write_hex
 from postroom.names.ens.abi import AbiError, decode, encode
 from postroom.names.ens.calls import OFFCHAIN_LOOKUP, Call
 
@@ -31,7 +32,6 @@ _QUERY: Final = bytes.fromhex("a780bab6")
 _HTTP_ERROR: Final = bytes.fromhex("01800152")
 _ERROR: Final = bytes.fromhex("08c379a0")
 _URL: Final = re.compile(r"https://[^/?#{}@\\\s]+(?:[/?#][!-~]*)?", re.ASCII)
-_DATA: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _CLIENT_ERRORS: Final = range(400, 500)
 _OK: Final = 200
 
@@ -158,7 +158,7 @@ def write_request(template: str, sender: bytes, data: bytes) -> OffchainRequest 
     """
     if not _URL.fullmatch(template):
         return None
-    values = {"sender": f"0x{sender.hex()}", "data": f"0x{data.hex()}"}
+    values = {"sender": write_hex(sender), "data": write_hex(data)}
     url = template.replace("{sender}", values["sender"]).replace("{data}", values["data"])
     body = None if "{data}" in template else orjson.dumps({"data": values["data"], "sender": values["sender"]})
     return OffchainRequest(url, body)
@@ -172,5 +172,4 @@ def read_answer(answer: OffchainAnswer) -> bytes | None:
         root = parse(answer.body, max_bytes=MAX_ANSWER_BYTES)
     except TheirError:
         return None
-    data = root.get("data") if isinstance(root, dict) else None
-    return bytes.fromhex(data[2:]) if isinstance(data, str) and _DATA.fullmatch(data) else None
+    return read_hex(root.get("data")) if isinstance(root, dict) else None

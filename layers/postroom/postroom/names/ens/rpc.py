@@ -13,6 +13,7 @@ import orjson
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
+from postroom.crypto.encodings import read_hex, write_hex
 from postroom.names.ens.abi import WORD
 from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Outcome, Outcomes, Question, Returned, Reverted
 
@@ -21,9 +22,7 @@ MAX_ANSWER_BYTES: Final = 256 * 1024
 BLOCK_OLD_SECONDS: Final = 180
 BLOCK_AHEAD_SECONDS: Final = 60
 """A block comes every 12 s. An endpoint whose newest one is older does not follow the chain."""
-_DATA: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
-_REVERTED: Final = re.compile(r"(?:Reverted )?(0x(?:[0-9a-fA-F]{2})*)")
 _EXECUTION_REVERTED: Final = 3
 """The code with which most nodes say so."""
 
@@ -55,11 +54,11 @@ def write_batch(questions: Sequence[Question]) -> bytes:
 def _request(question: Question) -> tuple[str, list[JsonValue]]:
     match question:
         case Call(to=to, data=data):
-            return "eth_call", [{"to": _hex(to), "data": _hex(data)}, "latest"]
+            return "eth_call", [{"to": write_hex(to), "data": write_hex(data)}, "latest"]
         case NonceOf(account=account):
-            return "eth_getTransactionCount", [_hex(account), "latest"]
+            return "eth_getTransactionCount", [write_hex(account), "latest"]
         case BalanceOf(account=account):
-            return "eth_getBalance", [_hex(account), "latest"]
+            return "eth_getBalance", [write_hex(account), "latest"]
 
 
 def read_batch(data: bytes, questions: Sequence[Question], *, chain: int, now: float) -> tuple[Block, Outcomes]:
@@ -106,8 +105,9 @@ def _outcome(question: Question, answer: dict[str, JsonValue]) -> Outcome:
         if number is None:
             raise ChainAnswerError(f"a nonce or a balance is no number{_said(answer)}")
         return Returned(number.to_bytes(WORD))
-    if isinstance(result, str) and _DATA.fullmatch(result) and "error" not in answer:
-        return Returned(bytes.fromhex(result[2:]))
+    data = None if "error" in answer else read_hex(result)
+    if data is not None:
+        return Returned(data)
     reverted = _revert_data(answer.get("error"))
     if reverted is None:
         raise ChainAnswerError(f"a call failed{_said(answer)}")
@@ -123,8 +123,7 @@ def _revert_data(error: JsonValue) -> bytes | None:
     data = error["data"]
     if isinstance(data, dict):  # Hardhat
         data = data.get("data")
-    found = _REVERTED.fullmatch(data) if isinstance(data, str) else None
-    return bytes.fromhex(found[1][2:]) if found else None
+    return read_hex(data.removeprefix("Reverted ") if isinstance(data, str) else data)
 
 
 def _block(value: JsonValue) -> Block:
@@ -143,7 +142,3 @@ def _said(answer: JsonValue) -> str:
     error = answer.get("error") if isinstance(answer, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     return f": code {code}" if type(code) is int and abs(code) < 1_000_000 else ""
-
-
-def _hex(data: bytes) -> str:
-    return f"0x{data.hex()}"
