@@ -24,7 +24,7 @@ from postroom.http import (
     waits,
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
-from postroom.names import documents, failing_names, host_addresses, keys, manifest, profiles, registry
+from postroom.names import accounts, documents, failing_names, host_addresses, keys, manifest, profiles, registry
 from postroom.names import silent_zones as silent_zones_of_names
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
@@ -1183,6 +1183,11 @@ def _caches() -> Iterator[Bound]:
     yield Bound(
         "the URIs of these profiles", _n(profiles.MAX_CACHED_BYTES, "bytes"), "a profile may be long", leaves,
         "the same", "names/test_profiles.py::test_the_total_size_of_cached_profiles_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "what is known of senders' accounts", _n(accounts.MAX_VERDICTS, "answers"), "strangers choose them",
+        "the oldest is looked up again", "the same",
+        "names/test_accounts.py::test_the_number_of_kept_verdicts_is_limited",
     )  # fmt: skip
     yield Bound(
         "domains' manifests; names, and zones, that fail", _n(manifest.MAX_DOMAINS, "each"), "the same", leaves,

@@ -8,9 +8,10 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.pipeline.ports import SenderKey
+from postroom.protocols.dm3.extension import FilterRules
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import UserProfile
-from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
+from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -39,6 +40,21 @@ class FakeSenderKeys:
     def remembered(self, name: str) -> SenderKey | None:
         """The cached key."""
         return SenderKey(self.cached[name], {"chain": "cached"}, cached=True) if name in self.cached else None
+
+
+@dataclass
+class FakeAccounts:
+    """The accounts of senders. `reaching`: by name, whether an account reaches what rules demand; `looked_up`: names."""
+
+    reaching: dict[str, bool] = field(default_factory=dict)
+    looked_up: list[str] = field(default_factory=list)
+
+    def reach(self, name: str, rules: FilterRules) -> bool:
+        """Whether it does. Raises NotNowError(FILTER_RULE_UNCHECKED)."""
+        self.looked_up.append(name)
+        if name not in self.reaching:
+            raise NotNowError(FILTER_RULE_UNCHECKED)
+        return self.reaching[name]
 
 
 @dataclass

@@ -14,6 +14,7 @@ from tests.fakes.names import FakeRegistry
 from tests.fakes.net import FakeHttps
 from tests.fakes.outbound import FakeCarrier, FakeManifests, FakeOurKeys, FakeOutbound, FakeQueue
 from tests.fakes.pipeline import (
+    FakeAccounts,
     FakeDirectory,
     FakeForwarding,
     FakeHandlers,
@@ -33,6 +34,7 @@ from postroom.outbound.notification_sender import Carrier
 from postroom.outbound.ports import Clock, Manifests, OurKeys, Outbound, SendQueue
 from postroom.pipeline import ports as pipeline_ports
 from postroom.pipeline.ports import (
+    Accounts,
     DeploymentRules,
     Dm3Directory,
     Forwarding,
@@ -51,6 +53,7 @@ deployment_rules: DeploymentRules = FakeDirectory()
 dm3_directory: Dm3Directory = FakeDirectory()
 service_keys: ServiceKeySource = FakeServiceKeys()
 profiles: ProfileSource = FakeProfiles()
+accounts: Accounts = FakeAccounts()
 handlers: Handlers = FakeHandlers()
 forwarding: Forwarding = FakeForwarding()
 hide_queue: HideQueue = FakeHideQueue()

@@ -45,7 +45,6 @@ from postroom.protocols.dm3.profile import (
 from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
     ENVELOPE_INVALID,
-    FILTER_RULE_UNCHECKED,
     MESSAGE_INVALID,
     NAME_INVALID,
     POSTMARK_INVALID,
@@ -281,7 +280,7 @@ def profile_extensions(data: bytes) -> None:
         for verified in (True, False):
             outcome_of(
                 lambda verified=verified: check_sender(found.rules, "alice.eth", verified=verified),  # type: ignore[misc]
-                SENDER_NOT_WANTED, FILTER_RULE_UNCHECKED,
+                SENDER_NOT_WANTED,
             )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from tests.fakes.executor import SerialExecutor
 from tests.fakes.outbound import FakeQueue
-from tests.fakes.pipeline import FakeDirectory, FakeHandlers, FakeMessagesOfOwners, FakeServiceKeys
+from tests.fakes.pipeline import FakeAccounts, FakeDirectory, FakeHandlers, FakeMessagesOfOwners, FakeServiceKeys
 from tests.fakes.storage import FakeObjects
 from tests.functions.samples import ALICE, BOB, BUFFER, RECEIVER, SERVICE, profile_uri
 from tests.fuzz.samples import ALICES, BOBS, KEY, NOW, SERVICES, WALLET
@@ -150,6 +150,7 @@ DM3_INBOX = Dm3Inbox(
     directory=_DIRECTORY,
     keys=_SERVICE_KEYS,
     profiles=PROFILES,
+    accounts=FakeAccounts(),
     new_timebox=lambda: TimeBox(SerialExecutor(), 1, lambda: 0.0),
     reads=LeakyBucket(1_000, 1_000_000, lambda: 0.0),
     intake=_INTAKE,

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Timer
+from threading import Barrier, Event, Timer
 from typing import Any
 
 import pytest
@@ -93,6 +93,23 @@ def test_the_look_ups_of_one_request_share_the_time(pool: ThreadPoolExecutor) ->
     assert (caught.value.reason, begun) == (PROFILE_LOOKUP_FAILED, [])
 
 
+def test_look_ups_that_run_at_the_same_time_count_once() -> None:
+    now, both = 0.0, Barrier(2)
+
+    def takes(seconds: float) -> str:
+        nonlocal now
+        both.wait(LONG)
+        now = max(now, seconds)
+        both.wait(LONG)
+        return f"found in {seconds:g} s"
+
+    with ThreadPoolExecutor(2) as pool:
+        box = TimeBox(pool, 4.0, lambda: now)
+        running = [box.begin(lambda seconds=seconds: takes(seconds)) for seconds in (3.0, 2.0)]  # type: ignore[misc]
+        assert [box.result(each) for each in running] == ["found in 3 s", "found in 2 s"]
+        assert box.call(lambda: "found in the rest") == "found in the rest"
+
+
 def test_waiting_for_a_thread_counts(pool: ThreadPoolExecutor, slow: Slow) -> None:
     pool.submit(slow.text, ALICE, PROFILE_KEY)
     with pytest.raises(NotNowError) as caught:
@@ -154,5 +171,5 @@ def test_the_inbox_answers_unavailable_and_accepts_the_envelope_later(
     assert stack.deployed.dump() == before
     slow.let_go.set()
     assert submitted(LONG)["result"] == "accepted"
-    assert slow.looked_up == [BOB, ALICE]
+    assert sorted(slow.looked_up) == [ALICE, BOB]
     assert ALICE not in json.dumps(refused)

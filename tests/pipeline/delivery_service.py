@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.aws import Clients
 from tests.fakes.names import FakeRegistry
-from tests.fakes.pipeline import FakeServiceKeys
+from tests.fakes.pipeline import FakeAccounts, FakeServiceKeys
 from tests.pipeline.stack import TIMES, PipelineStack
 
 from postroom.core.leaky_bucket import LeakyBucket
@@ -42,6 +42,7 @@ class DeliveryService:
     stack: PipelineStack
     keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
     registry: FakeRegistry = field(default_factory=FakeRegistry)
+    accounts: FakeAccounts = field(default_factory=FakeAccounts)
     seconds: float = 1.0
     """The time limit for the look-ups of one body."""
     monotonic: Callable[[], float] = time.monotonic
@@ -103,6 +104,7 @@ class DeliveryService:
             directory=self.stack.directory,
             keys=self.keys,
             profiles=self.profiles(),
+            accounts=self.accounts,
             new_timebox=lambda: TimeBox(POOL, self.seconds, self.monotonic),
             reads=self.reads,
             intake=self.stack.parts(clients).pipeline.intake,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trustme
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
+from tests.names.ens.nodes import NOW, Node, recorded, reverted
 from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
 
 from postroom.core.errors import NotNowError
@@ -24,42 +25,7 @@ from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
-NOW = 1_800_000_000
 NAME = "carol.user.eth"
-
-
-def recorded(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By the data of a call, what a node answered, with one of the known answers off chain."""
-    found = {
-        each["data"]: {"result": each["result"]} if "result" in each else reverted(each["revert"])
-        for each in EXCHANGES["on_chain"]
-    }
-    return found | {row["data"]: reverted(row["revert"]), row["callback"]: {"result": row["result"]}}
-
-
-def reverted(data: str) -> dict[str, Any]:
-    return {"error": {"code": 3, "message": "execution reverted", "data": data}}
-
-
-class Node:
-    """A node of the chain. `calls`: what was called."""
-
-    def __init__(self, outcomes: dict[str, dict[str, Any]]) -> None:
-        self.outcomes, self.calls = outcomes, []  # type: ignore[var-annotated]
-
-    def __call__(self, body: bytes) -> bytes:
-        return json.dumps(
-            [{"jsonrpc": "2.0", "id": each["id"], **self._one(each)} for each in json.loads(body)]
-        ).encode()
-
-    def _one(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request["method"] == "eth_chainId":
-            return {"result": "0x1"}
-        if request["method"] == "eth_getBlockByNumber":
-            return {"result": {"number": "0x10", "timestamp": hex(NOW)}}
-        data = request["params"][0]["data"]
-        self.calls.append(data)
-        return self.outcomes.get(data, reverted("0x"))
 
 
 class Chain:

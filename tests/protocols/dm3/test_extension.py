@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS
 
-from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.errors import SettingsError, TheirError
 from postroom.core.ijson import parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
@@ -22,7 +22,7 @@ from postroom.protocols.dm3.extension import (
     read_extension,
     read_size_limit,
 )
-from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, NAME_INVALID, PROFILE_INVALID
+from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_INVALID
 
 SCHEME = "x25519-chacha20-poly1305"
 TOKEN = "0x6B175474E89094C44Da98b954EedeAC495271d0F"
@@ -220,14 +220,12 @@ def test_a_published_extension_is_read_back_unchanged(extension: ProfileExtensio
 
 # --- filter rules ------------------------------------------------------------------------------------------------
 
-CHAIN = FilterRules(min_nonce=1, allow=())
-
 
 def reason_for(rules: FilterRules, sender: str, *, verified: bool = True) -> Reason | None:
     """Why a sender is kept out; None: the sender comes in."""
     try:
         check_sender(rules, sender, verified=verified)
-    except (TheirError, NotNowError) as error:
+    except TheirError as error:
         return error.reason
     return None
 
@@ -262,10 +260,19 @@ def test_a_block_overrides_an_allowance() -> None:
 @pytest.mark.parametrize(
     "rule", [{"min_nonce": 1}, {"min_balance": 1}, {"min_token_balance": TokenBalance(TOKEN, 1)}], ids=str
 )
-def test_a_rule_about_the_chain_is_a_temporary_refusal_except_for_allowed_senders(rule: dict[str, Any]) -> None:
-    assert reason_for(FilterRules(**rule), "alice.eth") is FILTER_RULE_UNCHECKED
+def test_a_rule_about_the_chain_is_left_to_the_account_of_a_verified_sender(rule: dict[str, Any]) -> None:
+    assert FilterRules(**rule).asks_a_chain
+    assert reason_for(FilterRules(**rule), "alice.eth") is None
+    assert reason_for(FilterRules(**rule), "alice.eth", verified=False) is SENDER_NOT_WANTED
     assert reason_for(FilterRules(**rule, block=("alice.eth",)), "alice.eth") is SENDER_NOT_WANTED
+
+
+@pytest.mark.parametrize(
+    "rule", [{"min_nonce": 1}, {"min_balance": 1}, {"min_token_balance": TokenBalance(TOKEN, 1)}], ids=str
+)
+def test_a_list_of_allowed_senders_leaves_no_account_to_look_up(rule: dict[str, Any]) -> None:
     friends = FilterRules(**rule, allow=("alice.eth",))
+    assert not friends.asks_a_chain
     assert reason_for(friends, "alice.eth") is None
     assert reason_for(friends, "bob.eth") is SENDER_NOT_WANTED
 
@@ -274,7 +281,8 @@ def test_a_rule_about_the_chain_is_a_temporary_refusal_except_for_allowed_sender
     "rule", [{"min_nonce": 0}, {"min_balance": 0}, {"min_token_balance": TokenBalance(TOKEN, 0)}], ids=str
 )
 def test_a_minimum_balance_of_zero_needs_no_chain(rule: dict[str, Any]) -> None:
-    assert reason_for(FilterRules(**rule), "alice.eth") is None
+    assert not FilterRules(**rule).asks_a_chain
+    assert reason_for(FilterRules(**rule), "alice.eth", verified=False) is None
 
 
 def test_an_invalid_name_matches_no_rule() -> None:
@@ -286,7 +294,7 @@ def test_no_blocked_sender_and_no_unproven_one_passes_a_list(rules: FilterRules,
     let_in = reason_for(rules, sender, verified=verified) is None
     assert not (let_in and sender in rules.block)
     assert not (let_in and rules.allow and not (verified and sender in rules.allow))
-    assert not (let_in and rules.asks_a_chain and sender not in rules.allow)
+    assert not (let_in and rules.asks_a_chain and not verified)
 
 
 # --- properties --------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -265,8 +264,7 @@ def _ask(
     if wanted not in extension.message_types:
         taken = ", ".join(extension.message_types)
         raise TheirError(MESSAGE_TYPE_UNSUPPORTED, f"{delivery.to} does not accept {wanted}, only {taken}")
-    with suppress(NotNowError):  # a nonce or a balance: the delivery service may know it
-        check_sender(extension.rules, delivery.sender)
+    check_sender(extension.rules, delivery.sender)
     return size_limit
 
 

@@ -1,7 +1,7 @@
 """A time limit for look-ups; a result that comes later is kept for the next request."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from typing import TypeVar
 
 from postroom.core.errors import NotNowError
@@ -24,12 +24,22 @@ class TimeBox:
 
     def call(self, look_up: Callable[[], R]) -> R:
         """The result of `look_up`, or its error. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
+        begun = self._monotonic()
+        return self._wait(self.begin(look_up), begun)
+
+    def begin(self, look_up: Callable[[], R]) -> Future[R]:
+        """Begin a look-up, whose `result` is needed later. Raises as `call` does."""
         if self._left <= 0:
             raise self._over()
-        begun = self._monotonic()
-        running = self._pool.submit(look_up)
+        return self._pool.submit(look_up)
+
+    def result(self, running: Future[R]) -> R:
+        """The result of a look-up that was begun, or its error. Raises as `call` does."""
+        return self._wait(running, self._monotonic())
+
+    def _wait(self, running: Future[R], begun: float) -> R:
         try:
-            return running.result(self._left)
+            return running.result(max(0.0, self._left))
         except TimeoutError:
             # Nobody waits for a look-up that has not begun: they must not accumulate while others hang.
             running.cancel()

@@ -17,6 +17,7 @@ from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.reasons import (
     NO_SUCH_ROUTE,
     NOT_QUEUED,
+    SENDER_NOT_WANTED,
     SIGNING_KEY_UNAVAILABLE,
     STORE_UNAVAILABLE,
     TOO_LARGE,
@@ -30,10 +31,10 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import open_for_us
-from postroom.pipeline.ports import Dm3Directory, ProfileSource, ServiceKeySource
+from postroom.pipeline.ports import Accounts, Dm3Directory, ProfileSource, ServiceKeySource
 from postroom.protocols.dm3 import jsonrpc
 from postroom.protocols.dm3.envelope import Dm3Envelope, check_envelope, message_hash, read_submitted
-from postroom.protocols.dm3.extension import Properties, check_sender
+from postroom.protocols.dm3.extension import FilterRules, Properties, check_sender
 from postroom.protocols.dm3.jsonrpc import RpcError, RpcRequest, RpcResult
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
@@ -98,6 +99,7 @@ class Dm3Inbox:
     directory: Dm3Directory
     keys: ServiceKeySource
     profiles: ProfileSource
+    accounts: Accounts
     new_timebox: Callable[[], TimeBox]
     reads: LeakyBucket
     intake: Intake
@@ -186,10 +188,9 @@ class Dm3Inbox:
         check_certifiable(delivery)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
         mailbox = self._mailbox(receiver, body)
-        receiver_key, vouched = body.timebox.call(lambda: self._look_up(receiver, sender))
+        receiver_key, vouched = self._look_up(receiver, sender, body.timebox)
         sender_key = self._verify(envelope, vouched, mailbox, sender, body.timebox)
-        # A name that is not verified never matches an allow list.
-        check_sender(mailbox.extension.rules, sender, verified=bool(sender_key))
+        self._check_sender(mailbox.extension.rules, sender, body.timebox, verified=bool(sender_key))
         claim = self.intake.take(
             receiver,
             submitted.text,
@@ -258,19 +259,31 @@ class Dm3Inbox:
                 return now.fingerprint
             return vouched.fingerprint
         # If only certain senders are admitted, the sender must be known: it is asked to try again later.
-        waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.allow
+        waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.want_verified
         if mailbox.takes_unverified and not waits:
             return ""
         raise vouched
 
-    def _look_up(self, receiver: str, sender: str) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
-        """The key that the postmark is encrypted to, and the sender's signing key, or why that is unavailable."""
+    def _check_sender(self, rules: FilterRules, sender: str, timebox: TimeBox, *, verified: bool) -> None:
+        check_sender(rules, sender, verified=verified)
+        if rules.asks_a_chain and not timebox.call(lambda: self.accounts.reach(sender, rules)):
+            raise TheirError(SENDER_NOT_WANTED, "the sender's account does not have what the receiver's rules demand")
+
+    def _look_up(
+        self, receiver: str, sender: str, timebox: TimeBox
+    ) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
+        """The key that the postmark is encrypted to, and the sender's signing key, or why that is unavailable.
+
+        Both are looked up at the same time.
+        """
+        receivers = timebox.begin(lambda: self.profiles.user(receiver))
+        senders = timebox.begin(lambda: self.profiles.user(sender))
         try:
-            receiver_key = self.profiles.user(receiver).encryption_key
+            receiver_key = timebox.result(receivers).encryption_key
         except TheirError as error:
             raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
         try:
-            return receiver_key, self.profiles.user(sender).signing_key
+            return receiver_key, timebox.result(senders).signing_key
         except (TheirError, NotNowError) as error:
             return receiver_key, error
 

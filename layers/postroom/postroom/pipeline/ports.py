@@ -6,6 +6,7 @@ from typing import Protocol
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.protocols.dm3.extension import FilterRules
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -86,6 +87,17 @@ class ProfileSource(Protocol):
         """The profile of a user. `fresh`: not from the cache.
 
         Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED).
+        """
+        ...
+
+
+class Accounts(Protocol):
+    """The accounts of senders on a chain."""
+
+    def reach(self, name: str, rules: FilterRules) -> bool:
+        """Whether the account of a normalised, verified name has all that rules demand.
+
+        Raises NotNowError(FILTER_RULE_UNCHECKED): it could not be found out.
         """
         ...
 

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
+    from postroom.names.accounts import SenderAccounts
     from postroom.names.keys import FoundKey, KeyDirectory
     from postroom.net.https import HttpsClient, HttpsResponse
+    from postroom.protocols.dm3.extension import FilterRules
 
 _log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
@@ -50,6 +52,24 @@ class DnsKeys:
 
 def _sender_key(found: "FoundKey[PublicKey]") -> SenderKey:
     return SenderKey(found.key, found.evidence.as_json(), found.cached)
+
+
+class ChainAccounts:
+    """The accounts of senders on a chain. `accounts` None: no chain is asked."""
+
+    def __init__(self, accounts: "SenderAccounts | None") -> None:
+        self._accounts = accounts
+
+    def reach(self, name: str, rules: "FilterRules") -> bool:
+        """Whether the account of a name has all that rules demand. Raises NotNowError(FILTER_RULE_UNCHECKED)."""
+        from postroom.names.ens.accounts import AccountDemands
+        from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
+
+        if self._accounts is None:
+            raise NotNowError(FILTER_RULE_UNCHECKED, "no endpoints of a chain are set here")
+        token = rules.min_token_balance
+        address, amount = (bytes.fromhex(token.address[2:]), token.amount) if token else (b"", 0)
+        return self._accounts.reach(name, AccountDemands(rules.min_nonce or 0, rules.min_balance or 0, address, amount))
 
 
 class LambdaHandlers:

@@ -102,6 +102,7 @@ class PipelineParts(DeploymentParts):
         from postroom.net.timebox import TimeBox
         from postroom.pipeline.dm3_inbox import READS_PER_SECOND, Dm3Inbox
         from postroom.protocols.dm3.jsonrpc import MAX_BATCH
+        from postroom.runtime.adapters import ChainAccounts
 
         system, threads = self._system, self._system.threads(LOOK_UPS)
         return Dm3Inbox(
@@ -109,6 +110,7 @@ class PipelineParts(DeploymentParts):
             directory=self._storage.directory,
             keys=self._storage.delivery_service_keys,
             profiles=self._names.profiles,
+            accounts=ChainAccounts(None),
             new_timebox=lambda: TimeBox(threads, self._settings.dm3_lookup_seconds, system.monotonic),
             # After a pause, a whole batch of names that are not in the cache.
             reads=LeakyBucket(READS_PER_SECOND, MAX_BATCH, system.monotonic),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.names.ens.abi import AbiError
 from postroom.names.ens.calls import (
@@ -29,6 +30,16 @@ class AccountDemands:
     token: bytes = b""
     token_balance: int = 0
 
+    @property
+    def parts(self) -> "tuple[AccountDemands, ...]":
+        """Each demand by itself."""
+        each = (
+            AccountDemands(nonce=self.nonce),
+            AccountDemands(balance=self.balance),
+            AccountDemands(token=self.token, token_balance=self.token_balance) if self.token_balance else NOTHING,
+        )
+        return tuple(part for part in each if part != NOTHING)
+
     def questions(self, account: bytes) -> tuple[Question, ...]:
         """What a chain is asked of an account (20 bytes)."""
         return tuple(question for question, _ in self._each(account))
@@ -49,6 +60,9 @@ class AccountDemands:
             yield BalanceOf(account), self.balance
         if self.token_balance:
             yield balance_call(self.token, account), self.token_balance
+
+
+NOTHING: Final = AccountDemands()
 
 
 def _number(outcome: Outcome) -> int:

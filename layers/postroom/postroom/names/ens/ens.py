@@ -1,12 +1,14 @@
 """ENS, asked by endpoints of its chain and by gateways, in one time box for each look-up."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import chain, islice
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError
+from postroom.names.ens.accounts import AccountDemands
 from postroom.names.ens.calls import Outcomes
 from postroom.names.ens.ccip import OffchainAnswer, OffchainRequest
 from postroom.names.ens.endpoints import Agreed, ChainEndpoints
@@ -55,6 +57,23 @@ class Ens:
     def address(self, name: str) -> EnsAnswer:
         """The address of a normalised name. Raises as `text` does."""
         return self._run(look_up_address(name, self.contracts))
+
+    def reach(self, account: bytes, demands: Sequence[AccountDemands]) -> tuple[bool, ...]:
+        """Of each of some demands, whether an account (20 bytes) reaches them: that must be alike, and no number.
+
+        Raises as `text` does.
+        """
+        questions = [each.questions(account) for each in demands]
+
+        def judge(outcomes: Outcomes) -> tuple[bool, ...]:
+            left = iter(outcomes)
+            return tuple(
+                each.are_reached(account, tuple(islice(left, len(own))))
+                for each, own in zip(demands, questions, strict=True)
+            )
+
+        together = tuple(chain.from_iterable(questions))
+        return self.endpoints.agree(together, judge, seconds=LOOK_UP_SECONDS, now=self.clock()).said
 
     def _run(self, look_up: LookUp) -> EnsAnswer:
         deadline = time.monotonic() + LOOK_UP_SECONDS

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from postroom.core.errors import NotNowError, SettingsError, TheirError
+from postroom.core.errors import SettingsError, TheirError
 from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, parse
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.protocols.dm3.dialect import TYPE_ALIASES
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED, PROFILE_INVALID
+from postroom.protocols.dm3.reasons import PROFILE_INVALID
 from postroom.protocols.dm3.sealing import SCHEME
 
 MIN_MESSAGE_TTL_DAYS: Final = 30
@@ -75,9 +75,15 @@ class FilterRules:
 
     @property
     def asks_a_chain(self) -> bool:
-        """Whether a look-up on a chain may be needed; a rule of at least 0 needs none."""
+        """Whether the sender's account decides; a rule of at least 0 needs no account, and a list of allowed senders
+        leaves nothing to decide."""
         token = self.min_token_balance
-        return bool(self.min_nonce or self.min_balance or (token and token.amount))
+        return not self.allow and bool(self.min_nonce or self.min_balance or (token and token.amount))
+
+    @property
+    def want_verified(self) -> bool:
+        """Whether nobody is accepted whose signature was not verified."""
+        return bool(self.allow) or self.asks_a_chain
 
     def as_json(self) -> dict[str, JsonValue]:
         """The rules that are set. Amounts are decimal strings, as in the reference: most are larger than 2^53."""
@@ -99,10 +105,9 @@ class FilterRules:
 def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> None:
     """Apply the rules to a sender's name. `verified`: its signature was verified.
 
-    A blocked sender is refused, even if allowed. An allowed sender is accepted, and needs no account; if there is a
-    list of allowed senders, no others are accepted. An unverified name is never an allowed one. Raises TheirError:
-    SENDER_NOT_WANTED, NAME_INVALID; NotNowError(FILTER_RULE_UNCHECKED) if a nonce or a balance would decide, because no
-    chain is asked.
+    A blocked sender is refused, even if allowed. If there is a list of allowed senders, no others are accepted. An
+    unverified name is never an allowed one, and has no account. If the rules ask a chain, the sender's account decides.
+    Raises TheirError: SENDER_NOT_WANTED, NAME_INVALID.
     """
     name = normalize(sender)
     if name in rules.block:
@@ -111,8 +116,8 @@ def check_sender(rules: FilterRules, sender: str, *, verified: bool = True) -> N
         return
     if rules.allow:
         raise TheirError(SENDER_NOT_WANTED, "the receiver takes messages from certain senders only")
-    if rules.asks_a_chain:
-        raise NotNowError(FILTER_RULE_UNCHECKED)
+    if rules.asks_a_chain and not verified:
+        raise TheirError(SENDER_NOT_WANTED, "the receiver wants an account, and the sender is not verified")
 
 
 @dataclass(frozen=True, slots=True)

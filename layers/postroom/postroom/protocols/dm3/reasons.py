@@ -47,4 +47,4 @@ PROFILE_LOOKUP_FAILED = retry("ProfileLookupFailed", 503, DM3 | OWNERS,
     'dm3 §2.1; decisions "JSON-RPC" and "Acceptance"',
     "The dm3 profile of a name could not be looked up now.", json_rpc=-32002)
 FILTER_RULE_UNCHECKED = retry("FilterRuleUnchecked", 503, DM3, 'dm3 §2.2.1; decision "Profile extension"',
-    "The receiver's filter rules need a nonce or a balance, which cannot be looked up here.", json_rpc=-32002)
+    "The receiver's filter rules need a nonce or a balance, which could not be looked up now.", json_rpc=-32002)

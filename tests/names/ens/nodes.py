@@ -1,0 +1,72 @@
+"""Nodes of a chain that answer what the real contracts did, and what accounts hold."""
+
+import json
+from typing import Any, Final
+
+from tests.names.ens.vectors import EXCHANGES, NAMES
+
+NOW: Final = 1_800_000_000
+_NOT_FOUND: Final = "0x77209fe8"
+_BALANCE_OF: Final = "0x70a08231"
+
+
+def recorded(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By the data of a call, what a node answered, with one of the known answers off chain."""
+    found = {
+        each["data"]: {"result": each["result"]} if "result" in each else reverted(each["revert"])
+        for each in EXCHANGES["on_chain"]
+    }
+    return found | {row["data"]: reverted(row["revert"]), row["callback"]: {"result": row["result"]}}
+
+
+def reverted(data: str) -> dict[str, Any]:
+    return {"error": {"code": 3, "message": "execution reverted", "data": data}}
+
+
+class Node:
+    """A node of the chain. `calls`: what was called."""
+
+    def __init__(self, outcomes: dict[str, dict[str, Any]]) -> None:
+        self.outcomes, self.calls = outcomes, []  # type: ignore[var-annotated]
+
+    def __call__(self, body: bytes) -> bytes:
+        return json.dumps(
+            [{"jsonrpc": "2.0", "id": each["id"], **self._one(each)} for each in json.loads(body)]
+        ).encode()
+
+    def _one(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["method"] == "eth_chainId":
+            return {"result": "0x1"}
+        if request["method"] == "eth_getBlockByNumber":
+            return {"result": {"number": "0x10", "timestamp": hex(NOW)}}
+        return self.answer(request["method"], request["params"][0])
+
+    def answer(self, method: str, param: Any) -> dict[str, Any]:
+        """The result or error of a request, by its first parameter."""
+        assert method == "eth_call"
+        self.calls.append(param["data"])
+        return self.outcomes.get(param["data"], reverted("0x"))
+
+
+class AccountNode(Node):
+    """A node with one account, that of alice.eth. `looked_up`: which of its numbers were."""
+
+    def __init__(self, nonce: int, balance: int, token: int) -> None:
+        super().__init__(recorded(EXCHANGES["ccip"][0]))
+        self.nonce, self.balance, self.token = nonce, balance, token
+        self.looked_up: list[str] = []
+
+    def answer(self, method: str, param: Any) -> dict[str, Any]:
+        if method == "eth_getTransactionCount":
+            return self._number("nonce", self.nonce)
+        if method == "eth_getBalance":
+            return self._number("balance", self.balance)
+        if param["data"].startswith(_BALANCE_OF):
+            assert param["to"] == NAMES["filter"]["token"]
+            return self._number("token", self.token)
+        known = param["data"] in self.outcomes
+        return super().answer(method, param) if known else reverted(_NOT_FOUND)
+
+    def _number(self, what: str, number: int) -> dict[str, Any]:
+        self.looked_up.append(what)
+        return {"result": f"0x{number:064x}" if what == "token" else hex(number)}
