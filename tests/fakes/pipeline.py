@@ -44,7 +44,7 @@ class FakeSenderKeys:
 
 @dataclass
 class FakeAccounts:
-    """The accounts of senders. `reaching`: by name, whether an account reaches what rules demand; `looked_up`: names."""
+    """The accounts of senders. `reaching`: whether that of a name reaches what rules demand; `looked_up`: names."""
 
     reaching: dict[str, bool] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
