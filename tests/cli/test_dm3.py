@@ -370,7 +370,7 @@ def test_a_registry_is_stored_where_the_functions_read_it(
     (tmp_path / "names.yaml").write_text(json.dumps(REGISTRY))
     assert operate("registry", "put", "names.yaml").stdout == "3 names: bob.eth, carol.eth, ds.eth\n"
     registry = PinnedRegistry(lambda: objects.get(DeploymentSettings().dm3_registry), time.monotonic)
-    assert registry.text("bob.eth", PROFILE_KEY) == BOB["dataUri"]
+    assert registry.text("bob.eth", PROFILE_KEY).value == BOB["dataUri"]
 
 
 @pytest.mark.usefixtures("objects")

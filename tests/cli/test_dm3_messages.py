@@ -51,7 +51,7 @@ class Dm3Commands:
     def registry(self) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
         for name in (ALICE, BOB, SERVICE, SECOND):
-            texts = {key: self.net.service.registry.text(name, key) for key in (PROFILE_KEY, SERVICE_KEY)}
+            texts = {key: self.net.service.registry.text(name, key).value for key in (PROFILE_KEY, SERVICE_KEY)}
             if kept := {key: text for key, text in texts.items() if text}:
                 found[name] = kept
         return found

@@ -50,7 +50,7 @@ def registry() -> TimedRegistry:
 
 
 def profiles(registry: TimedRegistry, **settings: Any) -> Profiles:
-    return Profiles(registry, registry.clock, **{"keep_seconds": 300, "keep_none_seconds": 30, **settings})
+    return Profiles(registry, registry.clock, **settings)
 
 
 def reason_for(ours: Profiles, name: str) -> Reason:
@@ -170,3 +170,15 @@ def test_a_fresh_profile_is_at_most_two_seconds_old(registry: TimedRegistry) -> 
     assert ours.user("alice.eth") == ALICE
     assert ours.user("alice.eth", fresh=True) == MOVED
     assert ours.user("alice.eth") == MOVED
+
+
+def test_a_profile_is_cached_for_as_long_as_its_own_text_may_be_kept() -> None:
+    brief = TimedRegistry({"alice.eth": {PROFILE_KEY: data_uri(ALICE.as_json())}}, keep_seconds=60)
+    ours = profiles(brief)
+    ours.user("alice.eth")
+    brief.now += 59.9
+    ours.user("alice.eth")
+    assert brief.lookups == ["alice.eth"]
+    brief.now += 0.1
+    ours.user("alice.eth")
+    assert brief.lookups == ["alice.eth"] * 2

@@ -152,14 +152,20 @@ def pinned(source: FakeDocument) -> PinnedRegistry:
 
 def test_a_text_is_found_by_name_and_key() -> None:
     registry = pinned(FakeDocument(AS_YAML))
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert registry.text("ds.eth", SERVICE_KEY) == "https://b"
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
+    assert registry.text("ds.eth", SERVICE_KEY).value == "https://b"
 
 
-def test_a_missing_text_is_none() -> None:
+def test_a_name_without_that_text_is_told_from_a_name_that_is_not_there() -> None:
     registry = pinned(FakeDocument(AS_YAML))
-    assert registry.text("alice.eth", SERVICE_KEY) is None
-    assert registry.text("bob.eth", PROFILE_KEY) is None
+    assert registry.text("alice.eth", SERVICE_KEY).value == ""
+    assert registry.text("bob.eth", PROFILE_KEY).value is None
+
+
+@pytest.mark.parametrize("name", ["alice.eth", "bob.eth"])
+def test_a_text_may_be_kept_until_the_document_is_read_again(name: str) -> None:
+    text = pinned(FakeDocument(AS_YAML)).text(name, PROFILE_KEY)
+    assert (text.seconds, text.evidence) == (30, {"registry": "pinned"})
 
 
 def test_a_new_document_is_read_after_the_cache_lifetime() -> None:
@@ -168,11 +174,11 @@ def test_a_new_document_is_read_after_the_cache_lifetime() -> None:
     registry.text("alice.eth", PROFILE_KEY)
     source.document = b"alice.eth: {network.dm3.profile: new}"
     source.now += 29.9
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
     assert source.loads == 1
     source.now += 0.1
-    assert registry.text("alice.eth", PROFILE_KEY) == "new"
-    assert registry.text("ds.eth", PROFILE_KEY) is None
+    assert registry.text("alice.eth", PROFILE_KEY).value == "new"
+    assert registry.text("ds.eth", PROFILE_KEY).value is None
 
 
 def test_an_oversized_document_does_not_replace_the_old_one(caplog: pytest.LogCaptureFixture) -> None:
@@ -181,10 +187,10 @@ def test_an_oversized_document_does_not_replace_the_old_one(caplog: pytest.LogCa
     registry.text("ds.eth", PROFILE_KEY)
     source.document = AS_YAML.ljust(MAX_DOCUMENT_BYTES, b"\n")
     source.now += 30
-    assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
+    assert registry.text("ds.eth", PROFILE_KEY).value == "ipfs://a"
     source.document = AS_YAML.replace(b"ipfs://a", b"ipfs://c").ljust(MAX_DOCUMENT_BYTES + 1, b"\n")
     source.now += 30
-    assert registry.text("ds.eth", PROFILE_KEY) == "ipfs://a"
+    assert registry.text("ds.eth", PROFILE_KEY).value == "ipfs://a"
     (record,) = caplog.records
     assert f"has {MAX_DOCUMENT_BYTES + 1} bytes; at most {MAX_DOCUMENT_BYTES} are read" in record.getMessage()
 
@@ -205,7 +211,7 @@ def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
     source.document = fault
     source.now += 30
     for _ in range(3):
-        assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+        assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
     assert source.loads == 2
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
@@ -213,7 +219,7 @@ def test_an_unreadable_new_document_is_logged_and_does_not_replace_the_old_one(
     assert "secret" not in record.getMessage()
     source.document = b"alice.eth: {network.dm3.profile: repaired}"
     source.now += 30
-    assert registry.text("alice.eth", PROFILE_KEY) == "repaired"
+    assert registry.text("alice.eth", PROFILE_KEY).value == "repaired"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +245,7 @@ def test_an_unreadable_first_document_is_an_error_and_is_read_again_later(
     assert source.loads == 1
     source.document = AS_YAML
     source.now += 30
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
 
 
 def test_an_unchanged_document_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +254,7 @@ def test_an_unchanged_document_is_not_parsed_again(monkeypatch: pytest.MonkeyPat
     registry.text("alice.eth", PROFILE_KEY)
     monkeypatch.setattr("postroom.names.registry.parse_registry", forbidden)
     source.now += 30
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
     assert source.loads == 2
 
 
@@ -261,13 +267,13 @@ def forbidden(_: bytes) -> dict[str, dict[str, str]]:
 
 def test_the_memory_registry_finds_the_same_texts() -> None:
     registry = MemoryRegistry({"Alice.eth": {PROFILE_KEY: ALICE}})
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert registry.text("alice.eth", SERVICE_KEY) is None
-    assert registry.text("bob.eth", PROFILE_KEY) is None
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
+    assert registry.text("alice.eth", SERVICE_KEY).value == ""
+    assert registry.text("bob.eth", PROFILE_KEY).value is None
     registry.put("BOB.eth", PROFILE_KEY, "b")
     registry.put("alice.eth", SERVICE_KEY, "s")
-    assert [registry.text(*at) for at in (("bob.eth", PROFILE_KEY), ("alice.eth", SERVICE_KEY))] == ["b", "s"]
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
+    assert [registry.text(*at).value for at in (("bob.eth", PROFILE_KEY), ("alice.eth", SERVICE_KEY))] == ["b", "s"]
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
 
 
 @pytest.mark.parametrize(
@@ -285,7 +291,7 @@ def test_a_fresh_text_is_at_most_two_seconds_old() -> None:
     registry.text("alice.eth", PROFILE_KEY)
     source.document = b"alice.eth: {network.dm3.profile: new}"
     source.now += 1.9
-    assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY, fresh=True).value == ALICE
     source.now += 0.1
-    assert registry.text("alice.eth", PROFILE_KEY) == ALICE
-    assert registry.text("alice.eth", PROFILE_KEY, fresh=True) == "new"
+    assert registry.text("alice.eth", PROFILE_KEY).value == ALICE
+    assert registry.text("alice.eth", PROFILE_KEY, fresh=True).value == "new"

@@ -14,7 +14,7 @@ from tests.pipeline.stack import PipelineStack
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.names.profiles import Profiles
-from postroom.names.registry import PROFILE_KEY, MemoryRegistry
+from postroom.names.registry import PROFILE_KEY, MemoryRegistry, RegistryText
 from postroom.net.timebox import TimeBox
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.pipeline_parts import LOOK_UPS
@@ -30,7 +30,7 @@ class Slow(MemoryRegistry):
         self.let_go = Event()
         self.looked_up: list[str] = []
 
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:
         self.looked_up.append(name)
         assert self.let_go.wait(LONG)
         return super().text(name, key)
@@ -72,7 +72,7 @@ def test_a_look_up_that_takes_too_long_is_a_temporary_error(pool: ThreadPoolExec
     assert caught.value.reason is PROFILE_LOOKUP_FAILED
     assert caught.value.detail == "no answer within 0.02 s"
     Timer(10 * SHORT, slow.let_go.set).start()
-    assert time_box(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY)) is None
+    assert time_box(pool, LONG).call(lambda: slow.text(ALICE, PROFILE_KEY).value) is None
 
 
 def test_the_look_ups_of_one_request_share_the_time(pool: ThreadPoolExecutor) -> None:

@@ -41,7 +41,7 @@ class DeliveryService:
 
     stack: PipelineStack
     keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
-    registry: FakeRegistry = field(default_factory=FakeRegistry)
+    registry: FakeRegistry = field(default_factory=lambda: FakeRegistry(keep_seconds=30))
     accounts: FakeAccounts = field(default_factory=FakeAccounts)
     seconds: float = 1.0
     """The time limit for the look-ups of one body."""
@@ -96,7 +96,7 @@ class DeliveryService:
 
     # ---- the inbox --------------------------------------------------------------------------------------------
     def profiles(self) -> Profiles:
-        return Profiles(self.registry, self.stack.clock, keep_seconds=30, keep_none_seconds=30)
+        return Profiles(self.registry, self.stack.clock)
 
     def inbox(self, clients: Clients | None = None) -> Dm3Inbox:
         return Dm3Inbox(

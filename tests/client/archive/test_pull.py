@@ -25,7 +25,7 @@ from postroom.client.archive.verify import KnownSigningKeys
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_JSON, STORE_UNAVAILABLE
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry, RegistryText
 from postroom.protocols.dm3.containers import conversation_key
 from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, read_envelope
 from postroom.protocols.dm3.keys import UserKeys
@@ -160,7 +160,7 @@ class Away:
         self._registry = owner.registry
         self._names = names
 
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:
         if name in self._names:
             raise NotNowError(PROFILE_LOOKUP_FAILED, "the registry is away")
         return self._registry.text(name, key)

@@ -22,6 +22,8 @@ P = TypeVar("P")
 
 MAX_PROFILES: Final = 4096
 """The most cached profiles of each kind, and the most cached names without one."""
+NONE_SECONDS: Final = 30
+"""A missing or malformed profile is cached for so long only, because it is often repaired soon."""
 MAX_CACHED_BYTES: Final = 4 << 20
 """The most characters of the URIs of all cached profiles of a kind: some 300 are usual for one profile.
 
@@ -33,22 +35,14 @@ class Profiles:
     """Finds profiles. Safe to share among threads; one look-up at a time for each name, shared by all threads that wait
     for it.
 
-    `clock`: epoch seconds. A profile is cached for `keep_seconds`. A missing or malformed profile is cached for
-    `keep_none_seconds`, because it is often repaired soon. A failed look-up is not cached: the registry itself limits
-    how often it is asked. At most `most` profiles, and names without one, are cached, of users and of services each.
+    `clock`: epoch seconds. A profile is cached for as long as its text may be kept. A failed look-up is not cached: the
+    registry itself limits how often it is asked. At most `most` profiles, and names without one, are cached, of users
+    and of services each.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Callable[[], float],
-        *,
-        keep_seconds: float = 300,
-        keep_none_seconds: float = 30,
-        most: int = MAX_PROFILES,
-    ) -> None:
+    def __init__(self, registry: Registry, clock: Callable[[], float], *, most: int = MAX_PROFILES) -> None:
         def kind(key: str, read: Callable[[JsonValue], P]) -> _ProfilesOfKind[P]:
-            return _ProfilesOfKind(registry, key, read, clock, keep_seconds, keep_none_seconds, most)
+            return _ProfilesOfKind(registry, key, read, clock, most)
 
         self._users = kind(PROFILE_KEY, read_user_profile)
         self._services = kind(SERVICE_KEY, read_service_profile)
@@ -75,8 +69,6 @@ class _ProfilesOfKind(Generic[P]):
         key: str,
         read: Callable[[JsonValue], P],
         clock: Callable[[], float],
-        keep_seconds: float,
-        keep_none_seconds: float,
         most: int,
     ) -> None:
         self._registry = registry
@@ -84,11 +76,11 @@ class _ProfilesOfKind(Generic[P]):
         self._read = read
         self._cache: LoadingCache[_Published[P]] = LoadingCache(
             clock,
-            keep_seconds,
+            lambda published: published.seconds,
             most=most,
             weigh=lambda published: published.size,
             most_weight=MAX_CACHED_BYTES,
-            errors={TheirError: keep_none_seconds},
+            errors={TheirError: NONE_SECONDS},
         )
 
     def find(self, written: str, *, fresh: bool = False) -> P:
@@ -97,15 +89,15 @@ class _ProfilesOfKind(Generic[P]):
         return self._cache.get(name, lambda: self._look_up(name, fresh=fresh), max_age=max_age).profile
 
     def _look_up(self, name: str, *, fresh: bool) -> "_Published[P]":
-        uri = self._registry.text(name, self._key, fresh=fresh)
-        # In ENS, a text can only be removed by making it empty.
-        if not uri:
+        text = self._registry.text(name, self._key, fresh=fresh)
+        if not text.value:
             raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
-        return _Published(self._read(profile_of_uri(uri)), len(uri))
+        return _Published(self._read(profile_of_uri(text.value)), text.seconds, len(text.value))
 
 
 class _Published(NamedTuple, Generic[P]):
-    """A profile, and the length of its URI."""
+    """A profile, for how many seconds it may be cached, and the length of its URI."""
 
     profile: P
+    seconds: float
     size: int

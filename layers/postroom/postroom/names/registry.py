@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
-from postroom.core.ijson import parse
+from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_JSON
 from postroom.protocols.dm3.names import normalize
@@ -23,30 +23,45 @@ FRESH_SECONDS: Final = 2
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 """Enough for some 4,000 names with a profile each."""
 
+_EVIDENCE: Final = {"registry": "pinned"}
 _log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryText:
+    """What a registry says of a name and a key.
+
+    `value`: the text; "": the name is in this registry, and has no such text; None: the name is not in it. `seconds`:
+    for which it may be kept. `evidence`: how it was found, some 200 bytes at most as JSON, without any name.
+    """
+
+    value: str | None
+    seconds: float
+    evidence: "Mapping[str, JsonValue]"
 
 
 class Registry(Protocol):
     """A registry: texts by name and key."""
 
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
-        """The text of a normalised name; None: there is none. `fresh`: read now, or seconds ago.
+    def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:
+        """The text of a normalised name. `fresh`: read now, or seconds ago.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED).
+        Raises NotNowError(PROFILE_LOOKUP_FAILED), or TheirError: what is published at the name is wrong.
         """
         ...
 
 
 class MemoryRegistry:
-    """A registry in memory: name → key → text."""
+    """A registry in memory: name → key → text. `keep_seconds`: for which its texts may be kept."""
 
-    def __init__(self, texts: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    def __init__(self, texts: Mapping[str, Mapping[str, str]] | None = None, keep_seconds: float = 300) -> None:
         """Raises TheirError(NAME_INVALID)."""
         self._texts = {normalize(name): dict(entry) for name, entry in (texts or {}).items()}
+        self._keep_seconds = keep_seconds
 
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:  # noqa: ARG002 - it is always fresh
-        """The text; None: there is none."""
-        return self._texts.get(name, {}).get(key)
+    def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:  # noqa: ARG002 - it is always fresh
+        """The text."""
+        return _text_in(self._texts, name, key, self._keep_seconds)
 
     def put(self, name: str, key: str, text: str) -> None:
         """Write a text, in place of an existing one. Raises TheirError(NAME_INVALID)."""
@@ -102,7 +117,7 @@ class PinnedRegistry:
         self._held = _CachedRegistry(b"", None, "", read_at=float("-inf"))
         self._lock = Lock()
 
-    def text(self, name: str, key: str, *, fresh: bool = False) -> str | None:
+    def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:
         """The text. Raises NotNowError if no document could be read yet.
 
         The reason is PROFILE_LOOKUP_FAILED with the place of the fault, or that of `load`.
@@ -113,7 +128,7 @@ class PinnedRegistry:
             held = self._held
         if held.texts is None:
             raise NotNowError(held.reason, held.why)
-        return held.texts.get(name, {}).get(key)
+        return _text_in(held.texts, name, key, self._keep_seconds)
 
     def _read(self) -> _CachedRegistry:
         old, reason = self._held, PROFILE_LOOKUP_FAILED
@@ -170,6 +185,11 @@ def _entry(entry: object, place: int) -> dict[str, str]:
             raise _broken(f"has no text as {key} at entry {place}")
         texts[key] = text
     return texts
+
+
+def _text_in(texts: Mapping[str, Mapping[str, str]], name: str, key: str, keep_seconds: float) -> RegistryText:
+    value = texts[name].get(key, "") if name in texts else None
+    return RegistryText(value, keep_seconds, _EVIDENCE)
 
 
 def _broken(what: str) -> SettingsError:

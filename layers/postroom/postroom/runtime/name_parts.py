@@ -126,7 +126,7 @@ class NameParts(DeploymentParts):
             self._system.clock,
             settings.dm3_registry_seconds,
         )
-        return Profiles(registry, self._system.clock, keep_seconds=settings.dm3_registry_seconds)
+        return Profiles(registry, self._system.clock)
 
     @cached_property
     def https(self) -> "HttpsClient":
