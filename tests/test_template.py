@@ -16,6 +16,7 @@ import pytest
 from tests.aws import NESTED, TEMPLATE, read, resources, template
 from tests.functions.stack import ACCOUNT, translated
 
+from postroom.api.dcp import PING, PONG
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
@@ -476,15 +477,37 @@ def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> Non
 
 def test_every_message_of_a_websocket_reaches_the_mailbox_function_and_is_answered() -> None:
     api = {"Ref": "DcpSocketApi"}
-    [(name, route)] = resources("AWS::ApiGatewayV2::Route").items()
-    assert route["ApiId"] == api
-    assert (route["RouteKey"], route["RouteResponseSelectionExpression"]) == ("$default", "$default")
-    [answers] = resources("AWS::ApiGatewayV2::RouteResponse").values()
-    assert answers == {"ApiId": api, "RouteId": {"Ref": name}, "RouteResponseKey": "$default"}
+    routes = resources("AWS::ApiGatewayV2::Route")
+    assert {route["RouteKey"] for route in routes.values()} == {"$default", "ping"}
+    for name, route in routes.items():
+        assert (route["ApiId"], route["RouteResponseSelectionExpression"]) == (api, "$default")
+        answer = {"ApiId": api, "RouteId": {"Ref": name}, "RouteResponseKey": "$default"}
+        assert answer in resources("AWS::ApiGatewayV2::RouteResponse").values()
     [permission] = [
         each for each in resources("AWS::Lambda::Permission").values() if "DcpSocketApi" in str(each["SourceArn"])
     ]
     assert permission["FunctionName"] == {"Ref": "MailboxFunction"}
+
+
+def test_a_ping_is_answered_by_the_websocket_api_and_starts_no_run() -> None:
+    api = {"Ref": "DcpSocketApi"}
+    assert resources("AWS::ApiGatewayV2::Api")["DcpSocketApi"]["RouteSelectionExpression"] == "$request.body.action"
+    assert json.loads(PING) == {"action": "ping"}
+    [route] = [each for each in resources("AWS::ApiGatewayV2::Route").values() if each["RouteKey"] == "ping"]
+    [(name, integration)] = [
+        each
+        for each in resources("AWS::ApiGatewayV2::Integration").items()
+        if route["Target"] == {"Fn::Sub": f"integrations/${{{each[0]}}}"}
+    ]
+    assert integration == {
+        "ApiId": api, "IntegrationType": "MOCK", "TemplateSelectionExpression": "200",
+        "RequestTemplates": {"200": '{"statusCode": 200}'},
+    }  # fmt: skip
+    [answer] = resources("AWS::ApiGatewayV2::IntegrationResponse").values()
+    assert answer == {
+        "ApiId": api, "IntegrationId": {"Ref": name}, "IntegrationResponseKey": "/200/",
+        "TemplateSelectionExpression": "200", "ResponseTemplates": {"200": PONG},
+    }  # fmt: skip
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------

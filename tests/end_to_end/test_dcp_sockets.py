@@ -12,6 +12,7 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
+from postroom.api.dcp import PING, PONG
 from postroom.client.dcp import (
     AsyncConnection,
     Connection,
@@ -113,7 +114,7 @@ def test_a_message_that_is_too_large_for_a_websocket_is_not_sent_again_and_again
 
 
 def test_what_is_no_message_is_refused_and_closes_nothing(demo_stack: DemoStack, socket_url: str) -> None:
-    """A signed connect is answered over the same WebSocket after that."""
+    """A signed connect is answered over the same WebSocket after that, and a ping, whatever else is in it, as such."""
     stack = demo_stack.stack
     payload = new_payload("connect", {"version": "4.0.0", "sid": "sample-sample-sample."})
     body = {**request_body(NewRequest(payload), payload, "1", hex_prefix=False), "nonce": None}
@@ -128,6 +129,9 @@ def test_what_is_no_message_is_refused_and_closes_nothing(demo_stack: DemoStack,
         websocket.send(sign_body(body, OWNER).decode())
         answer = read_signed_message(websocket.recv(decode=False))
         assert answer.body["payload"] == {"version": "4.0.0"}
+        for ping in (PING, json.dumps({**json.loads(sign_body(body, OWNER)), "action": "ping"})):
+            websocket.send(ping)
+            assert websocket.recv() == PONG
 
 
 class ByTurns:

@@ -5,6 +5,7 @@ import json
 import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -17,8 +18,8 @@ from tests.http.dcp_peers import BOB_RESOURCE, JACK, OWNER, OWNER_SIGNING_KEY, W
 from tests.outbound.test_session_responses import FakeSockets
 from tests.protocols.dcp.guarded import Peer, code, says
 
-from postroom.api.dcp import OWNER_OPERATIONS
-from postroom.core.errors import NotNowError
+from postroom.api.dcp import OWNER_OPERATIONS, PING, PONG
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.settings import DCP_MAX_TTL_CEILING_SECONDS, DCP_SLOP_CEILING_MILLISECONDS
 from postroom.crypto.ethereum import Address
@@ -33,7 +34,7 @@ from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
-from postroom.protocols.dcp.signed_message import sign_body
+from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.runtime.system import System
 from postroom.storage.directory.notification_targets import NotificationTargets
 from postroom.storage.directory.watching_sessions import WatchingSession
@@ -87,6 +88,23 @@ def test_a_peer_learns_what_it_must_know_before_it_connects(api: ApiStack, dcp: 
     }  # fmt: skip
     assert response.headers["Cache-Control"] == "no-store"
     assert api.ask("HEAD", "/dcp").status == 200
+
+
+def test_a_peer_learns_how_a_websocket_is_kept_open_where_there_are_any(api: ApiStack) -> None:
+    made = api.parts().mailbox_api
+    made.dcp = replace(made.dcp, socket_url="wss://sockets.example/dcp")
+    api.router = made.router
+    described = said(api.ask("GET", "/dcp"))
+    assert {name: described[name] for name in ("socket", "ping", "pong", "session_seconds")} == {
+        "socket": "wss://sockets.example/dcp", "ping": PING, "pong": PONG, "session_seconds": 3600,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [PING, PONG])
+def test_neither_a_ping_nor_its_answer_is_a_message_of_dcp(dcp: DcpApi, text: str) -> None:
+    assert reason(dcp.post(text.encode())) == "DcpMessageInvalid"
+    with pytest.raises(TheirError):
+        read_signed_message(text.encode())
 
 
 def test_only_get_head_and_post_are_allowed(api: ApiStack, dcp: DcpApi) -> None:

@@ -83,6 +83,22 @@ def test_a_function_that_fails_is_told_and_the_websocket_stays_open(opened: Open
     assert websocket.recv() == "not now"
 
 
+def test_a_message_that_selects_a_route_without_a_function_is_answered_as_the_template_says(opened: Open) -> None:
+    websocket = opened()
+    for message in ('{"action": "there?"}', '{"action":"there?","more":[1]}', b'{"action":"there?"}'):
+        websocket.send(message)
+        assert websocket.recv() == '["still here"]'
+
+
+@pytest.mark.parametrize(
+    "message", ['{"action": "no"}', '{"action": {}}', '{"action": ["there?"]}', '"there?"', '{"action": "there?"', "["]
+)
+def test_every_other_message_reaches_the_function(opened: Open, message: str) -> None:
+    websocket = opened()
+    websocket.send(message)
+    assert json.loads(websocket.recv())["body"] == message
+
+
 def test_a_result_without_a_body_sends_nothing(opened: Open) -> None:
     websocket = opened()
     websocket.send("nothing")

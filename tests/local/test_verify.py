@@ -26,8 +26,14 @@ def drop_route(c: Clients, d: Deployed) -> None:
 
 def drop_socket_route(c: Clients, d: Deployed) -> None:
     api = c("apigatewayv2")
-    [route] = api.get_routes(ApiId=d.outputs["SocketsId"])["Items"]
+    route = next(r for r in api.get_routes(ApiId=d.outputs["SocketsId"])["Items"] if r["RouteKey"] == "$default")
     api.delete_route(ApiId=d.outputs["SocketsId"], RouteId=route["RouteId"])
+
+
+def drop_socket_answer(c: Clients, d: Deployed) -> None:
+    api, where = c("apigatewayv2"), {"ApiId": d.outputs["SocketsId"], "IntegrationId": physical(d, "SocketsPing")}
+    [answer] = api.get_integration_responses(**where)["Items"]
+    api.delete_integration_response(**where, IntegrationResponseId=answer["IntegrationResponseId"])
 
 
 def drop_stage_limits(c: Clients, d: Deployed) -> None:
@@ -111,6 +117,7 @@ def disable_rule(c: Clients, d: Deployed) -> None:
 SPOILED: list[tuple[str, str, Spoil]] = [
     ("ApiRoute0", "RouteKey", drop_route),
     ("SocketsMessages", "RouteKey", drop_socket_route),
+    ("SocketsPong", "ResponseTemplates", drop_socket_answer),
     ("ApiApiGatewayDefaultStage", "DefaultRouteSettings", drop_stage_limits),
     ("Main", "VisibilityTimeout", change_queue(VisibilityTimeout="1")),
     ("Main", "RedrivePolicy", change_queue(RedrivePolicy="")),

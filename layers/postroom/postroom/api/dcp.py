@@ -17,6 +17,9 @@ REVOKE: Final = "revoke"
 """The operation that revokes a request that its sender authorized. Its data is the validity of that request."""
 WATCH: Final = "watch"
 """The operation that is answered when a mailbox has mail. Its data is the mailbox."""
+PING: Final = '{"action":"ping"}'
+PONG: Final = '{"action":"pong"}'
+"""The texts by which a WebSocket is kept open, and their answer, which no function makes: no messages of DCP."""
 
 
 class OperationData(Struct, forbid_unknown_fields=True):
@@ -55,7 +58,8 @@ class GuardianDescription(Struct, omit_defaults=True):
     """What `GET /dcp` answers.
 
     `identity`: the address of the guardian, with 0x; `ttl`: seconds; `slop`: the difference of clocks that is allowed,
-    in seconds; `max_bytes`: of a message; `socket`: the URL for the same sessions over WebSockets.
+    in seconds; `max_bytes`: of a message; `socket`: the URL for the same sessions over WebSockets. With it, `ping`: a
+    text that keeps a WebSocket open; `pong`: its answer; `session_seconds`: how long a session may have no message.
     """
 
     identity: str
@@ -65,3 +69,6 @@ class GuardianDescription(Struct, omit_defaults=True):
     max_messages_per_batch: int
     max_bytes: int
     socket: str = ""
+    ping: str = ""
+    pong: str = ""
+    session_seconds: int = 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from postroom.api.dcp import GuardianDescription
+from postroom.api.dcp import PING, PONG, GuardianDescription
 from postroom.api.http import JSON
 from postroom.core.ijson import JsonValue
 from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
@@ -69,17 +69,18 @@ class DcpService:
     def describe(self, _call: RoutedRequest) -> HttpResponse:
         """What a peer must know before it connects. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""
         newest, ttl = self.identities.newest_first()[0], self.limits.ttl
-        return respond(
-            GuardianDescription(
-                f"0x{newest.key.address}",
-                [VERSION],
-                {"min": int(ttl.min), "max": int(ttl.max), "default": int(ttl.default or ttl.min)},
-                self.limits.slop,
-                self.limits.max_messages,
-                self.limits.max_bytes,
-                self.socket_url,
-            )
+        described = GuardianDescription(
+            f"0x{newest.key.address}",
+            [VERSION],
+            {"min": int(ttl.min), "max": int(ttl.max), "default": int(ttl.default or ttl.min)},
+            self.limits.slop,
+            self.limits.max_messages,
+            self.limits.max_bytes,
         )
+        if self.socket_url:
+            described.socket, described.ping, described.pong = self.socket_url, PING, PONG
+            described.session_seconds = int(self.limits.session_seconds)
+        return respond(described)
 
     def _guardian(self) -> Guardian:
         identities = self.identities.newest_first()

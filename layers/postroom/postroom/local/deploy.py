@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from postroom.core.errors import OurError, SettingsError
 from postroom.local.clients import Clients
-from postroom.local.ignored_properties import set_ignored_properties
+from postroom.local.ignored_properties import made_by_cloudformation, set_ignored_properties
 from postroom.local.intrinsics import Evaluator, Resource
 from postroom.local.translate import translate
 from postroom.local.verify import verify
@@ -55,7 +55,7 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
     # It is longer than a request to CloudFormation may be: CloudFormation reads it from where `sam deploy` puts it,
     # too.
     name = f"{stack}.template"
-    store(name, json.dumps(translated).encode())
+    store(name, json.dumps(made_by_cloudformation(translated)).encode())
     _create_or_update(f"{s3.meta.endpoint_url}/{artifacts}/{name}", stack, clients, given)
     outputs = _wait(stack, clients)
     pages = clients("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)

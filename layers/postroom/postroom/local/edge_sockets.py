@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from postroom.core.errors import OurError
 from postroom.local import gateway, socket_gateway
 from postroom.local.clients import Clients
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.local.invoke import InvocationError, invoke
 from postroom.local.ports import HOST
-from postroom.local.routes import find_functions
+from postroom.local.routes import find_fixed_answers, find_functions
 from postroom.local.socket_gateway import SocketApi, SocketConnection, SocketLimits
 
 log = logging.getLogger(__name__)
@@ -45,10 +46,17 @@ class _OpenSocket:
 
 
 def find_socket_target(api_id: str, clients: Clients) -> SocketTarget:
-    """Ask the embedded AWS for the stage and the routes of a WebSocket API, and their functions."""
-    [stage] = clients("apigatewayv2").get_stages(ApiId=api_id)["Items"]
-    api = SocketApi(clients.account, api_id, stage["StageName"], find_functions(api_id, clients))
-    return SocketTarget(api, clients)
+    """Ask the embedded AWS for the stage and the routes of a WebSocket API, and what answers there.
+
+    Raises OurError for routes that are not known here.
+    """
+    client = clients("apigatewayv2")
+    selection = client.get_api(ApiId=api_id).get("RouteSelectionExpression")
+    if selection != socket_gateway.ROUTE_SELECTION:
+        raise OurError(f"the local stack does not know WebSocket APIs whose routes are selected by {selection!r}")
+    [stage] = client.get_stages(ApiId=api_id)["Items"]
+    functions, answers = find_functions(api_id, clients), find_fixed_answers(api_id, clients)
+    return SocketTarget(SocketApi(clients.account, api_id, stage["StageName"], functions, answers), clients)
 
 
 class EdgeSockets:
@@ -135,6 +143,16 @@ class EdgeSockets:
     async def _answer_message(
         self, target: SocketTarget, connection: SocketConnection, message: str | bytes, send: _Send
     ) -> None:
+        answer = socket_gateway.find_answer(target.api, message)
+        if answer is None:
+            answer = await self._answer_by_function(target, connection, message)
+        if answer is not None:
+            with suppress(OSError):  # it may be closed by now
+                await send({"type": "websocket.send", "text": answer})
+
+    async def _answer_by_function(
+        self, target: SocketTarget, connection: SocketConnection, message: str | bytes
+    ) -> str | None:
         request_id = str(uuid.uuid4())
         event = socket_gateway.build_message_event(target.api, connection, message, time.time(), request_id)
         function = target.api.routes[socket_gateway.DEFAULT_ROUTE]
@@ -143,12 +161,9 @@ class EdgeSockets:
         )
         try:
             result = await asyncio.wait_for(call, socket_gateway.INTEGRATION_SECONDS)
-            answer = socket_gateway.read_socket_result(result)
+            return socket_gateway.read_socket_result(result)
         except (TimeoutError, InvocationError):
-            answer = socket_gateway.write_failure(connection.id, request_id)
+            return socket_gateway.write_failure(connection.id, request_id)
         except ValueError as error:
             log.warning("function %s returned an invalid result: %s", function, error)
-            answer = socket_gateway.write_failure(connection.id, request_id)
-        if answer is not None:
-            with suppress(OSError):  # it may be closed by now
-                await send({"type": "websocket.send", "text": answer})
+            return socket_gateway.write_failure(connection.id, request_id)

@@ -1,7 +1,8 @@
-"""Direct calls for properties that MiniStack's CloudFormation silently ignores.
+"""Direct calls for properties that MiniStack's CloudFormation silently ignores, and a resource that it refuses.
 
 They are a table's TTL and point-in-time recovery, a bucket's lifecycle rules, a function's reserved concurrency, and a
-stage's throttling. All are derived from the template; each call may be repeated.
+stage's throttling; and what a route of a WebSocket API answers that has no function. All are derived from the template;
+each call may be repeated.
 """
 
 from typing import Any
@@ -9,13 +10,20 @@ from typing import Any
 from postroom.core.errors import OurError
 from postroom.local.clients import Clients
 from postroom.local.intrinsics import Resource
+from postroom.local.template import Template
 
 
 def set_ignored_properties(resource: Resource, clients: Clients) -> None:
-    """Set the ignored properties of one created resource."""
+    """Set the ignored properties of one resource, or make it."""
     make_good = _AMENDMENTS.get(resource.type)
     if make_good:
         make_good(resource, clients)
+
+
+def made_by_cloudformation(template: Template) -> Template:
+    """Return the template without the resources that are made by direct calls."""
+    resources = {name: each for name, each in template["Resources"].items() if each["Type"] != _INTEGRATION_RESPONSE}
+    return {**template, "Resources": resources}
 
 
 def _table(resource: Resource, clients: Clients) -> None:
@@ -67,6 +75,25 @@ def _stage(resource: Resource, clients: Clients) -> None:
         )
 
 
+def _integration_response(resource: Resource, clients: Clients) -> None:
+    said, client = resource.properties, clients("apigatewayv2")
+    made: Any = {
+        "ApiId": said["ApiId"],
+        "IntegrationId": said["IntegrationId"],
+        "IntegrationResponseKey": said["IntegrationResponseKey"],
+        "ResponseTemplates": said["ResponseTemplates"],
+        "TemplateSelectionExpression": said["TemplateSelectionExpression"],
+    }
+    there = client.get_integration_responses(ApiId=said["ApiId"], IntegrationId=said["IntegrationId"])["Items"]
+    for each in there:
+        client.delete_integration_response(
+            ApiId=said["ApiId"],
+            IntegrationId=said["IntegrationId"],
+            IntegrationResponseId=each["IntegrationResponseId"],
+        )
+    client.create_integration_response(**made)
+
+
 def lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
     """Return a CloudFormation lifecycle rule for the S3 API, which uses other names.
 
@@ -96,9 +123,11 @@ def truth(value: object) -> bool:
     return value is True or str(value).lower() == "true"
 
 
+_INTEGRATION_RESPONSE = "AWS::ApiGatewayV2::IntegrationResponse"
 _AMENDMENTS = {
     "AWS::DynamoDB::Table": _table,
     "AWS::S3::Bucket": _bucket,
     "AWS::Lambda::Function": _function,
     "AWS::ApiGatewayV2::Stage": _stage,
+    _INTEGRATION_RESPONSE: _integration_response,
 }

@@ -10,24 +10,28 @@ WebSocket API". Where these are silent:
 | in which order are the messages of a connection answered | in any | each is a run: nothing may rely on the order |
 | another path than that of the stage | 403 | our choice |
 | a frame of more than 32 KB | accepted | Hypercorn hands over whole messages; AWS closes with 1009 |
-| pings | do not count as use | our choice: nothing may rely on them |
+| pings of WebSockets (RFC 6455 §5.5.2) | do not count as use | our choice: nothing may rely on them |
 | who may send to a connection | whoever signs as AWS does; nobody looks at the signature | roles are not known here |
 
-Not implemented: routes other than `$default`, authorizers, throttling, API keys.
+Not implemented: functions of routes other than `$default`, mapping templates that are no fixed text, authorizers,
+throttling, API keys.
 """
 
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 MAX_MESSAGE_BYTES = 128 * 1024
 """Of a message, and of an answer."""
 INTEGRATION_SECONDS = 29.0
 DEFAULT_ROUTE = "$default"
+ROUTE_SELECTION: Final = "$request.body.action"
+"""The expression by which a message selects its route; the only one that is known here."""
+_SELECTING_MEMBER: Final = "action"
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,14 @@ class SocketLimits:
 
 @dataclass(frozen=True)
 class SocketApi:
-    """A deployed WebSocket API. `routes`: functions (name or ARN) by route key."""
+    """A deployed WebSocket API. `routes`: functions (name or ARN) by route key; `answers`: the texts that other routes
+    answer by themselves."""
 
     account: str
     api_id: str
     stage: str
     routes: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,16 @@ class SocketConnection:
 def is_too_long(message: str | bytes) -> bool:
     """Whether the WebSocket is closed for this message."""
     return len(message.encode() if isinstance(message, str) else message) > MAX_MESSAGE_BYTES
+
+
+def find_answer(api: SocketApi, message: str | bytes) -> str | None:
+    """Return the text by which the API answers a message itself; None: a function does."""
+    try:
+        body = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    key = body.get(_SELECTING_MEMBER) if isinstance(body, dict) else None
+    return api.answers.get(key) if isinstance(key, str) else None
 
 
 def build_message_event(

@@ -228,11 +228,20 @@ def _route(resource: Resource, clients: Clients) -> Iterator[Answer]:
     targets = [route["Target"] for route in routes if route["RouteKey"] == said["RouteKey"]]
     yield "RouteKey", [said["Target"]], targets
     integration = client.get_integration(ApiId=said["ApiId"], IntegrationId=said["Target"].rsplit("/", 1)[-1])
+    if integration["IntegrationType"] == "MOCK":
+        return
     arn = integration["IntegrationUri"].split("functions/", 1)[-1].removesuffix("/invocations")
     clients("lambda").get_function_configuration(FunctionName=arn)
     # Events of WebSocket APIs have the first version, and no other.
     expected = {"HTTP": "2.0", "WEBSOCKET": "1.0"}[client.get_api(ApiId=said["ApiId"])["ProtocolType"]]
     yield "PayloadFormatVersion", expected, integration.get("PayloadFormatVersion")
+
+
+def _integration_response(resource: Resource, clients: Clients) -> Iterator[Answer]:
+    said, client = resource.properties, clients("apigatewayv2")
+    has: Any = client.get_integration_responses(ApiId=said["ApiId"], IntegrationId=said["IntegrationId"])["Items"]
+    names = ("IntegrationResponseKey", "TemplateSelectionExpression", "ResponseTemplates")
+    yield names[-1], [{name: said[name] for name in names}], [{name: each.get(name) for name in names} for each in has]
 
 
 def _stage(resource: Resource, clients: Clients) -> Iterator[Answer]:
@@ -301,6 +310,7 @@ _QUESTIONS = {
     "AWS::SQS::QueuePolicy": _queue_policy,
     "AWS::ApiGatewayV2::Api": _api,
     "AWS::ApiGatewayV2::Route": _route,
+    "AWS::ApiGatewayV2::IntegrationResponse": _integration_response,
     "AWS::ApiGatewayV2::Stage": _stage,
     "AWS::Logs::LogGroup": _log_group,
     "AWS::Scheduler::Schedule": _schedule,
