@@ -24,14 +24,14 @@ from postroom.http import (
     waits,
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
-from postroom.names import accounts, documents, failing_names, host_addresses, keys, manifest, profiles, registry
+from postroom.names import accounts, documents, failing_names, host_addresses, keys, manifest, profiles, registry, uris
 from postroom.names import silent_zones as silent_zones_of_names
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.names.ipfs import car, unixfs, uri
+from postroom.names.ipfs import car, gateways, unixfs, uri
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
@@ -735,6 +735,15 @@ def _https() -> Iterator[Bound]:
 
 def _ipfs() -> Iterator[Bound]:
     yield Bound(
+        "gateways", _n(gateways.MAX_GATEWAYS), "each is tried, one after the other", "the deployment does not start",
+        "Helia: 2 gateways by default", "names/ipfs/test_gateways.py::test_the_number_of_gateways_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "a document, from all gateways together", _n(uris.FETCH_SECONDS, "s"),
+        "the sender waits; each has its share of what is left", "`ProfileLookupFailed`", "Kubo RetrievalTimeout: 30 s",
+        "names/ipfs/test_gateways.py::test_gateways_that_fall_silent_take_no_longer_than_all_may",
+    )  # fmt: skip
+    yield Bound(
         "a CAR", _n(car.MAX_CAR_BYTES, "bytes"), "any gateway's answer, kept whole and hashed", "not read",
         "go-car: sections of 8 MiB", "names/ipfs/test_car.py::test_the_length_of_a_car_is_limited",
     )  # fmt: skip
@@ -1175,6 +1184,21 @@ def _caches() -> Iterator[Bound]:
         "that there is no key", _n(TIMES.max_negative_seconds, "s"), "it is often about to be repaired",
         "looked up again", "RFC 2308 §5: 1 to 3 h at most",
         "names/test_keys.py::test_a_refusal_is_cached_for_a_minute_at_most",
+    )  # fmt: skip
+    yield Bound(
+        "documents at URIs of profiles", f"{_n(uris.MAX_CONTENTS_BYTES, 'bytes')}, {_n(uris.MAX_CONTENTS)}",
+        "strangers choose them", leaves, "Kubo StorageMax: 10 GB",
+        "names/test_uris.py::test_all_documents_together_have_a_bound",
+    )  # fmt: skip
+    yield Bound(
+        "such a document", _n(uris.KEEP_SECONDS, "s"), "what a hash names never changes", "fetched again",
+        "Kubo: immutable for a year, by Cache-Control",
+        "names/test_uris.py::test_what_a_hash_names_is_fetched_once_a_day_wherever_it_is",
+    )  # fmt: skip
+    yield Bound(
+        "a URI that failed", _n(uris.FAILED_SECONDS, "s"), "forged mail must not flood its host",
+        "fetched again", "unbound infra-host-ttl: 900 s",
+        "names/test_uris.py::test_a_uri_that_failed_is_left_alone_for_five_seconds",
     )  # fmt: skip
     yield Bound(
         "profiles of a kind; names without one", _n(profiles.MAX_PROFILES, "each"), "strangers choose them", leaves,

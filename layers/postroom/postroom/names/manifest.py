@@ -21,7 +21,6 @@ MAX_DOMAINS = 4096
 """The most cached answers, and the most remembered failures."""
 _PREFIXES = ("nlweb", "pw")
 """Hosts that serve a domain's manifest: the name of 2023, then that of 2026, if the former does not exist."""
-_MAY_CHANGE_SOON = frozenset({408, 425, 429})
 
 
 class FeedbackAddress(NamedTuple):
@@ -144,6 +143,6 @@ def read_manifest(answer: HttpsResponse, host: str) -> FeedbackAddress:
     """The content of a host's answer to GET /manifest. Raises NotNowError if there may be another answer soon."""
     if answer.status == 200:
         return feedback_of(answer.body)
-    if answer.status >= 500 or answer.status in _MAY_CHANGE_SOON:
+    if answer.may_change_soon:
         raise NotNowError(OUTBOUND_FAILED, f"{host} answered {answer.status} to GET /manifest")
     return FeedbackAddress(None, f"{host} answered {answer.status} to GET /manifest")

@@ -41,6 +41,14 @@ class NoSuchHostError(NotNowError):
     """The URL's host does not exist, according to the resolver; the reason is OutboundFailed."""
 
 
+class UnusableUrlError(NotNowError):
+    """The URL is one to which no request is made, whenever it is tried; the reason is OutboundFailed."""
+
+
+class LongResponseError(NotNowError):
+    """The answer is longer than is read; the reason is OutboundFailed."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpsResponse:
     """The other host's answer. `headers`: by lower-case name, repeated ones joined with ", "."""
@@ -48,6 +56,11 @@ class HttpsResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def may_change_soon(self) -> bool:
+        """Whether there may be another answer soon: a fault of the server, or a request that came too early."""
+        return self.status >= 500 or self.status in (408, 425, 429)
 
 
 class HttpsClient:
@@ -83,10 +96,15 @@ class HttpsClient:
         self._max_addresses = max_addresses
         self._failing = failing
 
+    def check(self, url: str) -> None:
+        """Check that requests may be made to a URL. Raises UnusableUrlError."""
+        split_url(url, self._port, allow_addresses=self._allow_private)
+
     def get(self, url: str, accept: str, seconds: float = inf) -> HttpsResponse:
         """GET an https URL within `seconds`, or less if `total_timeout` is less.
 
-        Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError and FailedRecentlyError are such.
+        Raises NotNowError (OutboundFailed) for every failure; NoSuchHostError, FailedRecentlyError, UnusableUrlError
+        and LongResponseError are such.
         """
         return self._exchange("GET", url, [("Accept", accept)], None, seconds)
 
@@ -161,29 +179,31 @@ class HttpsClient:
         for chunk in answer.iter_stream():
             body += chunk
             if len(body) > self._max_response_bytes:
-                raise _failed(f"{host} answered with more than {self._max_response_bytes} bytes")
+                raise LongResponseError(
+                    OUTBOUND_FAILED, f"{host} answered with more than {self._max_response_bytes} bytes"
+                )
         return HttpsResponse(answer.status, headers, bytes(body))
 
 
 def split_url(url: str, only_port: int, *, allow_addresses: bool = False) -> tuple[str, str]:
     """Check a URL (RFC 3986, RFC 9110 §4.2.2); returns the host name, and the path with the query.
 
-    Raises NotNowError(OUTBOUND_FAILED) unless it is https, without credentials, with a host name, and with that port or
+    Raises UnusableUrlError unless it is https, without credentials, with a host name, and with that port or
     none.
     """
     if not re.fullmatch(r"[!-~]+", url) or len(url) > MAX_URL_CHARACTERS:
-        raise _failed("the URL has characters that a URL must not have, or too many")
+        raise _unusable("the URL has characters that a URL must not have, or too many")
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
-        raise _failed("the URL is malformed") from None
+        raise _unusable("the URL is malformed") from None
     if parts.scheme != "https" or "@" in parts.netloc:
-        raise _failed("the URL is not of the form https://host/path")
+        raise _unusable("the URL is not of the form https://host/path")
     if port is not None and port != only_port:
-        raise _failed(f"the URL's port is not {only_port}")
+        raise _unusable(f"the URL's port is not {only_port}")
     if not can_be_reached(host) and not (allow_addresses and _as_address(host)):
-        raise _failed("the URL's host is not a host name")
+        raise _unusable("the URL's host is not a host name")
     return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
@@ -220,6 +240,10 @@ def _as_address(text: str) -> IPv4Address | IPv6Address | None:
 
 def _failed(detail: str) -> NotNowError:
     return NotNowError(OUTBOUND_FAILED, detail)
+
+
+def _unusable(detail: str) -> UnusableUrlError:
+    return UnusableUrlError(OUTBOUND_FAILED, detail)
 
 
 class _PinnedBackend(httpcore.NetworkBackend):

@@ -60,15 +60,15 @@ def read_file(cid: Cid, names: Sequence[str], blocks: Mapping[bytes, bytes]) -> 
 def _entry(cid: Cid, name: str, blocks: Mapping[bytes, bytes]) -> Cid:
     """What a directory has under this name: the first, if there are several (UnixFS, "Directory Path Resolution")."""
     if cid.codec == RAW:
-        raise UnreadableFileError(f"{name!r} cannot be in {cid}: it is a raw block, not a directory")
+        raise UnreadableFileError(f"the path goes on below {cid}, a raw block")
     node = _node(cid, blocks)
     if node.kind != _DIRECTORY:
-        raise UnreadableFileError(f"{name!r} is not looked up in {cid}: it is {node}, not a plain directory")
+        raise UnreadableFileError(f"the path goes on below {cid}: it is {node}, not a plain directory")
     wanted = name.encode()
     for target, entry in node.links:
         if entry == wanted:
             return _target(target, cid)
-    raise UnreadableFileError(f"there is no {name!r} in the directory {cid}")
+    raise UnreadableFileError(f"there is no such name in the directory {cid}")
 
 
 class _File:

@@ -146,6 +146,16 @@ def profile_of_uri(uri: str) -> JsonValue:
         raise _invalid("the data: URI is not standard base64 on one line, as it says") from None
 
 
+def profile_of_document(document: bytes) -> JsonValue:
+    """The JSON in a document that a URI leads to. Raises TheirError(PROFILE_INVALID)."""
+    if len(document) > MAX_URI_BYTES:
+        raise _invalid(f"the document has more than {MAX_URI_BYTES} bytes")
+    try:
+        return parse(document, max_bytes=MAX_URI_BYTES)
+    except TheirError as error:
+        raise _invalid(f"the document is not JSON: {error.detail}") from None
+
+
 def data_uri(value: JsonValue) -> str:
     """The URI to publish a profile under, in the form of the reference, which reads no percent-encoding."""
     return f"data:application/json,{stringify(value).decode()}"
