@@ -1,15 +1,14 @@
 """The accounts of senders: which requests they take, and how long what was found counts."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
-from tests.names.ens.nodes import NOW, AccountNode
-from tests.names.ens.vectors import NAMES, REGISTRY, RESOLVER, raw
+from tests.names.ens.nodes import NOW, AccountNode, ens_of
+from tests.names.ens.vectors import NAMES, raw
 
 from postroom.core.errors import NotNowError
 from postroom.core.leaky_bucket import LeakyBucket
@@ -17,12 +16,6 @@ from postroom.names import accounts
 from postroom.names.accounts import MISSED_SECONDS, NONCE_REACHED_SECONDS, REACHED_SECONDS, SenderAccounts
 from postroom.names.ens import ens
 from postroom.names.ens.accounts import AccountDemands
-from postroom.names.ens.endpoints import ChainEndpoints
-from postroom.names.ens.ens import Ens
-from postroom.names.ens.lookup import Contracts
-from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-from postroom.net.endpoint_client import EndpointClient
-from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
 
 NAME, TOKEN = "alice.eth", raw(NAMES["filter"]["token"])
@@ -37,17 +30,9 @@ class Setting:
         self.clock = FakeClock(NOW)
         self.nodes = [AccountNode(nonce=1, balance=10, token=5) for _ in range(2)]
         self.servers: list[FakeEndpoint] = [undo.enter_context(fake_endpoint(node)) for node in self.nodes]
-        clients = [
-            EndpointClient(f"http://127.0.0.1:{each.port}/", max_response_bytes=MAX_ANSWER_BYTES)
-            for each in self.servers
-        ]
-        for client in clients:
-            undo.callback(client.close)
-        pool = undo.enter_context(ThreadPoolExecutor(2))
-        gateways = HttpsClient(lambda _: [])
-        self.ens = Ens(ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW)
+        self.ens = ens_of(undo, self.servers)
         self.rate = LeakyBucket(1, 100, self.clock)
-        self.accounts = SenderAccounts(self.ens, self.rate, self.clock)
+        self.accounts = SenderAccounts(lambda: self.ens, self.rate, self.clock)
 
     @property
     def posts(self) -> int:
@@ -146,9 +131,16 @@ def test_look_ups_have_a_rate(setting: Setting) -> None:
 
 def test_the_number_of_kept_verdicts_is_limited(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounts, "MAX_VERDICTS", 1)
-    few = SenderAccounts(setting.ens, setting.rate, setting.clock)
+    few = SenderAccounts(lambda: setting.ens, setting.rate, setting.clock)
     assert few.reach(NAME, AccountDemands(nonce=1, balance=10))
     assert few.reach(NAME, BALANCE)
     assert setting.posts == 2
     assert few.reach(NAME, NONCE)
     assert setting.posts == 4
+
+
+def test_without_endpoints_no_rule_can_be_checked() -> None:
+    clock = FakeClock()
+    with pytest.raises(NotNowError, match="no endpoints") as caught:
+        SenderAccounts(lambda: None, LeakyBucket(1, 1, clock), clock).reach(NAME, NONCE)
+    assert caught.value.reason is FILTER_RULE_UNCHECKED

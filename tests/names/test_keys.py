@@ -227,6 +227,17 @@ def test_the_total_size_of_cached_evidence_is_limited(resolvers, anchors, clock,
     assert looked_up("b.sender.example") == 1
 
 
+def test_keys_count_as_they_are_weighed(resolvers, anchors, clock, tree, looked_up):
+    tree.put("sender.example", f"a TXT {'x' * 250}\nb TXT {'x' * 250}")
+    times = KeepTimes(max_evidence=100_000)
+    directory = KeyDirectory(
+        resolvers.asking, anchors, parse, clock=clock, times=times, weigh=lambda key: 200 * len(key)
+    )
+    for name in "aba":
+        directory.find(f"{name}.sender.example")
+    assert looked_up("a.sender.example") == 2
+
+
 def test_names_without_a_key_do_not_displace_keys_and_are_limited(resolvers, anchors, clock, tree, looked_up):
     tree.put("sender.example", "pk1._domainkey TXT key\na TXT invalid\nb TXT invalid\nc TXT invalid")
     directory = KeyDirectory(resolvers.asking, anchors, parse, clock=clock, times=KeepTimes(max_names=2))

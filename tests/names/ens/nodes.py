@@ -1,9 +1,23 @@
 """Nodes of a chain that answer what the real contracts did, and what accounts hold."""
 
 import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any, Final
 
-from tests.names.ens.vectors import EXCHANGES, NAMES
+from tests.fakes.endpoints import FakeEndpoint
+from tests.names.ens.vectors import EXCHANGES, NAMES, REGISTRY, RESOLVER
+
+from postroom.crypto.encodings import write_hex
+from postroom.names.ens.abi import encode
+from postroom.names.ens.calls import text_call, ttl_call
+from postroom.names.ens.endpoints import ChainEndpoints
+from postroom.names.ens.ens import Ens
+from postroom.names.ens.lookup import Contracts
+from postroom.names.ens.rpc import MAX_ANSWER_BYTES
+from postroom.net.endpoint_client import EndpointClient
+from postroom.net.https import HttpsClient
 
 NOW: Final = 1_800_000_000
 _NOT_FOUND: Final = "0x77209fe8"
@@ -17,6 +31,38 @@ def recorded(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
         for each in EXCHANGES["on_chain"]
     }
     return found | {row["data"]: reverted(row["revert"]), row["callback"]: {"result": row["result"]}}
+
+
+def texts_on_chain(
+    texts: Mapping[str, Mapping[str, str]], ttls: Mapping[str, int] | None = None
+) -> dict[str, dict[str, Any]]:
+    """By the data of a call, what a node answers if these texts (name → key → text) and TTLs are on chain."""
+    found = {
+        write_hex(text_call(RESOLVER, name, key).data): _returned(
+            encode("bytes,address", (encode("string", (text,)), bytes(20)))
+        )
+        for name, entry in texts.items()
+        for key, text in entry.items()
+    }
+    return found | {
+        write_hex(ttl_call(REGISTRY, name).data): _returned(ttl.to_bytes(32)) for name, ttl in (ttls or {}).items()
+    }
+
+
+def _returned(data: bytes) -> dict[str, Any]:
+    return {"result": write_hex(data)}
+
+
+def ens_of(undo: ExitStack, servers: Sequence[FakeEndpoint]) -> Ens:
+    """What asks some endpoints, all of which must agree, and finds no gateway."""
+    clients = [
+        EndpointClient(f"http://127.0.0.1:{each.port}/", max_response_bytes=MAX_ANSWER_BYTES) for each in servers
+    ]
+    for client in clients:
+        undo.callback(client.close)
+    pool = undo.enter_context(ThreadPoolExecutor(len(servers)))
+    endpoints = ChainEndpoints(clients, len(servers), 1, pool)
+    return Ens(endpoints, HttpsClient(lambda _: []), Contracts(RESOLVER, REGISTRY), lambda: NOW)
 
 
 def reverted(data: str) -> dict[str, Any]:
@@ -46,6 +92,18 @@ class Node:
         assert method == "eth_call"
         self.calls.append(param["data"])
         return self.outcomes.get(param["data"], reverted("0x"))
+
+
+class TextNode(Node):
+    """A node of a chain with some texts (name → key → text) and TTLs, which may be changed; other names are not on
+    it."""
+
+    def __init__(self, texts: Mapping[str, Mapping[str, str]], ttls: Mapping[str, int] | None = None) -> None:
+        super().__init__(texts_on_chain(texts, ttls))
+
+    def answer(self, method: str, param: Any) -> dict[str, Any]:
+        known = param["data"] in self.outcomes
+        return super().answer(method, param) if known else reverted(_NOT_FOUND)
 
 
 class AccountNode(Node):

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.names.ens.accounts import AccountDemands
-from postroom.names.ens.ens import Ens
+from postroom.names.ens_registry import LookUpRate
 from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
+
+if TYPE_CHECKING:
+    from postroom.names.ens.ens import Ens
 
 MAX_VERDICTS: Final = 4096
 REACHED_SECONDS: Final = 300
@@ -18,21 +21,14 @@ MISSED_SECONDS: Final = 30
 """Whoever is refused may change that at once."""
 
 
-class LookUpRate(Protocol):
-    """How many look-ups may begin."""
-
-    def take(self) -> bool:
-        """Count one; False: there were too many."""
-        ...
-
-
 class SenderAccounts:
     """Finds out whether senders' accounts reach what is demanded. Safe to share.
 
-    The account of a name is the address that it has in ENS. `rate`: of look-ups; `clock`: epoch seconds.
+    The account of a name is the address that it has in ENS. `ens` returns what the chain is asked by; None: no
+    endpoints are set. `rate`: of look-ups; `clock`: epoch seconds.
     """
 
-    def __init__(self, ens: Ens, rate: LookUpRate, clock: Callable[[], float]) -> None:
+    def __init__(self, ens: "Callable[[], Ens | None]", rate: LookUpRate, clock: Callable[[], float]) -> None:
         self._ens = ens
         self._rate = rate
         self._clock = clock
@@ -63,13 +59,19 @@ class SenderAccounts:
         return kept.value if kept else None
 
     def _look_up(self, name: str, parts: list[AccountDemands]) -> tuple[bool, ...]:
-        if not self._rate.take():
-            raise NotNowError(FILTER_RULE_UNCHECKED, "too many names are looked up at the moment")
         try:
-            account = self._ens.address(name).found.value
-            return self._ens.reach(account, parts) if isinstance(account, bytes) else (False,) * len(parts)
+            return self._ask(name, parts)
         except NotNowError as error:
             raise NotNowError(FILTER_RULE_UNCHECKED, error.detail) from error
+
+    def _ask(self, name: str, parts: list[AccountDemands]) -> tuple[bool, ...]:
+        ens = self._ens()
+        if ens is None:
+            raise NotNowError(FILTER_RULE_UNCHECKED, "no endpoints of a chain are set here")
+        if not self._rate.take():
+            raise NotNowError(FILTER_RULE_UNCHECKED, "too many names are looked up at the moment")
+        account = ens.address(name).found.value
+        return ens.reach(account, parts) if isinstance(account, bytes) else (False,) * len(parts)
 
 
 def _seconds(part: AccountDemands, *, reached: bool) -> float:

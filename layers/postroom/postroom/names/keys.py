@@ -68,15 +68,12 @@ class KeepTimes:
     selectors."""
     max_names: int = 10_000
     max_evidence: int = 16 << 20
-    """Characters of the evidence of all keys: some 1,000 are usual, a sender may cause a hundred times as many."""
+    """Characters of the evidence of all keys, and the keys as they are weighed: some 1,000 are usual, a sender may
+    cause a hundred times as many."""
 
 
 Hold = Callable[[str], AbstractContextManager[bool]]
 """Limits concurrent look-ups (`storage.limits.held_runs`)."""
-
-
-def _unlimited(_domain: str) -> AbstractContextManager[bool]:
-    return nullcontext(True)
 
 
 class KeyDirectory(Generic[K]):
@@ -84,7 +81,8 @@ class KeyDirectory(Generic[K]):
 
     `asking` returns an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key from the TXT records at the
     name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch seconds. `hold`:
-    entered with the sender's domain during each look-up; False: too many are running.
+    entered with the sender's domain during each look-up; False: too many are running. `weigh`: the size of a key in
+    characters, if senders decide it.
     """
 
     def __init__(
@@ -96,9 +94,11 @@ class KeyDirectory(Generic[K]):
         clock: Callable[[], float],
         policy: Policy | None = None,
         times: KeepTimes | None = None,
-        hold: Hold = _unlimited,
+        hold: Hold | None = None,
+        weigh: Callable[[K], int] = lambda _: 0,
     ) -> None:
-        self._hold = hold
+        self._hold: Hold = hold or (lambda _: nullcontext(True))
+        self._weigh = weigh
         self._asking = asking
         self._anchors = anchors
         self._parse = parse
@@ -171,7 +171,8 @@ class KeyDirectory(Generic[K]):
                 self._known.drop(key)
             else:
                 found = CacheEntry(replace(kept.value, cached=True), kept.fetched_at, kept.expires_at)
-                self._known.put(key, found, weight=len(repr(found.value.evidence)))
+                weight = len(repr(found.value.evidence)) + self._weigh(found.value.key)
+                self._known.put(key, found, weight)
                 self._refused.drop(key)
             del self._running[key]
         running.set_result(kept.value)

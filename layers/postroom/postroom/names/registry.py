@@ -20,6 +20,11 @@ PROFILE_KEY: Final = "network.dm3.profile"
 SERVICE_KEY: Final = "network.dm3.deliveryService"
 FRESH_SECONDS: Final = 2
 """Forged mail must not make us read a registry all the time."""
+MIN_TEXT_SECONDS: Final = 60
+MAX_TEXT_SECONDS: Final = 3600
+"""A text of ENS or DNS is kept for as long as is published with it, within these."""
+ABSENT_SECONDS: Final = 60
+"""At most, that a name is not there: it is often published soon."""
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 """Enough for some 4,000 names with a profile each."""
 

@@ -70,7 +70,7 @@ class NameParts(DeploymentParts):
         )
         return self._sender_keys(hold=runs.hold)
 
-    def _sender_keys(self, **limits: "Hold") -> "SenderKeys":
+    def _sender_keys(self, hold: "Hold | None" = None) -> "SenderKeys":
         from postroom.crypto.rsa_ed25519 import KeyRules
         from postroom.names.dnssec import Policy
         from postroom.names.keys import KeepTimes, KeyDirectory
@@ -86,7 +86,7 @@ class NameParts(DeploymentParts):
                 clock=self._system.clock,
                 policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
                 times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
-                **limits,
+                hold=hold,
             )
         )
 
