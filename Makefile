@@ -17,7 +17,7 @@ help: ## print this list
 # --no-deps, because the locks are complete, and older versions of pip fail on extras with hashes.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
-	@echo "installing about 120 pinned packages into $(VENV), once; it takes a minute or two …"
+	@echo "installing about 140 pinned packages into $(VENV), once; it takes a minute or two …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@echo "installing postroom itself, in some seconds …"

@@ -99,6 +99,7 @@ def test_the_contracts_are_kept(graph: grimp.ImportGraph) -> None:
         ("postroom.runtime.inbox", "rich", "tools"),
         ("postroom.storage.directory.operators", "typer", "tools"),
         ("postroom.net.https", "trustme", "tools"),
+        ("postroom.names.ens.ens", "eth", "tools"),
         ("postroom.http.dcp_service", "websockets", "sockets"),
         ("postroom.http.handlers", "httpx", "client"),
         ("postroom.client.sending", "httpx", "client"),

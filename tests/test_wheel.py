@@ -149,7 +149,7 @@ def test_the_environment_is_the_wheels_alone(installed: Environment) -> None:
     printed = installed.python(code).stdout.splitlines()
     assert printed[0].startswith(str(installed.bin.parent))
     assert not [path for path in printed if path.startswith((str(ROOT), str(Path(sys.prefix) / "lib")))]
-    for name in ("ministack", "hypercorn", "pyspark", "pollyweb", "pytest"):
+    for name in ("ministack", "hypercorn", "eth", "pyspark", "pollyweb", "pytest"):
         assert installed.python(f"import {name}").returncode == 1
 
 
@@ -170,7 +170,7 @@ def test_every_module_can_be_imported_but_those_of_the_local_stack(installed: En
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout)
     assert {name.partition(".")[0] for name in missing.values()} == {
-        "hypercorn", "samtranslator", "trustme",
+        "eth", "hypercorn", "rlp", "samtranslator", "trustme",
     }  # fmt: skip
     assert not [
         name for name in missing if not name.startswith(("postroom.local.", "postroom.demo.", "postroom.cli.demo"))

@@ -11,7 +11,7 @@ _CHECKOUT = Path(__file__).resolve().parents[4]
 _SCRIPTS: Final = {"compact": "compact_chunks.py", "expire": "expire_messages.py"}
 _IMPORTED: Final = {
     "glue": ("pyspark",),
-    "local": ("hypercorn", "ministack", "samtranslator", "trustme"),
+    "local": ("eth", "hypercorn", "ministack", "samtranslator", "trustme"),
     "peers": ("pollyweb",),
 }
 """The packages of each extra that commands import, directly or not."""
