@@ -24,14 +24,25 @@ from postroom.http import (
     waits,
 )
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
-from postroom.names import accounts, documents, failing_names, host_addresses, keys, manifest, profiles, registry, uris
+from postroom.names import (
+    accounts,
+    documents,
+    failing_names,
+    host_addresses,
+    keys,
+    manifest,
+    profile_documents,
+    profiles,
+    registry,
+    uris,
+)
 from postroom.names import silent_zones as silent_zones_of_names
 from postroom.names.dns import wire
 from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.names.ipfs import car, gateways, unixfs, uri
+from postroom.names.ipfs import car, unixfs, uri
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
@@ -735,11 +746,11 @@ def _https() -> Iterator[Bound]:
 
 def _ipfs() -> Iterator[Bound]:
     yield Bound(
-        "gateways", _n(gateways.MAX_GATEWAYS), "each is tried, one after the other", "the deployment does not start",
-        "Helia: 2 gateways by default", "names/ipfs/test_gateways.py::test_the_number_of_gateways_is_limited",
+        "gateways", _n(uris.MAX_GATEWAYS), "each is tried, one after the other", "the deployment does not start",
+        "Helia: 2 gateways by default", "names/test_uris.py::test_the_number_of_gateways_is_limited",
     )  # fmt: skip
     yield Bound(
-        "a document, from all gateways together", _n(uris.FETCH_SECONDS, "s"),
+        "a document, from all gateways together", _n(profile_documents.FETCH_SECONDS, "s"),
         "the sender waits; each has its share of what is left", "`ProfileLookupFailed`", "Kubo RetrievalTimeout: 30 s",
         "names/ipfs/test_gateways.py::test_gateways_that_fall_silent_take_no_longer_than_all_may",
     )  # fmt: skip
@@ -1186,17 +1197,18 @@ def _caches() -> Iterator[Bound]:
         "names/test_keys.py::test_a_refusal_is_cached_for_a_minute_at_most",
     )  # fmt: skip
     yield Bound(
-        "documents at URIs of profiles", f"{_n(uris.MAX_CONTENTS_BYTES, 'bytes')}, {_n(uris.MAX_CONTENTS)}",
+        "documents at URIs of profiles",
+        f"{_n(profile_documents.MAX_CONTENTS_BYTES, 'bytes')}, {_n(profile_documents.MAX_CONTENTS)}",
         "strangers choose them", leaves, "Kubo StorageMax: 10 GB",
         "names/test_uris.py::test_all_documents_together_have_a_bound",
     )  # fmt: skip
     yield Bound(
-        "such a document", _n(uris.KEEP_SECONDS, "s"), "what a hash names never changes", "fetched again",
+        "such a document", _n(profile_documents.KEEP_SECONDS, "s"), "what a hash names never changes", "fetched again",
         "Kubo: immutable for a year, by Cache-Control",
         "names/test_uris.py::test_what_a_hash_names_is_fetched_once_a_day_wherever_it_is",
     )  # fmt: skip
     yield Bound(
-        "a URI that failed", _n(uris.FAILED_SECONDS, "s"), "forged mail must not flood its host",
+        "a URI that failed", _n(profile_documents.FAILED_SECONDS, "s"), "forged mail must not flood its host",
         "fetched again", "unbound infra-host-ttl: 900 s",
         "names/test_uris.py::test_a_uri_that_failed_is_left_alone_for_five_seconds",
     )  # fmt: skip

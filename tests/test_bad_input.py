@@ -16,7 +16,8 @@ from moto import mock_aws
 from tests.aws import Clients, deploy
 from tests.aws import clients as clients
 from tests.contents import with_contents
-from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows
+from tests.fakes.web import PATIENCE, fake_web
+from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents
 from tests.functions import bad_requests as bad
 from tests.functions.bad_dcp_rows import DcpRow
 from tests.functions.bad_requests import Row, Sent, Then
@@ -33,6 +34,7 @@ from postroom.crypto.ethereum import read_address
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
+from postroom.names import profile_documents
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED, DCP_VERSION_UNSUPPORTED
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -92,12 +94,20 @@ def document() -> str:
 
 
 @pytest.fixture(scope="module")
-def running(clients: Clients) -> Iterator[FunctionsStack]:
+def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FunctionsStack]:
     tree = ZoneTree()
     tree.put(bad.SENDER, bad.zone())
     tree.put(bad.UNSIGNED, bad.plain_zone(bad.UNSIGNED), Mode.UNSIGNED)
     tree.put(bad.BOGUS, bad.plain_zone(bad.BOGUS), Mode.BOGUS)
-    with mock_aws(), DnsServer(tree) as server:
+    for host in bad_documents.hosts():
+        tree.put(host, bad_documents.ZONE)
+    with (
+        mock_aws(),
+        DnsServer(tree) as server,
+        fake_web(tmp_path_factory.mktemp("ca"), bad_documents.hosts()) as web,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(profile_documents, "FETCH_SECONDS", PATIENCE)
         deployed = deploy(clients)
         operators = deployed.storage.operators
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
@@ -108,10 +118,15 @@ def running(clients: Clients) -> Iterator[FunctionsStack]:
         for full in (f"full.{bad.RECEIVER}", bad_dm3.FULL):
             mailboxes.set_quota(full, messages=1)
             deployed.storage.usages.add(full, 1, 1000)
-        open_service(deployed, bad_dm3.service(), bad_dm3.profiles(), bad_dm3.mailboxes())
+        texts = {name: each.text for name, each in bad_documents.published().items()}
+        open_service(deployed, bad_dm3.service(), bad_dm3.profiles() | texts, bad_dm3.mailboxes())
         with functions_stack(
-            deployed, Resolvers=f"udp://{server.address}", TrustAnchors=tree.anchor_text.strip()
+            deployed,
+            Resolvers=f"udp://{server.address}",
+            TrustAnchors=tree.anchor_text.strip(),
+            IpfsGateways=bad_documents.GATEWAYS,
         ) as office_running:
+            office_running.settings |= web.settings | {"DM3_LOOKUP_SECONDS": str(PATIENCE)}
             yield office_running
 
 

@@ -101,6 +101,12 @@ def test_a_setting_of_a_special_form_is_named_too(variable: str, value: str) -> 
         _ = Deployment(read_settings({variable: value}), boto3.client).names.sender_keys
 
 
+def test_a_gateway_that_is_none_is_named_before_a_profile_needs_it() -> None:
+    names = Deployment(read_settings({"IPFS_GATEWAYS": "http://gateway.example"}), boto3.client).names
+    with pytest.raises(SettingsError, match="IPFS_GATEWAYS"):
+        _ = names.profiles
+
+
 SET_BY_PARAMETERS = sorted(
     {(v, p) for given in FUNCTIONS.values() for v, p in given.items() if p in PARAMETERS and v not in POWERTOOLS}
 )

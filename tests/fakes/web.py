@@ -58,6 +58,15 @@ class FakeWeb(ThreadingHTTPServer):
         """The hosts of the requests."""
         return [each.host for each in self.requested]
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a function needs to reach these hosts, beside a resolver that knows them."""
+        return {
+            "OUTBOUND_PORT": str(self.server_address[1]),
+            "OUTBOUND_CA_FILE": self._ca_file,
+            "OUTBOUND_ALLOW_PRIVATE": "true",
+        }
+
     def client(self, *, allow_private: bool = True) -> HttpsClient:
         """The client that finds these hosts; it connects to them only if private addresses are allowed."""
         return HttpsClient(

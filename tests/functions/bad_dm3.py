@@ -30,8 +30,6 @@ NOBODY, BLOCKED, WEAK, ORPHAN = f"{MARK}-nobody.eth", f"{MARK}-blocked.eth", "we
 FULL = "full.eth"
 """A name without a profile; a blocked sender; receivers with a key of small order, and without a profile."""
 ELSEWHERE = {
-    f"{MARK}-https.eth": f"https://{MARK}.example/profile?dm3Hash=00",
-    f"{MARK}-ipfs.eth": f"ipfs://{MARK}",
     f"{MARK}-torn.eth": f'data:application/json,{{"{MARK}":',
     f"{MARK}-small.eth": "",
 }
@@ -51,12 +49,16 @@ def service() -> ServiceKeys:
     return ServiceKeys.generate()
 
 
+def profile(name: str) -> Json:
+    """The profile of a user."""
+    return UserProfile(keys(name).encryption.public, keys(name).signing.public, (SERVICE,)).as_json()
+
+
 def profiles() -> dict[str, str]:
     """The registry."""
 
     def uri(name: str, **members: object) -> str:
-        profile = UserProfile(keys(name).encryption.public, keys(name).signing.public, (SERVICE,)).as_json()
-        return data_uri(profile | members)  # type: ignore[arg-type]
+        return data_uri(profile(name) | members)
 
     zeros = base64.b64encode(SMALL_ORDER).decode()
     return {

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from tests.functions import bad_documents
 from tests.functions.bad_dm3 import (
     BLOCKED,
     FULL,
@@ -56,7 +57,6 @@ from postroom.protocols.dm3.reasons import (
     NAME_INVALID,
     PROFILE_INVALID,
     PROFILE_UNKNOWN,
-    PROFILE_URI_UNSUPPORTED,
     RECEIVER_UNKNOWN,
     RPC_BATCH_TOO_LONG,
     RPC_METHOD_NOT_OFFERED,
@@ -96,8 +96,20 @@ def rows() -> Iterator[Row]:
     ):
         for what, make, code, reason in lines:
             yield Row(section, what, make, reason, Then.NOTHING, code)
+    documents = bad_documents.published()
+    for name, each in documents.items():
+        if each.reason:
+            yield Row("dm3: Documents of profiles", each.what, _from(name), each.reason, Then.NOTHING, -32002)
     for what, make, why, then in _accepted():
         yield Row("dm3: Accepted", what, make, why, then)
+    for name, each in documents.items():
+        if not each.reason:
+            yield Row("dm3: Accepted", f"a profile under {each.what}", _from(name), None, Then.FILED)
+
+
+def _from(name: str) -> Callable[[], Sent]:
+    """A message from a name whose profile has the keys of SENDER."""
+    return lambda: submit(envelope(sender=name, signer=SENDER))
 
 
 Line = tuple[str, Callable[[], Sent], int, Reason]
@@ -370,10 +382,6 @@ def _names() -> Iterator[Line]:
         ("to: a mailbox that holds as much as it may", {"to": FULL}, -32005, MAILBOX_FULL),
         ("to: a receiver whose key is of small order", {"to": WEAK}, -32002, PROFILE_INVALID),
         ("from: a sender without a profile", {"sender": NOBODY}, -32002, PROFILE_UNKNOWN),
-        ("from: a profile that is published under https:", {"sender": f"{MARK}-https.eth"}, -32002,
-         PROFILE_URI_UNSUPPORTED),
-        ("from: a profile that is published under ipfs:", {"sender": f"{MARK}-ipfs.eth"}, -32002,
-         PROFILE_URI_UNSUPPORTED),
         ("from: a profile that breaks off", {"sender": f"{MARK}-torn.eth"}, -32002, PROFILE_INVALID),
         ("from: a signing key of small order", {"sender": f"{MARK}-small.eth"}, -32002, PROFILE_INVALID),
         ("from: a sender whom the receiver blocks", {"sender": BLOCKED}, -32010, SENDER_NOT_WANTED),

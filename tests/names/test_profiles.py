@@ -10,6 +10,7 @@ from postroom.core.reason import Reason
 from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.names.uris import PublishedJson
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.dm3.reasons import (
@@ -182,3 +183,16 @@ def test_a_profile_is_cached_for_as_long_as_its_own_text_may_be_kept() -> None:
     brief.now += 0.1
     ours.user("alice.eth")
     assert brief.lookups == ["alice.eth"] * 2
+
+
+def test_profiles_that_are_documents_count_by_their_size(
+    registry: TimedRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = {f"https://{name}": PublishedJson(ALICE.as_json(), 40) for name in ("a.eth", "b.eth", "c.eth")}
+    for uri in documents:
+        registry.put(uri.removeprefix("https://"), PROFILE_KEY, uri)
+    monkeypatch.setattr(module, "MAX_CACHED_BYTES", 2 * 40)
+    ours = Profiles(registry, registry.clock, documents.__getitem__)
+    for name in ("a.eth", "b.eth", "a.eth", "c.eth", "a.eth", "b.eth"):
+        assert ours.user(name) == ALICE
+    assert registry.lookups == ["a.eth", "b.eth", "c.eth", "b.eth"]

@@ -9,12 +9,13 @@ from tests.names.ipfs.known import ANSWERS, CASES, IPFS
 from tests.names.ipfs.known import answer as known_answer
 from tests.names.ipfs.trees import HAMT, Tree, block, car_of, directory, file_of, leaf, node, number, parent, unixfs
 
-from postroom.core.errors import NotNowError, SettingsError
+from postroom.core.errors import NotNowError
 from postroom.names.ipfs.car import MAX_BLOCKS, MAX_CAR_BYTES
 from postroom.names.ipfs.cid import Cid
 from postroom.names.ipfs.errors import UnreadableFileError
-from postroom.names.ipfs.gateways import MAX_GATEWAYS, IpfsGateways, read_gateways
+from postroom.names.ipfs.gateways import IpfsGateways
 from postroom.names.ipfs.uri import IpfsUri
+from postroom.names.uris import read_gateways
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 DATA = bytes(range(256)) * 10
@@ -174,31 +175,3 @@ def test_what_the_cid_names_no_other_gateway_is_asked_about(
 def test_a_file_of_more_blocks_than_are_read_is_given_by_nobody(web: FakeWeb, tree: Tree) -> None:
     with pytest.raises(NotNowError, match=r"more than 64 blocks|more than 196608 bytes"):
         read(web, uri(tree), car_of(tree.blocks))
-
-
-# --- the setting -------------------------------------------------------------------------------------------------
-
-
-def test_gateways_are_a_list_with_commas() -> None:
-    assert read_gateways("") == read_gateways(" , ") == ()
-    assert read_gateways("https://a.example/, https://B.example/x ,") == ("https://a.example", "https://B.example/x")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "a.example", "http://a.example", "https://", "https://u:p@a.example", "https://a.example:8443",
-        "https://a.example/?x=1", "https://a.example/#x", "https://127.0.0.1", "https://[::1]", "https://a b.example",
-        "https://a.example:x", "ipfs://a.example",
-    ],
-)  # fmt: skip
-def test_a_gateway_is_an_https_url_of_a_host_and_a_path(url: str) -> None:
-    with pytest.raises(SettingsError, match="is not of the form"):
-        read_gateways(f"https://first.example,{url}")
-
-
-def test_the_number_of_gateways_is_limited() -> None:
-    urls = [f"https://g{each}.example" for each in range(MAX_GATEWAYS + 1)]
-    assert len(read_gateways(",".join(urls[:-1]))) == MAX_GATEWAYS
-    with pytest.raises(SettingsError, match="at most 4"):
-        read_gateways(",".join(urls))

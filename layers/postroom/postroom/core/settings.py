@@ -92,6 +92,7 @@ class DeploymentSettings:
     dm3_lookup_seconds: float = 4.0
     dm3_unverified_seconds: int = 3600
     dm3_self_registration: str = ""
+    ipfs_gateways: str = ""
 
     mailbox_api_cors_origins: str = "*"
     mailbox_api_requests_per_second: int = 20

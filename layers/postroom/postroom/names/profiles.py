@@ -8,11 +8,11 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.loading_cache import LoadingCache
 from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
+from postroom.names.uris import ReadUri, read_data_uri
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
-    profile_of_uri,
     read_service_profile,
     read_user_profile,
 )
@@ -25,7 +25,7 @@ MAX_PROFILES: Final = 4096
 NONE_SECONDS: Final = 30
 """A missing or malformed profile is cached for so long only, because it is often repaired soon."""
 MAX_CACHED_BYTES: Final = 4 << 20
-"""The most characters of the URIs of all cached profiles of a kind: some 300 are usual for one profile.
+"""The most characters of the URIs, or bytes of the documents, of all cached profiles of a kind: some 300 are usual.
 
 Parsed, they take up to 30 times as much memory.
 """
@@ -36,13 +36,20 @@ class Profiles:
     for it.
 
     `clock`: epoch seconds. A profile is cached for as long as its text may be kept. A failed look-up is not cached: the
-    registry itself limits how often it is asked. At most `most` profiles, and names without one, are cached, of users
-    and of services each.
+    registry itself limits how often it is asked, and the reader of URIs a host. At most `most` profiles, and names
+    without one, are cached, of users and of services each.
     """
 
-    def __init__(self, registry: Registry, clock: Callable[[], float], *, most: int = MAX_PROFILES) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Callable[[], float],
+        read_uri: ReadUri = read_data_uri,
+        *,
+        most: int = MAX_PROFILES,
+    ) -> None:
         def kind(key: str, read: Callable[[JsonValue], P]) -> _ProfilesOfKind[P]:
-            return _ProfilesOfKind(registry, key, read, clock, most)
+            return _ProfilesOfKind(registry, key, read_uri, read, clock, most)
 
         self._users = kind(PROFILE_KEY, read_user_profile)
         self._services = kind(SERVICE_KEY, read_service_profile)
@@ -67,12 +74,14 @@ class _ProfilesOfKind(Generic[P]):
         self,
         registry: Registry,
         key: str,
+        read_uri: ReadUri,
         read: Callable[[JsonValue], P],
         clock: Callable[[], float],
         most: int,
     ) -> None:
         self._registry = registry
         self._key = key
+        self._read_uri = read_uri
         self._read = read
         self._cache: LoadingCache[_Published[P]] = LoadingCache(
             clock,
@@ -92,11 +101,12 @@ class _ProfilesOfKind(Generic[P]):
         text = self._registry.text(name, self._key, fresh=fresh)
         if not text.value:
             raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
-        return _Published(self._read(profile_of_uri(text.value)), text.seconds, len(text.value))
+        published = self._read_uri(text.value)
+        return _Published(self._read(published.value), text.seconds, published.size)
 
 
 class _Published(NamedTuple, Generic[P]):
-    """A profile, for how many seconds it may be cached, and the length of its URI."""
+    """A profile, for how many seconds it may be cached, and the size of what it was read from."""
 
     profile: P
     seconds: float

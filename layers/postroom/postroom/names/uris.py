@@ -1,29 +1,22 @@
 """Profiles by the URIs that they are published under: `data:`, `https:` with a hash, `ipfs:` (dm3 §2.1)."""
 
+import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from postroom.core.errors import NotNowError, TheirError
+from postroom.core.errors import SettingsError
 from postroom.core.ijson import JsonValue
-from postroom.core.loading_cache import LoadingCache
-from postroom.names.ipfs.errors import UnreadableFileError
-from postroom.names.ipfs.gateways import IpfsGateways
-from postroom.names.ipfs.uri import IpfsUri
-from postroom.net.https import HttpsClient, LongResponseError, UnusableUrlError
-from postroom.protocols.dm3.profile import MAX_URI_BYTES, profile_of_document, profile_of_uri
-from postroom.protocols.dm3.profile_hash import check_profile_hash, read_profile_hash
-from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_LOOKUP_FAILED, PROFILE_URI_UNSUPPORTED
+from postroom.protocols.dm3.profile import profile_of_document, profile_of_uri
 
-FETCH_SECONDS: Final = 4.0
-"""For a document, from all gateways together."""
-KEEP_SECONDS: Final = 86_400
-"""What a hash names never changes; what nobody needs any more may go."""
-MAX_CONTENTS_BYTES: Final = 8 << 20
-MAX_CONTENTS: Final = 4096
-FAILED_SECONDS: Final = 5
-"""How long a URI is left alone whose document could not be fetched: forged mail must not make us flood its host."""
-MAX_FAILED: Final = 1024
-_OK: Final = 200
+if TYPE_CHECKING:
+    from postroom.names.profile_documents import ProfileDocuments
+
+
+MAX_GATEWAYS: Final = 4
+# Of a host by its name: an address may be that of a private network.
+_GATEWAY: Final = re.compile(
+    r"https://(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}(?:/[\w.~-]+)*", re.ASCII | re.IGNORECASE
+)
 
 
 class PublishedJson(NamedTuple):
@@ -33,7 +26,7 @@ class PublishedJson(NamedTuple):
     size: int
 
 
-ReadUri = Callable[[str], PublishedJson]
+ReadUri: TypeAlias = Callable[[str], PublishedJson]
 """Raises TheirError (PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or NotNowError(PROFILE_LOOKUP_FAILED)."""
 
 
@@ -42,82 +35,25 @@ def read_data_uri(uri: str) -> PublishedJson:
     return PublishedJson(profile_of_uri(uri), len(uri))
 
 
-class ProfileUris:
-    """Reads what URIs lead to; safe to share among threads. `clock`: epoch seconds.
+def uri_reader(documents: "Callable[[], ProfileDocuments]") -> ReadUri:
+    """Reads every kind of URI. `documents`: made where a URI leads to one: most do not, and HTTPS is slow to import."""
 
-    Documents are kept by their hashes, wherever they came from. One that could not be fetched is left alone for
-    `FAILED_SECONDS`, at this URI only: whoever names the hash of another's profile can make no other URI fail.
-    """
-
-    def __init__(self, https: HttpsClient, gateways: IpfsGateways | None, clock: Callable[[], float]) -> None:
-        """`gateways` None: `ipfs:` is not read."""
-        self._https = https
-        self._gateways = gateways
-        self._contents: LoadingCache[bytes] = LoadingCache(
-            clock, KEEP_SECONDS, most=MAX_CONTENTS, weigh=len, most_weight=MAX_CONTENTS_BYTES
-        )
-        # Of errors alone: nothing weighs as little as no weight.
-        self._tries: LoadingCache[bytes] = LoadingCache(
-            clock, 0, most=MAX_FAILED, weigh=lambda _: 1, most_weight=0, errors={NotNowError: FAILED_SECONDS}
-        )
-
-    def read(self, uri: str) -> PublishedJson:
-        """The JSON at a URI: proven by the hash in it, or the text of a `data:` URI itself.
-
-        Raises TheirError: PROFILE_INVALID for what its publisher did wrong, PROFILE_URI_UNSUPPORTED for `ipfs:` without
-        gateways; NotNowError(PROFILE_LOOKUP_FAILED) for what could not be found out.
-        """
+    def read(uri: str) -> PublishedJson:
         scheme = uri.partition(":")[0].lower()
-        if scheme == "https":
-            document = self._at_url(uri)
-        elif scheme == "ipfs":
-            document = self._in_ipfs(uri)
-        else:
+        if scheme not in ("https", "ipfs"):
             return read_data_uri(uri)
+        document = documents().at_url(uri) if scheme == "https" else documents().in_ipfs(uri)
         return PublishedJson(profile_of_document(document), len(document))
 
-    def _at_url(self, url: str) -> bytes:
-        digest = read_profile_hash(url)
-        try:
-            self._https.check(url)
-        except UnusableUrlError as error:
-            raise _invalid(error.detail) from None
-        return self._document(digest.hex(), url, lambda: self._fetch(url, digest))
-
-    def _in_ipfs(self, uri: str) -> bytes:
-        gateways = self._gateways
-        if gateways is None:
-            raise TheirError(PROFILE_URI_UNSUPPORTED, "it is published under ipfs:, and no gateway of IPFS is set here")
-        try:
-            file = IpfsUri.parse(uri)
-            return self._document(
-                "/".join((str(file.cid), *file.names)), uri, lambda: gateways.read(file, FETCH_SECONDS)
-            )
-        except UnreadableFileError as error:
-            raise _invalid(str(error)) from None
-
-    def _document(self, content: str, uri: str, fetch: Callable[[], bytes]) -> bytes:
-        return self._contents.get(content, lambda: self._tries.get(uri, fetch))
-
-    def _fetch(self, url: str, digest: bytes) -> bytes:
-        try:
-            answer = self._https.get(url, "application/json", FETCH_SECONDS)
-        except LongResponseError:
-            raise _invalid(f"the document has more than {MAX_URI_BYTES} bytes") from None
-        except NotNowError as error:
-            # Without the sentence of the error, which names the host: answers repeat nothing that a stranger wrote.
-            raise _not_now("the host of its URL did not answer as it should, or could not be reached") from error
-        if answer.may_change_soon:
-            raise _not_now(f"the host of its URL answered with status {answer.status}")
-        if answer.status != _OK:
-            raise _invalid(f"the host of its URL answered with status {answer.status}, not with a document")
-        check_profile_hash(answer.body, digest)
-        return answer.body
+    return read
 
 
-def _invalid(detail: str) -> TheirError:
-    return TheirError(PROFILE_INVALID, detail)
-
-
-def _not_now(detail: str) -> NotNowError:
-    return NotNowError(PROFILE_LOOKUP_FAILED, detail)
+def read_gateways(text: str) -> tuple[str, ...]:
+    """The gateways of IPFS in a list with commas, each without a slash at its end. Raises SettingsError."""
+    urls = tuple(url.strip().removesuffix("/") for url in text.split(",") if url.strip())
+    if len(urls) > MAX_GATEWAYS:
+        raise SettingsError(f"there are {len(urls)} gateways; at most {MAX_GATEWAYS} are used")
+    for url in urls:
+        if not _GATEWAY.fullmatch(url):
+            raise SettingsError(f"{url[:80]!r} is not of the form https://host or https://host/path")
+    return urls

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from postroom.names.dnssec import TrustAnchors
     from postroom.names.keys import Hold
     from postroom.names.manifest import ManifestDirectory
+    from postroom.names.profile_documents import ProfileDocuments
     from postroom.names.profiles import Profiles
     from postroom.net.failing_addresses import FailingAddresses
     from postroom.net.https import HttpsClient
@@ -119,14 +120,37 @@ class NameParts(DeploymentParts):
     def _profiles(self, without: bytes | None) -> "Profiles":
         from postroom.names.profiles import Profiles
         from postroom.names.registry import PinnedRegistry
+        from postroom.names.uris import uri_reader
 
+        _ = self._ipfs_gateways  # a wrong setting stops the start
         settings, objects = self._settings, self._storage.objects
         registry = PinnedRegistry(
             lambda: _registry_document(objects, settings.dm3_registry, without),
             self._system.clock,
             settings.dm3_registry_seconds,
         )
-        return Profiles(registry, self._system.clock)
+        return Profiles(registry, self._system.clock, uri_reader(lambda: self._profile_documents))
+
+    @cached_property
+    def _ipfs_gateways(self) -> tuple[str, ...]:
+        from postroom.names.uris import read_gateways
+
+        with named("IPFS_GATEWAYS"):
+            return read_gateways(self._settings.ipfs_gateways)
+
+    @cached_property
+    def _profile_documents(self) -> "ProfileDocuments":
+        """The documents at URIs of profiles; hosts that strangers name, and the operator's gateways of IPFS."""
+        from postroom.names.ipfs.car import MAX_CAR_BYTES
+        from postroom.names.ipfs.gateways import IpfsGateways
+        from postroom.names.profile_documents import FETCH_SECONDS, ProfileDocuments
+
+        urls = self._ipfs_gateways
+        seconds = FETCH_SECONDS
+        hosts = self._https_client(seconds / 2, seconds, self._failing, max_response_bytes=MAX_CAR_BYTES)
+        # Gateways are never left alone: anybody may name a file that none of them has, for which they wait.
+        of_gateways = self._https_client(seconds / 4, seconds, max_response_bytes=MAX_CAR_BYTES)
+        return ProfileDocuments(hosts, IpfsGateways(urls, of_gateways) if urls else None, self._system.clock)
 
     @cached_property
     def https(self) -> "HttpsClient":
@@ -175,9 +199,10 @@ class NameParts(DeploymentParts):
         failing: "FailingAddresses | None" = None,
         *,
         to_aws: bool = False,
+        max_response_bytes: int | None = None,
     ) -> "HttpsClient":
         from postroom.names.host_addresses import addresses
-        from postroom.net.https import FEW_ADDRESSES, MAX_ADDRESSES, HttpsClient
+        from postroom.net.https import FEW_ADDRESSES, MAX_ADDRESSES, MAX_RESPONSE_BYTES, HttpsClient
 
         settings, resolvers = self._settings, self.resolvers
         return HttpsClient(
@@ -188,6 +213,7 @@ class NameParts(DeploymentParts):
             # The first address must leave time for the second one.
             connect_timeout=min(settings.outbound_connect_seconds, total_seconds / 2),
             total_timeout=total_seconds,
+            max_response_bytes=max_response_bytes or MAX_RESPONSE_BYTES,
             max_addresses=FEW_ADDRESSES if failing else MAX_ADDRESSES,
             failing=failing,
         )

@@ -8,43 +8,23 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from postroom.core.errors import NotNowError, SettingsError
+from postroom.core.errors import NotNowError
 from postroom.names.ipfs.car import read_blocks
 from postroom.names.ipfs.errors import IpfsError, UnreadableFileError
 from postroom.names.ipfs.unixfs import read_file
 from postroom.names.ipfs.uri import IpfsUri
-from postroom.net.https import HttpsClient, split_url
+from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
-MAX_GATEWAYS: Final = 4
 _ACCEPT: Final = "application/vnd.ipld.car; version=1; dups=n"
 _QUERY: Final = "format=car&dag-scope=entity"
 _OK: Final = 200
 
 
-def read_gateways(text: str) -> tuple[str, ...]:
-    """The URLs in a list with commas, each without a slash at its end. Raises SettingsError."""
-    urls = tuple(url.strip().rstrip("/") for url in text.split(",") if url.strip())
-    if len(urls) > MAX_GATEWAYS:
-        raise SettingsError(f"there are {len(urls)} IPFS gateways; at most {MAX_GATEWAYS} are used")
-    for url in urls:
-        if not _is_gateway(url):
-            raise SettingsError(f"the IPFS gateway {url[:80]!r} is not of the form https://host or https://host/path")
-    return urls
-
-
-def _is_gateway(url: str) -> bool:
-    try:
-        host, target = split_url(url, only_port=443)
-    except NotNowError:
-        return False
-    return "?" not in target and "#" not in url and url.lower().startswith(f"https://{host}")
-
-
 class IpfsGateways:
-    """Reads files from gateways, tried in their order; safe to share among threads. `urls`: as of `read_gateways`.
+    """Reads files from gateways, tried in their order; safe to share among threads.
 
-    Paths are below them: `<url>/ipfs/<CID>`. `https`: refuses private networks; it should read no more than a CAR has.
+    `urls`: to which `/ipfs/<CID>` is added. `https`: refuses private networks, and reads no more than a CAR may have.
     """
 
     def __init__(self, urls: Sequence[str], https: HttpsClient) -> None:

@@ -1,4 +1,4 @@
-"""The hash in the URL of a profile under `https:`, and documents that fit it (dm3 §2.1; decision "Profiles")."""
+"""The hash in the URL of a profile under `https:`, and documents that fit it (dm3 §2.1; decision "Profile URIs")."""
 
 import re
 from collections.abc import Iterator
