@@ -41,13 +41,20 @@ def required(recipe: Recipe, what: str) -> Path:
 class Reference:
     """A Node process with the packages in `folder`; started by the first call, and again by the first after it ended.
 
-    `program`: answers the calls; `home`: the user's folder, for packages that write there; `options`: of the program.
+    `program`: answers the calls; `home`: the user's folder, for packages that write there; `options`: of the program;
+    `ca_file`: authorities that it trusts in addition (PEM).
     """
 
-    def __init__(self, folder: Path, program: Path, home: Path | None = None, *options: str) -> None:
+    def __init__(
+        self, folder: Path, program: Path, home: Path | None = None, *options: str, ca_file: Path | None = None
+    ) -> None:
         self._folder = folder
         self._command = ("node", str(program), *options)
-        self._environment = {**os.environ, **({"HOME": str(home)} if home else {})}
+        self._environment = {
+            **os.environ,
+            **({"HOME": str(home)} if home else {}),
+            **({"NODE_EXTRA_CA_CERTS": str(ca_file)} if ca_file else {}),
+        }
         self._node: subprocess.Popen[bytes] | None = None
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
 

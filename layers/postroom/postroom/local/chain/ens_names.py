@@ -62,11 +62,12 @@ class LocalEns:
 
     def deploy_offchain_resolver(self, urls: list[str], signer: bytes, rounds: int = 1) -> bytes:
         """The address of a new resolver. `urls`: of its gateways; `rounds`: how often it has them asked."""
-        return self._deploy("offchain_resolver", "string[],address,uint256", urls, signer, rounds)
+        values = encode("string[],address,uint256", (urls, signer, rounds))
+        return self._deploy(read_bytecode("offchain_resolver") + values)
 
     def deploy_token(self, supply: int) -> bytes:
         """The address of a new token, all of which is the owner's."""
-        return self._deploy("token", "uint256", supply)
+        return self._deploy(read_bytecode("token") + encode("uint256", (supply,)))
 
     def give_token(self, token: bytes, to: bytes, amount: int) -> None:
         """Give somebody some of a token."""
@@ -84,9 +85,9 @@ class LocalEns:
             if mined is None or not mined.succeeded:
                 raise TransactionRefusedError("a change of ENS reverts")
 
-    def _deploy(self, contract: str, types: str, *values: AbiValue) -> bytes:
+    def _deploy(self, code: bytes) -> bytes:
         address = contract_address(self._owner.address, self._nonce)
-        self._add(b"", read_bytecode(contract) + encode(types, values))
+        self._add(b"", code)
         return address
 
     def _change(self, contract: bytes, function: str, *values: AbiValue) -> None:

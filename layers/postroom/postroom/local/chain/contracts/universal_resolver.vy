@@ -24,6 +24,14 @@ struct Request:
     urls: DynArray[String[MAX_URL], URLS]
     data: Bytes[MAX_CALL]
 
+# The resolver of a name. offset: where in the name that begins for which the registry has it.
+struct ResolverInfo:
+    name: Bytes[MAX_NAME]
+    offset: uint256
+    node: bytes32
+    resolver: address
+    extended: bool
+
 # How the call of a resolver is judged, before and after off-chain look-ups. selector: of the function that was called.
 struct Inquiry:
     resolver: address
@@ -40,6 +48,12 @@ def findResolver(name: Bytes[MAX_NAME]) -> (address, bytes32, uint256):
     offset: uint256 = 0
     resolver, node, offset = self._find(name)
     return resolver, node, offset
+
+
+@external
+@view
+def requireResolver(name: Bytes[MAX_NAME]) -> ResolverInfo:
+    return self._require(name)
 
 
 @external
@@ -76,26 +90,35 @@ def resolveBatchCallback(response: Bytes[MAX_RESULT], extraData: Bytes[MAX_RESUL
 def _resolve(
     name: Bytes[MAX_NAME], data: Bytes[MAX_CALL], gateways: DynArray[String[MAX_URL], URLS]
 ) -> (Bytes[MAX_RESULT], address):
+    info: ResolverInfo = self._require(name)
+    inquiry: Inquiry = Inquiry(
+        resolver=info.resolver, extended=info.extended, selector=self._selector(data), gateways=gateways
+    )
+    if info.extended:
+        request: Bytes[MAX_CALL + MAX_NAME + 132] = abi_encode(
+            name, data, method_id=method_id("resolve(bytes,bytes)")
+        )
+        return self._call(inquiry, request), info.resolver
+    return self._call(inquiry, data), info.resolver
+
+
+@internal
+@view
+def _require(name: Bytes[MAX_NAME]) -> ResolverInfo:
     resolver: address = empty(address)
     node: bytes32 = empty(bytes32)
     offset: uint256 = 0
     resolver, node, offset = self._find(name)
     if resolver == empty(address):
         raw_revert(abi_encode(name, method_id=method_id("ResolverNotFound(bytes)")))
-    inquiry: Inquiry = Inquiry(
-        resolver=resolver, extended=self._is_extended(resolver), selector=self._selector(data), gateways=gateways
-    )
-    if inquiry.extended:
-        request: Bytes[MAX_CALL + MAX_NAME + 132] = abi_encode(
-            name, data, method_id=method_id("resolve(bytes,bytes)")
-        )
-        return self._call(inquiry, request), resolver
-    # Only an extended resolver answers for names below its own.
-    if offset != 0:
-        raw_revert(abi_encode(name, method_id=method_id("ResolverNotFound(bytes)")))
-    if not resolver.is_contract:
-        raw_revert(abi_encode(name, resolver, method_id=method_id("ResolverNotContract(bytes,address)")))
-    return self._call(inquiry, data), resolver
+    extended: bool = self._is_extended(resolver)
+    if not extended:
+        # Only an extended resolver answers for names below its own.
+        if offset != 0:
+            raw_revert(abi_encode(name, method_id=method_id("ResolverNotFound(bytes)")))
+        if not resolver.is_contract:
+            raw_revert(abi_encode(name, resolver, method_id=method_id("ResolverNotContract(bytes,address)")))
+    return ResolverInfo(name=name, offset=offset, node=node, resolver=resolver, extended=extended)
 
 
 @internal

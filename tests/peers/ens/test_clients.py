@@ -1,0 +1,79 @@
+"""viem and ethers find what we find of the same names, on two chains, with our contracts and with those of others.
+
+What differs is in docs/evidence/peers.md, row by row.
+"""
+
+from pathlib import Path
+
+import pytest
+from tests.local.chain.names import KEY, NAMES, Known
+from tests.peers.ens.anvil import hexed
+from tests.peers.ens.conftest import ReadChain
+from tests.peers.node import Reference, RefusedError
+
+from postroom.core.errors import NotNowError
+from postroom.crypto.ethereum import checksum_address
+from postroom.local.chain.accounts import ChainAccount
+from postroom.names.ens.calls import BalanceOf, NonceOf
+
+PAGE = Path(__file__).parents[3] / "docs" / "evidence" / "peers.md"
+NOBODY = ChainAccount.of_label("nobody").address
+
+
+def ours(chain: ReadChain, known: Known) -> str:
+    try:
+        found = chain.look_up.text(known.name, KEY).found
+    except NotNowError as error:
+        return f"{error.reason}, {error.detail.rpartition(' ')[2]}"
+    return "the text" if found.value == known.text is not None else f"none, {found.absent}"
+
+
+def theirs(clients: Reference, client: str, chain: ReadChain, known: Known) -> str:
+    try:
+        text = clients.call(f"{client}.text", chain.url, known.name, KEY)
+    except RefusedError as error:
+        said = str(error).removeprefix("execution reverted: ").partition("(")[0].strip()
+        return f"throws `{said}`"
+    if text is None:
+        return "null"
+    return "the text" if text == known.text else f'`"{text}"`'
+
+
+def found_by_all(chain: ReadChain, clients: Reference, known: Known) -> tuple[str, ...]:
+    return ours(chain, known), *(theirs(clients, client, chain, known) for client in ("viem", "ethers"))
+
+
+@pytest.mark.parametrize(("kind", "known"), NAMES.items(), ids=NAMES)
+def test_the_page_says_what_each_client_finds(chain: ReadChain, clients: Reference, kind: str, known: Known) -> None:
+    found = found_by_all(chain, clients, known)
+    assert f"| {kind} | {' | '.join(found)} |" in PAGE.read_text(encoding="utf-8").splitlines()
+    # Where there is a text, nobody finds another one, or none.
+    assert (found == ("the text",) * 3) is (known.text is not None)
+
+
+@pytest.mark.parametrize("known", [known for known in NAMES.values() if known.text], ids=lambda known: known.name)
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_client_finds_the_address_that_we_find(
+    chain: ReadChain, clients: Reference, client: str, known: Known
+) -> None:
+    address = chain.look_up.address(known.name).found.value
+    assert address == known.address
+    shown = checksum_address(hexed(address)) if isinstance(address, bytes) else None
+    assert clients.call(f"{client}.address", chain.url, known.name) == shown
+
+
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_client_makes_a_transaction_and_we_see_its_nonce_and_what_it_gave(
+    chain: ReadChain, clients: Reference, client: str
+) -> None:
+    sender, receiver = ChainAccount.of_label(f"{client}'s user"), ChainAccount.of_label(f"{client}'s friend")
+    chain.ens.give(sender.address, 10**18)
+    chain.ens.commit()
+    assert clients.call(f"{client}.send", chain.url, hexed(sender.secret), hexed(receiver.address), "5") == "success"
+    assert held(chain, sender.address, receiver.address) == [1, 5]
+
+
+def held(chain: ReadChain, sender: bytes, receiver: bytes) -> list[int]:
+    questions = (NonceOf(sender), BalanceOf(receiver))
+    agreed = chain.look_up.endpoints.agree(questions, lambda outcomes: outcomes, seconds=60, now=chain.look_up.clock())
+    return [int.from_bytes(outcome.data) for outcome in agreed.said]
