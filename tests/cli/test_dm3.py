@@ -374,12 +374,12 @@ def test_a_registry_is_stored_where_the_functions_read_it(
 
 
 @pytest.mark.usefixtures("objects")
-def test_a_profile_that_nobody_here_can_read_is_stored_and_noted(operate: Operate, tmp_path: Path) -> None:
+def test_a_profile_that_is_published_elsewhere_is_stored_and_noted(operate: Operate, tmp_path: Path) -> None:
     elsewhere = {"far.eth": {PROFILE_KEY: "ipfs://QmU6n6n1Q"}, "bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
     (tmp_path / "names.json").write_text(json.dumps(elsewhere))
     result = operate("registry", "put", "names.json")
     assert (result.exit_code, result.stdout) == (0, "2 names: bob.eth, far.eth\n")
-    assert result.stderr.startswith("postroom: network.dm3.profile of far.eth cannot be read here: ")
+    assert result.stderr.startswith("postroom: network.dm3.profile of far.eth is stored, and not checked: ")
     assert "bob.eth" not in result.stderr
 
 

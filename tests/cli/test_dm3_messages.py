@@ -12,6 +12,8 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import FakeDns, Postroom, StorageStack, code_of
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
+from tests.fakes.web import Answers, FakeWeb, Page, fake_web
+from tests.names.ipfs.trees import car_of, file_of
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SERVICE, DeliveryService
 from tests.pipeline.stack import PipelineStack
 from typer.testing import Result
@@ -20,13 +22,15 @@ from postroom.cli.archive.inputs import open_archive
 from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
 from postroom.client.archive import FolderHome
 from postroom.local.authority import Authority
+from postroom.names.ipfs.cid import Cid
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, open_delivery, read_envelope, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetadata, MessageType
 from postroom.protocols.dm3.postmark import make_postmark
-from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.profile import UserProfile, data_uri, profile_of_uri
+from postroom.protocols.dm3.profile_hash import url_with_hash
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.dm3.stored import store_envelope
@@ -393,6 +397,51 @@ def test_without_a_registry_a_message_is_opened_and_not_verified(shell: Dm3Comma
     assert result.exit_code == 3
     assert "  hello\n  🤝" in result.stdout
     assert "no registry was given to look up network.dm3.profile of alice.eth: use --registry" in result.stdout
+
+
+@pytest.fixture
+def web(shell: Dm3Commands, fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeWeb]:
+    """Hosts of profiles: Alice's profile is at one, her delivery service's in IPFS."""
+    shell.write()
+    names = shell.registry()
+    alice, service = (
+        json.dumps(profile_of_uri(names[name][key])).encode()
+        for name, key in ((ALICE, PROFILE_KEY), (SERVICE, SERVICE_KEY))
+    )
+    tree = file_of(service, 50)
+    pages: dict[str, Answers] = {"p.example": Page(alice), "gateway.example": Page(car_of(tree.blocks))}
+    for host in pages:
+        fake_dns.tree.put(host, "@ IN A 127.0.0.1\n")
+    names[ALICE][PROFILE_KEY] = url_with_hash("https://p.example/alice.json", alice)
+    names[SERVICE][SERVICE_KEY] = f"ipfs://{Cid.from_bytes(tree.root.cid)}"
+    (tmp_path / "elsewhere.yaml").write_text(json.dumps(names))
+    with fake_web(tmp_path, pages) as running:
+        yield running
+
+
+def test_profiles_that_are_published_elsewhere_are_fetched_and_proven(
+    shell: Dm3Commands, fake_dns: FakeDns, web: FakeWeb, filed: str
+) -> None:
+    def opened(*options: str) -> Result:
+        return shell.postroom(
+            "dm3", "open", "-", "--key", BOB, "--registry", "elsewhere.yaml", "--resolver", fake_dns.resolver,
+            "--ca-file", web.settings["OUTBOUND_CA_FILE"], "--port", web.settings["OUTBOUND_PORT"], "--allow-private",
+            *options, input=filed,
+        )  # fmt: skip
+
+    gateway = ("--ipfs-gateway", "https://gateway.example")
+    assert opened(*gateway).exit_code == 0
+    assert web.hosts == ["p.example", "gateway.example"]
+    without = opened()
+    assert without.exit_code == 1
+    assert "no gateway of IPFS is set here" in without.stdout
+    web.pages["p.example"] = Page(b"{}")
+    changed = opened(*gateway)
+    assert changed.exit_code == 1
+    assert "the document at the URL is not the one that dm3Hash says" in changed.stdout
+    wrong = opened("--ipfs-gateway", "http://gateway.example")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "--ipfs-gateway: 'http://gateway.example' is not of the form https://host" in wrong.stderr
 
 
 def test_an_invalid_envelope_is_a_bad_message(shell: Dm3Commands) -> None:

@@ -1,5 +1,7 @@
 """`postroom archive pull`: fetch waiting mail, store it, and acknowledge it."""
 
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +11,7 @@ from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_arc
 from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson, MailboxName
+from postroom.cli.network import choose_network
 from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
 from postroom.cli.owner import At, load_owners_key
@@ -43,15 +46,14 @@ def pull(
     with archive_errors(), options.place(service=(at, name)) as place:
         archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
-        profiles = registry.profiles() if users else None
-        receiver = MailReceiver(
-            name, users, profiles, older=[load_user_keys(file).encryption for file in old_key or ()]
-        )
+        network = partial(choose_network, registry.local.stack(), ca_file=options.ca_file)
+        older = [load_user_keys(file).encryption for file in old_key or ()]
         with (
+            registry.profiles(network) if users else nullcontext() as profiles,
             options.open_at(at, name) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):
-            pulled = bring(mailbox, archive, receiver, met)
+            pulled = bring(mailbox, archive, MailReceiver(name, users, profiles, older=older), met)
     _print(pulled, as_json=as_json)
     if pulled.left or pulled.unopened or pulled.damaged:
         raise typer.Exit(Exit.UNAVAILABLE)

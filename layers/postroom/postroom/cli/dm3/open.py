@@ -8,6 +8,7 @@ import typer
 from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, profiles_of
 from postroom.cli.explanation import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.network import ConnectionOptions
 from postroom.cli.output import print_json
 from postroom.cli.terminal import print_line
 
@@ -25,6 +26,7 @@ def open_envelope(
     ],
     key: KeyFile,
     registry: RegistryOptions,
+    connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
     """Open a message, and check everything in it.
@@ -33,8 +35,8 @@ def open_envelope(
     """
     from postroom.protocols.dm3.explain import explain
 
-    profiles = registry.profiles() or profiles_of(_NoRegistry())
-    opened = explain(read_input(file), load_user_keys(key), profiles)
+    with registry.profiles(connections.network, elsewhere=bool(connections.resolver)) as profiles:
+        opened = explain(read_input(file), load_user_keys(key), profiles or profiles_of(_NoRegistry()))
     if as_json:
         print_json({
             **opened.as_json(),

@@ -60,7 +60,7 @@ def show(deployment: DeploymentOptions, as_json: AsJson = False) -> None:
 
 
 def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> None:
-    """Raises UsageFault if a profile is invalid. Notes those that are stored where nobody here can read them."""
+    """Raises UsageFault if a profile is invalid. Notes those that are published elsewhere."""
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
     from postroom.protocols.dm3.reasons import PROFILE_URI_UNSUPPORTED
 
@@ -74,4 +74,4 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
             except TheirError as error:
                 if error.reason != PROFILE_URI_UNSUPPORTED:
                     raise UsageFault(f"{source}: {key} of {name} is not a profile: {error.detail}") from None
-                note(f"{key} of {name} cannot be read here: {error.detail}; messages from and to {name} are refused")
+                note(f"{key} of {name} is stored, and not checked: {error.detail}")

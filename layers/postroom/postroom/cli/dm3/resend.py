@@ -38,19 +38,18 @@ def resend(
     from postroom.client.archive.sent_messages import NotKeptError, NotToBeResentError, find_requested
     from postroom.client.dm3 import Dm3Sender
 
-    keys = load_user_keys(key)
-    profiles = registry.profiles_to_send_with(connections)
-    with open_own_archive(home, key, connections) as archive:
-        try:
-            requested = find_requested(archive, reference)
-        except NotKeptError as error:
-            raise NotFoundFault(str(error), hint="`postroom dm3 send --home HOME` keeps what it sends") from None
-        except NotToBeResentError as error:
-            raise RefusalFault(str(error)) from None
-        owner = archive.owner
-    network = connections.network()
-    with open_resolvers(network) as resolvers:
-        sender = Dm3Sender(owner, keys, profiles, build_https(network, resolvers))
-        sent = sender.send_again(requested.message, requested.delivery_instruction)
+    keys, network = load_user_keys(key), connections.network()
+    with registry.profiles_to_send_with(connections) as profiles:
+        with open_own_archive(home, key, connections) as archive:
+            try:
+                requested = find_requested(archive, reference)
+            except NotKeptError as error:
+                raise NotFoundFault(str(error), hint="`postroom dm3 send --home HOME` keeps what it sends") from None
+            except NotToBeResentError as error:
+                raise RefusalFault(str(error)) from None
+            owner = archive.owner
+        with open_resolvers(network) as resolvers:
+            sender = Dm3Sender(owner, keys, profiles, build_https(network, resolvers))
+            sent = sender.send_again(requested.message, requested.delivery_instruction)
     print_sent(sent, as_json=as_json)
     raise typer.Exit(exit_of(sent))

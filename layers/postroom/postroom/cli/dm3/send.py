@@ -74,10 +74,12 @@ def send(
 
     keys = load_user_keys(key)
     message = _message(to, text, attach or [], type_, ref, reply_to, keys)
-    profiles = registry.profiles_to_send_with(connections)
     network = connections.network()
-    # Opened first: nothing is sent if the home is not the sender's.
-    with open_own_archive(home, key, connections, sender) if home else nullcontext() as archive:
+    with (
+        registry.profiles_to_send_with(connections) as profiles,
+        # Opened first: nothing is sent if the home is not the sender's.
+        open_own_archive(home, key, connections, sender) if home else nullcontext() as archive,
+    ):
         with open_resolvers(network) as resolvers:
             sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
         print_sent(sent, as_json=as_json)

@@ -118,7 +118,7 @@ def read_service_profile(value: JsonValue) -> ServiceProfile:
 def profile_of_uri(uri: str) -> JsonValue:
     """The JSON in a `data:` URI: plain, percent-encoded or in base64, with parameters (decision "Profiles").
 
-    Raises TheirError: PROFILE_URI_UNSUPPORTED for https: and ipfs:, which the text allows and we do not read;
+    Raises TheirError: PROFILE_URI_UNSUPPORTED for https: and ipfs:, which lead elsewhere;
     PROFILE_INVALID for anything else that is not JSON in such a URI.
     """
     if len(uri) > MAX_URI_BYTES:
@@ -128,7 +128,7 @@ def profile_of_uri(uri: str) -> JsonValue:
         raise _invalid("it is not a URI; expected data:application/json,…")
     scheme = found[1].lower()
     if scheme in ("https", "ipfs"):
-        raise TheirError(PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:; only data: is read here")
+        raise TheirError(PROFILE_URI_UNSUPPORTED, f"it is published under {scheme}:, which is not read here")
     if scheme != "data":
         raise _invalid("the URI's scheme is none of data, https and ipfs")
     header, comma, text = found[2].partition(",")
