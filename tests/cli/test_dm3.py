@@ -27,6 +27,7 @@ from postroom.protocols.dm3.profile import (
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.directory.domains import Directory, Dm3Mailbox
+from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 
 pytestmark = pytest.mark.xdist_group("cli-storage")
@@ -432,3 +433,47 @@ def test_an_invalid_registry_does_not_replace_a_good_one(
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
     assert objects.get(DeploymentSettings().dm3_registry) == b"good"
+
+
+# ---- the endpoints of the chain --------------------------------------------------------------------------------------
+ENDPOINTS = ["https://rpc.example/v3/an-api-key", "http://127.0.0.1:8545"]
+
+
+@pytest.fixture
+def endpoints(storage_stack: StorageStack) -> Iterator[ChainEndpointUrls]:
+    """The secret of the endpoints, without any."""
+    client, secret = storage_stack.clients("secretsmanager"), storage_stack.outputs["ChainEndpointsSecret"]
+    client.put_secret_value(SecretId=secret, SecretString="{}")
+    yield ChainEndpointUrls(client, secret, time.time)
+    client.put_secret_value(SecretId=secret, SecretString="{}")
+
+
+def test_endpoints_are_stored_and_only_their_hosts_are_shown(
+    operate: Operate, endpoints: ChainEndpointUrls, tmp_path: Path
+) -> None:
+    assert operate("chain", "show").stdout == "no endpoints: ENS is not used\n"
+    (tmp_path / "chain.json").write_text(json.dumps({"endpoints": ENDPOINTS}))
+    shown = [operate("chain", *arguments).stdout for arguments in (("put", "chain.json"), ("show",))]
+    assert shown == ["rpc.example, 127.0.0.1\n"] * 2
+    assert json.loads(operate("chain", "show", "--json").stdout) == {"hosts": ["rpc.example", "127.0.0.1"]}
+    assert endpoints.get() == tuple(ENDPOINTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "chain.json is not JSON"),
+        ('{"endpoints": ["rpc.example/an-api-key"]}', "not of the form https://host/path"),
+        ('["https://rpc.example/an-api-key"]', 'endpoints are given as {"endpoints"'),
+        (json.dumps({"endpoints": ENDPOINTS[:1] * 2}), "given twice"),
+    ],
+)
+def test_endpoints_of_another_form_are_not_stored_and_not_shown(
+    operate: Operate, endpoints: ChainEndpointUrls, tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "chain.json").write_text(text)
+    result = operate("chain", "put", "chain.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert "an-api-key" not in result.stderr
+    assert endpoints.get() == ()

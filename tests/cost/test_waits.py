@@ -117,7 +117,7 @@ def test_waits_are_as_long_as_the_cost_model_assumes() -> None:
 
 def test_a_list_of_an_empty_mailbox_makes_the_counted_requests_and_no_more(waits: Waits) -> None:
     writes = {"dynamodb UpdateItem": 1, "dynamodb PutItem": 2}
-    old = {"dynamodb Query": 2, "secrets-manager GetSecretValue": 1, "s3 GetObject": 1}
+    old = {"dynamodb Query": 2, "secrets-manager GetSecretValue": 1}
     assert waits.listed_soon.requests == Counter({"dynamodb GetItem": 1, "dynamodb Query": 1, **writes})
     assert waits.listed.requests == waits.listed_soon.requests + Counter(old)
     assert waits.listed.write_units == counted.DCP_MESSAGE_WRITES + counted.DCP_REQUEST_WRITES
@@ -139,17 +139,13 @@ def test_what_is_remembered_is_read_again_after_the_seconds_that_the_cost_model_
     empty: CountedStack,
 ) -> None:
     stack, token = empty, empty.let_in(OWNER_SIGNING_KEY)
-    for name, seconds in (
-        ("s3 GetObject", counted.REGISTRY_CACHE_SECONDS),
-        ("secrets-manager GetSecretValue", counted.SECRET_CACHE_SECONDS),
-    ):
-        stack.pass_time(counted.WAIT_SECONDS)
-        stack.list_messages(token)
-        for passed, times in ((seconds - 0.5, 0), (1.0, 1)):
-            stack.pass_time(passed)
-            with stack.counting() as listed:
-                stack.list_messages(token)
-            assert listed.requests[name] == times
+    stack.pass_time(counted.WAIT_SECONDS)
+    stack.list_messages(token)
+    for passed, times in ((counted.SECRET_CACHE_SECONDS - 0.5, 0), (1.0, 1)):
+        stack.pass_time(passed)
+        with stack.counting() as listed:
+            stack.list_messages(token)
+        assert listed.requests["secrets-manager GetSecretValue"] == times
 
 
 def test_filing_a_message_for_an_owner_who_waits_takes_one_message_of_sqs_more(waits: Waits) -> None:
@@ -197,8 +193,7 @@ def test_a_request_that_waits_in_vain_makes_the_counted_requests(waits: Waits) -
 def cost_of(load: WaitLoad, *, cached: bool = True) -> float:
     """What an owner costs in a month, in US dollars; `cached`: with what functions read again for all owners."""
     items = wait_items(load, read_prices(OURS, "us-east-1"))
-    shared = ("secrets, read", "S3, get")
-    return sum(item.usd for item in items if cached or not item.name.endswith(shared)) / load.owners
+    return sum(item.usd for item in items if cached or not item.name.endswith("secrets, read")) / load.owners
 
 
 def test_an_owner_who_waits_over_a_websocket_costs_at_most_five_cents_a_month() -> None:

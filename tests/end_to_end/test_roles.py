@@ -77,7 +77,13 @@ ZONE = Call("dynamodb", "get_item", {"TableName": "@LimitsTable", "Key": {"pk": 
 
 OWN = {
     "InboxFunction": [send("Claims"), DIRECTORY, put_object("claim/x")],
-    "Dm3Function": [send("Claims"), DM3_MAILBOX, put_object("claim/x"), get_secret("DeliveryServiceKeys")],
+    "Dm3Function": [
+        send("Claims"),
+        DM3_MAILBOX,
+        put_object("claim/x"),
+        get_secret("DeliveryServiceKeys"),
+        get_secret("ChainEndpoints"),
+    ],
     "WorkerFunction": [
         send("Retry"),
         DIRECTORY,
@@ -85,6 +91,7 @@ OWN = {
         delete_object("claim/x"),
         FILE,
         get_secret("DeliveryServiceKeys"),
+        get_secret("ChainEndpoints"),
     ],
     "WaitingFunction": [send("Retry"), ZONE, HIDE],
     "DeadLetterFunction": [send("Feedback"), FILE, delete_object("claim/x")],
@@ -96,7 +103,13 @@ OWN = {
         get_secret("DcpIdentities"),
     ],
     "FeedbackFunction": [send("Feedback"), get_secret("SigningKeys")],
-    "MailboxFunction": [send("Courier"), READ_MAIL, put_object("box/x"), get_secret("TokenKeys")],
+    "MailboxFunction": [
+        send("Courier"),
+        READ_MAIL,
+        put_object("box/x"),
+        get_secret("TokenKeys"),
+        get_secret("ChainEndpoints"),
+    ],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
     "ExpireJob": [Call("dynamodb", "query", query("Directory", "x")), put_object("jobs/reports/expire.json")],
 }
@@ -111,6 +124,7 @@ NOT_OWN = {
         delete_object("claim/x"),
         get_secret("SigningKeys"),
         get_secret("DeliveryServiceKeys"),
+        get_secret("ChainEndpoints"),
     ],
     "Dm3Function": [
         FILE,
@@ -160,6 +174,7 @@ NOT_OWN = {
         get_secret("DeliveryServiceKeys"),
         get_secret("WebhookKeys"),
         get_secret("DcpIdentities"),
+        get_secret("ChainEndpoints"),
     ],
     "CourierFunction": [FILE, READ_MAIL, get_secret("TokenKeys"), get_secret("DeliveryServiceKeys")],
     # The mailbox API lists and acknowledges: it files nothing, and signs for no domain.

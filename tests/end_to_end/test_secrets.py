@@ -1,6 +1,6 @@
 """Whatever happens, no key of the service is left anywhere but in Secrets Manager.
 
-A deployment of its own goes through it all: first each of its four secrets is broken in a way that a person might, with
+A deployment of its own goes through it all: first each of four secrets is broken in a way that a person might, with
 the very key in the wrong place, and whatever needs it is asked; then it is mended, and all that needs keys is done.
 """
 

@@ -317,16 +317,17 @@ def denied(operation: str) -> Iterator[None]:
         yield
 
 
-def test_without_a_registry_no_sender_can_be_verified_now(running: FunctionsStack) -> None:
+def test_without_a_document_no_name_is_pinned(running: FunctionsStack) -> None:
     store = running.deployed
     store.clients.s3.delete_object(Bucket=store.bucket, Key=DeploymentSettings().dm3_registry)
-    assert unavailable(running, PROFILE_LOOKUP_FAILED) == "this delivery service has no registry of names yet"
+    assert refusal(post(running, submission())) == (-32002, "ProfileUnknown")
+    assert running.deployed.bodies("ClaimsQueue") == []
 
 
-def test_a_403_of_s3_for_a_missing_registry_means_the_same(running: FunctionsStack) -> None:
+def test_a_403_of_s3_for_a_missing_document_means_the_same(running: FunctionsStack) -> None:
     with denied("GetObject"):
         answer = post(running, submission())
-    assert refusal(answer) == (-32002, "ProfileLookupFailed")
+    assert refusal(answer) == (-32002, "ProfileUnknown")
     assert running.deployed.bodies("ClaimsQueue") == []
 
 

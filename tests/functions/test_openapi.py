@@ -33,7 +33,9 @@ EXAMPLES = settings(max_examples=examples(25), suppress_health_check=list(Health
 @pytest.fixture
 def running(opened: Deployed) -> Iterator[FunctionsStack]:
     file(opened, ENVELOPE)
-    with functions_stack(opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE) as started:
+    with functions_stack(
+        opened, MailboxApiRequestsPerSecond="1000000", Dm3SelfRegistration=SERVICE, Dm3Registries="pinned"
+    ) as started:
         yield started
 
 

@@ -18,7 +18,7 @@ from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import ClientError
 from tests.aws import resources
 from tests.contents import with_contents
-from tests.functions.delivery_service import open_service
+from tests.functions.delivery_service import open_service, put_registry
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import (
     ALICE,
@@ -48,6 +48,7 @@ from tests.functions.test_notifications import hook as hook
 from tests.functions.test_notifications import watch
 
 from postroom.core.errors import SettingsError
+from postroom.core.settings import DeploymentSettings
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
@@ -72,6 +73,7 @@ class Then(StrEnum):
     DCP_DUPLICATE = "200, and `EDUP` in the signed answer, as without the fault; the id of the request stays used"
     RPC = "503, and -32603 of JSON-RPC"
     RPC_LATER = "503, and -32002 of JSON-RPC"
+    RPC_LOOK_UP = "200, and -32002 of JSON-RPC"
     WAITS = "it stays queued, and is tried again"
     AGAIN = "SQS delivers it again, and in the end moves it to the dead-letter queue"
     STAYS = "the dead letter stays in its queue"
@@ -98,6 +100,13 @@ def _problem(_running: FunctionsStack, answer: Json) -> Then:
 def _rpc(_running: FunctionsStack, answer: Json) -> Then:
     error = json.loads(answer["body"])["error"]
     return Then(f"{answer['statusCode']}, and {error['code']} of JSON-RPC")
+
+
+def _from_newcomer(running: FunctionsStack) -> Json:
+    store, at = running.deployed, DeploymentSettings().dm3_registry
+    pinned = json.loads(store.clients.s3.get_object(Bucket=store.bucket, Key=at)["Body"].read())
+    put_registry(store, json.dumps({BOB: pinned[BOB]}).encode())
+    return events()["dm3-submit.json"]
 
 
 def _dcp(running: FunctionsStack, answer: Json) -> Then:
@@ -237,6 +246,7 @@ INBOX = Work("InboxFunction", "a message", lambda _: events()["inbox-post.json"]
 LARGE = Work("InboxFunction", "a message too large for the queue", _large, _problem)
 SYNC = Work("InboxFunction", "a synchronous request", _to_handler, _problem)
 DM3 = Work("Dm3Function", "a dm3 message", lambda _: events()["dm3-submit.json"], _rpc)
+DM3_NEWCOMER = Work("Dm3Function", "a dm3 message of a sender who is not pinned", _from_newcomer, _rpc)
 CLAIM = Work("WorkerFunction", "a claim", _claim, _batch)
 FORGED = Work("WorkerFunction", "a forged message that requires Feedback", _forged, _batch)
 LARGE_CLAIM = Work("WorkerFunction", "a claim too large for the queue", _large_claim, _batch)
@@ -376,6 +386,7 @@ SECRETS = {
     "WebhookKeys": '{{"0": "<random text>"}}; a different text changes the secret of every webhook',
     "DcpIdentities": '{{"<epoch seconds>": "<random text>", …}}, at least one of them in the past '
     "(postroom dcp identity rotate)",
+    "ChainEndpoints": '{{}} or {{"endpoints": ["https://…", …]}} (postroom dm3 chain put)',
 }  # fmt: skip
 """What each must hold, as braces are written in a format."""
 _DENIED = (
@@ -431,6 +442,7 @@ def _of_secrets() -> Iterator[Row]:
         "TokenKeys": {CHALLENGE: Then.NO_KEY},
         "WebhookKeys": {TARGETS: Then.NO_KEY},
         "DcpIdentities": {CONNECT: Then.NO_KEY, TELL_SESSION: Then.WAITS},
+        "ChainEndpoints": {DM3_NEWCOMER: Then.RPC_LOOK_UP},
     }
     read = "secretsmanager:GetSecretValue"
     for name, works in uses.items():
@@ -451,6 +463,7 @@ _MALFORMED = {
     "TokenKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
     "WebhookKeys": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
     "DcpIdentities": (f'{{"{_KEY}": "0"}}', '{"0": 7}', "{}"),
+    "ChainEndpoints": (f'{{"endpoints": "https://rpc.example/{_KEY}"}}', f'{{"endpoints": ["rpc.example/{_KEY}"]}}'),
 }
 ROWS = [
     Row(TABLE, INBOX, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),

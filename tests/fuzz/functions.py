@@ -17,7 +17,13 @@ ENVIRONMENT = {
     "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz",
     **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "LIMITS_TABLE", "POST_TABLE", "DCP_TABLE", "BUCKET"), "none"),
     **dict.fromkeys(("OUTBOX_TABLE", "STORAGE_TABLE", "COURIER_QUEUE_URL", "CLAIMS_QUEUE_URL"), "none"),
-    **dict.fromkeys(("DM3_KEYS_SECRET", "TOKEN_KEYS_SECRET", "WEBHOOK_KEYS_SECRET", "DCP_IDENTITIES_SECRET"), "none"),
+    **dict.fromkeys(
+        (
+            "DM3_KEYS_SECRET", "TOKEN_KEYS_SECRET", "WEBHOOK_KEYS_SECRET", "DCP_IDENTITIES_SECRET",
+            "CHAIN_ENDPOINTS_SECRET",
+        ),
+        "none",
+    ),
 }  # fmt: skip
 CONTEXT = LambdaContext()
 CONTEXT._aws_request_id = "fuzz"

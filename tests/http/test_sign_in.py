@@ -313,15 +313,23 @@ def test_an_unavailable_registry_affects_only_names_that_need_a_look_up(api: Api
     assert Owner(api, BOB, SHOP_KEY).page()["messages"] == [], "nor those who need not be looked up"
 
 
-def test_while_the_registry_is_unavailable_all_dm3_names_get_the_same_answer(api: ApiStack) -> None:
+def test_while_the_registry_is_unavailable_owners_of_dm3_mailboxes_come_again(api: ApiStack) -> None:
     api.mailboxes.set_keys("closed.com", [b64encode(SHOP_KEY.public.spki()).decode()])
     api.mailboxes.close("closed.com", 1)
     api.operators.put_dm3_mailbox(Dm3Mailbox("eve.eth"))
     api.users.away = True
     stranger = PrivateKey.generate("ed25519")
-    answers = [
-        api.ask("POST", f"/auth/{name}", body=signed(api.challenge(name), stranger))
+    answers = {
+        name: refused(api, name, api.challenge(name), stranger)
         for name in (SHOP, BOB, "eve.eth", "closed.com", "nobody.com", "nobody.eth")
-    ]
-    assert reason(answers[0]) == "ProfileLookupFailed"
-    assert all(answer == answers[0] for answer in answers)
+    }
+    assert answers == {
+        **dict.fromkeys(answers, "NotTheOwner"),
+        **dict.fromkeys((BOB, "eve.eth"), "ProfileLookupFailed"),
+    }
+
+
+def test_names_without_a_dm3_mailbox_are_looked_up_in_no_registry(api: ApiStack) -> None:
+    for name in (SHOP, "nobody.com", "nobody.eth"):
+        refused(api, name, api.challenge(name), BOB_KEY)
+    assert api.users.lookups == 0

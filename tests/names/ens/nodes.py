@@ -1,7 +1,7 @@
 """Nodes of a chain that answer what the real contracts did, and what accounts hold."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, Final
@@ -70,7 +70,9 @@ def reverted(data: str) -> dict[str, Any]:
 
 
 class Node:
-    """A node of the chain. `calls`: what was called."""
+    """A node of the chain. `calls`: what was called; `clock`: the time of its newest block."""
+
+    clock: Callable[[], float] = staticmethod(lambda: NOW)
 
     def __init__(self, outcomes: dict[str, dict[str, Any]]) -> None:
         self.outcomes, self.calls = outcomes, []  # type: ignore[var-annotated]
@@ -84,7 +86,7 @@ class Node:
         if request["method"] == "eth_chainId":
             return {"result": "0x1"}
         if request["method"] == "eth_getBlockByNumber":
-            return {"result": {"number": "0x10", "timestamp": hex(NOW)}}
+            return {"result": {"number": "0x10", "timestamp": hex(int(self.clock()))}}
         return self.answer(request["method"], request["params"][0])
 
     def answer(self, method: str, param: Any) -> dict[str, Any]:

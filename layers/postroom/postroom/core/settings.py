@@ -22,6 +22,9 @@ DCP_SLOP_CEILING_MILLISECONDS: Final = 60_000
 RETAIN_CEILING_SECONDS: Final = 30 * DAY_SECONDS
 """dm3 allows a mailbox to forget after 30 days at the earliest; what we remember must be deleted before that."""
 
+MAX_ENS_QUORUM: Final = 5
+"""As many requests are made for each look-up, at the same time."""
+
 _MAY_BE_ZERO: Final = frozenset(
     {
         "dcp_slop_milliseconds", "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds",
@@ -36,9 +39,11 @@ _RANGES: Final = {
     "dcp_session_seconds": (600, DAY_SECONDS),
     "dcp_slop_milliseconds": (0, DCP_SLOP_CEILING_MILLISECONDS),
     "dnssec_skew_seconds": (0, DAY_SECONDS),
+    "ens_quorum": (1, MAX_ENS_QUORUM),
     "nlweb_max_skew_seconds": (0, DAY_SECONDS),
 }
 """The least and the most."""
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ class DeploymentSettings:
     token_keys_secret: str = ""
     webhook_keys_secret: str = ""
     dcp_identities_secret: str = ""
+    chain_endpoints_secret: str = ""
 
     nlweb_max_age_seconds: int = DAY_SECONDS
     nlweb_max_skew_seconds: int = 120
@@ -87,12 +93,18 @@ class DeploymentSettings:
     dm3_size_limit_bytes: int = 4_000_000
     dm3_message_ttl_days: int = 0
     dm3_cors_origins: str = "*"
+    dm3_registries: str = "pinned,dns,ens"
     dm3_registry: str = "registry/names.yaml"
     dm3_registry_seconds: int = 30
     dm3_lookup_seconds: float = 4.0
     dm3_unverified_seconds: int = 3600
     dm3_self_registration: str = ""
     ipfs_gateways: str = ""
+
+    ens_quorum: int = 2
+    ens_chain_id: int = 1
+    ens_universal_resolver: str = "0xeEeEEEeE14D718C2B47D9923Deab1335E144EeEe"
+    ens_registry: str = "0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e"
 
     mailbox_api_cors_origins: str = "*"
     mailbox_api_requests_per_second: int = 20
@@ -149,6 +161,7 @@ class DeploymentSettings:
         for name, (lowest, most) in _RANGES.items():
             if not lowest <= getattr(self, name) <= most:
                 raise SettingsError(f"{name.upper()} is {getattr(self, name)}; it must be {lowest} to {most}")
+        self._check_addresses()
         if not 1 <= self.outbound_port <= 65535:
             raise SettingsError(f"OUTBOUND_PORT is {self.outbound_port}; it must be 1 to 65535")
         if self.outbox_keep_seconds < self.outbox_give_up_seconds + DAY_SECONDS:
@@ -171,6 +184,14 @@ class DeploymentSettings:
                 f"DM3_SIZE_LIMIT_BYTES is {self.dm3_size_limit_bytes}; it must be at most {DM3_SIZE_CEILING_BYTES}: "
                 "AWS Lambda takes requests of 6 MB"
             )
+
+    def _check_addresses(self) -> None:
+        for name in ("ens_universal_resolver", "ens_registry"):
+            text: str = getattr(self, name)
+            if not _ADDRESS.fullmatch(text):
+                raise SettingsError(
+                    f"{name.upper()} is {text[:80]!r}; it must be an address: 0x and 40 hexadecimal digits"
+                )
 
     def given(self, name: str) -> str:
         """The setting `name`, a text that has no default. Raises SettingsError if it is empty."""

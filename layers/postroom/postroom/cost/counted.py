@@ -121,8 +121,7 @@ POLL_WRITES: Final = 2
 POLL_ANSWER_BYTES: Final = 116
 POLL_LOG_BYTES: Final = 215
 SECRET_CACHE_SECONDS: Final = 45
-REGISTRY_CACHE_SECONDS: Final = 30
-"""For how long a run of a function remembers what it read: a secret of keys, the registry of dm3."""
+"""For how long a run of a function remembers a secret of keys."""
 
 # --- the jobs ------------------------------------------------------------------------------------------------------
 JOB_LAG_HOURS: Final = 24
@@ -156,7 +155,7 @@ ROW_BYTES: Final = 158
 # --- the template ---------------------------------------------------------------------------------------------------
 ALARMS: Final = 44
 """Metrics that alarms watch: each is billed."""
-SECRETS: Final = 5
+SECRETS: Final = 6
 QUEUES_POLLED: Final = 6
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1

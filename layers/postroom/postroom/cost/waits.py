@@ -154,8 +154,6 @@ def _cached(name: str, runs: float, notified: float, prices: Prices) -> Iterator
     """
     secrets = sum(min(each, MONTH_SECONDS / counted.SECRET_CACHE_SECONDS) for each in (runs, notified))
     yield _item(name, "secrets, read", secrets, "requests", secrets / MILLION * prices.secret_reads_per_million)
-    registry = min(runs, MONTH_SECONDS / counted.REGISTRY_CACHE_SECONDS)
-    yield _item(name, "S3, get", registry, "requests", registry / 1000 * prices.s3_gets_per_thousand)
 
 
 def _metered(size: int) -> int:

@@ -155,17 +155,18 @@ class SignIn:
         difference.
 
         Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
-        up now. This applies to every name, otherwise it would tell which names have a dm3 mailbox.
+        up now.
         """
         mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
-        # For every name, because it takes time that could be measured.
-        of_profile = self._profile_key(name)
+        # Not for other names, which strangers choose. That takes time that could be measured; but which names have a
+        # dm3 mailbox here, `dm3_getProfileExtension` tells anybody (dm3 §2.3.3).
+        of_profile = self._profile_key(name) if at_delivery_service and not mailbox.closed else None
         keys: list[tuple[OwnerKey, bool]] = []
         if not mailbox.closed:
             keys += [(read_owner_key(text), True) for text in mailbox.keys]
         if evenly and not keys:
             keys.append((read_owner_key(evenly[0]), False))
-        if not (isinstance(of_profile, NotNowError) or of_profile is None or mailbox.closed or not at_delivery_service):
+        if not (isinstance(of_profile, NotNowError) or of_profile is None):
             keys.append((of_profile, True))
         elif evenly:
             keys.append((evenly[1], False))

@@ -17,7 +17,11 @@ from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, KEY_NOT_FOUND, SENDER
 MAX_NAMES: Final = 4096
 _NOT_HERE: Final = {KEY_NOT_FOUND: "absent", SENDER_NOT_SIGNED: "insecure"}
 """The verdicts that say that the next registry may be used."""
-_REASONS: Final[Mapping[Reason, Reason]] = {DNSSEC_BOGUS: PROFILE_NOT_PROVEN, KEY_RECORD_INVALID: PROFILE_INVALID}
+_WRONG: Final[Mapping[Reason, tuple[Reason, str]]] = {
+    DNSSEC_BOGUS: (PROFILE_NOT_PROVEN, "what DNS says of the name is not signed as it must be"),
+    KEY_RECORD_INVALID: (PROFILE_INVALID, "the record of the name in DNS is an alias that leads back to itself"),
+}
+"""By verdict: no sentence here names a sender, whose name is in no log."""
 
 
 class DnsRegistry:
@@ -59,9 +63,9 @@ class DnsRegistry:
         except TheirError as error:
             if error.reason in _NOT_HERE:
                 return _text(None, ABSENT_SECONDS, _NOT_HERE[error.reason])
-            raise TheirError(_REASONS.get(error.reason, error.reason), error.detail) from error
+            raise TheirError(*_WRONG.get(error.reason, (error.reason, error.detail))) from error
         except NotNowError as error:
-            raise NotNowError(PROFILE_LOOKUP_FAILED, error.detail) from error
+            raise NotNowError(PROFILE_LOOKUP_FAILED, "what DNS says of a name could not be found out") from error
         seconds = max(0.0, found.expires_at - self._clock())
         return _text(found.key.get(key, "") if found.key else None, seconds, "secure")
 

@@ -10,18 +10,16 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from threading import Lock
 from typing import Final
-from urllib.parse import urlsplit
 
 import httpcore
 
-from postroom.core.errors import SettingsError
+from postroom.net.endpoint_url import read_endpoint_url
 from postroom.net.timed import TimedBackend, seconds_left
 
 MAX_KEPT: Final = 4
 """Connections to one endpoint that are kept when nobody uses them."""
 _CONNECT_SECONDS: Final = 3.0
 _OK: Final = 200
-_SCHEMES: Final = {"https": 443, "http": 80}
 _BROKEN: Final = (httpcore.NetworkError, httpcore.RemoteProtocolError)
 
 
@@ -34,7 +32,9 @@ class EndpointClient:
 
     def __init__(self, url: str, *, max_response_bytes: int, ca_file: str | None = None) -> None:
         """Raises SettingsError, which does not quote the URL."""
-        self._url, self.host = _read_url(url)
+        read = read_endpoint_url(url)
+        self._url = httpcore.URL(scheme=read.scheme, host=read.host, port=read.port, target=read.target)
+        self.host = read.host
         self._max_response_bytes = max_response_bytes
         self._tls = ssl.create_default_context(cafile=ca_file) if self._url.scheme == b"https" else None
         self._kept: deque[_Connection] = deque()
@@ -119,20 +119,6 @@ class _Connection:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def _read_url(text: str) -> tuple[httpcore.URL, str]:
-    """The URL, and its host."""
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        raise SettingsError("the URL of an endpoint is malformed") from None
-    if parts.scheme not in _SCHEMES or not host or parts.username is not None or not text.isascii():
-        raise SettingsError("the URL of an endpoint is not of the form https://host/path, without a user name")
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    url = httpcore.URL(scheme=parts.scheme, host=host, port=port or _SCHEMES[parts.scheme], target=target)
-    return url, host
 
 
 class _OwnBackend(TimedBackend):

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
@@ -55,21 +55,19 @@ def _sender_key(found: "FoundKey[PublicKey]") -> SenderKey:
 
 
 class ChainAccounts:
-    """The accounts of senders on a chain. `accounts` None: no chain is asked."""
+    """The accounts of senders on a chain. `accounts` returns them, and is not called before a rule needs one."""
 
-    def __init__(self, accounts: "SenderAccounts | None") -> None:
+    def __init__(self, accounts: "Callable[[], SenderAccounts]") -> None:
         self._accounts = accounts
 
     def reach(self, name: str, rules: "FilterRules") -> bool:
         """Whether the account of a name has all that rules demand. Raises NotNowError(FILTER_RULE_UNCHECKED)."""
         from postroom.names.ens.accounts import AccountDemands
-        from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
 
-        if self._accounts is None:
-            raise NotNowError(FILTER_RULE_UNCHECKED, "no endpoints of a chain are set here")
         token = rules.min_token_balance
         address, amount = (bytes.fromhex(token.address[2:]), token.amount) if token else (b"", 0)
-        return self._accounts.reach(name, AccountDemands(rules.min_nonce or 0, rules.min_balance or 0, address, amount))
+        demands = AccountDemands(rules.min_nonce or 0, rules.min_balance or 0, address, amount)
+        return self._accounts().reach(name, demands)
 
 
 class LambdaHandlers:

@@ -114,7 +114,7 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def users(self) -> "Users":
         """Profiles. Most domains have none, because they are not delivery services: that is not an error."""
-        return self._names.profiles_if_any
+        return self._names.profiles
 
     @cached_property
     def sign_in(self) -> "SignIn":

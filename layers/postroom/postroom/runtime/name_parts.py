@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError, SettingsError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
+    from postroom.core.leaky_bucket import LeakyBucket
+    from postroom.names.accounts import SenderAccounts
     from postroom.names.dns import Resolvers
-    from postroom.names.dnssec import TrustAnchors
+    from postroom.names.dnssec import Policy, TrustAnchors
+    from postroom.names.ens.ens import Ens
     from postroom.names.keys import Hold
     from postroom.names.manifest import ManifestDirectory
     from postroom.names.profile_documents import ProfileDocuments
     from postroom.names.profiles import Profiles
+    from postroom.names.registry import Registry
     from postroom.net.failing_addresses import FailingAddresses
     from postroom.net.https import HttpsClient
     from postroom.pipeline.ports import SenderKeys
+    from postroom.runtime.chain import ChainInUse
     from postroom.storage.aws.object_store import ObjectStore
 
 
 _HTTPS_PORT: Final = 443
+_LOOK_UPS_AT_ONCE: Final = 4
+"""Look-ups in ENS that do not wait for each other: each takes a thread for each endpoint that is asked at once."""
 
 
 class NameParts(DeploymentParts):
@@ -73,7 +79,6 @@ class NameParts(DeploymentParts):
 
     def _sender_keys(self, hold: "Hold | None" = None) -> "SenderKeys":
         from postroom.crypto.rsa_ed25519 import KeyRules
-        from postroom.names.dnssec import Policy
         from postroom.names.keys import KeepTimes, KeyDirectory
         from postroom.protocols.nlweb.key_record import parse_key_record
         from postroom.runtime.adapters import DnsKeys
@@ -85,11 +90,17 @@ class NameParts(DeploymentParts):
                 self.anchors,
                 lambda records: parse_key_record(records, rules),
                 clock=self._system.clock,
-                policy=Policy(settings.dnssec_accept_sha1, settings.dnssec_skew_seconds),
+                policy=self._policy,
                 times=KeepTimes(settings.key_cache_min_seconds, settings.key_cache_max_seconds),
                 hold=hold,
             )
         )
+
+    @cached_property
+    def _policy(self) -> "Policy":
+        from postroom.names.dnssec import Policy
+
+        return Policy(self._settings.dnssec_accept_sha1, self._settings.dnssec_skew_seconds)
 
     @cached_property
     def silent_zone(self) -> "Callable[[str], str | None]":
@@ -109,27 +120,34 @@ class NameParts(DeploymentParts):
 
     @cached_property
     def profiles(self) -> "Profiles":
-        """The dm3 profiles of the deployment's registry; if there is none, look-ups fail."""
-        return self._profiles(None)
-
-    @cached_property
-    def profiles_if_any(self) -> "Profiles":
-        """The same; but if there is no registry, nobody has a profile."""
-        return self._profiles(b"{}")
-
-    def _profiles(self, without: bytes | None) -> "Profiles":
+        """The dm3 profiles of names, by the registries of the setting DM3_REGISTRIES."""
         from postroom.names.profiles import Profiles
-        from postroom.names.registry import PinnedRegistry
+        from postroom.names.registries import DNS, ENS, PINNED, Registries, parse_order
         from postroom.names.uris import uri_reader
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
+        with named("DM3_REGISTRIES"):
+            order = parse_order(self._settings.dm3_registries)
+        pinned, ens = self._pinned_registry, self._ens_registry
+        registries: dict[str, Callable[[], Registry]] = {
+            PINNED: lambda: pinned,
+            # What it imports takes long, and is needed by the first name only that is not pinned.
+            DNS: lambda: self._dns_registry,
+            ENS: lambda: ens,
+        }
+        in_order = Registries([registries[kind] for kind in order])
+        return Profiles(in_order, self._system.clock, uri_reader(lambda: self._profile_documents))
+
+    @cached_property
+    def _pinned_registry(self) -> "Registry":
+        from postroom.names.registry import PinnedRegistry
+
         settings, objects = self._settings, self._storage.objects
-        registry = PinnedRegistry(
-            lambda: _registry_document(objects, settings.dm3_registry, without),
+        return PinnedRegistry(
+            lambda: _registry_document(objects, settings.dm3_registry),
             self._system.clock,
             settings.dm3_registry_seconds,
         )
-        return Profiles(registry, self._system.clock, uri_reader(lambda: self._profile_documents))
 
     @cached_property
     def _ipfs_gateways(self) -> tuple[str, ...]:
@@ -151,6 +169,64 @@ class NameParts(DeploymentParts):
         # Gateways are never left alone: anybody may name a file that none of them has, for which they wait.
         of_gateways = self._https_client(seconds / 4, seconds, max_response_bytes=MAX_CAR_BYTES)
         return ProfileDocuments(hosts, IpfsGateways(urls, of_gateways) if urls else None, self._system.clock)
+
+    @cached_property
+    def _dns_registry(self) -> "Registry":
+        from postroom.names.dns_registry import DnsRegistry
+
+        seconds, resolvers = min(self._settings.dns_budget_seconds, self._settings.dm3_lookup_seconds), self.resolvers
+        return DnsRegistry(lambda: resolvers.asking(seconds), self.anchors, self._system.clock, self._policy)
+
+    @cached_property
+    def _ens_registry(self) -> "Registry":
+        from postroom.names.ens_registry import EnsRegistry
+
+        return EnsRegistry(self.chain, self._look_up_rate, self._system.clock)
+
+    @cached_property
+    def accounts(self) -> "SenderAccounts":
+        """The accounts of senders, on the chain of ENS."""
+        from postroom.names.accounts import SenderAccounts
+
+        return SenderAccounts(self.chain, self._look_up_rate, self._system.clock)
+
+    @cached_property
+    def _look_up_rate(self) -> "LeakyBucket":
+        from postroom.core.leaky_bucket import LeakyBucket
+        from postroom.names.ens_registry import BURST_SECONDS, LOOK_UPS_PER_SECOND
+
+        return LeakyBucket(LOOK_UPS_PER_SECOND, LOOK_UPS_PER_SECOND * BURST_SECONDS, self._system.monotonic)
+
+    @cached_property
+    def chain(self) -> "ChainInUse":
+        """What asks ENS."""
+        from postroom.runtime.chain import ChainInUse
+
+        return ChainInUse(self._storage.chain_endpoints.get, self._ens)
+
+    def _ens(self, urls: tuple[str, ...]) -> "Ens":
+        from postroom.names.ens.endpoints import ChainEndpoints
+        from postroom.names.ens.ens import LOOK_UP_SECONDS, Ens
+        from postroom.names.ens.lookup import Contracts
+        from postroom.names.ens.rpc import MAX_ANSWER_BYTES
+        from postroom.net.endpoint_client import EndpointClient
+
+        settings = self._settings
+        clients = [
+            EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=settings.outbound_ca_file or None)
+            for url in urls
+        ]
+        threads = self._system.threads(settings.ens_quorum * _LOOK_UPS_AT_ONCE)
+        gateways = self._https_client(
+            LOOK_UP_SECONDS, LOOK_UP_SECONDS, self._failing, max_response_bytes=MAX_ANSWER_BYTES
+        )
+        contracts = Contracts(
+            bytes.fromhex(settings.ens_universal_resolver[2:]),
+            bytes.fromhex(settings.ens_registry[2:]),
+            settings.ens_chain_id,
+        )
+        endpoints = ChainEndpoints(clients, settings.ens_quorum, settings.ens_chain_id, threads)
+        return Ens(endpoints, gateways, contracts, self._system.clock)
 
     @cached_property
     def https(self) -> "HttpsClient":
@@ -219,15 +295,14 @@ class NameParts(DeploymentParts):
         )
 
 
-def _registry_document(objects: "ObjectStore", name: str, without: bytes | None) -> bytes:
+def _registry_document(objects: "ObjectStore", name: str) -> bytes:
     from botocore.exceptions import ClientError
 
     try:
         return objects.document(name)
     except KeyError:
-        if without is not None:
-            return without
-        raise NotNowError(PROFILE_LOOKUP_FAILED, "this delivery service has no registry of names yet") from None
+        # Most deployments pin nobody.
+        return b"{}"
     except ClientError as error:
         raise NotNowError(STORE_UNAVAILABLE, "the registry of names cannot be read now") from error
 

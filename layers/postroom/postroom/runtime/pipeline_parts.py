@@ -110,7 +110,7 @@ class PipelineParts(DeploymentParts):
             directory=self._storage.directory,
             keys=self._storage.delivery_service_keys,
             profiles=self._names.profiles,
-            accounts=ChainAccounts(None),
+            accounts=ChainAccounts(lambda: self._names.accounts),
             new_timebox=lambda: TimeBox(threads, self._settings.dm3_lookup_seconds, system.monotonic),
             # After a pause, a whole batch of names that are not in the cache.
             reads=LeakyBucket(READS_PER_SECOND, MAX_BATCH, system.monotonic),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from postroom.storage.mail.register import Register
     from postroom.storage.mail.replies import Replies
     from postroom.storage.mail.seen import Seen
+    from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
     from postroom.storage.secrets.dcp_identities import DcpIdentities
     from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
     from postroom.storage.secrets.secret import Secret
@@ -324,6 +325,14 @@ class StorageParts(DeploymentParts):
 
         secret = self._settings.given("dcp_identities_secret")
         return DcpIdentities(self.secretsmanager, secret, self._system.clock, self._own_faults)
+
+    @cached_property
+    def chain_endpoints(self) -> "ChainEndpointUrls":
+        """The endpoints of the chain of ENS; most deployments have none."""
+        from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
+
+        secret = self._settings.given("chain_endpoints_secret")
+        return ChainEndpointUrls(self.secretsmanager, secret, self._system.clock, self._own_faults)
 
     @cached_property
     def webhook_keys(self) -> "WebhookKeys":

@@ -29,7 +29,7 @@ NEEDED: Final = (
     "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds", "CompactLagHours",
     "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
     "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
-    "WebhookKeysSecret", "DcpIdentitiesSecret", "OutboundPort", "NotifyTopicArn",
+    "WebhookKeysSecret", "DcpIdentitiesSecret", "ChainEndpointsSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
 """Outputs of every stack of this release: a test compares them with the template."""
 

@@ -1,6 +1,6 @@
 """`postroom dm3`: keys and profiles, mailboxes of the delivery service, messages."""
 
-from postroom.cli.dm3 import mailbox, registry
+from postroom.cli.dm3 import chain, mailbox, registry
 from postroom.cli.dm3.keygen import keygen
 from postroom.cli.dm3.open import open_envelope
 from postroom.cli.dm3.resend import resend
@@ -16,5 +16,6 @@ app.command()(resend)
 app.command("open")(open_envelope)
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(registry.app, name="registry")
+app.add_typer(chain.app, name="chain")
 
 __all__ = ["app"]

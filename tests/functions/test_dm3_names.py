@@ -1,0 +1,131 @@
+"""Senders whom no operator has written down: functions/dm3 finds them in DNS and in ENS."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.aws import Deployed
+from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
+from tests.functions.delivery_service import open_service
+from tests.functions.logs import log_lines
+from tests.functions.samples import BOB, DM3_URL, MADE_AT, http, profile_uri, service_keys, user_keys
+from tests.functions.stack import FunctionsStack, functions_stack
+from tests.names.ens.nodes import TextNode
+
+from postroom.core.ijson import JsonValue
+from postroom.local.dns import DnsServer
+from postroom.local.zones import Mode, ZoneTree
+from postroom.names.registry import PROFILE_KEY
+from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.message import MessageMetadata
+from postroom.protocols.dm3.sign import sign_message
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
+
+DAN, CAROL = "dan.example", "carol.eth"
+"""In DNS, and in ENS."""
+API_KEY = "the-key-of-a-provider"
+
+
+@dataclass
+class Newcomers:
+    """The functions, with a signed zone and two endpoints of a chain."""
+
+    running: FunctionsStack
+    zones: ZoneTree
+    nodes: list[TextNode]
+    servers: list[FakeEndpoint]
+
+    def publish(self, uri: str, mode: Mode = Mode.SIGNED) -> None:
+        """Publish DAN's profile in DNS."""
+        text = f"{PROFILE_KEY}={uri}"
+        strings = " ".join(json.dumps(text[at : at + 255]) for at in range(0, len(text), 255))
+        self.zones.put(DAN, f"_dm3 60 TXT {strings}", mode)
+
+    def submit(self, sender: str, as_sender: str = "") -> Any:
+        """What is answered to a message of a sender to BOB; `as_sender`: whom it says that it is from."""
+        keys, name = user_keys(sender), as_sender or sender
+        envelope = write_envelope(
+            sign_message("Hello", MessageMetadata(to=BOB, sender=name, timestamp_ms=MADE_AT * 1000), keys.signing),
+            delivery=DeliveryInformation(BOB, name),
+            receiver_key=user_keys(BOB).encryption.public,
+            service_key=service_keys().encryption[0].public,
+            signing=keys.signing,
+        )
+        params: list[JsonValue] = [envelope.as_json()]
+        body = json.dumps({"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": params, "id": 1}).encode()
+        answer = self.running.invoke("Dm3Function", http("POST", DM3_URL, MADE_AT, body))
+        said = json.loads(answer["body"])
+        return said["error"]["data"]["reason"] if "error" in said else said["result"]
+
+
+@pytest.fixture
+def newcomers(deployed: Deployed) -> Iterator[Newcomers]:
+    open_service(deployed, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [Dm3Mailbox(BOB)])
+    zones, nodes = (
+        ZoneTree(clock=lambda: MADE_AT),
+        [TextNode({CAROL: {PROFILE_KEY: profile_uri(user_keys(CAROL))}}) for _ in range(2)],
+    )
+    for node in nodes:
+        node.clock = time.time
+    with ExitStack() as undo:
+        dns = undo.enter_context(DnsServer(zones))
+        servers = [undo.enter_context(fake_endpoint(node)) for node in nodes]
+        urls = [f"http://127.0.0.1:{server.port}/{API_KEY}" for server in servers]
+        ChainEndpointUrls(deployed.clients.secrets, deployed.secrets["ChainEndpoints"], time.time).put(urls)
+        running = undo.enter_context(
+            functions_stack(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
+        )
+        yield Newcomers(running, zones, nodes, servers)
+
+
+def test_a_sender_in_a_signed_zone_is_verified(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    assert newcomers.submit(DAN) == "accepted"
+    [claim] = newcomers.running.deployed.bodies("ClaimsQueue")
+    assert user_keys(DAN).signing.public.fingerprint in json.dumps(claim)
+    assert newcomers.servers[0].bodies == []
+
+
+def test_a_sender_in_ens_is_verified_by_endpoints_that_agree(newcomers: Newcomers) -> None:
+    assert newcomers.submit(CAROL) == "accepted"
+    assert [len(server.bodies) for server in newcomers.servers] == [1, 1]
+    assert newcomers.servers[0].paths == [f"/{API_KEY}"]
+
+
+def test_nobody_else_is_verified_by_their_names(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    assert [newcomers.submit("eve.eth", as_sender=name) for name in (DAN, CAROL)] == ["SenderSignatureInvalid"] * 2
+    assert newcomers.running.deployed.bodies("ClaimsQueue") == []
+
+
+def test_a_name_that_is_in_no_registry_has_no_profile(newcomers: Newcomers) -> None:
+    assert [newcomers.submit(name) for name in ("nobody.eth", "nobody.example", "nobody")] == ["ProfileUnknown"] * 3
+
+
+def test_a_record_without_dnssec_is_not_believed(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)), Mode.UNSIGNED)
+    assert newcomers.submit(DAN) == "ProfileUnknown"
+
+
+def test_a_record_that_is_not_signed_as_its_zone_says_is_refused(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)), Mode.BOGUS)
+    assert newcomers.submit(DAN) == "ProfileNotProven"
+
+
+def test_an_endpoint_that_lies_is_not_believed(newcomers: Newcomers) -> None:
+    newcomers.nodes[0].outcomes = TextNode({CAROL: {PROFILE_KEY: profile_uri(user_keys("eve.eth"))}}).outcomes
+    assert newcomers.submit(CAROL) == newcomers.submit("eve.eth", as_sender=CAROL) == "ProfileLookupFailed"
+
+
+def test_no_key_of_a_provider_is_shown(newcomers: Newcomers, capsys: pytest.CaptureFixture[str]) -> None:
+    for server in newcomers.servers:
+        server.answer = lambda _: (500, {}, b"{}")
+    assert newcomers.submit(CAROL) == "ProfileLookupFailed"
+    shown = capsys.readouterr()
+    assert log_lines(shown.out)
+    assert API_KEY not in shown.out + shown.err

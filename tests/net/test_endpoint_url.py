@@ -1,0 +1,45 @@
+"""URLs of endpoints."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.core.errors import SettingsError
+from postroom.net.endpoint_url import EndpointUrl, read_endpoint_url
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://rpc.example/v3/KEY", ("https", "rpc.example", 443, "/v3/KEY")),
+        ("HTTPS://RPC.Example:8443", ("https", "rpc.example", 8443, "/")),
+        ("http://127.0.0.1:8545/", ("http", "127.0.0.1", 8545, "/")),
+        ("http://[::1]:8545/a?b=c", ("http", "::1", 8545, "/a?b=c")),
+        ("https://rpc.example?key=KEY", ("https", "rpc.example", 443, "/?key=KEY")),
+    ],
+)
+def test_a_url_is_read(text: str, url: tuple[str, str, int, str]) -> None:
+    assert read_endpoint_url(text) == EndpointUrl(*url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "rpc.example", "ftp://rpc.example/KEY", "https://", "https://user:KEY@rpc.example/", "https://rpc.example:x/KEY",
+     "https://rpc.exämple/KEY", "https://[::1/KEY", "https://rpc.example:0/KEY", "https://rpc.example:65536/KEY",
+     "https://rpc.example/KEY#part", "https://rpc.example/K EY", "https://rpc.example/KEY\n", "https://rpc.example\\KEY"],
+)  # fmt: skip
+def test_another_text_is_refused_without_quoting_it(text: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_endpoint_url(text)
+    assert "KEY" not in str(caught.value)
+
+
+@given(st.text(max_size=40) | st.from_regex(r"https?://[!-~]{0,30}", fullmatch=True))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        url = read_endpoint_url(text)
+    except SettingsError:
+        return
+    assert url.target.startswith("/")
+    assert url.host
+    assert not set(url.host) & set("/?#@ ")
