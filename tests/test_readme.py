@@ -26,7 +26,7 @@ def page(name: str) -> str:
 
 
 DEMO, UP, FIRST_MESSAGE, COMPLETION = blocks(README)
-VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
+VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
 READ, SETTINGS = blocks(page("receive/client.md"))
 SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
 [TIERS] = blocks(page("CONTRIBUTING.md"))
@@ -84,7 +84,7 @@ def test_the_readme_has_at_most_120_lines() -> None:
 
 def test_the_commands_of_the_pages_are_run_here() -> None:
     assert (DEMO, UP) == ("make demo\n", "make up\n")
-    for commands in (FIRST_MESSAGE, COMPLETION, VERDICTS, LOGS, DM3_MESSAGE, OWNER, AUDIT, DOCTOR):
+    for commands in (FIRST_MESSAGE, COMPLETION, VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR):
         assert commands.startswith(". .venv/bin/activate\n")
 
 
@@ -180,6 +180,13 @@ def test_ci_runs_make_test_all_and_each_tier_has_a_target() -> None:
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
     targets = (ROOT / "Makefile").read_text().splitlines()
     assert [command for command in commands if f".PHONY: {command.removeprefix('make ')}" not in targets] == []
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack")
+def test_the_chain_of_the_stack_tells_its_newest_block(clone: Path, shell: dict[str, str]) -> None:
+    block = json.loads(run(CHAIN, clone, shell))["result"]
+    assert int(block["number"], 16) > 0
 
 
 @pytest.mark.stack

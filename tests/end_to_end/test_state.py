@@ -6,11 +6,15 @@ from dataclasses import dataclass
 import pytest
 
 from postroom.core.ijson import JsonValue
-from postroom.demo.names import BOB
+from postroom.demo.names import ALICE, BOB
 from postroom.demo.scenes import Story
 from postroom.demo.stack import BUFFER, ORDER, RECEIVER, SUBJECT, DemoStack
+from postroom.local.chain.ens_names import CONTRACTS
+from postroom.local.chain.evm import ChainCall
 from postroom.local.checkout import template_path
 from postroom.local.stack import LocalStack
+from postroom.names.ens.calls import Returned, read_text, text_call
+from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.mail.reader import Filed
@@ -65,3 +69,11 @@ def test_a_message_repeated_after_a_restart_is_not_filed_again(restarted: Restar
     assert Story(again, print).post(restarted.sent)[0] == 200
     again.receiver.settle()
     assert list(again.receiver.filed(RECEIVER)) == [restarted.filed]
+
+
+def test_names_on_the_chain_survive_a_restart(restarted: Restarted) -> None:
+    again, before = restarted.again.ethereum.chain, restarted.before.ethereum.chain
+    call = text_call(CONTRACTS.resolver, ALICE, PROFILE_KEY)
+    found = [chain.call(ChainCall(call.to, call.data)) for chain in (again, before)]
+    assert found[0] == found[1] == Returned(found[0].data)
+    assert read_text(found[0].data)[0].startswith("data:application/json,")

@@ -9,7 +9,8 @@ import pytest
 from tests.local.chain.names import register_names
 
 from postroom.local.authority import Authority
-from postroom.local.chain.local_ethereum import CCIP_HOST, LocalEthereum
+from postroom.local.chain.hosts import CCIP_HOST, chain_endpoints
+from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.edge import Edge
 from postroom.names.ens import ens
 from postroom.names.ens.endpoints import ChainEndpoints
@@ -32,7 +33,7 @@ class ServedChain:
         ca_file = str(authority.pem)
         clients = [
             EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file)
-            for url in LocalEthereum.endpoints(self.edge.port)
+            for url in chain_endpoints(self.edge.port)
         ]
         for client in clients:
             undo.callback(client.close)

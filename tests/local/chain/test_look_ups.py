@@ -14,7 +14,7 @@ from tests.local.chain.names import ALICE, CAROL, KEY, NAMES, Known
 from postroom.core.errors import NotNowError
 from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.ccip_gateway import CcipGateway
-from postroom.local.chain.local_ethereum import CCIP_HOST, IPFS_HOST
+from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST
 from postroom.local.edge import Handler
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.names.ens.accounts import AccountDemands

@@ -15,6 +15,7 @@ from tests.peers.node import Reference
 
 from postroom.local.authority import Authority
 from postroom.local.chain.ens_names import LocalEns
+from postroom.local.chain.hosts import chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.edge import Edge
 from postroom.local.ports import HOST
@@ -51,7 +52,7 @@ class Chains:
         self._ca_file = str(authority.pem)
         other: AnvilChain = undo.enter_context(anvil(packages))
         self.by_kind = {
-            "py-evm": self._read(LocalEthereum.endpoints(edge.port)[0], ethereum.ens),
+            "py-evm": self._read(chain_endpoints(edge.port)[0], ethereum.ens),
             "anvil": self._read(other.url, EnsOfOthers(other, packages)),
         }
         for chain in self.by_kind.values():

@@ -6,6 +6,7 @@
   "ca_file": "/home/me/.postroom/ca.pem",       absolute
   "port": 8443,                                 where the post offices answer, on 127.0.0.1
   "endpoint": "http://127.0.0.1:4566",          the embedded AWS
+  "chain_endpoints": ["https://localhost:8443/", …],   JSON-RPC of the chain, all of one; none: there is no chain
   "deployments": {"receiver": {"account": "000000000001", "outputs": {"PostTable": "…", …}}}
 }
 """
@@ -42,6 +43,7 @@ class Descriptor:
     port: int
     endpoint: str
     deployments: Mapping[str, DescribedDeployment]
+    chain_endpoints: tuple[str, ...] = ()
 
     def write(self, path: Path) -> None:
         """Write the file; its folder is created if necessary."""
@@ -74,6 +76,7 @@ def read_descriptor(path: Path) -> Descriptor:
             port=int(value["port"]),
             endpoint=str(value["endpoint"]),
             deployments=deployments,
+            chain_endpoints=tuple(str(each) for each in value["chain_endpoints"]),
         )
     except FileNotFoundError:
         raise NotFoundFault(f"there is no {file}", hint="`postroom up` starts a local stack and writes it") from None

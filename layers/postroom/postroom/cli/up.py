@@ -65,6 +65,7 @@ def up(
     template = template_path()
     require("the local stack", "local")
     from postroom.demo.stack import DemoStack
+    from postroom.local.chain.hosts import chain_endpoints
     from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
@@ -88,7 +89,7 @@ def up(
             processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
         ) as stack:
             demo_stack = DemoStack(stack, folder / "keys")
-            descriptor = describe_stack(stack)
+            descriptor = describe_stack(stack, chain_endpoints(stack.edge.port))
             descriptor.write(file)
             with suppress(KeyboardInterrupt):
                 _print(descriptor, demo_stack, file)
@@ -139,7 +140,7 @@ def _check_folder(state: Path) -> None:
         raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is not")
 
 
-def describe_stack(stack: "LocalStack") -> Descriptor:
+def describe_stack(stack: "LocalStack", chain_endpoints: tuple[str, ...] = ()) -> Descriptor:
     """The description of this stack that commands need."""
     return Descriptor(
         resolvers=stack.dns.address,
@@ -148,6 +149,7 @@ def describe_stack(stack: "LocalStack") -> Descriptor:
         port=stack.edge.port,
         endpoint=stack.emulator.endpoint,
         deployments={d.name: DescribedDeployment(d.account, d.outputs) for d in stack.deployments.values()},
+        chain_endpoints=chain_endpoints,
     )
 
 
@@ -184,6 +186,7 @@ def _new_events(deployment: "LocalDeployment") -> "NewEvents":
 
 
 def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
+    from postroom.demo.chain_names import CAROL, ERIN
     from postroom.demo.names import ALICE, BOB
     from postroom.demo.stack import RECEIVER, SENDER, SUBJECT
     from postroom.protocols.nlweb.schema import NLWEB
@@ -204,6 +207,7 @@ def _print(descriptor: Descriptor, demo_stack: "DemoStack", file: Path) -> None:
   post offices  https://127.0.0.1:{descriptor.port}, by host name; certificates by {descriptor.ca_file}
   DNS           {descriptor.resolvers} (UDP and TCP), with its own trust anchor
   AWS           {descriptor.endpoint}: {accounts}
+  chain         {" and ".join(descriptor.chain_endpoints)}: {ALICE}, {CAROL} and {ERIN} are in its ENS
   keys          {key_folder}; {RECEIVER}.pem also opens the mailbox {RECEIVER}
   all of it     {file}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from postroom.core.errors import NotNowError
+from postroom.core.ijson import JsonValue
 from postroom.core.settings import DeploymentSettings
 from postroom.demo.deployment import DemoDeployment
 from postroom.names.profiles import Profiles
@@ -34,9 +35,9 @@ class Names:
     def __init__(self, receiver: DemoDeployment, host: str, keys: Path) -> None:
         self.receiver = receiver
         self._keys = keys
-        self.users = {name: self._settle(name) for name in (ALICE, BOB, MALLORY)}
+        self.users = {name: self.keys_of(name) for name in (ALICE, BOB, MALLORY)}
         service = self._service_keys().profile(f"https://{host}")
-        texts = {name: {PROFILE_KEY: self._uri(user)} for name, user in self.users.items()}
+        texts = {name: {PROFILE_KEY: data_uri(profile_of(user))} for name, user in self.users.items()}
         texts[SERVICE] = {SERVICE_KEY: data_uri(service.as_json())}
         self.profiles = Profiles(MemoryRegistry(texts), time.time)
         self.registry_file = self._keys / "registry.json"
@@ -76,7 +77,8 @@ class Names:
             signing=keys.signing,
         )
 
-    def _settle(self, name: str) -> UserKeys:
+    def keys_of(self, name: str) -> UserKeys:
+        """The private keys of a name: from its file, or new ones."""
         path = self.key_file(name)
         if path.exists():
             return read_user_keys(json.loads(path.read_bytes()))
@@ -86,9 +88,6 @@ class Names:
         path.write_text(json.dumps(keys.as_json()), encoding="utf-8")
         return keys
 
-    def _uri(self, keys: UserKeys) -> str:
-        return data_uri(UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json())
-
     def _service_keys(self) -> ServiceKeys:
         secret = self.receiver.storage.delivery_service_keys
         try:
@@ -97,3 +96,8 @@ class Names:
             made = ServiceKeys.generate()
             secret.put(made)
             return made
+
+
+def profile_of(keys: UserKeys) -> dict[str, JsonValue]:
+    """The profile of a user of ds.eth."""
+    return UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()

@@ -8,17 +8,21 @@ bogus.example      its zone's signatures are broken
 quiet.example      like sender.example, but its key has not been looked up yet
 polly.example      speaks the dialect of 2026; its selector is the first one of the pollyweb client
 
-and the wallet names of `names`.
+and the wallet names of `names`, some of them in ENS (`chain_names`) on a chain of the stack's own.
 """
 
+import time
 from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
+from postroom.demo.chain_names import ChainNames
 from postroom.demo.deployment import DemoDeployment
 from postroom.demo.names import SERVICE, Names
+from postroom.local.chain.hosts import IPFS_GATEWAY, ZONE, ZONE_TEXT
+from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
 from postroom.protocols.nlweb.key_record import record_text, zone_line
@@ -37,6 +41,7 @@ SUBJECT: Final = "Hello@Host"
 ORDERS: Final = f"orders.{RECEIVER}"
 ORDER: Final = "Order@Shop"
 """The Subject of messages to the mailbox ORDERS."""
+_CHAIN_FILE: Final = "chain.jsonl"
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
 """The domains with a post office; the others only send."""
 _HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
@@ -60,7 +65,8 @@ class DemoStack:
     def __init__(self, stack: LocalStack, keys: Path) -> None:
         self.stack = stack
         self._keys = keys
-        self.receiver = DemoDeployment(RECEIVER, stack.deploy("receiver", {"Dm3SelfRegistration": SERVICE}))
+        parameters = {"Dm3SelfRegistration": SERVICE, "IpfsGateways": IPFS_GATEWAY}
+        self.receiver = DemoDeployment(RECEIVER, stack.deploy("receiver", parameters))
         self.buffer = DemoDeployment(BUFFER, stack.deploy("buffer"))
         self.sender = self._settle(SENDER, "rsa")
         self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
@@ -81,6 +87,10 @@ class DemoStack:
             self.receiver.mailboxes.set_keys(RECEIVER, [b64encode(owner.public.spki()).decode()])
         self.receiver.deployment.serve_host(DM3_HOST)
         self.names = Names(self.receiver, DM3_HOST, keys)
+        self.ethereum = LocalEthereum(time.time, stack.state_dir / _CHAIN_FILE if stack.state_dir else None)
+        self.ethereum.serve(stack.edge)
+        stack.tree.put(ZONE, ZONE_TEXT)
+        ChainNames(self.ethereum, self.names)
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER, signs=True))

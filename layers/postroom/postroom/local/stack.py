@@ -113,7 +113,7 @@ class LocalStack:
         self.template = template
         self.deployments: dict[str, LocalDeployment] = {}
         self._socket_hosts: set[str] = set()
-        self._state_dir = state_dir
+        self.state_dir = state_dir
         self._memory = _Memory(state_dir / "stack.json" if state_dir else None)
         self._requested_ports = {"dns": dns_port, "edge": edge_port, "aws": aws_port}
         self._zones_dir = zones_dir
@@ -135,11 +135,11 @@ class LocalStack:
 
     def _start(self, undo: ExitStack) -> None:
         undo.enter_context(_SignalsUnwind())
-        emulator_state = self._state_dir / "aws" if self._state_dir else None
+        emulator_state = self.state_dir / "aws" if self.state_dir else None
         self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state, processes=self._processes)
         undo.enter_context(self.emulator)
         # Without a state directory, the emulator's own: it is removed whatever happens to this process.
-        keep = self._state_dir or self.emulator.directory
+        keep = self.state_dir or self.emulator.directory
         self.tree = ZoneTree(self._zones_dir, keys_directory=keep / "dns")
         self.dns = DnsServer(self.tree, HOST, self._port("dns", "DNS", with_udp=True))
         undo.enter_context(self.dns)

@@ -38,6 +38,11 @@ class LocalEns:
         self._nonce = chain.nonce(owner.address)
         self._waiting: list[bytes] = []
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the owner has not changed anything yet."""
+        return self._nonce == 0
+
     def register(self, name: str, resolver: bytes | None = None, ttl: int = 0) -> None:
         """Take a name whose parent is the owner's. `resolver` None: it has none; `ttl`: seconds."""
         label, _, parent = name.partition(".")

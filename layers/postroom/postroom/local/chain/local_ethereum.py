@@ -3,25 +3,17 @@
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
 
 from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.ccip_gateway import CcipGateway
 from postroom.local.chain.ens_names import LocalEns, ens_accounts
 from postroom.local.chain.evm import LocalChain
+from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST, RPC_HOSTS
 from postroom.local.chain.ipfs_gateway import IpfsGateway
 from postroom.local.chain.json_rpc import answer_json_rpc
 from postroom.local.chain.transaction_file import TransactionFile
 from postroom.local.edge import Edge
 from postroom.local.gateway import GatewayRequest, GatewayResponse
-from postroom.local.ports import HOST
-
-ZONE: Final = "chain.example"
-CCIP_HOST: Final = f"ccip.{ZONE}"
-IPFS_HOST: Final = f"ipfs.{ZONE}"
-CCIP_URL: Final = f"https://{CCIP_HOST}/{{sender}}/{{data}}.json"
-# Endpoints are found as the machine finds hosts, not by the stack's DNS.
-_RPC_HOSTS: Final = ("localhost", HOST)
 
 
 class LocalEthereum:
@@ -37,7 +29,7 @@ class LocalEthereum:
 
     def serve(self, edge: Edge) -> None:
         """Answer at the edge from now on."""
-        for host in _RPC_HOSTS:
+        for host in RPC_HOSTS:
             edge.serve_handler(host, self.answer_json_rpc)
         edge.serve_handler(CCIP_HOST, self.ccip)
         edge.serve_handler(IPFS_HOST, self.ipfs)
@@ -46,8 +38,3 @@ class LocalEthereum:
         """Answer a POST of JSON-RPC."""
         body = answer_json_rpc(self.chain, request.body)
         return GatewayResponse(HTTPStatus.OK, (("content-type", "application/json"),), body)
-
-    @staticmethod
-    def endpoints(port: int) -> tuple[str, ...]:
-        """The URLs of JSON-RPC at an edge with this port. They lead to one chain: as two, only their hosts differ."""
-        return tuple(f"https://{host}:{port}/" for host in _RPC_HOSTS)
