@@ -4,6 +4,7 @@ A profile is read from a registry, so everybody who may write there vouches for 
 reference wraps around a profile proves nothing more, and is ignored.
 """
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping
@@ -159,6 +160,11 @@ def profile_of_document(document: bytes) -> JsonValue:
 def data_uri(value: JsonValue) -> str:
     """The URI to publish a profile under, in the form of the reference, which reads no percent-encoding."""
     return f"data:application/json,{stringify(value).decode()}"
+
+
+def ascii_data_uri(value: JsonValue) -> str:
+    """The same in ASCII, for records of DNS."""
+    return f"data:application/json,{json.dumps(value, separators=(',', ':'))}"
 
 
 def _says_base64(header: str) -> bool:

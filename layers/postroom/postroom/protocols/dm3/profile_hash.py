@@ -39,11 +39,16 @@ def check_profile_hash(document: bytes, digest: bytes) -> None:
         raise _invalid(f"the document at the URL is not the one that {_PARAMETER} says")
 
 
+def profile_hash(document: bytes) -> str:
+    """The hash to publish with a document that is served as it is: lower-case hex."""
+    return sha256(document).hexdigest()
+
+
 def url_with_hash(url: str, document: bytes) -> str:
     """The URL to publish, of a document that is served at `url`. Raises TheirError(PROFILE_INVALID): it has a hash."""
     if "#" in url or _hashes_in(url):
         raise _invalid(f"the URL has a fragment, or {_PARAMETER} already")
-    return f"{url}{'&' if '?' in url else '?'}{_PARAMETER}={sha256(document).hexdigest()}"
+    return f"{url}{'&' if '?' in url else '?'}{_PARAMETER}={profile_hash(document)}"
 
 
 def _hashes_of(document: bytes) -> Iterator[bytes]:

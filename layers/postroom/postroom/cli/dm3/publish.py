@@ -1,0 +1,144 @@
+"""`postroom dm3 publish`: what to write where, so that a profile is found."""
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.dm3.inputs import dm3_name
+from postroom.cli.exits import UsageFault
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_json
+from postroom.cli.terminal import print_line
+from postroom.core.errors import NotNowError, TheirError
+
+if TYPE_CHECKING:
+    from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
+
+
+class PublishedAs(StrEnum):
+    """Where a profile is published: in the text itself, in a document that it names, or in DNS."""
+
+    DATA = "data"
+    HTTPS = "https"
+    IPFS = "ipfs"
+    DNS = "dns"
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A profile's file, and what it says. `record`: the key of its text."""
+
+    path: Path
+    content: bytes
+    record: str
+    profile: "UserProfile | ServiceProfile"
+
+
+def publish(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the profile.", parser=dm3_name)],
+    profile: Annotated[
+        Path, typer.Option(metavar="FILE", help="The profile, JSON, as `postroom dm3 keygen` prints it.")
+    ],
+    where: Annotated[
+        PublishedAs,
+        typer.Option("--as", help="In the text itself, in a document on a host or in IPFS, or in DNS with DNSSEC."),
+    ] = PublishedAs.DATA,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --as https: where you serve the file, as it is.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what to write where, to publish a profile.
+
+    Nothing is sent. For ENS, a wallet sends the printed data to the resolver of the name; for DNS, the line goes into
+    the zone.
+    """
+    from postroom.names.publishing import cid_of, set_text_data, text_record
+    from postroom.protocols.dm3.profile_hash import profile_hash
+
+    if (url is not None) != (where is PublishedAs.HTTPS):
+        raise UsageFault("--url URL says where the file is served: --as https needs it, and nothing else takes it")
+    document = _read(profile)
+    text = _text(document, where, url or "")
+    in_ens = where is not PublishedAs.DNS
+    data = f"0x{set_text_data(name, document.record, text).hex()}" if in_ens else None
+    try:
+        line = None if in_ens else text_record(name, document.record, text)
+    except TheirError as error:
+        raise UsageFault(f"{name}: {error.detail}", hint="--as data, https and ipfs are for ENS") from None
+    cid = str(cid_of(document.content)) if where is PublishedAs.IPFS else None
+    digest = profile_hash(document.content) if where is PublishedAs.HTTPS else None
+    if as_json:
+        print_json({
+            "name": name, "record": document.record, "text": text, "set_text": data, "zone_line": line,
+            "dm3_hash": digest, "cid": cid,
+        })  # fmt: skip
+        return
+    if cid:
+        print_line(f"the file      ipfs add --cid-version 1 {shlex.quote(str(document.path))}, which must print {cid}")
+    if digest:
+        print_line(f"the file      {document.path} as it is, at {url}; its dm3Hash is {digest}")
+    if line:
+        print_line("to publish    in the zone, which must be signed:")
+        print_line(line)
+        return
+    print_line(f"to publish    as the text {document.record} of {name}:")
+    print_line(text)
+    print_line("by a wallet   with this data (setText), to the resolver of the name:")
+    print_line(data or "")
+
+
+def _read(path: Path) -> _Document:
+    """A user's profile, or a delivery service's. Raises UsageFault."""
+    from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+    from postroom.protocols.dm3.profile import profile_of_document, read_service_profile, read_user_profile
+
+    content = path.read_bytes()
+    try:
+        value = profile_of_document(content)
+    except TheirError as error:
+        raise UsageFault(f"{path}: {error.detail}") from None
+    try:
+        return _Document(path, content, PROFILE_KEY, read_user_profile(value))
+    except TheirError as error:
+        of_user = error.detail
+    try:
+        return _Document(path, content, SERVICE_KEY, read_service_profile(value))
+    except TheirError as error:
+        raise UsageFault(f"{path} is no profile: of a user, {of_user}; of a delivery service, {error.detail}") from None
+
+
+def _text(document: _Document, where: PublishedAs, url: str) -> str:
+    """The URI to publish. Raises UsageFault."""
+    from postroom.names.publishing import cid_of
+    from postroom.protocols.dm3.profile import MAX_URI_BYTES, ascii_data_uri, data_uri
+    from postroom.protocols.dm3.profile_hash import url_with_hash
+
+    match where:
+        case PublishedAs.HTTPS:
+            _check_url(url)
+            try:
+                return url_with_hash(url, document.content)
+            except TheirError as error:
+                raise UsageFault(f"--url {url}: {error.detail}") from None
+        case PublishedAs.IPFS:
+            return f"ipfs://{cid_of(document.content)}"
+        case _:
+            written = ascii_data_uri if where is PublishedAs.DNS else data_uri
+            text = written(document.profile.as_json())
+            if len(text) > MAX_URI_BYTES:
+                raise UsageFault(f"{document.path} is too long for a text: use --as https or --as ipfs")
+            return text
+
+
+def _check_url(url: str) -> None:
+    from postroom.net.https import split_url
+
+    try:
+        split_url(url, 443)
+    except NotNowError as error:
+        raise UsageFault(f"--url {url}: {error.detail}") from None
