@@ -26,7 +26,9 @@ from postroom.http import (
 from postroom.http.notification_targets import CODES_A_DAY, MAX_TRIES
 from postroom.names import (
     accounts,
+    dns_registry,
     documents,
+    ens_registry,
     failing_names,
     host_addresses,
     keys,
@@ -42,6 +44,8 @@ from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
+from postroom.names.ens import ccip, ens, rpc
+from postroom.names.ens import lookup as ens_lookup
 from postroom.names.ipfs import car, unixfs, uri
 from postroom.net import failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
@@ -231,6 +235,7 @@ def sections() -> dict[str, list[Bound]]:
         "The outbox": list(_outbox()),
         "Notifications": list(_notifications()),
         "Archive storage": list(_storage()),
+        "Names of dm3": list(_names()),
         "Caches": list(_caches()),
     }
 
@@ -1175,6 +1180,77 @@ def _notifications() -> Iterator[Bound]:
     )  # fmt: skip
 
 
+def _names() -> Iterator[Bound]:
+    yield Bound(
+        "a text of a name", f"{_n(registry.MIN_TEXT_SECONDS)} to {_n(registry.MAX_TEXT_SECONDS, 's')}",
+        "its TTL within these: who changes a key should not wait long, and nobody should pay for each message",
+        "looked up again", "unbound cache-max-ttl: 86,400 s",
+        "names/test_ens_registry.py::test_a_text_may_be_kept_for_the_registrys_ttl_within_a_minute_and_an_hour",
+    )  # fmt: skip
+    yield Bound(
+        "look-ups in ENS that an instance begins",
+        f"{ens_registry.LOOK_UPS_PER_SECOND} a second; those of {_n(ens_registry.BURST_SECONDS, 's')} are saved up",
+        "strangers choose the names, and the operator pays the provider", "`ProfileLookupFailed`",
+        "reads of the directory by the dm3 inbox: 40 a second",
+        "names/test_ens_registry.py::test_look_ups_are_limited_and_those_that_were_not_begun_count_as_none",
+    )  # fmt: skip
+    yield Bound(
+        "time between two look-ups of a name in ENS", _n(ens_registry.ASK_SECONDS, "s"),
+        "forged mail must not cause many requests; a block comes every 12 s", "the text in memory counts",
+        "the same for keys in DNS: 2 s",
+        "names/test_ens_registry.py::test_a_name_is_asked_about_once_in_half_a_minute_even_for_a_fresh_text",
+    )  # fmt: skip
+    yield Bound(
+        "a name whose look-up in ENS failed", f"left alone for {_n(ens_registry.FAILING_SECONDS, 's')}",
+        "a gateway that a stranger runs may be slow", "`ProfileLookupFailed`", "the same for keys in DNS: 5 s",
+        "names/test_ens_registry.py::test_a_name_that_could_not_be_found_out_is_left_alone_for_a_moment",
+    )  # fmt: skip
+    yield Bound(
+        "endpoints that must agree", f"1 to {settings.MAX_ENS_QUORUM}", "as many requests for each look-up",
+        "the stack is not deployed", "viem's fallback transport: 1",
+        "core/test_settings.py::test_the_template_refuses_numbers_that_functions_refuse",
+    )  # fmt: skip
+    yield Bound(
+        "the age of an endpoint's newest block",
+        f"{_n(rpc.BLOCK_OLD_SECONDS, 's')}, or {_n(rpc.BLOCK_AHEAD_SECONDS, 's')} ahead of our clock",
+        "an endpoint that does not follow the chain knows old keys", "the endpoint has failed",
+        "geth answers whatever its head's age",
+        "names/ens/test_rpc.py::test_the_newest_block_may_be_minutes_old_or_a_minute_ahead",
+    )  # fmt: skip
+    yield Bound(
+        "a look-up in ENS", _n(ens.LOOK_UP_SECONDS, "s"), "the dm3 inbox answers within that",
+        "`ProfileLookupFailed`", "viem: 10 s a request",
+        "names/ens/test_ens.py::test_a_look_up_ends_with_its_time",
+    )  # fmt: skip
+    yield Bound(
+        "off-chain look-ups of a name, one after the other", _n(ens_lookup.MAX_ROUNDS), "a contract may ask for ever",
+        "`ProfileLookupFailed`", "viem: 4", "names/ens/test_lookup.py::test_there_may_be_four_rounds_and_no_more",
+    )  # fmt: skip
+    yield Bound(
+        "requests to gateways, of a look-up", _n(ccip.MAX_REQUESTS), "a contract may name many",
+        "`ProfileLookupFailed`", "none in EIP-3668",
+        "names/ens/test_ccip.py::test_gateways_are_asked_a_few_times_in_a_look_up",
+    )  # fmt: skip
+    yield Bound(
+        "URLs that are tried for one of these", _n(ccip.MAX_URLS), "the same", "the others are not tried",
+        "none in EIP-3668", "names/ens/test_ccip.py::test_only_the_first_urls_are_tried",
+    )  # fmt: skip
+    yield Bound(
+        "requests in a batch of a look-up; batches within one another",
+        f"{ccip.MAX_BATCH}; {ccip.MAX_NESTING}", "the same", "`ProfileLookupFailed`", "none in ENSIP-21",
+        "names/ens/test_ccip.py::test_a_batch_may_be_within_another_and_not_deeper",
+    )  # fmt: skip
+    yield Bound(
+        "an answer of an endpoint or a gateway", _n(rpc.MAX_ANSWER_BYTES, "bytes"), "it is read into memory",
+        "the endpoint has failed; the next gateway", "none in JSON-RPC",
+        "names/ens/test_rpc.py::test_an_answer_has_a_limit",
+    )  # fmt: skip
+    yield Bound(
+        "a text in ENS", _n(ens_lookup.MAX_TEXT_BYTES, "bytes"), "it is cached", "`ProfileLookupFailed`",
+        "a TXT record: 65,535 bytes", "names/ens/test_lookup.py::test_a_text_has_a_limit",
+    )  # fmt: skip
+
+
 def _caches() -> Iterator[Bound]:
     leaves = "the least recently used one is removed"
     yield Bound(
@@ -1219,6 +1295,16 @@ def _caches() -> Iterator[Bound]:
     yield Bound(
         "the URIs of these profiles", _n(profiles.MAX_CACHED_BYTES, "bytes"), "a profile may be long", leaves,
         "the same", "names/test_profiles.py::test_the_total_size_of_cached_profiles_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "texts of names in DNS", _n(dns_registry.MAX_NAMES, "each"), "strangers choose them", leaves,
+        "unbound rrset-cache-size: 4 MB", "names/test_keys.py::test_the_number_of_cached_names_is_limited",
+    )  # fmt: skip
+    yield Bound(
+        "texts of names in ENS; their length together",
+        f"{_n(ens_registry.MAX_TEXTS)}; {_n(ens_registry.MAX_TEXT_CHARACTERS, 'characters')}",
+        "strangers choose the names, and how long a text is", leaves, "the same",
+        "names/test_ens_registry.py::test_the_number_and_the_size_of_kept_texts_are_limited",
     )  # fmt: skip
     yield Bound(
         "what is known of senders' accounts", _n(accounts.MAX_VERDICTS, "answers"), "strangers choose them",

@@ -14,6 +14,7 @@ from postroom.demo.scenes import Story, now_ms
 from postroom.demo.stack import DM3_HOST, DemoStack
 from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.envelope import open_message, read_envelope
+from postroom.protocols.dm3.keys import UserKeys
 from postroom.storage.layout import seen_key_dm3
 from postroom.storage.mail.reader import Filed
 
@@ -30,8 +31,11 @@ def https(demo_stack: DemoStack) -> HttpsClient:
     )
 
 
-def write(demo_stack: DemoStack, https: HttpsClient, text: str, sender: str = ALICE) -> Dm3Sent:
-    who = Dm3Sender(sender, demo_stack.names.users[sender], demo_stack.names.profiles, https)
+def write(
+    demo_stack: DemoStack, https: HttpsClient, text: str, sender: str = ALICE, keys: UserKeys | None = None
+) -> Dm3Sent:
+    """Send a message to BOB. `keys`: the sender's, unless the demo has them."""
+    who = Dm3Sender(sender, keys or demo_stack.names.users[sender], demo_stack.names.profiles, https)
 
     def send() -> Dm3Sent | None:
         # A look-up in the inbox has a second; on a busy machine the first one may take longer.

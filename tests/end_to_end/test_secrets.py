@@ -1,11 +1,12 @@
 """Whatever happens, no key of the service is left anywhere but in Secrets Manager.
 
-A deployment of its own goes through it all: first each of four secrets is broken in a way that a person might, with
+A deployment of its own goes through it all: first each of five secrets is broken in a way that a person might, with
 the very key in the wrong place, and whatever needs it is asked; then it is mended, and all that needs keys is done.
 """
 
 import base64
 import json
+import secrets
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,16 +29,21 @@ from postroom.demo.stack import BUFFER, SUBJECT, Correspondent, DemoStack
 from postroom.demo.webhooks import WebhookReceiver
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.net.https import HttpsClient
+from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
-from postroom.storage.directory.domains import Domain
+from postroom.storage.directory.domains import Dm3Mailbox, Domain
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
 
 SAFE, HOOK = "safe.example", "hook.safe.example"
 DM3 = f"dm3.{SAFE}"
-NAMES = ("SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys")
+NEWCOMER = "newcomer.eth"
+"""In no document."""
+NAMES = ("SigningKeys", "DeliveryServiceKeys", "TokenKeys", "WebhookKeys", "ChainEndpoints")
+API_KEY = base64.urlsafe_b64encode(secrets.token_bytes(24)).decode()
+"""Of a provider, in the URL of an endpoint that does not answer."""
 
 
 @dataclass
@@ -112,6 +118,7 @@ def keys(recorded: RecordedDeployment) -> dict[str, bytes]:
         "what tokens are signed by": HKDF(SHA256(), 32, salt=None, info=b"postroom token key").derive(token.encode()),
         "the text that is derived from": token.encode(),
         "the text that webhooks' secrets are derived from": webhooks.encode(),
+        "a provider's API key": API_KEY.encode(),
     }
 
 
@@ -119,12 +126,14 @@ def keys(recorded: RecordedDeployment) -> dict[str, bytes]:
 def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDeployment:
     """All of it."""
     story, demo_stack = Story(recorded.demo_stack, print), recorded.demo_stack
+    recorded.write("ChainEndpoints", {"endpoints": [f"http://127.0.0.1:9/{API_KEY}", f"http://localhost:9/{API_KEY}"]})
     good = {name: recorded.secret(name) for name in NAMES}
     broken = {
         "SigningKeys": {SAFE: {"selector": "pk1", "pem": good["SigningKeys"][SAFE]["pem"].partition("\n")[2]}},
         "DeliveryServiceKeys": {**good["DeliveryServiceKeys"], "signing": good["DeliveryServiceKeys"]["encryption"][0]},
         "TokenKeys": {text: number for number, text in good["TokenKeys"].items()},
         "WebhookKeys": json.dumps(good["WebhookKeys"])[:-1],
+        "ChainEndpoints": {API_KEY: good["ChainEndpoints"]["endpoints"]},
     }
     for name, value in broken.items():
         recorded.write(name, value)
@@ -144,6 +153,8 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     recorded.write("TokenKeys", good["TokenKeys"])
     recorded.demo_deployment.end_instances("MailboxFunction")
     token = until("tokens are signed", lambda: _sign_in(recorded, at, owner))
+    recorded.demo_deployment.operators.put_dm3_mailbox(Dm3Mailbox(NEWCOMER))
+    assert _ask_for_token(recorded, at, NEWCOMER, owner).json()["reason"] == "ProfileLookupFailed"
     targets = f"{at}/mailboxes/{SAFE}/notifications"
     hook = {"kind": "webhook", "to": f"https://{HOOK}/mail"}
     assert recorded.ask("POST", targets, hook, token).json()["reason"] == "SigningKeyUnavailable"
@@ -155,6 +166,9 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     until("the courier is at no notice", lambda: recorded.in_hand("FeedbackQueueUrl") == 0 or None)
     for function in ("MailboxFunction", "Dm3Function", "CourierFunction"):
         recorded.demo_deployment.end_instances(function)
+    assert _ask_for_token(recorded, at, NEWCOMER, owner).json()["reason"] == "ProfileLookupFailed"
+    newcomer = Dm3Sender(NEWCOMER, UserKeys.random(), recorded.names.profiles, _https(demo_stack))
+    assert newcomer.send(Dm3Draft(BOB, "who am I?")).fate is SendOutcome.NOT_NOW
     receiver = WebhookReceiver()
 
     def take(request: GatewayRequest) -> GatewayResponse:
@@ -204,13 +218,16 @@ def _logs(recorded: RecordedDeployment) -> str:
 
 
 def _sign_in(recorded: RecordedDeployment, at: str, owner: PrivateKey) -> str | None:
-    challenge = recorded.ask("GET", f"{at}/auth/{SAFE}")
-    if challenge.status_code != 200:
-        return None
-    signature = base64.b64encode(owner.sign(challenge.json().encode())).decode()
-    body = {"challenge": challenge.json(), "signature": signature}
-    answer = recorded.ask("POST", f"{at}/auth/{SAFE}", body)
+    answer = _ask_for_token(recorded, at, SAFE, owner)
     return str(answer.json()) if answer.status_code == 200 else None
+
+
+def _ask_for_token(recorded: RecordedDeployment, at: str, name: str, owner: PrivateKey) -> httpx.Response:
+    challenge = recorded.ask("GET", f"{at}/auth/{name}")
+    if challenge.status_code != 200:
+        return challenge
+    signature = base64.b64encode(owner.sign(challenge.json().encode())).decode()
+    return recorded.ask("POST", f"{at}/auth/{name}", {"challenge": challenge.json(), "signature": signature})
 
 
 def _added(recorded: RecordedDeployment, targets: str, hook: dict[str, str], token: str) -> Any:

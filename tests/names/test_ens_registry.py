@@ -24,6 +24,7 @@ class EnsSetting:
     """Two nodes, and the registry that asks them."""
 
     def __init__(self, undo: ExitStack) -> None:
+        self.undo = undo
         self.clock = FakeClock(NOW)
         self.nodes = [TextNode(TEXTS, TTLS) for _ in range(2)]
         self.servers: list[FakeEndpoint] = [undo.enter_context(fake_endpoint(node)) for node in self.nodes]
@@ -131,6 +132,18 @@ def test_endpoints_that_differ_prove_nothing(setting: EnsSetting) -> None:
 
 def test_a_name_without_a_dot_is_not_in_ens(setting: EnsSetting) -> None:
     assert (setting.text("alice").value, setting.posts) == (None, 0)
+
+
+@pytest.mark.parametrize("bound", [("MAX_TEXTS", 1), ("MAX_TEXT_CHARACTERS", 1.5 * len(f"data:{NAME}"))], ids=str)
+def test_the_number_and_the_size_of_kept_texts_are_limited(
+    setting: EnsSetting, monkeypatch: pytest.MonkeyPatch, bound: tuple[str, int]
+) -> None:
+    monkeypatch.setattr(f"postroom.names.ens_registry.{bound[0]}", bound[1])
+    chain = ens_of(setting.undo, setting.servers)
+    few = EnsRegistry(lambda: chain, LeakyBucket(1, 9, setting.clock), setting.clock)
+    for name in (NAME, "brief.eth", NAME, NAME):
+        few.text(name, PROFILE_KEY)
+    assert setting.posts == 3
 
 
 def test_without_endpoints_no_name_is_in_ens() -> None:
