@@ -63,6 +63,7 @@ ROWS = {
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],
     "dnssec": [*SIGNED_BY, *(f"{algorithm}, warm" for algorithm in SIGNED_BY), *HOSTILE],
+    "names": ["SHA-256 of the file", "the file in 1 block", "the file in 64 blocks"],
     "start": [
         "inbox",
         "dm3",
