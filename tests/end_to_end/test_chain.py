@@ -1,5 +1,6 @@
-"""The chain of the stack: its names are found by way of the stack's DNS and TLS, as they are on mainnet."""
+"""The chain of the stack: its names are found by way of the stack's DNS and TLS, and who has one is verified."""
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,13 @@ from typing import NamedTuple
 import pytest
 
 from postroom.cli.up import describe_stack
+from postroom.client import SendOutcome
+from postroom.client.dm3 import Dm3Draft, Dm3Sender, Dm3Sent
 from postroom.demo.chain_names import CAROL, ERIN
-from postroom.demo.names import ALICE, profile_of
+from postroom.demo.deployment import until
+from postroom.demo.names import ALICE, BOB, MALLORY, profile_of
 from postroom.demo.stack import DemoStack
+from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_GATEWAY, chain_endpoints
 from postroom.names.dns import Resolvers
 from postroom.names.ens import ens
@@ -22,10 +27,18 @@ from postroom.names.ens.rpc import MAX_ANSWER_BYTES
 from postroom.names.host_addresses import addresses
 from postroom.names.ipfs.gateways import IpfsGateways
 from postroom.names.profile_documents import ProfileDocuments
-from postroom.names.registry import PROFILE_KEY
+from postroom.names.profiles import Profiles
+from postroom.names.registry import PROFILE_KEY, MemoryRegistry
 from postroom.names.uris import ReadUri, uri_reader
 from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import data_uri
+from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.mail.reader import Filed
+
+pytestmark = pytest.mark.xdist_group("demo")
 
 
 class Reader(NamedTuple):
@@ -68,3 +81,61 @@ def test_a_name_in_ens_leads_to_its_profile(
     assert reader.read(text).value == profile_of(demo_stack.names.keys_of(name))
     assert [CCIP_HOST in url for url in answer.found.gateways] == [True] * gateways
     assert {agreed.alike for agreed in answer.agreed} == {2}
+
+
+@pytest.mark.parametrize("name", [CAROL, ERIN])
+def test_somebody_whom_no_operator_has_written_down_is_verified_by_ens(demo_stack: DemoStack, name: str) -> None:
+    keys, message = demo_stack.names.keys_of(name), f"Good morning from {name}"
+    assert send(demo_stack, name, keys, message).fate is SendOutcome.TAKEN
+    filed = until("it is filed", lambda: find(demo_stack, name))
+    assert filed.line.receipt["key_fingerprint"] == keys.signing.public.fingerprint
+    assert filed.line.receipt["unverified"] is None
+
+
+def test_somebody_with_the_keys_of_another_is_refused(demo_stack: DemoStack) -> None:
+    sent = send(demo_stack, CAROL, demo_stack.names.users[MALLORY], "forged")
+    assert sent.fate is SendOutcome.REFUSED
+    assert "SenderSignatureInvalid" in str(sent)
+
+
+@pytest.fixture
+def _erin_wants_accounts_in_use(demo_stack: DemoStack) -> Iterator[None]:
+    operators = demo_stack.receiver.operators
+    operators.put_dm3_mailbox(Dm3Mailbox(ERIN, ProfileExtension(rules=FilterRules(min_nonce=1))))
+    yield
+    operators.remove_dm3_mailbox(ERIN)
+
+
+@pytest.mark.usefixtures("_erin_wants_accounts_in_use")
+def test_only_a_sender_whose_account_has_made_a_transaction_is_let_in(demo_stack: DemoStack) -> None:
+    ethereum, account = demo_stack.ethereum, ChainAccount.of_label(CAROL)
+    ethereum.ens.give(account.address, 10**18)
+    ethereum.ens.commit()
+    ethereum.chain.send(account.transaction(ethereum.chain.nonce(account.address), account.address))
+    fates = {
+        name: send(demo_stack, name, demo_stack.names.keys_of(name), "May I come in?", ERIN).fate
+        for name in (CAROL, ALICE)
+    }
+    assert fates == {CAROL: SendOutcome.TAKEN, ALICE: SendOutcome.REFUSED}
+
+
+def send(demo_stack: DemoStack, name: str, keys: UserKeys, text: str, receiver: str = BOB) -> Dm3Sent:
+    """Send a message until it is taken or refused."""
+    stack = demo_stack.stack
+    https = HttpsClient(
+        lambda _: ["127.0.0.1"], port=stack.edge.port, allow_private=True, ca_file=str(stack.authority.pem)
+    )
+    texts = json.loads(demo_stack.names.registry_file.read_bytes())
+    texts[ERIN] = {PROFILE_KEY: data_uri(profile_of(demo_stack.names.keys_of(ERIN)))}
+    sender = Dm3Sender(name, keys, Profiles(MemoryRegistry(texts), time.time), https)
+
+    def attempt() -> Dm3Sent | None:
+        # On a busy machine, the first look-up may take longer than it may.
+        sent = sender.send(Dm3Draft(receiver, text))
+        return None if sent.fate is SendOutcome.NOT_NOW else sent
+
+    return until("it is taken or refused", attempt)
+
+
+def find(demo_stack: DemoStack, sender: str) -> Filed | None:
+    return next((each for each in demo_stack.receiver.filed(BOB) if each.row.conversation == sender), None)

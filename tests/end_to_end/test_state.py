@@ -19,6 +19,8 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.mail.reader import Filed
 
+ENDPOINTS = ("https://node.example/",)
+
 pytestmark = pytest.mark.stack
 
 
@@ -47,6 +49,7 @@ def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
         for subject in (SUBJECT, ORDER):
             demo_stack.receiver.operators.remove_subject(RECEIVER, subject)
         demo_stack.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, takes_unverified=True))
+        demo_stack.receiver.storage.chain_endpoints.put(ENDPOINTS)
     with LocalStack(template_path(), state_dir=folder) as stack:
         yield Restarted(DemoStack(stack, folder / "keys"), demo_stack, sent, filed)
 
@@ -61,6 +64,7 @@ def test_mail_keys_and_operator_settings_survive_a_restart(restarted: Restarted)
     assert (row["sk"]["S"], row["feedback"]["S"]) == ("!", BUFFER)
     assert again.names.users == before.names.users
     assert again.receiver.operators.dm3_mailboxes() == [Dm3Mailbox(BOB, takes_unverified=True)]
+    assert again.receiver.storage.chain_endpoints.get() == ENDPOINTS
 
 
 def test_a_message_repeated_after_a_restart_is_not_filed_again(restarted: Restarted) -> None:

@@ -16,12 +16,13 @@ from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
 from postroom.demo.chain_names import ChainNames
 from postroom.demo.deployment import DemoDeployment
 from postroom.demo.names import SERVICE, Names
-from postroom.local.chain.hosts import IPFS_GATEWAY, ZONE, ZONE_TEXT
+from postroom.local.chain.hosts import IPFS_GATEWAY, RPC_HOSTS, ZONE, ZONE_TEXT, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
@@ -91,9 +92,16 @@ class DemoStack:
         self.ethereum.serve(stack.edge)
         stack.tree.put(ZONE, ZONE_TEXT)
         ChainNames(self.ethereum, self.names)
+        self._use_chain()
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER, signs=True))
+
+    def _use_chain(self) -> None:
+        """Store the endpoints of the chain, unless the operator of a kept stack has stored others."""
+        endpoints = self.receiver.storage.chain_endpoints
+        if {urlsplit(url).hostname for url in endpoints.get()} <= set(RPC_HOSTS):
+            endpoints.put(chain_endpoints(self.stack.edge.port))
 
     def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
         """Publish (or replace) the zone of a domain: its hosts and its key record."""
