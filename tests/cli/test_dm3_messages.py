@@ -19,7 +19,7 @@ from tests.pipeline.stack import PipelineStack
 from typer.testing import Result
 
 from postroom.cli.archive.inputs import open_archive
-from postroom.cli.descriptor import DEFAULT_PATH, read_descriptor
+from postroom.cli.descriptor import DEFAULT_PATH, Descriptor, read_descriptor
 from postroom.client.archive import FolderHome
 from postroom.local.authority import Authority
 from postroom.names.ipfs.cid import Cid
@@ -442,6 +442,18 @@ def test_profiles_that_are_published_elsewhere_are_fetched_and_proven(
     wrong = opened("--ipfs-gateway", "http://gateway.example")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "--ipfs-gateway: 'http://gateway.example' is not of the form https://host" in wrong.stderr
+
+
+def test_profiles_in_ipfs_are_fetched_from_the_local_stacks_gateway(
+    shell: Dm3Commands, fake_dns: FakeDns, web: FakeWeb, filed: str, tmp_path: Path
+) -> None:
+    ca_file, port = web.settings["OUTBOUND_CA_FILE"], int(web.settings["OUTBOUND_PORT"])
+    gateways = ("https://gateway.example",)
+    stack = Descriptor(fake_dns.resolver, "", ca_file, port, "http://127.0.0.1:9", {}, ipfs_gateways=gateways)
+    stack.write(tmp_path / "local.json")
+    with_stack = ("--registry", "elsewhere.yaml", "--local", "local.json")
+    assert shell.postroom("dm3", "open", "-", "--key", BOB, *with_stack, input=filed).exit_code == 0
+    assert web.hosts == ["p.example", "gateway.example"]
 
 
 def test_an_invalid_envelope_is_a_bad_message(shell: Dm3Commands) -> None:

@@ -7,6 +7,7 @@
   "port": 8443,                                 where the post offices answer, on 127.0.0.1
   "endpoint": "http://127.0.0.1:4566",          the embedded AWS
   "chain_endpoints": ["https://localhost:8443/", …],   JSON-RPC of the chain, all of one; none: there is no chain
+  "ipfs_gateways": ["https://ipfs.chain.example"],     gateways of IPFS, found by the resolvers above
   "deployments": {"receiver": {"account": "000000000001", "outputs": {"PostTable": "…", …}}}
 }
 """
@@ -44,6 +45,7 @@ class Descriptor:
     endpoint: str
     deployments: Mapping[str, DescribedDeployment]
     chain_endpoints: tuple[str, ...] = ()
+    ipfs_gateways: tuple[str, ...] = ()
 
     def write(self, path: Path) -> None:
         """Write the file; its folder is created if necessary."""
@@ -77,6 +79,7 @@ def read_descriptor(path: Path) -> Descriptor:
             endpoint=str(value["endpoint"]),
             deployments=deployments,
             chain_endpoints=tuple(str(each) for each in value["chain_endpoints"]),
+            ipfs_gateways=tuple(str(each) for each in value["ipfs_gateways"]),
         )
     except FileNotFoundError:
         raise NotFoundFault(f"there is no {file}", hint="`postroom up` starts a local stack and writes it") from None

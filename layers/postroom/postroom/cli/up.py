@@ -65,7 +65,7 @@ def up(
     template = template_path()
     require("the local stack", "local")
     from postroom.demo.stack import DemoStack
-    from postroom.local.chain.hosts import chain_endpoints
+    from postroom.local.chain.hosts import IPFS_GATEWAY, chain_endpoints
     from postroom.local.emulator import Processes
     from postroom.local.stack import LocalStack
 
@@ -89,7 +89,7 @@ def up(
             processes=Processes(queue_processes or usual.queue, http_processes or usual.http),
         ) as stack:
             demo_stack = DemoStack(stack, folder / "keys")
-            descriptor = describe_stack(stack, chain_endpoints(stack.edge.port))
+            descriptor = describe_stack(stack, chain_endpoints(stack.edge.port), (IPFS_GATEWAY,))
             descriptor.write(file)
             with suppress(KeyboardInterrupt):
                 _print(descriptor, demo_stack, file)
@@ -140,7 +140,9 @@ def _check_folder(state: Path) -> None:
         raise UsageFault(f"--state (STATE of make) is {state}; it must be a folder, and {there} is not")
 
 
-def describe_stack(stack: "LocalStack", chain_endpoints: tuple[str, ...] = ()) -> Descriptor:
+def describe_stack(
+    stack: "LocalStack", chain_endpoints: tuple[str, ...] = (), ipfs_gateways: tuple[str, ...] = ()
+) -> Descriptor:
     """The description of this stack that commands need."""
     return Descriptor(
         resolvers=stack.dns.address,
@@ -150,6 +152,7 @@ def describe_stack(stack: "LocalStack", chain_endpoints: tuple[str, ...] = ()) -
         endpoint=stack.emulator.endpoint,
         deployments={d.name: DescribedDeployment(d.account, d.outputs) for d in stack.deployments.values()},
         chain_endpoints=chain_endpoints,
+        ipfs_gateways=ipfs_gateways,
     )
 
 

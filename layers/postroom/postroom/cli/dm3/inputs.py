@@ -145,7 +145,12 @@ class RegistryOptions(OptionGroup):
     ] = None
     ipfs_gateway: Annotated[
         list[str] | None,
-        repeatable("Gateway of IPFS, for profiles under ipfs: https://HOST", "--ipfs-gateway", metavar="URL"),
+        repeatable(
+            "Gateway of IPFS, for profiles under ipfs: https://HOST",
+            "--ipfs-gateway",
+            metavar="URL",
+            show_default="the local stack's",
+        ),
     ] = None
     local: LocalOptions
     deployment: DeploymentName = None
@@ -185,7 +190,7 @@ class RegistryOptions(OptionGroup):
         from postroom.names.uris import read_gateways, uri_reader
 
         try:
-            gateways = read_gateways(",".join(self.ipfs_gateway or ()))
+            given = read_gateways(",".join(self.ipfs_gateway or ()))
         except SettingsError as error:
             raise UsageFault(f"--ipfs-gateway: {error}") from None
         made: list[ProfileDocuments] = []
@@ -197,7 +202,8 @@ class RegistryOptions(OptionGroup):
             if not made:
                 chosen = network()
                 https = build_https(chosen, undo.enter_context(open_resolvers(chosen)))
-                made.append(ProfileDocuments(https, IpfsGateways(gateways, https) if gateways else None, time.time))
+                urls = given or chosen.ipfs_gateways
+                made.append(ProfileDocuments(https, IpfsGateways(urls, https) if urls else None, time.time))
             return made[0]
 
         return uri_reader(documents)
