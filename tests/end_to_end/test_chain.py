@@ -8,13 +8,15 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 import pytest
+from tests.end_to_end.test_dm3 import find, write
+from tests.end_to_end.test_dm3 import https as https
 
 from postroom.cli.up import describe_stack
 from postroom.client import SendOutcome
 from postroom.client.dm3 import Dm3Draft, Dm3Sender, Dm3Sent
 from postroom.demo.chain_names import CAROL, ERIN
 from postroom.demo.deployment import until
-from postroom.demo.names import ALICE, BOB, MALLORY, profile_of
+from postroom.demo.names import ALICE, MALLORY, profile_of
 from postroom.demo.stack import DemoStack
 from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_GATEWAY, chain_endpoints
@@ -33,10 +35,8 @@ from postroom.names.uris import ReadUri, uri_reader
 from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
-from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.profile import data_uri
 from postroom.storage.directory.domains import Dm3Mailbox
-from postroom.storage.mail.reader import Filed
 
 pytestmark = pytest.mark.xdist_group("demo")
 
@@ -84,16 +84,16 @@ def test_a_name_in_ens_leads_to_its_profile(
 
 
 @pytest.mark.parametrize("name", [CAROL, ERIN])
-def test_somebody_whom_no_operator_has_written_down_is_verified_by_ens(demo_stack: DemoStack, name: str) -> None:
-    keys, message = demo_stack.names.keys_of(name), f"Good morning from {name}"
-    assert send(demo_stack, name, keys, message).fate is SendOutcome.TAKEN
-    filed = until("it is filed", lambda: find(demo_stack, name))
-    assert filed.line.receipt["key_fingerprint"] == keys.signing.public.fingerprint
-    assert filed.line.receipt["unverified"] is None
+def test_somebody_whom_no_operator_has_written_down_is_verified_by_ens(
+    demo_stack: DemoStack, https: HttpsClient, name: str
+) -> None:
+    keys = demo_stack.names.keys_of(name)
+    receipt = find(demo_stack, write(demo_stack, https, f"Good morning from {name}", name, keys)).line.receipt
+    assert (receipt["key_fingerprint"], receipt["unverified"]) == (keys.signing.public.fingerprint, None)
 
 
-def test_somebody_with_the_keys_of_another_is_refused(demo_stack: DemoStack) -> None:
-    sent = send(demo_stack, CAROL, demo_stack.names.users[MALLORY], "forged")
+def test_a_name_in_ens_does_not_help_who_has_not_its_key(demo_stack: DemoStack, https: HttpsClient) -> None:
+    sent = write(demo_stack, https, "I am not she", CAROL, demo_stack.names.users[MALLORY])
     assert sent.fate is SendOutcome.REFUSED
     assert "SenderSignatureInvalid" in str(sent)
 
@@ -107,35 +107,26 @@ def _erin_wants_accounts_in_use(demo_stack: DemoStack) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_erin_wants_accounts_in_use")
-def test_only_a_sender_whose_account_has_made_a_transaction_is_let_in(demo_stack: DemoStack) -> None:
+def test_only_a_sender_whose_account_has_made_a_transaction_is_let_in(
+    demo_stack: DemoStack, https: HttpsClient
+) -> None:
     ethereum, account = demo_stack.ethereum, ChainAccount.of_label(CAROL)
     ethereum.ens.give(account.address, 10**18)
     ethereum.ens.commit()
     ethereum.chain.send(account.transaction(ethereum.chain.nonce(account.address), account.address))
-    fates = {
-        name: send(demo_stack, name, demo_stack.names.keys_of(name), "May I come in?", ERIN).fate
-        for name in (CAROL, ALICE)
-    }
+    fates = {name: send_to_erin(demo_stack, https, name).fate for name in (CAROL, ALICE)}
     assert fates == {CAROL: SendOutcome.TAKEN, ALICE: SendOutcome.REFUSED}
 
 
-def send(demo_stack: DemoStack, name: str, keys: UserKeys, text: str, receiver: str = BOB) -> Dm3Sent:
-    """Send a message until it is taken or refused."""
-    stack = demo_stack.stack
-    https = HttpsClient(
-        lambda _: ["127.0.0.1"], port=stack.edge.port, allow_private=True, ca_file=str(stack.authority.pem)
-    )
-    texts = json.loads(demo_stack.names.registry_file.read_bytes())
-    texts[ERIN] = {PROFILE_KEY: data_uri(profile_of(demo_stack.names.keys_of(ERIN)))}
-    sender = Dm3Sender(name, keys, Profiles(MemoryRegistry(texts), time.time), https)
+def send_to_erin(demo_stack: DemoStack, https: HttpsClient, name: str) -> Dm3Sent:
+    names = demo_stack.names
+    texts = json.loads(names.registry_file.read_bytes())
+    texts[ERIN] = {PROFILE_KEY: data_uri(profile_of(names.keys_of(ERIN)))}
+    sender = Dm3Sender(name, names.keys_of(name), Profiles(MemoryRegistry(texts), time.time), https)
 
     def attempt() -> Dm3Sent | None:
-        # On a busy machine, the first look-up may take longer than it may.
-        sent = sender.send(Dm3Draft(receiver, text))
+        # On a busy machine, a look-up may take longer than it may.
+        sent = sender.send(Dm3Draft(ERIN, "May I come in?"))
         return None if sent.fate is SendOutcome.NOT_NOW else sent
 
     return until("it is taken or refused", attempt)
-
-
-def find(demo_stack: DemoStack, sender: str) -> Filed | None:
-    return next((each for each in demo_stack.receiver.filed(BOB) if each.row.conversation == sender), None)
