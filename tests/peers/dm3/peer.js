@@ -11,7 +11,7 @@ const serveLines = require('../lines.js');
 // The packages are where this program is run, not where it is kept.
 const load = createRequire(`${process.cwd()}/`);
 const stable = load('safe-stable-stringify');
-const { Wallet } = load('ethers');
+const { Wallet, providers } = load('ethers');
 
 const libraries = {
     crypto: load('@dm3-org/dm3-lib-crypto'),
@@ -28,6 +28,9 @@ const ens = (registry) => ({
     getResolver: async (name) =>
         Object.hasOwn(registry, name) ? { getText: async (key) => registry[name].texts[key] } : null,
 });
+
+// ENS on a chain, by its JSON-RPC at a URL. The address of the registry is ethers' own.
+const ensAt = (url) => new providers.StaticJsonRpcProvider(url, 1);
 
 const fetchNothing = async (uri) => {
     throw Error(`a test would have fetched ${uri}`);
@@ -58,6 +61,11 @@ const ours = {
     'client.getUserProfile': (name, registry) => libraries.profile.getUserProfile(ens(registry), name),
     'client.getDeliveryServiceProfile': (name, registry) =>
         libraries.profile.getDeliveryServiceProfile(name, ens(registry), fetchNothing),
+    'chain.createEnvelop': (message, url, keys) =>
+        libraries.messaging.createEnvelop(message, ensAt(url), keys, fetchNothing),
+    'chain.getUserProfile': (name, url) => libraries.profile.getUserProfile(ensAt(url), name),
+    'chain.getDeliveryServiceProfile': (name, url) =>
+        libraries.profile.getDeliveryServiceProfile(name, ensAt(url), fetchNothing),
 };
 
 function find(name) {
