@@ -33,6 +33,7 @@ from postroom.storage.secrets.dm3_keys import DeliveryServiceKeys
 pytestmark = pytest.mark.xdist_group("cli-storage")
 
 BOB = BUILDS["npm-1.7.1"]["profiles"]["bob"]
+FAR = "ipfs://QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o"
 Operate = Callable[..., Result]
 
 
@@ -376,12 +377,28 @@ def test_a_registry_is_stored_where_the_functions_read_it(
 
 @pytest.mark.usefixtures("objects")
 def test_a_profile_that_is_published_elsewhere_is_stored_and_noted(operate: Operate, tmp_path: Path) -> None:
-    elsewhere = {"far.eth": {PROFILE_KEY: "ipfs://QmU6n6n1Q"}, "bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
+    elsewhere = {"far.eth": {PROFILE_KEY: FAR}, "bob.eth": {PROFILE_KEY: BOB["dataUri"]}}
     (tmp_path / "names.json").write_text(json.dumps(elsewhere))
     result = operate("registry", "put", "names.json")
     assert (result.exit_code, result.stdout) == (0, "2 names: bob.eth, far.eth\n")
     assert result.stderr.startswith("postroom: network.dm3.profile of far.eth is stored, and not checked: ")
     assert "bob.eth" not in result.stderr
+
+
+@pytest.mark.usefixtures("objects")
+@pytest.mark.parametrize(
+    ("uri", "why"),
+    [
+        (FAR[:-1], "the URI is not read: a CID with SHA-256 has 46 digits"),
+        ("https://p.example/x", "the URL has no parameters dm3Hash"),
+        ("https://p.example/x?dm3Hash=00", "dm3Hash is not SHA-256 in 64 hex digits"),
+    ],
+)
+def test_a_uri_that_nobody_could_read_is_not_stored(operate: Operate, tmp_path: Path, uri: str, why: str) -> None:
+    (tmp_path / "names.json").write_text(json.dumps({"far.eth": {PROFILE_KEY: uri}}))
+    result = operate("registry", "put", "names.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"network.dm3.profile of far.eth is not a profile: {why}" in result.stderr
 
 
 @pytest.mark.usefixtures("objects")

@@ -17,6 +17,8 @@ from postroom.core.errors import TheirError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from postroom.names.uris import PublishedJson
+
 app = CommandTyper(help="Manage the registry of names of a deployment.", no_args_is_help=True)
 
 
@@ -64,7 +66,7 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
     from postroom.protocols.dm3.reasons import PROFILE_URI_UNSUPPORTED
 
-    profiles = profiles_of(MemoryRegistry(texts))
+    profiles = profiles_of(MemoryRegistry(texts), _read_here)
     for name, entry in texts.items():
         for key, find in ((PROFILE_KEY, profiles.user), (SERVICE_KEY, profiles.service)):
             if key not in entry:
@@ -75,3 +77,22 @@ def _check_profiles(texts: "Mapping[str, Mapping[str, str]]", source: str) -> No
                 if error.reason != PROFILE_URI_UNSUPPORTED:
                     raise UsageFault(f"{source}: {key} of {name} is not a profile: {error.detail}") from None
                 note(f"{key} of {name} is stored, and not checked: {error.detail}")
+
+
+def _read_here(uri: str) -> "PublishedJson":
+    """What is under `data:`. Raises TheirError for others: PROFILE_INVALID for one that nobody could read."""
+    from postroom.names.ipfs.errors import UnreadableFileError
+    from postroom.names.ipfs.uri import IpfsUri
+    from postroom.names.uris import read_data_uri
+    from postroom.protocols.dm3.profile_hash import read_profile_hash
+    from postroom.protocols.dm3.reasons import PROFILE_INVALID
+
+    scheme = uri.partition(":")[0].lower()
+    if scheme == "https":
+        read_profile_hash(uri)
+    if scheme == "ipfs":
+        try:
+            IpfsUri.parse(uri)
+        except UnreadableFileError as error:
+            raise TheirError(PROFILE_INVALID, str(error)) from None
+    return read_data_uri(uri)
