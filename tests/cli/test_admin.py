@@ -169,7 +169,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "DCP identities", "DCP table", "DCP socket", "function InboxFunction", "function Dm3Function",
+        "DCP identities", "chain endpoints", "DCP table", "DCP socket", "function InboxFunction",
+        "function Dm3Function",
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
         "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
@@ -275,7 +276,8 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
 ) -> None:
     secrets = deployments.client("secretsmanager")
     names = (
-        "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret", "DcpIdentitiesSecret"
+        "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret", "WebhookKeysSecret", "DcpIdentitiesSecret",
+        "ChainEndpointsSecret",
     )  # fmt: skip
     before = {name: secrets.get_secret_value(SecretId=deployments.output(name))["SecretString"] for name in names}
     for name in names:
@@ -285,7 +287,9 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
     for name in names:
         secrets.put_secret_value(SecretId=deployments.output(name), SecretString=before[name])
     assert code == 1
-    assert {"signing keys", "delivery service keys", "token keys", "webhook keys", "DCP identities"} <= set(ill(checks))
+    assert {
+        "signing keys", "delivery service keys", "token keys", "webhook keys", "DCP identities", "chain endpoints"
+    } <= set(ill(checks))  # fmt: skip
     assert "s3cr3t" not in shown + json.dumps(checks)
 
 
@@ -445,7 +449,7 @@ DENIED = {
     "dynamodb:Query": [f"domain {SHOP}"],
     "secretsmanager:GetSecretValue": [
         f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "DCP identities",
+        "DCP identities", "chain endpoints",
     ],
     "dynamodb:DescribeTimeToLive": ["DCP table"],
     "apigateway:GET": ["DCP socket"],
@@ -574,6 +578,27 @@ def test_a_failed_request_leaves_its_check_unknown(error: Exception, found: str,
 
 AWS = NamedDeployment("prod", "--stack-name prod", is_local=False)
 LOCAL = NamedDeployment("receiver", "--local .postroom --deployment receiver", is_local=True)
+ONE, TWO = "https://rpc.example/s3cr3t", "https://other.example/s3cr3t"
+
+
+@pytest.mark.parametrize(
+    ("urls", "quorum", "status", "found"),
+    [
+        ((), 2, "good", "none: dm3 names are not looked up in ENS"),
+        ((ONE, TWO), 2, "good", "rpc.example, other.example: 2 must agree"),
+        ((ONE,), 2, "bad", "2 must agree (EnsQuorum), so nothing is found out in ENS"),
+        ((ONE, TWO), 1, "warning", "what one of them says is believed"),
+    ],
+)
+def test_endpoints_of_a_chain_must_be_as_many_as_must_agree(
+    urls: tuple[str, ...], quorum: int, status: str, found: str
+) -> None:
+    held = Held("id", {"endpoints": list(urls)} if urls else {})
+    check = setup_checks.judge_chain_endpoints(AWS, held, quorum=quorum)
+    assert (str(check.status), found in str(check.found)) == (status, True)
+    assert "s3cr3t" not in str(check)
+
+
 YOUNG = Stack(
     "CREATE_COMPLETE", NOW - DAY, NOW - DAY, {"InboxReservedConcurrency": "200", "MailboxApiReservedConcurrency": "0"}
 )

@@ -19,6 +19,7 @@ from tests.names.ens.nodes import TextNode
 from postroom.core.ijson import JsonValue
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
+from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata
@@ -42,9 +43,7 @@ class Newcomers:
 
     def publish(self, uri: str, mode: Mode = Mode.SIGNED) -> None:
         """Publish DAN's profile in DNS."""
-        text = f"{PROFILE_KEY}={uri}"
-        strings = " ".join(json.dumps(text[at : at + 255]) for at in range(0, len(text), 255))
-        self.zones.put(DAN, f"_dm3 60 TXT {strings}", mode)
+        self.zones.put(DAN, text_record(DAN, PROFILE_KEY, uri), mode)
 
     def submit(self, sender: str, as_sender: str = "") -> Any:
         """What is answered to a message of a sender to BOB; `as_sender`: whom it says that it is from."""

@@ -6,6 +6,7 @@ buffer.example     a second deployment of the same template; stores Feedback for
 unsigned.example   signs its messages, but its zone is not signed
 bogus.example      its zone's signatures are broken
 quiet.example      like sender.example, but its key has not been looked up yet
+dan.example        a dm3 name, whose profile is in its zone
 polly.example      speaks the dialect of 2026; its selector is the first one of the pollyweb client
 
 and the wallet names of `names`, some of them in ENS (`chain_names`) on a chain of the stack's own.
@@ -21,11 +22,14 @@ from urllib.parse import urlsplit
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
 from postroom.demo.chain_names import ChainNames
 from postroom.demo.deployment import DemoDeployment
-from postroom.demo.names import SERVICE, Names
+from postroom.demo.names import SERVICE, Names, profile_of
 from postroom.local.chain.hosts import IPFS_GATEWAY, RPC_HOSTS, ZONE, ZONE_TEXT, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
+from postroom.names.publishing import text_record
+from postroom.names.registry import PROFILE_KEY
+from postroom.protocols.dm3.profile import data_uri
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -42,6 +46,7 @@ SUBJECT: Final = "Hello@Host"
 ORDERS: Final = f"orders.{RECEIVER}"
 ORDER: Final = "Order@Shop"
 """The Subject of messages to the mailbox ORDERS."""
+DAN: Final = "dan.example"
 _CHAIN_FILE: Final = "chain.jsonl"
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
 """The domains with a post office; the others only send."""
@@ -93,6 +98,8 @@ class DemoStack:
         stack.tree.put(ZONE, ZONE_TEXT)
         ChainNames(self.ethereum, self.names)
         self._use_chain()
+        text = data_uri(profile_of(self.names.keys_of(DAN)))
+        stack.tree.put(DAN, text_record(DAN, PROFILE_KEY, text))
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER, signs=True))

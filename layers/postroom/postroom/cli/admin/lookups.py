@@ -190,6 +190,12 @@ class _Look:
             "token keys": ("TokenKeysSecret", partial(setup_checks.judge_token_keys, place, now=self._now)),
             "webhook keys": ("WebhookKeysSecret", setup_checks.judge_webhook_keys),
             "DCP identities": ("DcpIdentitiesSecret", partial(setup_checks.judge_dcp_identities, now=self._now)),
+            "chain endpoints": (
+                "ChainEndpointsSecret",
+                partial(
+                    setup_checks.judge_chain_endpoints, place, quorum=int(self._opened.outputs.get("EnsQuorum", "2"))
+                ),
+            ),
         }
         for name, (output, judge) in judges.items():
             yield self._check(name, "secretsmanager:GetSecretValue", partial(self._held, output), judge)

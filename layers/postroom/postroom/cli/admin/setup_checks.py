@@ -6,18 +6,20 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeGuard
 
 from postroom.cli.admin.findings import Held, NamedDeployment, Served, Stack
-from postroom.core.errors import PostroomError
+from postroom.core.errors import PostroomError, SettingsError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, skipped, warning
 from postroom.doctor.keys import KeyFound
+from postroom.net.endpoint_url import read_endpoint_url
 from postroom.protocols.dm3.service import read_service_keys
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.names import MAX_NAME, read_selector
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.protocols.nlweb.schema import POLLYWEB, Dialect
 from postroom.storage.directory.domains import Domain
+from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
 
 NEEDED: Final = (
     "ApiId", "ApiUrl", "DcpSocketUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction",
@@ -28,6 +30,7 @@ NEEDED: Final = (
     "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "DeadLetterQueueUrl", "CourierQueueUrl",
     "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds", "CompactLagHours",
     "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
+    "EnsQuorum",
     "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
     "WebhookKeysSecret", "DcpIdentitiesSecret", "ChainEndpointsSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip
@@ -325,6 +328,24 @@ def judge_dcp_identities(held: Held, *, now: float) -> DoctorCheck:
     if not _are_dated(held.value) or not any(int(begun) <= now for begun in held.value):
         return _unreadable(name, held)
     return good(name, f"{len(held.value)}: the newest opens sessions of DCP")
+
+
+def judge_chain_endpoints(place: NamedDeployment, held: Held, *, quorum: int) -> DoctorCheck:
+    """The check `chain endpoints`. `quorum`: how many endpoints must agree."""
+    name = "chain endpoints"
+    try:
+        urls = read_chain_endpoints(held.value)
+    except SettingsError:
+        return _unreadable(name, held)
+    if not urls:
+        return good(name, "none: dm3 names are not looked up in ENS")
+    hosts = ", ".join(read_endpoint_url(url).host for url in urls)
+    todo = f"`postroom dm3 chain put FILE {place.option}` stores more of them, of different providers"
+    if len(urls) < quorum:
+        return bad(name, None, f"{hosts}: {quorum} must agree (EnsQuorum), so nothing is found out in ENS", todo)
+    if quorum == 1:
+        return warning(name, f"{hosts}: what one of them says is believed (EnsQuorum is 1)", f"{todo}; raise EnsQuorum")
+    return good(name, f"{hosts}: {quorum} must agree")
 
 
 def judge_dcp_table(place: NamedDeployment, table: str, removal: str) -> DoctorCheck:
