@@ -508,9 +508,15 @@ def _dcp() -> Iterator[Bound]:
     )  # fmt: skip
     yield Bound(
         "sessions that wait for mail of a mailbox", _n(notification_targets.MAX_SESSIONS),
-        "each is told by itself", "one more takes the place of the one that has waited longest", "none",
+        "each is told by itself", "`WatchReplaced`: one more takes the place of the one that has waited longest",
+        "none",
         "storage/test_notification_targets.py::"
         "test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest",
+    )  # fmt: skip
+    yield Bound(
+        "answering a watch that was replaced", _n(notification_targets.SESSION_SECONDS, "s"),
+        "its WebSocket is closed by then", "its owner lists messages after 50 minutes", "API Gateway: 2 h",
+        "outbound/test_replaced_watches.py::test_a_failure_is_retried_until_the_session_must_be_over",
     )  # fmt: skip
     yield Bound(
         "requests of a batch at the mailbox API", _n(dcp_service.MAX_BATCH), "they take turns in one run",

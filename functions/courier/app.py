@@ -14,7 +14,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.notification_messages import MailWaiting, Notification, WatchReplaced
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures, process_each
@@ -48,7 +48,7 @@ def _process(body: str) -> None:
     match read_queue_message(body):
         case Outgoing() as outgoing:
             _send(outgoing)
-        case MailWaiting() | Notification() as carried:
+        case MailWaiting() | Notification() | WatchReplaced() as carried:
             _notify(carried)
         case DiscardNotification() | DiscardSummaryDue() as notification:
             # The previous release sent Feedback to this queue.
@@ -67,10 +67,14 @@ def _send(outgoing: Outgoing) -> None:
     metrics.add_metric(f"Outbox{delivery.name.title().replace('_', '')}", MetricUnit.Count, 1)
 
 
-def _notify(carried: MailWaiting | Notification) -> None:
-    if isinstance(carried, MailWaiting):
-        became, about = notifications.fan_out(carried), {}
-    else:
-        became, about = notifications.notify(carried), {"target": carried.target, "notification": carried.id}
+def _notify(carried: MailWaiting | Notification | WatchReplaced) -> None:
+    about: dict[str, str] = {}
+    match carried:
+        case MailWaiting():
+            became = notifications.fan_out(carried)
+        case Notification():
+            became, about = notifications.notify(carried), {"target": carried.target, "notification": carried.id}
+        case WatchReplaced():
+            became, about = deployment.outbound.replaced_watches.answer(carried), {"kind": carried.kind}
     logger.info(str(became), extra={"mailbox": carried.mailbox, "tries": carried.tries, **about})
     metrics.add_metric(f"Notify{became.name.title().replace('_', '')}", MetricUnit.Count, 1)

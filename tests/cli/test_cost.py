@@ -10,6 +10,7 @@ from tests.aws import template
 from tests.cli.conftest import Postroom
 
 from postroom.cost import counted
+from postroom.cost.items import MONTH_SECONDS
 from postroom.cost.prices import OURS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -458,7 +459,7 @@ SOCKET_PARTS = {
     "DynamoDB, writes": ("DynamoDB, writes",),
     "DynamoDB, reads": ("DynamoDB, reads",),
     "Lambda": ("Lambda", "Lambda, running"),
-    "secret and registry, read again": ("secrets, read", "S3, get"),
+    "secret, read again": ("secrets, read",),
     "logs, answers going out": ("logs", "answers going out", "rows kept, and their recovery"),
 }
 
@@ -479,14 +480,17 @@ def test_the_page_has_the_parts_of_waiting_over_a_websocket(bill: Any) -> None:
         assert f"\n| {name} | {part(costs, lines) / 100:.4f} |\n" in PAGE
     total = sum(part(costs, lines) for lines in SOCKET_PARTS.values())
     assert total / 100 == pytest.approx(costs["usd_per_waiting_owner"])
-    again = SOCKET_PARTS["secret and registry, read again"]
+    again = SOCKET_PARTS["secret, read again"]
     assert f"which is ${part(alone, again):.3f} a month instead of ${part(costs, again) / 100:.3f}" in PROSE
-    [enough] = re.findall(r"a month is less than \$0\.05 from (\d+) owners on", PROSE)
-    fewer, most = (bill("--waiting-sockets", str(int(enough) - less))["usd_per_waiting_owner"] for less in (1, 0))
-    assert most < 0.05 <= fewer
-    hourly = usd(costs, "waiting over WebSockets: secrets, read") * counted.SECRET_CACHE_SECONDS / 3600
-    seldom = alone["usd_per_waiting_owner"] - usd(alone, "waiting over WebSockets: secrets, read") + hourly
-    assert f"remembered for an hour, it would be ${seldom:.3f} for one owner, too" in PROSE
+    connects = MONTH_SECONDS // counted.SOCKET_SECONDS
+    pings = connects * (counted.SOCKET_SECONDS // counted.UNUSED_SECONDS)
+    runs = next(item["amount"] for item in alone["items"] if item["name"] == "waiting over WebSockets: Lambda")
+    assert f"These are {runs:,.0f} messages of an owner in a month, and as many answers, and {pings:,} pings" in PROSE
+
+
+@pytest.mark.parametrize("owners", ["1", "100"])
+def test_an_owner_who_waits_over_a_websocket_costs_at_most_five_cents_a_month(bill: Any, owners: str) -> None:
+    assert bill("--waiting-sockets", owners)["usd_per_waiting_owner"] <= 0.05
 
 
 def test_the_page_has_the_cost_of_telling_owners_who_wait(bill: Any) -> None:

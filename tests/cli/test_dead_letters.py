@@ -14,7 +14,7 @@ from typer.testing import Result
 from postroom.cli.exits import Exit
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.discard_messages import DiscardNotification
-from postroom.outbound.notification_messages import MailWaiting
+from postroom.outbound.notification_messages import MailWaiting, WatchReplaced
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.claim_details import NlwebDetails
@@ -107,6 +107,7 @@ def claim(envelope: Callable[..., str]) -> Claim:
 FEEDBACK = DiscardNotification(
     row_key(BOX, 1, NOW_MS, "1" * 32), SIGNATURE_INVALID, BOX, "sender.example", "c0ffee", "", NLWEB, NOW_MS
 )
+REPLACED = WatchReplaced(BOX, "{}", NOW_MS)
 OUTGOING = Outgoing(Draft(BOX, "shop.example", "Order@Shop", str(uuid4()), NOW_MS, {"Pizza": 1}), "mark")
 
 
@@ -120,15 +121,18 @@ def test_dead_letters_of_each_queue_are_listed_with_kind_and_age(
     queues.put("CourierDeadLetterQueue", FEEDBACK.encode())
     queues.put("CourierDeadLetterQueue", OUTGOING.encode())
     queues.put("CourierDeadLetterQueue", MailWaiting(BOX).encode())
+    queues.put("CourierDeadLetterQueue", REPLACED.encode())
     queues.put("DeadLetterQueue", "not ours")
     assert sorted((it["queue"] or "", it["kind"]) for it in listed(operate)) == [
-        ("", "unreadable"), ("ClaimsQueue", "claim"), ("CourierQueue", "outgoing"), ("CourierQueue", "waiting"),
+        ("", "unreadable"), ("ClaimsQueue", "claim"), ("CourierQueue", "outgoing"), ("CourierQueue", "replaced"),
+        ("CourierQueue", "waiting"),
         ("FeedbackQueue", "discard"), ("RetryQueue", "claim"), ("SuspectsQueue", "claim"), ("WaitingQueue", "claim"),
     ]  # fmt: skip
     assert [it["kind"] for it in listed(operate, "--queue", "feedback")] == ["discard"]
     shown = operate("list").stdout
     assert "RetryQueue: 1, the oldest since 20" in shown
     assert "Order@Shop from receiver.example to shop.example" in shown
+    assert f"a session that waits for mail in {BOX} no more" in shown
 
 
 def test_reading_takes_no_dead_letter_away(operate: Operate, queues: Queues, claim: Claim) -> None:

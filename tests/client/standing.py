@@ -1,10 +1,11 @@
 """Waits for mail on a clock that stands still, over a connection that a test answers by hand."""
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from postroom.client.dcp.errors import OutcomeUnknownError
+from postroom.client.dcp.errors import OutcomeUnknownError, RequestFailedError
 from postroom.client.mailbox.over_dcp import OperationCall
 from postroom.core.ijson import JsonValue
 
@@ -37,6 +38,9 @@ class Socket:
     def request(self, operation: str, _data: JsonValue) -> "Asked":
         return Asked(self, operation)
 
+    def kept_open(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def unanswered(self) -> tuple[str, ...]:
         """The operations, in the order of their requests."""
         return tuple(operation for operation, future in self.asked if not future.done())
@@ -44,6 +48,10 @@ class Socket:
     def answer(self, operation: str, value: JsonValue) -> None:
         """Answer the first request for it that is not answered."""
         next(future for name, future in self.asked if name == operation and not future.done()).set_result(value)
+
+    def fail(self, operation: str, error: RequestFailedError) -> None:
+        """The same, by an error."""
+        next(future for name, future in self.asked if name == operation and not future.done()).set_exception(error)
 
     def lose(self) -> None:
         """The WebSocket is closed."""

@@ -1,6 +1,7 @@
 """Waiting for messages over a WebSocket: nothing is missed or asked for twice; with both ends in memory."""
 
 import asyncio
+import json
 import selectors
 from collections.abc import Coroutine
 from contextlib import closing
@@ -12,10 +13,11 @@ from tests.client.dcp.ends import QUICK, pair
 from tests.client.standing import Socket, StandingLoop, list_nowhere
 from tests.protocols.dcp.guarded import OWNER
 
-from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError
+from postroom.api.dcp import PING, PONG
+from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError, TextPing
 from postroom.client.dcp.requests import IncomingRequest
 from postroom.client.mailbox import dcp_waits
-from postroom.client.mailbox.dcp_waits import MailWaits, socket_of
+from postroom.client.mailbox.dcp_waits import GuardianSocket, MailWaits, socket_of
 from postroom.client.mailbox.exchange import Answer, MailboxResponse, NoAnswer
 from postroom.client.mailbox.over_dcp import OperationCall
 from postroom.core.ijson import JsonValue
@@ -76,6 +78,12 @@ class Guardian:
         else:
             assert request.data == CALL.data
             request.respond(self.mail)
+
+    def replace(self) -> None:
+        """Let another session wait in the place of whoever does."""
+        for each in self.watches:
+            each.fail("", code="WatchReplaced")
+        self.watches.clear()
 
     def file(self) -> None:
         """File a message, and tell whoever waits."""
@@ -166,6 +174,92 @@ def test_a_wait_that_joins_another_one_looks_again_as_well() -> None:
             guardian.mail = ONE  # and nobody is told
             assert await second == ONE
             assert time() == pytest.approx(dcp_waits.LOOK_AGAIN_SECONDS)
+
+    run(work())
+
+
+# --- another session takes the place --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("waits_of", [20.0, LONG, 3000.0])
+def test_a_watch_that_was_replaced_begins_again_after_nine_minutes(waits_of: float) -> None:
+    """However long the waits are."""
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+
+            async def wait() -> JsonValue:
+                while (found := await page(waits, connection, waits_of)) == EMPTY:
+                    pass
+                return found
+
+            waiting = asyncio.create_task(wait())
+            await guardian.has_watch.wait()
+            await asyncio.sleep(100.0)
+            began = time()
+            guardian.replace()
+            guardian.mail = ONE if waits_of > LONG / 2 else EMPTY  # and nobody is told
+            await asyncio.sleep(dcp_waits.REPLACED_SECONDS - 1)
+            assert guardian.asked.count("watch") == 1
+            guardian.mail = ONE
+            assert await waiting == ONE
+            assert time() - began <= dcp_waits.REPLACED_SECONDS
+
+    run(work())
+
+
+def test_a_session_that_loses_its_place_again_and_again_asks_twice_in_nine_minutes() -> None:
+    """Or all sessions together would take each other's places as fast as they can."""
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection, 3000.0))
+            for _ in range(3000):
+                await asyncio.sleep(1.0)
+                guardian.replace()
+            assert await waiting == EMPTY
+            # A list behind each watch, and one when all workers know of it.
+            assert guardian.asked == ["watch", "messages", "messages"] * 6
+
+    run(work())
+
+
+def test_after_its_session_ended_a_watch_that_was_replaced_begins_again_at_once() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            waiting = asyncio.create_task(page(waits, connection))
+            await asyncio.sleep(10.0)
+            guardian.replace()
+            guardian.refuses = {"messages": "CounterClosed"}
+            with pytest.raises(RequestFailedError):
+                await waiting
+        guardian.refuses = {}
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await page(waits, connection, 1.0) == EMPTY
+            assert guardian.asked[-3:] == ["watch", "messages", "messages"]
+
+    run(work())
+
+
+# --- how often ------------------------------------------------------------------------------------------------------
+
+
+def test_the_websocket_is_kept_open_while_somebody_waits() -> None:
+    async def work() -> None:
+        guardian, waits, text_ping = Guardian(), MailWaits(OWNER), TextPing("ping", "pong")
+        settings: dict[str, Any] = {"target": {"on_request": guardian}, "initiator": {"text_ping": text_ping}}
+        async with pair(**settings) as (connection, _):
+            both = [asyncio.create_task(page(waits, connection, seconds)) for seconds in (10.0, LONG)]
+            await guardian.has_watch.wait()
+            assert text_ping.users == 2
+            await both[0]
+            assert text_ping.users == 1
+            both[1].cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+            assert text_ping.users == 0
 
     run(work())
 
@@ -341,5 +435,35 @@ GUARDIAN = (
     ],
 )
 def test_the_guardian_says_where_its_websockets_are(answer: Answer, url: str) -> None:
-    found, guardian = socket_of(answer)
-    assert (found, bool(guardian)) == (url, bool(url))
+    found = socket_of(answer)
+    assert (found.url if found else "") == url
+    assert found is None or (found.guardian, found.text_ping, found.most_wait) == (
+        "1563915e194D8CfBA1943570603F7606A3115508", None, LONG,
+    ), "it is of an earlier release, which answers no pings"  # fmt: skip
+
+
+def said_of_pings(**said: object) -> GuardianSocket | None:
+    described = {**json.loads(GUARDIAN % b""), "socket": "wss://a.example/dcp", "ping": PING, "pong": PONG, **said}
+    return socket_of(MailboxResponse(200, {}, json.dumps(described).encode()))
+
+
+@pytest.mark.parametrize(
+    ("session_seconds", "most_wait"), [(3600, 3000), (86_400, 3000), (1200, 1000), (600, LONG), (0, LONG), (-7, LONG)]
+)
+def test_a_wait_is_as_long_as_pings_and_the_session_allow(session_seconds: int, most_wait: float) -> None:
+    found = said_of_pings(session_seconds=session_seconds)
+    assert found is not None
+    assert found.text_ping is not None
+    assert (found.text_ping.ping, found.text_ping.pong, found.most_wait) == (PING, PONG, most_wait)
+
+
+@pytest.mark.parametrize("said", [{"ping": ""}, {"pong": ""}, {"ping": "x" * 1001}, {"pong": "x" * 1001}])
+def test_a_guardian_whose_pings_cannot_be_used_is_as_one_without(said: dict[str, object]) -> None:
+    found = said_of_pings(**said, session_seconds=3600)
+    assert found is not None
+    assert (found.text_ping, found.most_wait) == (None, LONG)
+
+
+@pytest.mark.parametrize("said", [{"ping": 7}, {"session_seconds": "3600"}, {"session_seconds": 1e308}])
+def test_what_is_no_description_of_pings_is_no_description(said: dict[str, object]) -> None:
+    assert said_of_pings(**said) is None

@@ -5,14 +5,20 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pytest
 from tests.cost.counting import RECEIVER, Counted, CountedStack
 from tests.http.dcp_peers import OWNER, OWNER_SIGNING_KEY
 from tests.protocols.dcp.guarded import Peer
 
+from postroom.api.dcp import PING, PONG, GuardianDescription
 from postroom.api.schemas import MAX_WAIT_SECONDS
-from postroom.client.mailbox.dcp_waits import MOST_SECONDS
+from postroom.client.dcp.websocket import UNUSED_SECONDS
+from postroom.client.mailbox.dcp_waits import socket_of
+from postroom.client.mailbox.exchange import MailboxResponse
+from postroom.core.settings import DeploymentSettings
 from postroom.cost import counted
+from postroom.cost.items import MONTH_SECONDS
 from postroom.cost.prices import OURS, read_prices
 from postroom.cost.waits import WaitLoad, wait_items
 from postroom.protocols.dcp.receiving import DEFAULT_TTL
@@ -20,6 +26,8 @@ from postroom.protocols.dcp.receiving import DEFAULT_TTL
 pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
 A_LITTLE = 0.02
 """Ids, nonces and times are not always as long."""
+PAUSE_SECONDS = 540
+"""Longer than anything is remembered, and shorter than a token counts."""
 OF_A_SIGNATURE = 30
 """Bytes, as in test_dcp."""
 
@@ -82,9 +90,9 @@ def waits(empty: CountedStack) -> Waits:
 
     # What is known of the sender is written once.
     file(1)
-    stack.pass_time(counted.WAIT_SECONDS)
+    stack.pass_time(PAUSE_SECONDS)
     made["alone"] = file(2)
-    stack.pass_time(counted.WAIT_SECONDS)
+    stack.pass_time(PAUSE_SECONDS)
     with stack.counting() as made["connect"]:
         peer = Peer.connected(
             OverSocket(stack), OWNER, half="a-session-that-waits.", guardian=guardian, now=time.time()
@@ -92,14 +100,14 @@ def waits(empty: CountedStack) -> Waits:
     # The first message of a session makes its row.
     peer.send(request("messages"))
     for name, operations in (("listed", ["messages"]), ("batch", ["watch", "messages"])):
-        stack.pass_time(counted.WAIT_SECONDS)
+        stack.pass_time(PAUSE_SECONDS)
         with stack.counting() as made[name]:
             requests = [request(each) for each in operations]
             answer = peer.send(peer.batch(*requests) if len(requests) > 1 else requests[0])
             assert all(each["success"] for each in (answer["payload"] if len(requests) > 1 else [answer]))
     with stack.counting() as made["listed_soon"]:
         peer.send(request("messages"))
-    stack.pass_time(counted.WAIT_SECONDS)
+    stack.pass_time(PAUSE_SECONDS)
     made["worker"] = file(3)
     made["spreading"], made["telling"], made["told"] = stack.tell()
     with stack.sleeping():
@@ -111,7 +119,13 @@ def waits(empty: CountedStack) -> Waits:
 
 
 def test_waits_are_as_long_as_the_cost_model_assumes() -> None:
-    assert counted.WAIT_SECONDS == MOST_SECONDS
+    session_seconds = DeploymentSettings().dcp_session_seconds
+    described = GuardianDescription(
+        f"0x{OWNER.address}", [], {}, 0.0, 1, 1, "wss://sockets.example/dcp", PING, PONG, session_seconds
+    )
+    found = socket_of(MailboxResponse(200, {}, msgspec.json.encode(described)))
+    assert found is not None
+    assert (found.most_wait, UNUSED_SECONDS) == (counted.WAIT_SECONDS, counted.UNUSED_SECONDS)
     assert counted.POLL_SECONDS == MAX_WAIT_SECONDS
 
 
@@ -139,7 +153,7 @@ def test_what_is_remembered_is_read_again_after_the_seconds_that_the_cost_model_
     empty: CountedStack,
 ) -> None:
     stack, token = empty, empty.let_in(OWNER_SIGNING_KEY)
-    stack.pass_time(counted.WAIT_SECONDS)
+    stack.pass_time(PAUSE_SECONDS)
     stack.list_messages(token)
     for passed, times in ((counted.SECRET_CACHE_SECONDS - 0.5, 0), (1.0, 1)):
         stack.pass_time(passed)
@@ -190,15 +204,23 @@ def test_a_request_that_waits_in_vain_makes_the_counted_requests(waits: Waits) -
     assert len(waits.polled.log) == pytest.approx(counted.POLL_LOG_BYTES, rel=A_LITTLE)
 
 
-def cost_of(load: WaitLoad, *, cached: bool = True) -> float:
-    """What an owner costs in a month, in US dollars; `cached`: with what functions read again for all owners."""
+def cost_of(load: WaitLoad) -> float:
+    """What an owner costs in a month, in US dollars."""
     items = wait_items(load, read_prices(OURS, "us-east-1"))
-    return sum(item.usd for item in items if cached or not item.name.endswith("secrets, read")) / load.owners
+    return sum(item.usd for item in items) / load.owners
 
 
 def test_an_owner_who_waits_over_a_websocket_costs_at_most_five_cents_a_month() -> None:
-    assert cost_of(WaitLoad(sockets=1), cached=False) <= 0.05
+    assert cost_of(WaitLoad(sockets=1)) <= 0.05
     assert cost_of(WaitLoad(sockets=100)) <= 0.05
+
+
+def test_each_ping_and_each_pong_is_a_message() -> None:
+    items = {item.name: item for item in wait_items(WaitLoad(sockets=1), read_prices(OURS, "us-east-1"))}
+    connects = MONTH_SECONDS / counted.SOCKET_SECONDS
+    pings = 2 * connects * (counted.SOCKET_SECONDS // counted.UNUSED_SECONDS)
+    runs = items["waiting over WebSockets: Lambda"].amount
+    assert items["waiting over WebSockets: messages"].amount == pytest.approx(pings + 2 * runs)
 
 
 def test_long_polls_cost_hundreds_of_times_as_much() -> None:

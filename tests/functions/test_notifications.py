@@ -23,6 +23,7 @@ from tests.functions.test_mailbox import ask, said, sign_in
 from postroom.local.authority import Authority
 from postroom.local.zones import ZoneTree
 from postroom.net.https import MAX_RESPONSE_BYTES
+from postroom.outbound.notification_messages import WatchReplaced
 from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.storage.directory.watching_sessions import WatchingSession
 
@@ -372,6 +373,26 @@ def test_a_session_waits_on_unless_its_websocket_is_gone(
     courier(running)
     assert len(running.deployed.storage.targets.of(RECEIVER)) == left
     assert len(running.deployed.bodies("CourierQueue")) == left
+
+
+@pytest.mark.parametrize(
+    ("status", "event", "left"), [(200, "delivered", 0), (410, "nobody to tell", 0), (500, "waiting", 1)]
+)
+def test_a_session_whose_place_another_one_took_is_told_so(
+    running: FunctionsStack, hook: Hook, token: str, status: int, event: str, left: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    request = watch(running)
+    [target] = running.deployed.storage.targets.of(RECEIVER)
+    replaced = WatchReplaced(RECEIVER, target.to, MADE_AT * 1000).encode()
+    hook.answers = [status]
+    capsys.readouterr()
+    assert running.invoke("CourierFunction", sqs("CourierQueue", MADE_AT, replaced)) == {"batchItemFailures": []}
+    [(_, _, body)] = hook.got
+    response = read_signed_message(body).body
+    assert (response["id"], response["success"], response["payload"]["code"]) == (request, False, "WatchReplaced")
+    assert len(running.deployed.bodies("CourierQueue")) == left
+    assert event in [line["message"] for line in log_lines(capsys.readouterr().out)]
 
 
 @pytest.mark.parametrize(("status", "says"), [(403, "does not allow execute-api:ManageConnections"), (429, "throttl")])

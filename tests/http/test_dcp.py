@@ -27,6 +27,8 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.http import sign_in
 from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
 from postroom.http.router import Router
+from postroom.outbound.notification_messages import WatchReplaced
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.outbound.session_responses import SessionResponses
 from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, RequestFailed, SessionOpened
 from postroom.protocols.dcp.endpoint import Clock
@@ -36,7 +38,8 @@ from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.runtime.system import System
-from postroom.storage.directory.notification_targets import NotificationTargets
+from postroom.storage.aws.queue import Queue
+from postroom.storage.directory.notification_targets import MAX_SESSIONS, NotificationTargets
 from postroom.storage.directory.watching_sessions import WatchingSession
 
 Json = Any
@@ -912,6 +915,38 @@ def test_a_watch_that_could_not_be_stored_may_be_sent_again(
     again = peer.batch({**batch["payload"][0], "id": "again"})
     assert len(dcp.over_socket(peer.signed(again))["payload"]) == 1
     assert len(watching(api)) == 1
+
+
+def watch_six_times(dcp: DcpApi) -> list[Peer]:
+    """Let five sessions wait, and one more."""
+    peers = [dcp.peer(OWNER) for _ in range(MAX_SESSIONS + 1)]
+    for number, peer in enumerate(peers):
+        dcp.api.clock.now += 1
+        answer = dcp.over_socket(peer.signed(watch_batch(peer)), f"{number}=")
+        assert len(answer["payload"]) == 1, "it is acknowledged"
+    return peers
+
+
+def test_the_session_whose_place_another_one_takes_is_told_that_its_watch_was_replaced(
+    api: ApiStack, dcp: DcpApi
+) -> None:
+    peers = watch_six_times(dcp)
+    [message] = map(read_queue_message, api.deployed.bodies("CourierQueue"))
+    assert isinstance(message, WatchReplaced)
+    assert (message.mailbox, message.at_ms) == (SHOP, int(api.clock.now * 1000))
+    session = WatchingSession.decode(message.session)
+    assert (session.connection, session.dcpsid) == ("0=", peers[0].dcpsid)
+    assert len(watching(api)) == MAX_SESSIONS
+
+
+def test_a_watch_counts_although_the_session_that_it_replaced_cannot_be_told(
+    api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Queue, "send", raise_not_now)
+    watch_six_times(dcp)
+    assert "0=" not in {each.connection for each in watching(api)}
+    [record] = caplog.records
+    assert (record.levelname, "is not told" in record.getMessage()) == ("WARNING", True)
 
 
 def raise_not_now(*_: object, **__: object) -> None:

@@ -18,11 +18,25 @@ TWO_AT_ONCE = Scope("two messages, handed out twice at once", (0, 1), doubles=1)
 CLOSES = Scope("a WebSocket that closes, a run that dies", deaths=amount(quick=0, all=1, proof=1), closes=1)
 CLOSES_OF_TWO = Scope("a WebSocket that closes, two messages", (0, 1), closes=1)
 OWNERS = Scope("two owners", owners=2)
-ONE_TOO_MANY = Scope("a session more than there are places", owners=2, places=1, closes=amount(quick=0, all=1, proof=1))
+ONE_TOO_MANY = Scope("a session more than there are places", owners=2, places=1)
+RETURNS = Scope("a session more than there are places, whose owners ask anew", owners=2, places=1, returns=2, runs=1)
+ONE_TOO_MANY_DIES = Scope("a session more than there are places, a run that dies", owners=2, places=1, deaths=1, runs=1)
+ONE_TOO_MANY_AT_ONCE = Scope(
+    "a session more than there are places, a message that is handed out twice at once", owners=2, places=1, doubles=1
+)
+ONE_TOO_MANY_CLOSES = Scope(
+    "a session more than there are places, a WebSocket that closes", owners=2, places=1, closes=1, runs=1
+)
 
 CASES = (
-    STALE, STALE_THEN, TWO, DIES, DIES_LATE, DIES_OF_TWO, AT_ONCE, CLOSES, OWNERS, ONE_TOO_MANY,
-    *amount(quick=(), all=(TWO_LATE,), proof=(TWO_LATE, TWO_AT_ONCE, CLOSES_OF_TWO)),
+    STALE, STALE_THEN, TWO, DIES, DIES_LATE, DIES_OF_TWO, AT_ONCE, CLOSES, OWNERS, ONE_TOO_MANY, RETURNS,
+    *amount(
+        quick=(),
+        all=(TWO_LATE, ONE_TOO_MANY_DIES),
+        proof=(
+            TWO_LATE, TWO_AT_ONCE, CLOSES_OF_TWO, ONE_TOO_MANY_DIES, ONE_TOO_MANY_AT_ONCE, ONE_TOO_MANY_CLOSES,
+        ),
+    ),
 )  # fmt: skip
 
 
@@ -43,6 +57,10 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
         (Rules(reading="for ever"), STALE_THEN, "UNSEEN"),
         (Rules(trigger="ask, then file"), TWO, "UNSEEN"),
         (Rules(put="always"), OWNERS, "UNSEEN"),
+        (Rules(put="by id"), ONE_TOO_MANY, "TWICE"),
+        (Rules(replaced="never told"), ONE_TOO_MANY, "UNSEEN"),
+        (Rules(replaced="told, then put"), ONE_TOO_MANY, "TWICE"),
+        (Rules(leased="told, too"), ONE_TOO_MANY, "TWICE"),
         (Rules(lease="none"), TWO, "TWICE"),
         (Rules(lease="short"), TWO_LATE, "TWICE"),
         (Rules(lease="refused to its own"), DIES, "UNSEEN"),

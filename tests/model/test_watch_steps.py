@@ -9,7 +9,19 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.model.explore import Explored
-from tests.model.test_watch import AT_ONCE, CLOSES, DIES, DIES_LATE, ONE_TOO_MANY, OWNERS, STALE, STALE_THEN, TWO
+from tests.model.test_watch import (
+    AT_ONCE,
+    CLOSES,
+    DIES,
+    DIES_LATE,
+    ONE_TOO_MANY,
+    ONE_TOO_MANY_CLOSES,
+    OWNERS,
+    RETURNS,
+    STALE,
+    STALE_THEN,
+    TWO,
+)
 from tests.model.watch import Scope
 from tests.model.watch_code import UNIT, Driver
 from tests.tiers import amount
@@ -24,12 +36,11 @@ from postroom.storage.directory.notification_targets import NotificationTarget, 
 
 DIES_ONCE = replace(DIES, deaths=1)
 CLOSES_ONCE = replace(CLOSES, deaths=amount(quick=0, all=0, proof=1), places=3)
-ONE_TOO_MANY_ONLY = replace(ONE_TOO_MANY, closes=amount(quick=0, all=0, proof=1))
 DIES_EARLY = replace(DIES_LATE, last=1, places=3)
 AT_ONCE_ONLY = replace(AT_ONCE, deaths=amount(quick=0, all=0, proof=1), places=3)
 CASES = (
-    STALE, STALE_THEN, TWO, DIES_ONCE, AT_ONCE_ONLY, CLOSES_ONCE, OWNERS, ONE_TOO_MANY_ONLY,
-    *amount(quick=(), all=(DIES_EARLY,), proof=(DIES_EARLY,)),
+    STALE, STALE_THEN, TWO, DIES_ONCE, AT_ONCE_ONLY, CLOSES_ONCE, OWNERS, ONE_TOO_MANY,
+    *amount(quick=(), all=(DIES_EARLY, RETURNS), proof=(DIES_EARLY, RETURNS, ONE_TOO_MANY_CLOSES)),
 )  # fmt: skip
 
 

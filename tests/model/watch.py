@@ -6,6 +6,10 @@ have kept for a while, and queues that there is mail. The courier makes of that 
 the response by the session's WebSocket; then it removes the row. The owner, who was told, asks anew. Some time after
 each watch began, they list once more: by then, no worker has a reading that is older.
 
+There are few places for rows. A session too many takes that of the one which began to wait first, and the guardian
+queues that this watch was replaced; the courier answers it so. Its owner asks anew after a while. If a notification has
+the row to itself, its owner is told by that one alone, for a second response would end the session.
+
 One step is one call of AWS, or one message that arrives. A run of the guardian, of a worker or of the courier may be
 overtaken by any others between two steps, or end; a message of the queue is then handed out again, and it may be handed
 out twice at once. A WebSocket may close at any time, and its messages arrive in any order. All schedules are explored.
@@ -13,7 +17,7 @@ out twice at once. A WebSocket may close at any time, and its messages arrive in
 `Rules()` is the protocol; a variant changes one. Taken as given: a run of the courier ends before the lease of a row
 does. Left out: the nonces, stamps and signatures of `tests/model/dcp.py`; the interval between notifications, which
 sessions are told without regard to; a message that its workers never got further with than to file it; a call that
-takes effect and fails, which is here the end of a run; the list of every nine minutes that keeps a WebSocket open.
+takes effect and fails, which is here the end of a run; the pings that keep a WebSocket open.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,8 +38,13 @@ class Rules:
     trigger: Literal["file, then ask", "ask, then file"] = "file, then ask"
     reading: Literal["for a while", "for ever"] = "for a while"
     """How long a worker keeps whether anybody waits."""
-    put: Literal["as it was read", "always"] = "as it was read"
-    """Whether a row takes only the place that was free, or whose row was to be replaced."""
+    put: Literal["as it was read", "by id", "always"] = "as it was read"
+    """Whether a row takes only the place that is as it was read: free, or with the row that is to be replaced, which no
+    notification has to itself that had not then."""
+    replaced: Literal["put, then told", "told, then put", "never told"] = "put, then told"
+    """When the guardian queues that a watch was replaced."""
+    leased: Literal["not told", "told, too"] = "not told"
+    """Whether it does that, too, if a notification has the row to itself."""
     lease: Literal["by its notification", "none", "short", "refused to its own"] = "by its notification"
     """A notification has a row to itself, until its time is over, in every run of its own; there is no such rule; its
     time is over before its run; or its own next run is refused, too."""
@@ -53,8 +62,9 @@ class Scope:
     """A case. `workers`: of each message, who files it; `stale`: who has read, just before, that nobody waits.
 
     `places`: for sessions that wait at a time; `deaths`, `doubles`, `closes`, `pauses`: how many runs may end, messages
-    be handed out twice at once, WebSockets close, and waits of an owner end before the next one; `last`: where the
-    clock ends, unless an owner is to list once more. If it is 0, nobody does: they see mail because they are told.
+    be handed out twice at once, WebSockets close, and waits of an owner end before the next one; `returns`: how often
+    owners ask anew whose watch was replaced; the others will, later. `last`: where the clock ends, unless an owner is
+    to list once more. If it is 0, nobody does: they see mail because they are told.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Scope:
     doubles: int = 0
     closes: int = 0
     pauses: int = 0
+    returns: int = 0
     last: int = 0
     runs: int = 2
 
@@ -107,12 +118,22 @@ class Notification(NamedTuple):
     spread: int
 
 
+class Replaced(NamedTuple):
+    """The courier's message that the watch of a session was replaced."""
+
+    row: RowId
+    session: int
+
+
+Message = Waiting | Notification | Replaced
+
+
 class Run(NamedTuple):
     """A run of the courier. `copy`: it is the second one at once with its message; `rows`: what it has read; `spread`:
     which fan-out of its message it is.
     """
 
-    message: Waiting | Notification
+    message: Message
     copy: bool
     phase: str
     since: int
@@ -121,28 +142,30 @@ class Run(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A run of the guardian, for a batch. `place`, `old`: where the row goes, and what was read there."""
+    """A run of the guardian, for a batch. `place`, `old`: where the row goes, and what was read there, or replaced."""
 
     id: RowId
     session: int
     phase: str
     place: int = 0
-    old: RowId | None = None
+    old: Row | None = None
     listed: Mails = frozenset()
 
 
 class Told(NamedTuple):
-    """What is under way by a WebSocket: the answer to a batch with a list; None: the response to a watch."""
+    """What is under way by a WebSocket: the answer to a batch with a list; None: the response to a watch, which says
+    that there is mail, or `replaced`."""
 
     id: RowId
     session: int
     listed: Mails | None
+    replaced: bool = False
 
 
 class Owner(NamedTuple):
     """`request`: the last one; `since`: when its watch was known to have begun; `seen`: the mail that was listed.
 
-    `looked`: they listed once more, or will not; `told`: the watch was answered.
+    `looked`: they listed once more, or will not; `told`: the watch was answered; `replaced`: that it was replaced.
     """
 
     phase: Literal["out", "asked", "waits"] = "out"
@@ -151,6 +174,7 @@ class Owner(NamedTuple):
     since: int = 0
     looked: bool = False
     told: bool = False
+    replaced: bool = False
     seen: Mails = frozenset()
 
 
@@ -171,10 +195,11 @@ class State(NamedTuple):
     doubles: int
     closes: int
     pauses: int
+    returns: int
     time: int = 0
     filed: Mails = frozenset()
     asks: tuple[Ask, ...] = ()
-    queue: frozenset[Waiting | Notification] = frozenset()
+    queue: frozenset[Message] = frozenset()
     runs: tuple[Run, ...] = ()
     spreads: tuple[int, ...] = ()
     """How often each message was fanned out."""
@@ -182,8 +207,8 @@ class State(NamedTuple):
     answered: frozenset[RowId] = frozenset()
     doubts: frozenset[RowId] = frozenset()
     """The rows whose watch may be answered again: a run ended between response and removal, or was one of two."""
-    replaced: frozenset[RowId] = frozenset()
-    """The watches whose place was taken by one session too many."""
+    untold: frozenset[RowId] = frozenset()
+    """The watches that were replaced while a notification had the row to itself, or by a run that ended then."""
 
 
 Actor = tuple[str, int] | Ask | Run | None
@@ -248,6 +273,7 @@ class Watch:
             doubles=scope.doubles,
             closes=scope.closes,
             pauses=scope.pauses,
+            returns=scope.returns,
             spreads=(0,) * len(scope.workers),
         )
 
@@ -264,7 +290,7 @@ class Watch:
         if is_due:
             return
         for number, owner in enumerate(s.owners):
-            if owner.seen != s.filed and (number, owner.request) not in s.replaced:
+            if owner.seen != s.filed and not owner.replaced and (number, owner.request) not in s.untold:
                 raise BrokenError(
                     "UNSEEN: mail was filed, and an owner who waits for it is not told, and does not look"
                 )
@@ -281,7 +307,8 @@ class Watch:
         for ask in s.asks:
             yield self._ask(s, ask)
             if s.deaths:
-                ended = s._replace(asks=_without(s.asks, ask), deaths=s.deaths - 1)
+                untold = {ask.old.id} if ask.phase == "tell" and ask.old else set()
+                ended = s._replace(asks=_without(s.asks, ask), deaths=s.deaths - 1, untold=s.untold | untold)
                 yield Step("ends", ended, ask, due=False)
         for mail, phase in enumerate(s.filing):
             yield from self._worker(s, mail, phase)
@@ -302,23 +329,27 @@ class Watch:
             case "asked" if not self._is_answered(s, number, owner):
                 yield Step("gets no answer, and ends the session", self._closed(s, number), ("owner", number))
             case "waits":
-                looks_at = self.looks_at(owner)
-                is_due = looks_at is not None and s.time >= looks_at
+                is_due = self._is_looking(s, owner)
                 if is_due:
                     yield step("lists once more", owner._replace(seen=s.filed, looked=True, since=0))
                 elif owner.told:
                     yield self._asks(s, number, owner, "was told, and asks anew")
+                elif owner.replaced and s.returns:
+                    yield self._asks(s._replace(returns=s.returns - 1), number, owner, "asks anew, after a while")
                 if s.pauses and not owner.told:
                     looked = owner.looked or is_due or self.rules.second == "in its first wait"
                     after = owner._replace(seen=s.filed, looked=looked)
                     yield step("waits no more, then again", after, due=False, pauses=s.pauses - 1)
         if owner.phase != "out" and s.closes:
-            closed = self._closed(s, number)._replace(closes=s.closes - 1)
-            yield Step("the WebSocket closes", closed, ("owner", number), due=False)
+            is_noticed = not owner.replaced or owner.phase == "asked" or self._is_looking(s, owner)
+            closed = self._closed(s, number) if is_noticed else self._closed_unnoticed(s, number)
+            what = "the WebSocket closes" if is_noticed else "the WebSocket closes, which nobody notices"
+            yield Step(what, closed._replace(closes=s.closes - 1), ("owner", number), due=False)
 
     def _asks(self, s: State, number: int, owner: Owner, what: str) -> Step:
         """The owner sends a batch, and the run of the guardian makes its first call."""
         after = owner._replace(phase="asked", request=owner.request + 1, told=False, looked=False, since=0)
+        after = after._replace(replaced=False)
         ask = Ask((number, after.request), after.session, "")
         asked = self._put_owner(s, number, after)
         if self.rules.listing == "before the watch":
@@ -340,6 +371,10 @@ class Watch:
             return None
         return owner.since + LOOK[self.rules.second]
 
+    def _is_looking(self, s: State, owner: Owner) -> bool:
+        looks_at = self.looks_at(owner)
+        return looks_at is not None and s.time >= looks_at
+
     def _arrived(self, s: State, told: Told) -> Step:
         """A message of a WebSocket that is open arrives."""
         number, request = told.id
@@ -349,7 +384,10 @@ class Watch:
             seen, since = owner.seen | told.listed, 0 if owner.told else s.time
             after = owner._replace(phase="waits", since=since, seen=seen, looked=owner.told)
             return Step("is answered", self._put_owner(rest, number, after), actor)
-        if request == owner.request and not owner.told:
+        if request == owner.request and not owner.told and not owner.replaced:
+            if told.replaced:
+                replaced = self._put_owner(rest, number, owner._replace(replaced=True))
+                return Step("is told that it was replaced", replaced, actor)
             looks_at = self.looks_at(owner)
             after = owner._replace(told=True)
             if looks_at is None or s.time < looks_at:
@@ -360,6 +398,11 @@ class Watch:
     def _closed(self, s: State, number: int) -> State:
         left = tuple(each for each in s.under_way if each.id[0] != number)
         return self._put_owner(s, number, self._out(s.owners[number]))._replace(under_way=left)
+
+    def _closed_unnoticed(self, s: State, number: int) -> State:
+        """An owner who has no request open asks anew in another session, when it is time."""
+        owner = s.owners[number]
+        return self._put_owner(self._closed(s, number), number, owner._replace(session=owner.session + 1))
 
     def _out(self, owner: Owner) -> Owner:
         return Owner(session=owner.session, request=owner.request, seen=owner.seen)
@@ -383,13 +426,21 @@ class Watch:
                 return Step("reads who waits", on(s, self._places_read(s, ask)), ask)
             case "put":
                 before = s.places[ask.place]
-                if before and before.id != ask.old and self.rules.put == "as it was read":
-                    return Step("finds another row in the place", on(s, ask._replace(phase="read")), ask)
+                if not self._is_as_read(before, ask):
+                    return Step("finds another row in the place", on(s, self._listing(ask)._replace(phase="read")), ask)
                 turn = 1 + max((row.turn for row in s.places if row), default=0)
                 after = s._replace(places=_with(s.places, ask.place, Row(ask.id, ask.session, turn)))
-                if before and before.id == ask.old and not self._is_of(before, ask):
-                    after = after._replace(replaced=s.replaced | {before.id})
-                return Step("puts the row", on(after, ask._replace(phase="list", place=0, old=None)), ask)
+                then = self._listing(ask)
+                if before and ask.old and before.id == ask.old.id and not self._is_of(before, ask):
+                    if ask.old.lease and self.rules.leased == "not told":
+                        after = after._replace(untold=s.untold | {before.id})
+                    elif self.rules.replaced == "put, then told":
+                        then = then._replace(phase="tell", old=ask.old)
+                return Step("puts the row", on(after, then), ask)
+            case "tell" | "tell, then put" if ask.old:
+                queued = s._replace(queue=s.queue | {Replaced(ask.old.id, ask.old.session)})
+                then = self._listing(ask) if ask.phase == "tell" else ask._replace(phase="put")
+                return Step("queues that a watch was replaced", on(queued, then), ask)
             case _:
                 listed = ask.listed if self.rules.listing == "before the watch" else s.filed
                 ended = s._replace(asks=_without(s.asks, ask))
@@ -398,7 +449,20 @@ class Watch:
     def _places_read(self, s: State, ask: Ask) -> Ask:
         place = self._place_for(s, ask)
         row = s.places[place]
-        return ask._replace(phase="put", place=place, old=row.id if row else None)
+        tells = row and not self._is_of(row, ask) and self.rules.replaced == "told, then put"
+        return ask._replace(phase="tell, then put" if tells else "put", place=place, old=row)
+
+    def _listing(self, ask: Ask) -> Ask:
+        return ask._replace(phase="list", place=0, old=None)
+
+    def _is_as_read(self, row: Row | None, ask: Ask) -> bool:
+        if self.rules.put == "always":
+            return True
+        if row is None or ask.old is None:
+            return row is ask.old
+        if row.id != ask.old.id:
+            return False
+        return self.rules.put == "by id" or (row.lease and row.lease[0]) == (ask.old.lease and ask.old.lease[0])
 
     def _place_for(self, s: State, ask: Ask) -> int:
         """That of the session, a free one, or that of the one which began to wait first."""
@@ -442,26 +506,41 @@ class Watch:
         return read.somebody, _with(s.readings, worker, read), "reads whether anybody waits"
 
     # ---- the courier -----------------------------------------------------------------------------------------
-    def _handed_out(self, s: State, message: Waiting | Notification) -> Steps:
+    def _handed_out(self, s: State, message: Message) -> Steps:
         """A run begins, and makes its first call."""
         copies = [run for run in s.runs if run.message == message]
         if len(s.runs) == self.scope.runs or len(copies) == 2 or (copies and not s.doubles):
             return
         run = Run(message, bool(copies) and not copies[0].copy, "", s.time)
         if copies:
-            doubts = s.doubts | ({message.row} if isinstance(message, Notification) else set())
+            doubts = s.doubts | (set() if isinstance(message, Waiting) else {message.row})
             s = s._replace(doubles=s.doubles - 1, doubts=doubts)
         elif self.rules.queue == "deleted before":
             s = s._replace(queue=s.queue - {message})
         s = s._replace(runs=(*s.runs, run))
-        step = self._reads(s, run, message) if isinstance(message, Waiting) else self._finds(s, run, message)
-        yield step._replace(due=not copies)
+        yield self._begins(s, run)._replace(due=not copies)
+
+    def _begins(self, s: State, run: Run) -> Step:
+        match run.message:
+            case Waiting() as waiting:
+                return self._reads(s, run, waiting)
+            case Notification() as notification:
+                return self._finds(s, run, notification)
+            case Replaced() as replaced:
+                after = self._answer(s, replaced.row, Told(replaced.row, replaced.session, None, replaced=True))
+                return self._goes_on(after, run, "tells the owner", "end", ())
 
     def _courier(self, s: State, run: Run) -> Steps:
-        message = run.message
-        yield self._queues(s, run, message) if isinstance(message, Waiting) else self._notify(s, run, message)
+        match run.message:
+            case Waiting() as waiting:
+                yield self._queues(s, run, waiting)
+            case Notification() as notification:
+                yield self._notify(s, run, notification)
+            case Replaced():
+                yield self._done(s, run, "is done")
         if s.deaths:
-            doubts = s.doubts | ({run.rows[0][1].id} if run.phase == "remove" else set())
+            is_told = run.phase in ("remove", "end") and not isinstance(run.message, Waiting)
+            doubts = s.doubts | ({run.message.row} if is_told else set())
             ended = s._replace(runs=_without(s.runs, run), deaths=s.deaths - 1, doubts=doubts)
             yield Step("ends", ended, run, due=False)
 
@@ -503,7 +582,9 @@ class Watch:
                 after = s._replace(places=_with(s.places, message.place, leased))
                 return self._goes_on(after, run, "has the row to itself", first, run.rows)
             case "tell":
-                what, after = "tells the owner", self._answer(s, found, message)
+                if found.id != message.row:
+                    raise BrokenError("OTHER: a notification for the row of one watch answers another one")
+                what, after = "tells the owner", self._answer(s, found.id, Told(found.id, found.session, None))
             case _:
                 is_own = row is not None and (row.id == found.id or self.rules.remove == "by place")
                 what, after = (
@@ -521,12 +602,10 @@ class Watch:
         whose, until = row.lease
         return until > now and (whose != message or self.rules.lease == "refused to its own")
 
-    def _answer(self, s: State, row: Row, message: Notification) -> State:
-        if row.id != message.row:
-            raise BrokenError("OTHER: a notification for the row of one watch answers another one")
-        if row.id in s.answered and row.id not in s.doubts:
+    def _answer(self, s: State, row: RowId, told: Told) -> State:
+        if row in s.answered and row not in s.doubts:
             raise BrokenError("TWICE: a watch is answered twice")
-        return self._send(s._replace(answered=s.answered | {row.id}), Told(row.id, row.session, None))
+        return self._send(s._replace(answered=s.answered | {row}), told)
 
     def _goes_on(self, s: State, run: Run, what: str, phase: str, rows: tuple[tuple[int, Row], ...]) -> Step:
         changed = run._replace(phase=phase, rows=rows)
@@ -536,4 +615,5 @@ class Watch:
         """The run ends, and its message is deleted. A row that is gone, and that no run has read, is never answered."""
         after = s._replace(runs=_without(s.runs, run), queue=s.queue - {run.message})
         known = {row.id for row in after.places if row} | {row.id for each in after.runs for _, row in each.rows}
+        known |= {each.row for each in after.queue if isinstance(each, Replaced)}
         return Step(what, after._replace(answered=s.answered & known, doubts=s.doubts & known), run)

@@ -25,23 +25,42 @@ from typing import Any, Final, Literal, TypeAlias
 from tests.client.standing import Socket, StandingLoop, list_nowhere
 from tests.model.dcp_code import Call, StoppedError, expect
 from tests.model.explore import Explored, explore
-from tests.model.watch import Ask, Notification, Owner, Row, Rules, Run, Scope, State, Step, Waiting, Watch
+from tests.model.watch import (
+    Ask,
+    Message,
+    Notification,
+    Owner,
+    Replaced,
+    Row,
+    RowId,
+    Rules,
+    Run,
+    Scope,
+    State,
+    Step,
+    Waiting,
+    Watch,
+)
 from tests.protocols.dcp.guarded import OWNER, US
 
-from postroom.client.dcp.errors import DcpError
+from postroom.client.dcp.errors import DcpError, RequestFailedError
+from postroom.client.mailbox import dcp_waits
 from postroom.client.mailbox.dcp_waits import MailWaits
 from postroom.client.mailbox.over_dcp import OperationCall
 from postroom.core.ijson import JsonValue
 from postroom.http.watches import Watches
-from postroom.outbound.notification_messages import MailWaiting
+from postroom.outbound.notification_messages import MailWaiting, WatchReplaced
 from postroom.outbound.notification_messages import Notification as Queued
 from postroom.outbound.notification_sender import NotificationRules, NotificationSender
 from postroom.outbound.queue_messages import read_queue_message
+from postroom.outbound.replaced_watches import ReplacedWatches
 from postroom.outbound.session_responses import SessionResponses
 from postroom.pipeline.notification_trigger import NotificationTrigger
+from postroom.protocols.dcp.error_payload import ErrorPayload
 from postroom.protocols.dcp.guardian import AnsweredLater, Guardian
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.protocols.dcp.reasons import WATCH_REPLACED
 from postroom.protocols.dcp.receiving import Admitted, Receiver
 from postroom.protocols.dcp.session_names import RANDOM_BYTES, SessionNames
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
@@ -131,7 +150,7 @@ class Code:
     `readings`: of workers, with their times."""
 
     rows: tuple[str, ...]
-    queue: frozenset[Waiting | Notification]
+    queue: frozenset[Message]
     owners: tuple[tuple[Event, ...], ...]
     readings: tuple[tuple[bool, int] | None, ...]
     runs: Mapping[Any, CodeRun] = field(default_factory=dict)
@@ -203,6 +222,12 @@ class Driver:
                 events = (("begin",),)
             case "was told, and asks anew":
                 events = ()
+            case "asks anew, after a while":
+                events = (("again",),)
+            case "is told that it was replaced":
+                events = (("replaced",),)
+            case "the WebSocket closes, which nobody notices":
+                events = (("closed",),)
             case "is answered" | "lists once more":
                 events = (("list", listed),)
             case "is told":
@@ -247,6 +272,8 @@ class Driver:
                 return self._called_once(code, key, code.runs[key], "rows", before.time)
             case "puts the row" | "finds another row in the place":
                 return self._called_once(code, key, code.runs[key], "put", before.time)
+            case "queues that a watch was replaced":
+                return self._queued(code, key, before.time, 0)
             case "lists, and answers":
                 on = self._brought(code.runs[key], None, before.time, self._next(code, key), "list")
                 answer = self.stopped(on)
@@ -260,6 +287,10 @@ class Driver:
         match what:
             case "reads who waits" | "finds nobody":
                 code = self._called_once(code, key, CodeRun(run, time), "rows", time)
+            case "tells the owner" if isinstance(run.message, Replaced):
+                code = self._told(before, self._with_run(code, key, CodeRun(run, time)), run, run.message.session)
+                expect(not isinstance(self._next(code, key), Call), f"DONE: {self._next(code, key)}")
+                return code
             case "finds the row" | "finds nobody to tell" | "finds that another tells":
                 code = self._called_once(code, key, CodeRun(run, time), "get", time)
             case "has the row to itself" | "cannot have the row to itself":
@@ -267,26 +298,30 @@ class Driver:
             case "removes the row":
                 code = self._called_once(code, key, code.runs[key], "delete", time)
             case "queues notifications":
+                assert isinstance(run.message, Waiting)
                 while isinstance(self._next(code, key), Call):
                     code = self._queued(code, key, time, run.message.mail)
             case "tells the owner":
-                code = self._told(before, after, code, run)
+                code = self._told(before, code, run, run.rows[0][1].session)
             case "ends":
                 return self._without_run(code, key)
         goes_on = isinstance(self._next(code, key), Call)
         expect(goes_on == any(_key(each) == key for each in after.runs), f"DONE: {self._next(code, key)}")
         return code if goes_on else replace(self._without_run(code, key), queue=code.queue - {run.message})
 
-    def _told(self, before: State, after: State, code: Code, run: Run) -> Code:
-        key, call, row = _key(run), self._next(code, _key(run)), run.rows[0][1]
+    def _told(self, before: State, code: Code, run: Run, session: int) -> Code:
+        assert not isinstance(run.message, Waiting)
+        key, call, row = _key(run), self._next(code, _key(run)), run.message.row
         expect(isinstance(call, Call) and call.name == "send", f"CALL: not send, but {call}")
         assert isinstance(call, Call)
         connection, message = json.loads(call.argument)
         signed = read_signed_message(message.encode())
         said = (connection, signed.owner, signed.body["id"], signed.body["success"], signed.body["nonce"])
-        expect(said == (_socket(row.id[0], row.session), US.address, f"watch{row.id}", True, None), f"SENT: {said}")
-        owner = before.owners[row.id[0]]
-        is_open = owner.phase != "out" and owner.session == row.session
+        is_success = isinstance(run.message, Notification)
+        expected = (_socket(row[0], session), US.address, f"watch{row}", is_success, None)
+        expect(said == expected, f"SENT: {said}")
+        owner = before.owners[row[0]]
+        is_open = owner.phase != "out" and owner.session == session
         return self._with_run(code, key, self._brought(code.runs[key], is_open, before.time, call, "send"))
 
     # ---- calls -----------------------------------------------------------------------------------------------
@@ -339,14 +374,25 @@ class Driver:
                 case Ask() as ask:
                     return self._guardian(world, ask)
                 case Run(message=message, spread=spread):
-                    sender = self._sender(world, 100 * message.mail + spread)
-                    queued = read_queue_message(_body(message))
-                    return str(sender.fan_out(queued) if isinstance(queued, MailWaiting) else sender.notify(queued))  # type: ignore[arg-type]
+                    return self._carry(world, message, spread)
                 case _:
                     self._trigger(world, run.reading)
                     return "done"
         except StoppedError as stopped:
             return stopped.call
+
+    def _carry(self, world: Stopping, message: Message, spread: int) -> str:
+        """Let the courier process a message."""
+        match read_queue_message(_body(message)):
+            case MailWaiting() as waiting:
+                assert isinstance(message, Waiting)
+                return str(self._sender(world, 100 * message.mail + spread).fan_out(waiting))
+            case Queued() as notification:
+                return str(self._sender(world, 0).notify(notification))
+            case WatchReplaced() as replaced:
+                queue = Queue(world)
+                return str(ReplacedWatches(self._responses(world), queue, world.clock, lambda: 0.0).answer(replaced))
+        raise AssertionError(message)
 
     def _targets(self, world: Stopping) -> NotificationTargets:
         targets = self.targets(None, "")  # type: ignore[arg-type]  # its table is another
@@ -356,7 +402,7 @@ class Driver:
     def _guardian(self, world: Stopping, ask: Ask) -> str:
         """The ids of the responses in the answer to a batch."""
         owner, request = ask.id
-        watches = Watches(self._targets(world), world.clock, lambda: f"{owner}.{request}")
+        watches = Watches(self._targets(world), Queue(world), world.clock, lambda: f"{owner}.{request}")
         dcpsid = _dcpsid(owner, ask.session)
 
         def perform(admitted: Admitted) -> "JsonValue | AnsweredLater":
@@ -394,11 +440,13 @@ class Driver:
             world.now = since
         NotificationTrigger(directory, Queue(world)).trigger(MAILBOX)
 
+    def _responses(self, world: Stopping) -> SessionResponses:
+        return SessionResponses(OurIdentity, lambda: world, world.clock)  # type: ignore[arg-type]
+
     def _sender(self, world: Stopping, at_ms: int) -> NotificationSender:
-        responses = SessionResponses(OurIdentity, lambda: world, world.clock)  # type: ignore[arg-type]
         return self.sender(
             targets=self._targets(world), debounce=EachItsOwn(at_ms), keys=None,  # type: ignore[arg-type]
-            carriers={TargetKind.SESSION: responses}, queue=Queue(world), rules=NotificationRules(60, 60),
+            carriers={TargetKind.SESSION: self._responses(world)}, queue=Queue(world), rules=NotificationRules(60, 60),
             clock=world.clock, new_id=lambda: "new", jitter=lambda: 0.0,
         )  # fmt: skip
 
@@ -417,6 +465,8 @@ class Driver:
                     self._answer(socket, "messages", {"body": {"messages": messages}})
                 case ("told",):
                     self._answer(socket, "watch", None)
+                case ("replaced",) | ("again",) | ("closed",):
+                    self._is_replaced(socket, event[0])
                 case ("time", int() as now):
                     self.loop.now = now * UNIT
                 case ("pause",) if page:
@@ -444,6 +494,22 @@ class Driver:
         self.loop.turn()
         return unanswered
 
+    def _is_replaced(self, socket: Socket, what: str) -> None:
+        """What happens to an owner whose watch is replaced. Before they ask anew, they list once more, or have."""
+        if what == "replaced":
+            expect("watch" in socket.unanswered(), "OWNER: nobody asks for watch")
+            socket.fail("watch", RequestFailedError(ErrorPayload("Error", "", str(WATCH_REPLACED))))
+            return
+        if what == "closed":
+            socket.lose()
+            return
+        for seconds in (dcp_waits.LOOK_AGAIN_SECONDS, dcp_waits.REPLACED_SECONDS):
+            self.loop.now += seconds
+            self.loop.turn()
+            if socket.unanswered() == ("messages",):
+                socket.answer("messages", {"body": {"messages": []}})
+                self.loop.turn()
+
     def _answer(self, socket: Socket, operation: str, value: JsonValue) -> None:
         expect(operation in socket.unanswered(), f"OWNER: nobody asks for {operation}")
         socket.answer(operation, value)
@@ -469,6 +535,8 @@ class Driver:
         looks = owner.phase == "asked" or (looks_at is not None and looks_at <= model.time)
         if owner.phase == "out":
             return ()
+        if owner.replaced:
+            return ("messages",) if looks else ()
         if owner.told:
             return ("messages",) if looks else ("watch", "messages")
         return ("watch", "messages") if looks else ("watch",)
@@ -516,13 +584,15 @@ def _dcpsid(owner: int, session: int) -> str:
     return NAMES.new(f"{owner}-{session}".rjust(21, "x"), OWNER.address, now=BASE, random=bytes(RANDOM_BYTES))
 
 
-def _target(id: tuple[int, int], place: int) -> str:  # noqa: A002 - the model's name
+def _target(id: RowId, place: int) -> str:  # noqa: A002 - the model's name
     return f"{MAX_TARGETS + place}{id[0]}.{id[1]}"
 
 
-def _body(message: Waiting | Notification) -> str:
+def _body(message: Message) -> str:
     if isinstance(message, Waiting):
         return MailWaiting(MAILBOX).encode()
+    if isinstance(message, Replaced):
+        return WatchReplaced(MAILBOX, _session(message.row, message.session).encode(), BASE * 1000).encode()
     return Queued(MAILBOX, _target(message.row, message.place), _name(message), _at_ms(message)).encode()
 
 
@@ -534,13 +604,22 @@ def _name(message: Notification) -> str:
     return f"{_target(message.row, message.place)}-{_at_ms(message)}"
 
 
-def _read(body: str, mail: int) -> Waiting | Notification:
+def _read(body: str, mail: int) -> Message:
     queued = read_queue_message(body)
+    if isinstance(queued, WatchReplaced):
+        told = WatchingSession.decode(queued.session)
+        owner, session = told.connection.removeprefix("socket ").split(".")
+        request = told.request.removeprefix(f"watch({owner}, ").removesuffix(")")
+        return Replaced((int(owner), int(request)), int(session))
     if not isinstance(queued, Queued):
         return Waiting(mail)
     owner, request = queued.target[1:].split(".")
     mail, spread = divmod(queued.at_ms, 100)
     return Notification((int(owner), int(request)), int(queued.target[0]) - MAX_TARGETS, mail, spread)
+
+
+def _session(row: RowId, session: int) -> WatchingSession:
+    return WatchingSession(_socket(row[0], session), _dcpsid(row[0], session), f"watch{row}", US.address)
 
 
 RowOfBoth: TypeAlias = tuple[str, str, str, str, str]
@@ -549,9 +628,7 @@ RowOfBoth: TypeAlias = tuple[str, str, str, str, str]
 
 @cache
 def _row_of(row: Row, place: int) -> RowOfBoth:
-    session = WatchingSession(
-        _socket(row.id[0], row.session), _dcpsid(row.id[0], row.session), f"watch{row.id}", US.address
-    )
+    session = _session(row.id, row.session)
     lease = (_name(row.lease[0]), f"{BASE + UNIT * row.lease[1]}") if row.lease else ("", "")
     return (f"session#{MAX_TARGETS + place}", _target(row.id, place), session.encode(), *lease)
 

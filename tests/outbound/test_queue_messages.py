@@ -1,6 +1,7 @@
 """The queue messages of the courier: each kind is read as it was written, by this release and by the one before."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tests.functions.samples import MADE_AT, RECEIVER, SENDER, discarded_row
 
 from postroom.core.reasons import TOO_LATE
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.notification_messages import MailWaiting, Notification, WatchReplaced
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import READERS, QueueMessage, read_queue_message
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB
@@ -73,8 +74,17 @@ def test_a_message_of_the_release_before_is_read(body: bytes) -> None:
     assert read_queue_message(body.decode()) == RELEASE_BEFORE[body]
 
 
-def test_there_is_such_a_message_of_every_kind() -> None:
-    assert {message.kind for message in RELEASE_BEFORE.values()} == READERS.keys()
+NEW = WatchReplaced("a.com", "{}", 5, tries=1)
+
+
+def test_there_is_such_a_message_of_every_kind_that_it_had() -> None:
+    assert {message.kind for message in RELEASE_BEFORE.values()} | {NEW.kind} == READERS.keys()
+
+
+def test_a_replaced_watch_is_read_as_it_was_written() -> None:
+    assert read_queue_message(NEW.encode()) == NEW
+    assert read_queue_message(NEW.again().encode()) == replace(NEW, tries=2)
+    assert NEW.group == Notification("a.com", "0x", "n", 5).group
 
 
 @pytest.mark.parametrize("message", RELEASE_BEFORE.values(), ids=lambda message: message.kind)

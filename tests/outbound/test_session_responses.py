@@ -1,5 +1,6 @@
 """The response to a peer of DCP who waits for mail: signed by the session's identity, and sent to its WebSocket."""
 
+import itertools
 import json
 from dataclasses import dataclass, field, replace
 
@@ -11,12 +12,13 @@ from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.outbound.session_responses import SessionResponses
-from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, SessionOpened
+from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, RequestFailed, SessionOpened
 from postroom.protocols.dcp.endpoint import Clock
 from postroom.protocols.dcp.guardian import AnsweredLater, Guardian
 from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest, new_payload
+from postroom.protocols.dcp.reasons import WATCH_REPLACED
 from postroom.protocols.dcp.receiving import Receiver
 from postroom.protocols.dcp.session_names import NamesOfIdentities, SessionNames
 from postroom.storage.directory.notification_targets import NotificationTarget, TargetKind
@@ -69,16 +71,20 @@ def connected(random: object) -> tuple[ConnectionInitiator, Guardian]:
     return initiator, guardian
 
 
-@pytest.mark.parametrize("is_first", [False, True], ids=["behind the acknowledgement", "before the acknowledgement"])
-def test_the_initiator_takes_it_for_the_answer_to_its_request(is_first: bool) -> None:
-    import itertools
-
+def watching() -> tuple[ConnectionInitiator, tuple[str, str], bytes]:
+    """An initiator that sent a watch and another request, the ids of both, and the acknowledgement."""
     initiator, guardian = connected(itertools.count(1))
     watch, other = (initiator.send(NewRequest(new_payload(name))) for name in ("watch", "status"))
     [message] = initiator.messages(AT)
-    acknowledgement = guardian.answer(
+    answer = guardian.answer(
         message, NOW, lambda admitted: AnsweredLater() if admitted.operation == "watch" else {"waiting": 0}
-    ).data
+    )
+    return initiator, (watch, other), answer.data
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["behind the acknowledgement", "before the acknowledgement"])
+def test_the_initiator_takes_it_for_the_answer_to_its_request(is_first: bool) -> None:
+    initiator, (watch, other), acknowledgement = watching()
     sockets = FakeSockets()
     assert initiator.dcpsid is not None
     session = WatchingSession("connection=", initiator.dcpsid, watch, US.address)
@@ -99,6 +105,21 @@ def test_it_says_nothing_but_that_there_is_mail() -> None:
     assert json.loads(response)["body"] == {
         "type": "response", "id": "r", "time": int(NOW), "success": True, "dcpsid": "X-Y", "nonce": None,
     }  # fmt: skip
+
+
+def test_a_watch_that_was_replaced_is_answered_by_an_error() -> None:
+    initiator, (watch, other), acknowledgement = watching()
+    assert initiator.dcpsid is not None
+    session, sockets = WatchingSession("connection=", initiator.dcpsid, watch, US.address), FakeSockets()
+    assert responses(sockets).refuse(session, NotNowError(WATCH_REPLACED), 0)
+    [(connection, response)] = sockets.sent
+    assert connection == "connection="
+    events = [event for each in (acknowledgement, response) for event in initiator.receive(each, AT)]
+    [failed] = [event for event in events if isinstance(event, RequestFailed)]
+    assert (failed.id, failed.error.code, failed.error.origin) == (watch, "WatchReplaced", US.address)
+    assert {event.id for event in events if isinstance(event, RequestAnswered)} == {other}
+    initiator.send(NewRequest(new_payload("status")))
+    assert initiator.messages(AT), "the session goes on"
 
 
 def test_the_identity_that_the_session_was_opened_at_signs_it() -> None:

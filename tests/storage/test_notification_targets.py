@@ -115,8 +115,8 @@ def session(number: int, request: str = "r") -> WatchingSession:
     return WatchingSession(f"connection{number}=", f"X{number}-Y{number}", request, Address("0" * 40))
 
 
-def watch(targets: NotificationTargets, number: int, request: str = "r", at: int = 0) -> None:
-    targets.watch(SHOP, session(number, request), random_id=f"{number}{request}", now_ms=NOW * 1000 + at)
+def watch(targets: NotificationTargets, number: int, request: str = "r", at: int = 0) -> NotificationTarget | None:
+    return targets.watch(SHOP, session(number, request), random_id=f"{number}{request}", now_ms=NOW * 1000 + at)
 
 
 def watching(targets: NotificationTargets) -> list[WatchingSession]:
@@ -146,8 +146,48 @@ def test_a_session_waits_by_its_last_request(targets: NotificationTargets) -> No
 def test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest(targets: NotificationTargets) -> None:
     for number in range(MAX_SESSIONS):
         watch(targets, number, at=100 - number)
-    watch(targets, MAX_SESSIONS, at=101)
+    replaced = watch(targets, MAX_SESSIONS, at=101)
+    assert replaced is not None
+    assert WatchingSession.decode(replaced.to) == session(4)
     assert {each.dcpsid for each in watching(targets)} == {f"X{number}-Y{number}" for number in (0, 1, 2, 3, 5)}
+
+
+def test_a_session_in_a_free_place_or_in_its_own_replaces_no_other_one(targets: NotificationTargets) -> None:
+    for number in range(MAX_SESSIONS):
+        assert watch(targets, number) is None
+    assert watch(targets, 0, "again") is None
+
+
+def notified(targets: NotificationTargets, target: NotificationTarget) -> None:
+    assert targets.begin_notifying(target, "n", now=NOW, until=NOW + 60)
+
+
+def test_a_session_that_is_being_notified_is_not_told_too_that_it_was_replaced(targets: NotificationTargets) -> None:
+    for number in range(MAX_SESSIONS):
+        watch(targets, number, at=number)
+    notified(targets, targets.of(SHOP)[0])
+    assert watch(targets, MAX_SESSIONS, at=101) is None
+    assert session(0) not in watching(targets)
+
+
+@pytest.mark.parametrize("meanwhile", ["notified", "removed"])
+def test_what_happens_to_a_session_after_it_was_read_is_read_before_it_is_replaced(
+    targets: NotificationTargets, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    for number in range(MAX_SESSIONS):
+        watch(targets, number, at=number)
+    [first, *_] = targets.of(SHOP)
+    put, done = DynamoTable.put, []
+
+    def put_late(*arguments: Any) -> Any:
+        if not done:
+            done.append(True)
+            notified(targets, first) if meanwhile == "notified" else targets.remove(SHOP, first.id)
+        return put(*arguments)
+
+    monkeypatch.setattr(DynamoTable, "put", put_late)
+    assert watch(targets, MAX_SESSIONS, at=101) is None
+    assert watching(targets) == [session(MAX_SESSIONS), *map(session, range(1, MAX_SESSIONS))]
 
 
 def test_a_session_whose_row_may_have_been_put_is_taken_out_before_its_owner_is_refused(

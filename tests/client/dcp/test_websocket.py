@@ -26,6 +26,7 @@ from postroom.client.dcp import (
     MessageRefusedError,
     NotConnectedError,
     OutcomeUnknownError,
+    TextPing,
     TransportError,
     WebSocketTransport,
     accept,
@@ -452,5 +453,162 @@ def test_a_peer_that_answers_pings_no_more_is_lost(authority: trustme.CA, ca_fil
             connection.on_close(lambda _: lost.set())
             await connection.connect()
             await lost.wait()
+
+    run(scenario())
+
+
+# --- pings that are texts ---------------------------------------------------------------------------------------------
+
+
+class TextPings:
+    """A target on each socket, to which `ping` is no message. `answers`: what it sends for one; None: nothing.
+
+    `came`: how many came, by the socket.
+    """
+
+    def __init__(self, answers: str | None = "pong") -> None:
+        self.answers = answers
+        self.came: list[int] = []
+        self.sockets: list[ServerConnection] = []
+        self.targets: list[AcceptedConnection] = []
+        self._accept = accepting(self.targets)
+        self._more = asyncio.Event()
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        number = len(self.sockets)
+        self.sockets.append(socket)
+        self.came.append(0)
+        receive = socket.recv
+
+        async def filtered(decode: bool | None = None) -> Any:
+            while (message := await receive(decode=decode)) == b"ping":
+                self.came[number] += 1
+                self._more.set()
+                if self.answers is not None:
+                    await socket.send(self.answers)
+            return message
+
+        socket.recv = filtered  # type: ignore[method-assign]
+        await self._accept(socket)
+
+    async def until(self, number: int, of: int = 0) -> None:
+        """Wait until so many pings came by a socket."""
+        while self.came[of] < number:
+            self._more.clear()
+            await self._more.wait()
+
+
+@pytest.fixture
+def short_silences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "UNUSED_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("short_silences")
+def test_a_socket_that_is_needed_is_kept_open_by_texts_that_are_no_messages(
+    authority: trustme.CA, ca_file: str
+) -> None:
+    async def scenario() -> None:
+        pings, text_ping = TextPings(), TextPing("ping", "pong")
+        async with serving(authority, pings) as at, opened(ca_file, at, text_ping=text_ping) as connection:
+            await connection.connect()
+            session = connection.dcpsid
+            with connection.kept_open():
+                await pings.until(4)
+            assert await connection.send("echo", 2) == 2
+            assert (connection.dcpsid, len(pings.sockets)) == (session, 1)
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("short_silences")
+def test_a_socket_that_nobody_needs_gets_no_texts(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = TextPings()
+        async with (
+            serving(authority, pings) as at,
+            opened(ca_file, at, text_ping=TextPing("ping", "pong")) as idle,
+            opened(ca_file, at, text_ping=TextPing("ping", "pong")) as needed,
+        ):
+            await idle.connect()
+            await needed.connect()
+            with needed.kept_open():
+                await pings.until(4, of=1)
+            assert pings.came[0] == 0
+            with idle.kept_open():
+                await pings.until(1)
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("short_silences")
+def test_a_socket_by_which_texts_are_not_answered_is_lost(
+    authority: trustme.CA, ca_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "_TEXT_PING_SECONDS", 0.02)
+
+    async def scenario() -> None:
+        pings, lost = TextPings(answers=None), asyncio.Event()
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
+            connection.on_close(lambda _: lost.set())
+            await connection.connect()
+            with connection.kept_open():
+                await lost.wait()
+            assert await connection.send("echo", 1) == 1, "the next request opens another session"
+            assert len(pings.sockets) == 2
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("short_silences")
+def test_whatever_else_arrives_answers_a_text(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = TextPings(answers=None)
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
+            await connection.connect()
+            with connection.kept_open():
+                for number in range(1, 4):
+                    await pings.until(number)
+                    assert await pings.targets[0].send("echo", number) == number
+            assert len(pings.sockets) == 1
+
+    run(scenario())
+
+
+def test_any_number_of_pongs_that_nobody_asked_for_are_passed_over(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = TextPings()
+        text_ping = TextPing("ping", "pong")
+        async with serving(authority, pings) as at, opened(ca_file, at, text_ping=text_ping) as connection:
+            assert await connection.send("echo", 1) == 1
+            for _ in range(1000):
+                await pings.sockets[0].send("pong")
+            assert await connection.send("echo", 2) == 2
+            assert len(pings.sockets) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("text", ["pong ", "Pong", '"pong"', "ping"])
+def test_a_text_that_only_resembles_a_pong_ends_the_session_as_any_bad_message(
+    authority: trustme.CA, ca_file: str, text: str
+) -> None:
+    async def scenario() -> None:
+        pings = TextPings()
+        text_ping = TextPing("ping", "pong")
+        async with serving(authority, pings) as at, opened(ca_file, at, text_ping=text_ping) as connection:
+            await connection.connect()
+            await pings.sockets[0].send(text)
+            await connection_is_lost(connection)
+
+    run(scenario())
+
+
+def test_without_text_pings_a_socket_is_kept_open_by_none(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        async with serving(authority, accepting()) as at, opened(ca_file, at) as connection:
+            with connection.kept_open():
+                assert await connection.send("echo", 1) == 1
 
     run(scenario())

@@ -91,8 +91,10 @@ DCP_LOG_BYTES: Final = 201
 DCP_METRICS: Final = 1
 
 # --- owners who wait for mail -----------------------------------------------------------------------------------------
-WAIT_SECONDS: Final = 540
+WAIT_SECONDS: Final = 3_000
 """Over a WebSocket, messages are listed so often if none come."""
+UNUSED_SECONDS: Final = 540
+"""A ping follows, if nothing else was sent for so long; API Gateway answers it."""
 SOCKET_SECONDS: Final = 7_200
 """After that, API Gateway closes a WebSocket."""
 POLL_SECONDS: Final = 20

@@ -72,8 +72,8 @@ def wait_items(load: WaitLoad, prices: Prices) -> Iterator[Item]:
 
 
 def _over_sockets(load: WaitLoad, prices: Prices) -> Iterator[Item]:
-    """A session for each WebSocket: a connect, a watch with a list behind it, a list some time after that, and lists in
-    between. Each notification is followed by another watch, with both lists."""
+    """A session for each WebSocket: a connect, a watch with a list behind it, a list some time after that, and in
+    between lists and pings. Each notification is followed by another watch, with both lists."""
     name = "waiting over WebSockets"
     connects = load.sockets * MONTH_SECONDS / counted.SOCKET_SECONDS
     notified = load.sockets * load.notified
@@ -81,8 +81,10 @@ def _over_sockets(load: WaitLoad, prices: Prices) -> Iterator[Item]:
     lists = watches + connects * math.floor(counted.SOCKET_SECONDS / counted.WAIT_SECONDS)
     posted = connects + watches + lists
     minutes = load.sockets * MONTH_SECONDS / 60
+    pings = connects * math.floor(counted.SOCKET_SECONDS / counted.UNUSED_SECONDS)
     metered = connects * (1 + _metered(counted.DCP_CONNECT_ANSWER_BYTES)) + notified * _metered(counted.NOTIFY_BYTES)
     metered += lists * (1 + _metered(counted.LIST_ANSWER_BYTES)) + watches * (1 + _metered(counted.WATCH_ANSWER_BYTES))
+    metered += 2 * pings
     yield _item(name, "connections", minutes, "minutes", minutes / MILLION * prices.socket_minutes_per_million)
     yield _item(name, "messages", metered, "messages", metered / MILLION * prices.socket_messages_per_million)
     each_list = counted.DCP_MESSAGE_WRITES + counted.DCP_REQUEST_WRITES

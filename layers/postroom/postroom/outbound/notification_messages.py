@@ -1,7 +1,9 @@
-"""Notifications of new mail: their form in the courier's queue, and the body that targets receive.
+"""Notifications of new mail, and of watches that were replaced: their form in the courier's queue, and the body that
+targets receive.
 
 The worker says that a mailbox has mail (`MailWaiting`). From that, the courier makes one `Notification` for each
-target, which is retried by itself. A notification never says from whom the mail is, what it is, or how much there is.
+target, which is retried by itself. The mailbox API says that a watch was replaced (`WatchReplaced`), and its session is
+answered that. A notification never says from whom the mail is, what it is, or how much there is.
 """
 
 import json
@@ -87,3 +89,32 @@ class Notification(CourierMessage):
         about = {"mailbox": self.mailbox, "target": self.target, "code": code} if code else {"mailbox": self.mailbox}
         kind = "postroom.verify" if code else "postroom.waiting"
         return json.dumps({"type": kind, "timestamp": write_timestamp(self.at_ms), "data": about}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchReplaced(CourierMessage):
+    """Another session took the place of one that waited for mail of a mailbox. `session`: that one, encoded; `at_ms`:
+    when.
+    """
+
+    mailbox: str
+    session: str
+    at_ms: int
+
+    kind: ClassVar = "replaced"
+
+    @classmethod
+    def read(cls, members: Members) -> "WatchReplaced":
+        """Read it from the members of a queue message. Raises ValueError."""
+        about = members.inner("replaced")
+        return cls(about.text("mailbox"), about.text("session"), about.whole("at"), tries=members.whole("tries"))
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return notify_group(self.mailbox)
+
+    @property
+    def members(self) -> dict[str, JsonValue]:
+        """The members of this kind."""
+        return {"replaced": {"mailbox": self.mailbox, "session": self.session, "at": self.at_ms}}

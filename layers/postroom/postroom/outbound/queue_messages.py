@@ -7,11 +7,13 @@ import orjson
 
 from postroom.core.typed_members import Members
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notification_messages import MailWaiting, Notification
+from postroom.outbound.notification_messages import MailWaiting, Notification, WatchReplaced
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_form import read
 
-QueueMessage: TypeAlias = DiscardNotification | DiscardSummaryDue | Outgoing | MailWaiting | Notification
+QueueMessage: TypeAlias = (
+    DiscardNotification | DiscardSummaryDue | Outgoing | MailWaiting | Notification | WatchReplaced
+)
 
 READERS: Final[Mapping[str, Callable[[Members], QueueMessage]]] = {
     DiscardNotification.kind: DiscardNotification.read,
@@ -19,6 +21,7 @@ READERS: Final[Mapping[str, Callable[[Members], QueueMessage]]] = {
     Outgoing.kind: Outgoing.read,
     MailWaiting.kind: MailWaiting.read,
     Notification.kind: Notification.read,
+    WatchReplaced.kind: WatchReplaced.read,
 }
 _KINDS_BY_MEMBER: Final = {
     "outgoing": Outgoing.kind,

@@ -1,4 +1,4 @@
-"""Responses to peers of DCP who wait for mail: each is told once, by its WebSocket."""
+"""Responses to peers of DCP who wait for mail: each is told once, by its WebSocket, or that another took its place."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
@@ -41,15 +41,21 @@ class SessionResponses:
 
         Raises NotNowError: OUTBOUND_FAILED, SIGNING_KEY_UNAVAILABLE.
         """
+        return self._respond(WatchingSession.decode(target.to), target.made_at_ms)
+
+    def refuse(self, session: WatchingSession, error: NotNowError, since_ms: int) -> bool:
+        """Answer the request of a session by an error. As `carry`; `since_ms`: when there was the session."""
+        return self._respond(session, since_ms, error)
+
+    def _respond(self, session: WatchingSession, since_ms: int, error: NotNowError | None = None) -> bool:
         # Few mailboxes are watched, and it takes long to import.
         from postroom.protocols.dcp.guardian import write_late_response
 
-        session = WatchingSession.decode(target.to)
         keys = {each.key.address: each.key for each in self._identities().newest_first()}
         key = keys.get(session.identity)
         if key is None:
-            if self._clock() * 1000 < target.made_at_ms + _IDENTITY_SECONDS * 1000:
+            if self._clock() * 1000 < since_ms + _IDENTITY_SECONDS * 1000:
                 raise NotNowError(SIGNING_KEY_UNAVAILABLE)
             return False
-        message = write_late_response(session.request, session.dcpsid, key, self._clock())
+        message = write_late_response(session.request, session.dcpsid, key, self._clock(), error)
         return self._sockets().send(session.connection, message)

@@ -13,7 +13,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.timestamps import write_timestamp
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
-from postroom.outbound.notification_messages import MailWaiting
+from postroom.outbound.notification_messages import MailWaiting, WatchReplaced
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import QueueMessage, read_queue_message
 from postroom.pipeline.claims import QueuedClaim
@@ -66,6 +66,8 @@ class ReadDeadLetter:
                 return f"Feedback from {feedback.receiver} to {feedback.sender}"
             case MailWaiting() as told:
                 return f"mail in {told.mailbox}"
+            case WatchReplaced() as replaced:
+                return f"a session that waits for mail in {replaced.mailbox} no more"
             case told:
                 return f"mail in {told.mailbox}, to target {told.target}"
 

@@ -188,7 +188,9 @@ class MailboxParts(DeploymentParts):
                 rate=self.rate,
                 store=store,
                 limits=limits,
-                watches=Watches(self._storage.targets, self._system.clock, self._system.new_id),
+                watches=Watches(
+                    self._storage.targets, self._storage.courier_queue, self._system.clock, self._system.new_id
+                ),
             ),
             limits=limits,
             clock=self._system.clock,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from postroom.outbound.notification_sender import Carrier, NotificationSender
     from postroom.outbound.outbox_sender import OutboxSender
     from postroom.outbound.ports import Manifests
-    from postroom.outbound.session_responses import SocketConnections
+    from postroom.outbound.replaced_watches import ReplacedWatches
+    from postroom.outbound.session_responses import SessionResponses, SocketConnections
     from postroom.storage.directory.notification_targets import TargetKind
 
 
@@ -105,20 +106,35 @@ class OutboundParts(DeploymentParts):
     @cached_property
     def carriers(self) -> "Mapping[TargetKind, Carrier]":
         """The ways to notify targets."""
-        from postroom.outbound.session_responses import SessionResponses
         from postroom.outbound.webhooks import Webhooks
         from postroom.runtime.adapters import Topics
         from postroom.storage.directory.notification_targets import TargetKind
 
-        # It is checked now, and read for the first session that waits: most mailboxes have none.
-        self._settings.given("dcp_identities_secret")
         return {
             TargetKind.WEBHOOK: Webhooks(self._names.https, self._storage.webhook_keys, self._system.clock),
             TargetKind.TOPIC: Topics(self._clients("sns")),
-            TargetKind.SESSION: SessionResponses(
-                lambda: self._storage.dcp_identities, lambda: self.socket_connections, self._system.clock
-            ),
+            TargetKind.SESSION: self.session_responses,
         }
+
+    @cached_property
+    def session_responses(self) -> "SessionResponses":
+        """Answers sessions of DCP that wait for mail."""
+        from postroom.outbound.session_responses import SessionResponses
+
+        # It is checked now, and read for the first session that waits: most mailboxes have none.
+        self._settings.given("dcp_identities_secret")
+        return SessionResponses(
+            lambda: self._storage.dcp_identities, lambda: self.socket_connections, self._system.clock
+        )
+
+    @cached_property
+    def replaced_watches(self) -> "ReplacedWatches":
+        """Answers watches of DCP that were replaced."""
+        from postroom.outbound.replaced_watches import ReplacedWatches
+
+        return ReplacedWatches(
+            self.session_responses, self._storage.courier_queue, self._system.clock, self._system.jitter
+        )
 
     @cached_property
     def socket_connections(self) -> "SocketConnections":

@@ -20,7 +20,7 @@ from postroom.core.errors import OurError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.client.dcp import Connection, DcpError
+    from postroom.client.dcp import Connection, DcpError, TextPing
     from postroom.crypto.ethereum import Address
     from postroom.crypto.ethereum_keys import EthereumKey
 
@@ -74,11 +74,13 @@ class DcpTargetOptions(OptionGroup):
         hex_prefix: bool = False,
         expect: "Address | None" = None,
         attempts: int = ATTEMPTS,
+        text_ping: "TextPing | None" = None,
     ) -> "Iterator[Connection]":
         """A connection to the target at a URL, until the block ends; its errors end the command.
 
         `hint`: for a request that the target refuses; `hex_prefix`: as HexPrefix; `expect`: the target's address,
-        unless --expect names it; `attempts`: of a message. Raises RefusalFault, UnavailableFault, UsageFault.
+        unless --expect names it; `attempts`: of a message; `text_ping`: what keeps a WebSocket open. Raises
+        RefusalFault, UnavailableFault, UsageFault.
         """
         from postroom.client.dcp import Connection, DcpError, IdentityMemory, SendOptions
         from postroom.client.mailbox.session import Retries
@@ -94,6 +96,7 @@ class DcpTargetOptions(OptionGroup):
                 ca_file=way.ca_file,
                 connect=way.connect,
                 retries=Retries(attempts),
+                text_ping=text_ping,
                 options=SendOptions(ttl=_TTL_SECONDS, hex_prefix=True) if hex_prefix else SendOptions(),
             ) as connection:
                 yield connection

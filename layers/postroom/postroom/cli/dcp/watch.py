@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
@@ -18,8 +19,8 @@ from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.client.dcp import Connection
+    from postroom.client.mailbox.dcp_waits import GuardianSocket
     from postroom.client.mailbox.over_dcp import OperationCall
-    from postroom.crypto.ethereum import Address
     from postroom.crypto.ethereum_keys import EthereumKey
 
 _TIMEOUT_SECONDS: Final = 30.0
@@ -43,18 +44,26 @@ def watch(
     code 0: the list, which is empty if none came in time; 1: refused; 3: not possible now.
     """
     key = target.load_key()
-    socket, guardian = _find_socket(url, target)
+    socket = _find_socket(url, target)
     ends_at = math.inf if seconds is None else time.monotonic() + seconds
-    page = _wait_for_page(partial(target.open, socket, key, expect=guardian, attempts=1), key, mailbox, ends_at)
+    opens = partial(target.open, socket.url, key, expect=socket.guardian, attempts=1, text_ping=socket.text_ping)
+    page = _wait_for_page(opens, socket.most_wait, key, mailbox, ends_at)
     print_result(page, as_json=as_json)
 
 
 def _wait_for_page(
-    opens: "Callable[[], AbstractContextManager[Connection]]", key: "EthereumKey", mailbox: str, ends_at: float
+    opens: "Callable[[], AbstractContextManager[Connection]]",
+    most_wait: float,
+    key: "EthereumKey",
+    mailbox: str,
+    ends_at: float,
 ) -> JsonValue:
-    """The list of messages, when there are any, or it is that time. A WebSocket that is lost is replaced by another."""
+    """The list of messages, when there are any, or it is that time. A WebSocket that is lost is replaced by another.
+
+    `most_wait`: how long one wait may take, in seconds.
+    """
     from postroom.client.dcp import OutcomeUnknownError, RequestNotSentError
-    from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits
+    from postroom.client.mailbox.dcp_waits import MailWaits
     from postroom.client.mailbox.over_dcp import OperationCall, has_messages
 
     call, failed = OperationCall("messages", {"mailbox": mailbox}), 0
@@ -63,7 +72,7 @@ def _wait_for_page(
         with opens() as connection:
             try:
                 while True:
-                    left = max(0.0, min(MOST_SECONDS, ends_at - time.monotonic()))
+                    left = max(0.0, min(most_wait, ends_at - time.monotonic()))
                     page = connection.run(partial(waits.page, call=call, seconds=left, list_now=_only_here))
                     if has_messages(page) or time.monotonic() >= ends_at:
                         return page
@@ -81,19 +90,19 @@ async def _only_here(_: "OperationCall") -> JsonValue:
     )
 
 
-def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | None]":
-    """The URL for WebSockets, and the guardian's address. Raises UsageFault, UnavailableFault."""
+def _find_socket(url: str, target: DcpTargetOptions) -> "GuardianSocket":
+    """Where the guardian takes messages over WebSockets. Raises UsageFault, UnavailableFault."""
     import httpx
 
     from postroom.client.dcp import IdentityFile
-    from postroom.client.mailbox.dcp_waits import socket_of
+    from postroom.client.mailbox.dcp_waits import GuardianSocket, socket_of
     from postroom.client.mailbox.exchange import MailboxRequest, NoAnswer
     from postroom.client.mailbox.http import choose_tls, read_address
     from postroom.client.mailbox.sync import fetch_answer
 
     parts = urlsplit(url)
     if parts.scheme == "wss":
-        return url, None
+        return GuardianSocket(url)
     stack, way = target.way()
     try:
         address = read_address(f"{parts.scheme}://{parts.netloc}", way.connect)
@@ -103,9 +112,9 @@ def _find_socket(url: str, target: DcpTargetOptions) -> "tuple[str, Address | No
         described = fetch_answer(client, address, MailboxRequest("GET", parts.path or "/"), _TIMEOUT_SECONDS)
     if isinstance(described, NoAnswer):
         raise UnavailableFault(described.detail)
-    socket, guardian = socket_of(described)
-    if not socket:
+    socket = socket_of(described)
+    if socket is None:
         raise UsageFault(f"{url} names no WebSockets: it is no guardian of postroom, or one of an earlier release")
     # The target at this URL must have the address that it had before, as for the other commands.
     known = None if stack else IdentityFile().address_at(url)
-    return socket, known or guardian
+    return replace(socket, guardian=known) if known else socket

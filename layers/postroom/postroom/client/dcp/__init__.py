@@ -26,7 +26,7 @@ from postroom.client.dcp.keystores import Keystore
 from postroom.client.dcp.memory import MemoryTransport, memory_pair
 from postroom.client.dcp.requests import AnsweredBeforeError, IncomingRequest, IncomingV3, OutgoingRequest
 from postroom.client.dcp.transport import Transport, register
-from postroom.client.dcp.websocket import AcceptedWebSocket, WebSocketTransport
+from postroom.client.dcp.websocket import AcceptedWebSocket, TextPing, WebSocketTransport
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.error_payload import ErrorPayload
@@ -58,6 +58,7 @@ __all__ = [
     "RequestFailedError",
     "RequestNotSentError",
     "SendOptions",
+    "TextPing",
     "Transport",
     "TransportError",
     "WebSocketTransport",

@@ -14,6 +14,7 @@ from postroom.client.dcp.identities import IdentityCache
 from postroom.client.dcp.keystores import AnyKey
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import RequestHandler, V3Handler
+from postroom.client.dcp.websocket import TextPing
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
@@ -50,6 +51,7 @@ class Connection:
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
+        text_ping: TextPing | None = None,
         http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
@@ -68,6 +70,7 @@ class Connection:
             connect=connect,
             local=local,
             timeout=timeout,
+            text_ping=text_ping,
             http_transport=http_transport,
             retries=retries,
             close_timeout=close_timeout,

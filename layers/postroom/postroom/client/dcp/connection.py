@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Self, TypeAlias
 
 import httpx
@@ -20,7 +21,7 @@ from postroom.client.dcp.keystores import AnyKey
 from postroom.client.dcp.requests import DraftRequest, OutgoingRequest
 from postroom.client.dcp.runner import EndpointRunner, Listeners, RequestHandler, V3Handler, now
 from postroom.client.dcp.transport import Transport, open_registered, protocol_of
-from postroom.client.dcp.websocket import WebSocketTransport
+from postroom.client.dcp.websocket import TextPing, WebSocketTransport
 from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.canonical import json_stringify
 from postroom.core.errors import TheirError
@@ -169,6 +170,7 @@ class AsyncConnection(BaseConnection):
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
+        text_ping: TextPing | None = None,
         http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
@@ -181,15 +183,15 @@ class AsyncConnection(BaseConnection):
         ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target; `on_v3`: for each message
         of version 3, instead. `transport`: used for a single session instead of one for the URL. `ca_file`, `connect`,
         `local`, `timeout`, `retries`: see AsyncMailbox. `close_timeout`: seconds for the target to answer a close.
-        `options`: how requests are sent. `limits`: which requests of the target are received. `http_transport`: of
-        httpx, instead of its own.
+        `options`: how requests are sent. `limits`: which requests of the target are received. `text_ping`: what keeps a
+        WebSocket open. `http_transport`: of httpx, instead of its own.
         """
         super().__init__(
             listeners=Listeners(on_request, on_v3), options=options or SendOptions(), close_timeout=close_timeout
         )  # fmt: skip
         self._url, self._key, self._expect = url, key, expect
         self._identities = IdentityFile() if identities is None else identities
-        self._retries, self._limits = retries, limits
+        self._retries, self._limits, self._text_ping = retries, limits, text_ping
         self._opening: asyncio.Task[EndpointRunner] | None = None
 
         def open_transport() -> Transport:
@@ -197,7 +199,9 @@ class AsyncConnection(BaseConnection):
                 return transport
             protocol = protocol_of(url)
             if protocol == "wss":
-                return WebSocketTransport(url, ca_file=ca_file, connect=connect, local=local, timeout=timeout)
+                return WebSocketTransport(
+                    url, ca_file=ca_file, connect=connect, local=local, timeout=timeout, text_ping=text_ping
+                )
             if protocol != "https":
                 return open_registered(url)
             return HttpsTransport(
@@ -213,6 +217,10 @@ class AsyncConnection(BaseConnection):
     def target_version(self) -> str | None:
         """The version of DCP that the target told; None: there was no session yet."""
         return self._runner.endpoint.target_version if self._runner else None
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        """Within the block, keep a WebSocket open by which nothing is sent, if there is a `text_ping`."""
+        return self._text_ping.needed() if self._text_ping else nullcontext()
 
     async def connect(self) -> Address:
         """Open a session, and return the target's address.

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -28,16 +29,41 @@ _CLOSE_SECONDS: Final = 2.0
 """How long a peer has to confirm that the WebSocket is closed; nothing that matters is sent after that."""
 _PING_SECONDS: Final = 20.0
 """Between pings, and for the answer to one."""
+UNUSED_SECONDS: Final = 540.0
+"""API Gateway closes a WebSocket by which nothing is sent for 600 s; pings of the WebSocket itself may not count."""
+_TEXT_PING_SECONDS: Final = 60.0
+"""For the answer to a ping that is a text."""
 _FINAL_CODES: Final = frozenset({1000, 1003, 1007, 1008, 1009})
 """The session was ended on purpose, or the same message would be refused again (RFC 6455 §7.4.1)."""
 _FORM: Final = "it must be wss://, a host and a path, such as wss://nlweb.receiver.example/dcp"
+
+
+@dataclass(eq=False)
+class TextPing:
+    """The text that keeps a WebSocket open, and the text that answers it. Neither is a message of DCP.
+
+    `users`: how many need that at the moment; a WebSocket that nobody needs may end.
+    """
+
+    ping: str
+    pong: str
+    users: int = field(default=0, init=False)
+
+    @contextmanager
+    def needed(self) -> Iterator[None]:
+        """Within the block, keep the WebSocket open."""
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1
 
 
 class WebSocketTransport:
     """The transport to the target at a URL; see AsyncMailbox for `ca_file`, `connect` and `local`.
 
     It connects when it first sends, and again when it sends after the connection was lost. `timeout`: seconds until
-    there is a connection. Raises SettingsError, OurError.
+    there is a connection; `text_ping`: what keeps it open. Raises SettingsError, OurError.
     """
 
     def __init__(
@@ -48,6 +74,7 @@ class WebSocketTransport:
         connect: tuple[str, int] | None = None,
         local: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
+        text_ping: TextPing | None = None,
     ) -> None:
         route = choose_route(ca_file, connect, local)
         try:
@@ -63,7 +90,10 @@ class WebSocketTransport:
         self._tls = chosen if isinstance(chosen, ssl.SSLContext) else httpx.create_ssl_context()
         self._is_closed = False
         self._socket: ClientConnection | None = None
-        self._pinging: asyncio.Task[None] | None = None
+        self._pinging: set[asyncio.Task[None]] = set()
+        self._text_ping, self._has_received = text_ping, asyncio.Event()
+        self._used_at = 0.0
+        """When something was sent last, by the clock of the event loop."""
         self._opening = asyncio.Lock()
         self._is_open = asyncio.Event()
         self._sent_by: ClientConnection | None = None
@@ -74,6 +104,7 @@ class WebSocketTransport:
         from websockets.exceptions import ConnectionClosed
 
         socket = await self._open()
+        self._used_at = asyncio.get_running_loop().time()
         try:
             await socket.send(_frames(message), text=True)
         except ConnectionClosed as error:
@@ -95,8 +126,10 @@ class WebSocketTransport:
                 if self._sent_by is socket:
                     raise self._lost(socket, error) from None
             else:
-                check_signed(message)
-                return message
+                self._has_received.set()
+                if self._text_ping is None or message != self._text_ping.pong.encode():
+                    check_signed(message)
+                    return message
 
     async def aclose(self) -> None:
         """Close the connection to the target."""
@@ -113,10 +146,34 @@ class WebSocketTransport:
                 raise TransportError("the transport is closed")
             if self._socket is None:
                 self._socket = await self._connected()
-                self._pinging = asyncio.create_task(_ping(self._socket))
+                self._pinging = {asyncio.create_task(_ping(self._socket))}
+                if self._text_ping:
+                    self._pinging.add(asyncio.create_task(self._keep_open(self._socket, self._text_ping)))
                 self._is_open.set()
             self._sent_by = self._socket
             return self._socket
+
+    async def _keep_open(self, socket: "ClientConnection", text_ping: TextPing) -> None:
+        """Send text pings while somebody needs that, and nothing else is sent, and close a connection without answers.
+
+        Anything that arrives is an answer.
+        """
+        from websockets.exceptions import ConnectionClosed
+        from websockets.frames import CloseCode
+
+        clock = asyncio.get_running_loop().time
+        looked_at = clock()
+        with suppress(ConnectionClosed):
+            while not await _happens(socket.wait_closed(), max(self._used_at, looked_at) + UNUSED_SECONDS - clock()):
+                if clock() < self._used_at + UNUSED_SECONDS:
+                    continue
+                # Whoever needs it later sends something at once.
+                looked_at = clock()
+                if text_ping.users:
+                    self._has_received.clear()
+                    await socket.send(text_ping.ping)
+                    if not await _happens(self._has_received.wait(), _TEXT_PING_SECONDS):
+                        await socket.close(CloseCode.INTERNAL_ERROR, "a text ping was not answered")
 
     async def _connected(self) -> "ClientConnection":
         from websockets.asyncio.client import connect
@@ -173,17 +230,17 @@ async def _ping(socket: "ClientConnection") -> None:
 
     does_answer = False
     with suppress(ConnectionClosed):
-        while not await _happens(socket.wait_closed()):
-            if await _happens(await socket.ping()):
+        while not await _happens(socket.wait_closed(), _PING_SECONDS):
+            if await _happens(await socket.ping(), _PING_SECONDS):
                 does_answer = True
             elif does_answer:
                 await socket.close(CloseCode.INTERNAL_ERROR, "a ping was not answered")
 
 
-async def _happens(what: Awaitable[object]) -> bool:
-    """Whether something happens before the next ping is due."""
+async def _happens(what: Awaitable[object], seconds: float) -> bool:
+    """Whether something happens within some time."""
     try:
-        async with asyncio.timeout(_PING_SECONDS):
+        async with asyncio.timeout(seconds):
             await what
     except TimeoutError:
         return False

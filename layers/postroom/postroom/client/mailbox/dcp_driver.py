@@ -18,7 +18,7 @@ from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import DcpError, NotConnectedError, RequestFailedError
 from postroom.client.dcp.keys import load_ethereum_key
-from postroom.client.mailbox.dcp_waits import MOST_SECONDS, MailWaits, socket_of
+from postroom.client.mailbox.dcp_waits import MailWaits, socket_of
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, MailboxResponse
 from postroom.client.mailbox.http import HostRoute
 from postroom.client.mailbox.keys import Key, load_key
@@ -61,12 +61,12 @@ class _Waiting:
     def __init__(self, owner: EthereumKey, route: HostRoute, timeout: float) -> None:
         self.waits = MailWaits(owner)
         self._owner, self._route, self._timeout = owner, route, timeout
-        self._not_before = 0.0
+        self._not_before, self._longest = 0.0, float(MAX_WAIT_SECONDS)
 
     @property
     def most_wait(self) -> float:
         """How long one request can wait, in seconds."""
-        return MOST_SECONDS if self.is_possible and self.waits.is_known else MAX_WAIT_SECONDS
+        return self._longest if self.is_possible and self.waits.is_known else MAX_WAIT_SECONDS
 
     @property
     def is_possible(self) -> bool:
@@ -75,14 +75,16 @@ class _Waiting:
 
     def settings_from(self, described: Answer) -> dict[str, Any] | None:
         """The arguments of the connection over a WebSocket, by the answer to GET /dcp; None: there is none now."""
-        url, guardian = socket_of(described)
-        if not url:
+        socket = socket_of(described)
+        if socket is None:
             is_final = isinstance(described, MailboxResponse) and described.status in (200, 404)
             self._not_before = math.inf if is_final else time.monotonic() + _TRY_AGAIN_SECONDS
             return None
+        self._longest = socket.most_wait
         return {
-            "url": url, "key": self._owner, "expect": guardian, "identities": _AnyIdentity(),
+            "url": socket.url, "key": self._owner, "expect": socket.guardian, "identities": _AnyIdentity(),
             "ca_file": self._route.ca_file, "connect": self._route.connect, "timeout": self._timeout,
+            "text_ping": socket.text_ping,
             # A message that is sent again would come by another WebSocket than the watch before it.
             "retries": Retries(attempts=1), "close_timeout": _CLOSE_SECONDS,
         }  # fmt: skip

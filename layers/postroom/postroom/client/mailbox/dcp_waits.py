@@ -10,16 +10,22 @@ import msgspec
 
 from postroom.api.dcp import WATCH, GuardianDescription
 from postroom.client.dcp.connection import AsyncConnection
-from postroom.client.dcp.errors import OutcomeUnknownError, RequestFailedError
+from postroom.client.dcp.errors import DcpError, OutcomeUnknownError, RequestFailedError
+from postroom.client.dcp.websocket import UNUSED_SECONDS, TextPing
 from postroom.client.mailbox.exchange import Answer, MailboxResponse
 from postroom.client.mailbox.over_dcp import OperationCall, has_messages
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
-from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE
+from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, WATCH_REPLACED
 
-MOST_SECONDS: Final = 540.0
-"""Of one wait: API Gateway closes a WebSocket that is not used for 600 s."""
+_LONGEST_SECONDS: Final = 3000.0
+"""Of one wait, where pings keep the WebSocket open: the list behind it finds what the guardian could not tell of."""
+_SHARE_OF_SESSION: Final = 5 / 6
+"""The same, of the time for which a session goes on without a message."""
+_MOST_PING_CHARACTERS: Final = 1000
+REPLACED_SECONDS: Final = 540.0
+"""After another session took the place of a watch: more sessions wait than may, and take turns."""
 LOOK_AGAIN_SECONDS: Final = 35.0
 """After a watch began: until then, there may be workers who do not know of it (DIRECTORY_CACHE_SECONDS is 30)."""
 _ANSWER_SECONDS: Final = 60.0
@@ -50,9 +56,14 @@ class MailWaits:
 
         Raises DcpError; RequestFailedError, too, if the guardian cannot tell of mail.
         """
-        clock = asyncio.get_running_loop().time
-        ends_at = clock() + seconds
-        woken = asyncio.Event()
+        ends_at = asyncio.get_running_loop().time() + seconds
+        with connection.kept_open():
+            return await self._page(connection, call, ends_at, list_now)
+
+    async def _page(
+        self, connection: AsyncConnection, call: OperationCall, ends_at: float, list_now: ListNow
+    ) -> JsonValue:
+        clock, woken = asyncio.get_running_loop().time, asyncio.Event()
         self._waiting.add(woken)
         try:
             while True:
@@ -79,6 +90,10 @@ class MailWaits:
                 if not woken.is_set():
                     return result
                 woken.clear()
+        except DcpError:
+            # Of a session that is over, no watch is left to go on with.
+            self._watch = None
+            raise
         finally:
             self._waiting.discard(woken)
 
@@ -86,10 +101,21 @@ class MailWaits:
         """The watch that is not answered yet; a new one is sent in a batch with what follows."""
         if self._watch is not None and not self._watch.done():
             return self._watch
-        watch = asyncio.create_task(_send(connection, WATCH, {"mailbox": call.mailbox}, self.owner))
+        watch = asyncio.create_task(self._wait_for_mail(connection, call))
         watch.add_done_callback(self._answered)
         self._watch, self._look_again_at = watch, None
         return watch
+
+    async def _wait_for_mail(self, connection: AsyncConnection, call: OperationCall) -> JsonValue:
+        """Watch until there is mail. Raises DcpError."""
+        try:
+            return await _send(connection, WATCH, {"mailbox": call.mailbox}, self.owner)
+        except RequestFailedError as error:
+            if error.code != str(WATCH_REPLACED):
+                raise
+        # Whoever watches again at once takes the place of another session, which then does the same.
+        await asyncio.sleep(REPLACED_SECONDS)
+        return None
 
     async def _list(self, connection: AsyncConnection, call: OperationCall, list_now: ListNow) -> JsonValue:
         # As a task, because it must begin behind the watch.
@@ -121,17 +147,37 @@ async def _wait(woken: asyncio.Event, seconds: float) -> None:
         pass
 
 
-def socket_of(answer: Answer) -> tuple[str, Address | None]:
-    """The URL for WebSockets, and the address of the guardian, in the answer to GET /dcp; empty, None: it has none."""
+@dataclass(frozen=True, slots=True)
+class GuardianSocket:
+    """Where a guardian takes messages over WebSockets. `text_ping`: what keeps one open; None: only messages do.
+
+    `most_wait`: how long one wait may take, in seconds.
+    """
+
+    url: str
+    guardian: Address | None = None
+    text_ping: TextPing | None = None
+    most_wait: float = UNUSED_SECONDS
+
+
+def socket_of(answer: Answer) -> GuardianSocket | None:
+    """What the answer to GET /dcp says of WebSockets; None: there are none."""
     if not isinstance(answer, MailboxResponse) or answer.status != 200:
-        return "", None
+        return None
     try:
         described = msgspec.json.decode(answer.body, type=GuardianDescription)
         guardian, parts = read_address(described.identity), urlsplit(described.socket)
         is_usable = parts.scheme == "wss" and parts.hostname and parts.port != 0 and not (parts.query or parts.fragment)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
-        return "", None
-    return (described.socket, guardian) if is_usable else ("", None)
+        return None
+    if not is_usable:
+        return None
+    ping, pong = described.ping, described.pong
+    # Releases before this one tell none.
+    if not (0 < len(ping) <= _MOST_PING_CHARACTERS and 0 < len(pong) <= _MOST_PING_CHARACTERS):
+        return GuardianSocket(described.socket, guardian)
+    most_wait = max(UNUSED_SECONDS, min(_LONGEST_SECONDS, described.session_seconds * _SHARE_OF_SESSION))
+    return GuardianSocket(described.socket, guardian, TextPing(ping, pong), most_wait)
 
 
 async def _send(connection: AsyncConnection, operation: str, data: JsonValue, owner: EthereumKey) -> JsonValue:

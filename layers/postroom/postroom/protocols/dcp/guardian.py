@@ -144,10 +144,13 @@ class Guardian:
         return sign_body(body, self.keys[identity])
 
 
-def write_late_response(request_id: str, dcpsid: str, key: EthereumKey, now: float) -> bytes:
+def write_late_response(
+    request_id: str, dcpsid: str, key: EthereumKey, now: float, error: TheirError | NotNowError | None = None
+) -> bytes:
     """The signed response, without a result, to a request that was to be answered later. It brings no nonce.
 
-    `key`: of the identity that the session was opened at; `now`: seconds since the epoch.
+    `key`: of the identity that the session was opened at; `now`: seconds since the epoch; `error`: why it failed.
     """
-    body = response_body(request_id, None, now=now, dcpsid=dcpsid)
+    result = error_of(error, key.address) if error else None
+    body = response_body(request_id, result, now=now, dcpsid=dcpsid)
     return sign_body(answer_body([body], dcpsid=dcpsid, nonce=None, batch_id=None), key)

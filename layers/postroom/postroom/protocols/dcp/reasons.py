@@ -41,6 +41,8 @@ DCP_NO_ROUTER = refusal("DcpNoRouter", 200, DCP, "DCP: v3; Error Codes: ENOV3",
     "Routes of version 3 of the protocol are not served here.")
 DCP_NOT_AUTHORIZED = refusal("DcpNotAuthorized", 200, CLIENTS, "DCP: Request Authentication Algorithm",
     "A resource in allow has not signed the payload, or allow has none.")
+WATCH_REPLACED = retry("WatchReplaced", 503, DCP, 'decision "WebSockets"',
+    "Another session waits for mail of this mailbox in place of this one; send a watch again after nine minutes.")
 DCP_TARGET_STARTING = retry("DcpTargetStarting", 503, DCP, "DCP: Target Startup Notes",
     "The target does not know yet which requests it received before it was started.")
 DCP_STORE_FULL = retry("DcpStoreFull", 503, DCP, "DCP: Target Startup Notes",

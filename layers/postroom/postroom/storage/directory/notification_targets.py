@@ -101,13 +101,18 @@ class NotificationTargets:
         """Put a target into the first free slot; None: none is free."""
         for slot in range(MAX_TARGETS):
             target = NotificationTarget(mailbox, f"{slot}{random_id}", kind, to, now_ms)
-            if self._put(target, instead_of=""):
+            if self._put(target):
                 return target
         return None
 
-    def watch(self, mailbox: str, session: WatchingSession, *, random_id: str, now_ms: int) -> None:
+    def watch(
+        self, mailbox: str, session: WatchingSession, *, random_id: str, now_ms: int
+    ) -> NotificationTarget | None:
         """Make a session a target, without a code: in place of itself, in a free slot, or in place of the session that
         began to wait first.
+
+        Returns that other session, which is to be told, unless a notification is under way to it: a second response
+        would end it.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -117,7 +122,9 @@ class NotificationTargets:
             )  # fmt: skip
             try:
                 if self._put(target, instead_of=old):
-                    return
+                    if old is None or old.retry or _is_of(old, session):
+                        return None
+                    return old
             except NotNowError:
                 # It may have been put, and the owner is told that it was not.
                 with suppress(NotNowError):
@@ -216,8 +223,10 @@ class NotificationTargets:
             f"{_STATE} = :active",
         )  # fmt: skip
 
-    def _put(self, target: NotificationTarget, *, instead_of: str) -> bool:
-        """Put a new target into its slot; False: another one than `instead_of`, an id, is in it."""
+    def _put(self, target: NotificationTarget, *, instead_of: NotificationTarget | None = None) -> bool:
+        """Put a new target into its slot; False: what is in it is not `instead_of`, as it was read: another target, or
+        none, or the courier has begun to notify it.
+        """
         row = _key(target.mailbox, target.id[:1]) | item(
             _ID.of(target.id),
             _KIND.of(target.kind),
@@ -228,8 +237,14 @@ class NotificationTargets:
             _CHALLENGE.of(target.challenge),
             _TRIES.of(0),
         )
-        values = {":id": _ID.encode(target.id), ":old": _ID.encode(instead_of)}
-        return self._table.put(row, f"{ABSENT} OR {_ID} IN (:id, :old)", values) is None
+        as_read, values = ABSENT, {":id": _ID.encode(target.id)}
+        if instead_of is not None:
+            as_read = f"({_ID} = :old AND attribute_not_exists({_AGAIN}))"
+            values[":old"] = _ID.encode(instead_of.id)
+            if instead_of.retry:
+                as_read = f"({_ID} = :old AND {_AGAIN} = :again)"
+                values[":again"] = _AGAIN.encode(instead_of.retry.notification)
+        return self._table.put(row, f"{_ID} = :id OR {as_read}", values) is None
 
     def _update(self, target: NotificationTarget, change: str, values: Values, condition: str) -> bool:
         """Change a target, if it still exists and `condition` holds; True: it was changed."""
@@ -237,17 +252,23 @@ class NotificationTargets:
         return self._table.update(_key(target.mailbox, target.id[:1]), change, same, f"{_ID} = :id AND {condition}")
 
 
-def _slot_for(session: WatchingSession, watching: Sequence[NotificationTarget]) -> tuple[int, str]:
-    """The slot for a session, and the id of what is in it; empty: nothing."""
+def _slot_for(
+    session: WatchingSession, watching: Sequence[NotificationTarget]
+) -> tuple[int, NotificationTarget | None]:
+    """The slot for a session, and what is in it."""
     for each in watching:
-        if WatchingSession.decode(each.to).dcpsid == session.dcpsid:
-            return int(each.id[0]), each.id
+        if _is_of(each, session):
+            return int(each.id[0]), each
     taken = {int(each.id[0]) for each in watching}
     free = next((slot for slot in range(MAX_TARGETS, MAX_TARGETS + MAX_SESSIONS) if slot not in taken), None)
     if free is not None:
-        return free, ""
+        return free, None
     longest = min(watching, key=lambda each: each.made_at_ms)
-    return int(longest.id[0]), longest.id
+    return int(longest.id[0]), longest
+
+
+def _is_of(target: NotificationTarget, session: WatchingSession) -> bool:
+    return WatchingSession.decode(target.to).dcpsid == session.dcpsid
 
 
 def is_active(row: Item) -> bool:
