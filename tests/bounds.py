@@ -44,7 +44,7 @@ from postroom.names.dnssec import budget, evidence, nsec3, rrsets, signatures
 from postroom.names.dnssec.proofs import MAX_DENIERS, MAX_SIGNERS
 from postroom.names.dnssec.walk import MAX_ALIASES
 from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DENIALS, MOST_ZONES
-from postroom.names.ens import ccip, ens, rpc
+from postroom.names.ens import ccip, rpc
 from postroom.names.ens import lookup as ens_lookup
 from postroom.names.ipfs import car, unixfs, uri
 from postroom.net import failing_addresses, https
@@ -1224,7 +1224,7 @@ def _names() -> Iterator[Bound]:
         "names/ens/test_rpc.py::test_the_newest_block_may_be_minutes_old_or_a_minute_ahead",
     )  # fmt: skip
     yield Bound(
-        "a look-up in ENS", _n(ens.LOOK_UP_SECONDS, "s"), "the dm3 inbox answers within that",
+        "a look-up in ENS", _n(AT.dm3_lookup_seconds, "s"), "the dm3 inbox answers within that",
         "`ProfileLookupFailed`", "viem: 10 s a request",
         "names/ens/test_ens.py::test_a_look_up_ends_with_its_time",
     )  # fmt: skip

@@ -135,18 +135,21 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     "Dm3Function": {
         *((action, "logs /aws/lambda/postroom-Dm3Function-*:*") for action in LOGS),
         ("dynamodb:Query", "dynamodb table/DirectoryTable of dm3# mailbox#"),
-        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage#"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# text#"),
+        ("dynamodb:PutItem", "dynamodb table/LimitsTable of look-up#"),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
         ("secretsmanager:GetSecretValue", "ChainEndpoints "),
         ("sqs:SendMessage", "sqs ClaimsQueue"),
+        ("sqs:SendMessage", "sqs NamesQueue"),
     },
     "WorkerFunction": {
         *((action, "logs /aws/lambda/postroom-WorkerFunction-*:*") for action in LOGS),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
         *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:3]),
         ("sqs:SendMessage", "sqs WaitingQueue"),
         ("sqs:SendMessage", "sqs RetryQueue"),
@@ -170,6 +173,9 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     "WaitingFunction": {
         *((action, "logs /aws/lambda/postroom-WaitingFunction-*:*") for action in LOGS),
         *((action, "sqs WaitingQueue") for action in (*CONSUME, "sqs:ChangeMessageVisibility")),
+        *((action, "sqs NamesQueue") for action in CONSUME),
+        ("dynamodb:PutItem", "dynamodb table/LimitsTable of text#"),
+        ("secretsmanager:GetSecretValue", "ChainEndpoints "),
         ("sqs:SendMessage", "sqs RetryQueue"),
         *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of proven# zone#") for verb in ("Get", "Update")),
     },
@@ -213,6 +219,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of waits#") for verb in ("Get", "Put", "Delete")),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
         *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
@@ -523,8 +530,15 @@ def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(queue: s
     assert said["MessageRetentionPeriod"] == 14 * DAY
 
 
+def test_names_that_were_not_looked_up_within_minutes_are_forgotten() -> None:
+    said = resources("AWS::SQS::Queue")["NamesQueue"]
+    assert said["SqsManagedSseEnabled"] is True
+    assert said["MessageRetentionPeriod"] == 300
+    assert "RedrivePolicy" not in said
+
+
 def test_there_are_no_other_queues() -> None:
-    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *DEAD_LETTER_QUEUES}
+    assert set(resources("AWS::SQS::Queue")) == {*WORK_QUEUES, *DEAD_LETTER_QUEUES, "NamesQueue"}
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES)
@@ -576,6 +590,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "RetryQueue"),
         ("WorkerFunction", "SuspectsQueue"),
         ("WaitingFunction", "WaitingQueue"),
+        ("WaitingFunction", "NamesQueue"),
         ("CourierFunction", "CourierQueue"),
         ("FeedbackFunction", "FeedbackQueue"),
     }
@@ -605,6 +620,7 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
         "RetryQueue": 100,
         "SuspectsQueue": 1,
         "WaitingQueue": 10,
+        "NamesQueue": 5,
         "CourierQueue": 5,
         "FeedbackQueue": 5,
     }
@@ -623,6 +639,7 @@ def test_workers_at_once_are_limited() -> None:
         "RetryQueue": 5,
         "SuspectsQueue": 2,
         "WaitingQueue": 5,
+        "NamesQueue": 2,
         "CourierQueue": 10,
         "FeedbackQueue": 5,
     }

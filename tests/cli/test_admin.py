@@ -174,7 +174,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
         "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
-        "queue WaitingQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library", "job compact",
+        "queue WaitingQueue", "queue NamesQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library",
+        "job compact",
         "job expire", "alarms", *MESSAGES, "mail", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",
     ]  # fmt: skip
 

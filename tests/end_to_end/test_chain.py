@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from tests.end_to_end.test_dm3 import find, write
 from tests.end_to_end.test_dm3 import https as https
+from tests.names.ens.nodes import PATIENCE_SECONDS
 
 from postroom.cli.up import describe_stack
 from postroom.client import SendOutcome
@@ -21,7 +22,6 @@ from postroom.demo.stack import DemoStack
 from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_GATEWAY, chain_endpoints
 from postroom.names.dns import Resolvers
-from postroom.names.ens import ens
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -49,8 +49,7 @@ class Reader(NamedTuple):
 
 
 @pytest.fixture
-def reader(demo_stack: DemoStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
+def reader(demo_stack: DemoStack) -> Iterator[Reader]:
     stack = demo_stack.stack
     descriptor = describe_stack(stack, chain_endpoints(stack.edge.port))
     with ExitStack() as undo:
@@ -67,7 +66,7 @@ def reader(demo_stack: DemoStack, monkeypatch: pytest.MonkeyPatch) -> Iterator[R
         )  # fmt: skip
         endpoints = ChainEndpoints(clients, len(clients), 1, undo.enter_context(ThreadPoolExecutor(len(clients))))
         documents = ProfileDocuments(https, IpfsGateways((IPFS_GATEWAY,), https), time.time)
-        yield Reader(Ens(endpoints, https, Contracts(), time.time), uri_reader(lambda: documents))
+        yield Reader(Ens(endpoints, https, Contracts(), time.time, PATIENCE_SECONDS), uri_reader(lambda: documents))
 
 
 @pytest.mark.parametrize(("name", "scheme", "gateways"), [(ALICE, "data", 0), (CAROL, "data", 1), (ERIN, "ipfs", 0)])

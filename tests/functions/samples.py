@@ -26,6 +26,7 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.local import gateway, socket_gateway
 from postroom.local.clients import REGION
+from postroom.names.registry import PROFILE_KEY
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
 from postroom.outbound.notification_messages import MailWaiting
 from postroom.pipeline.claim_details import NlwebDetails
@@ -285,6 +286,7 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
             QueuedClaim(claim(6, at, text_of(envelope(6, at, "later"))))
             .awaiting(NLWEB.key_name(SENDER, SELECTOR)).body(),
         ),
+        "waiting-names.json": sqs("NamesQueue", at, json.dumps({"name": "alice.eth", "key": PROFILE_KEY})),
         "dead-letters-round.json": {
             "version": "0",
             "id": "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001",

@@ -2,9 +2,10 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from tests.aws import Deployed
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
 from tests.functions.delivery_service import open_service
 from tests.functions.logs import log_lines
-from tests.functions.samples import BOB, DM3_URL, MADE_AT, http, profile_uri, service_keys, user_keys
+from tests.functions.samples import BOB, DM3_URL, MADE_AT, http, profile_uri, service_keys, sqs, user_keys
 from tests.functions.stack import FunctionsStack, functions_stack
-from tests.names.ens.nodes import TextNode
+from tests.names.ens.nodes import PATIENCE_SECONDS, TextNode
 
 from postroom.core.ijson import JsonValue
 from postroom.local.dns import DnsServer
@@ -119,6 +120,29 @@ def test_a_record_that_is_not_signed_as_its_zone_says_is_refused(newcomers: Newc
 def test_an_endpoint_that_lies_is_not_believed(newcomers: Newcomers) -> None:
     newcomers.nodes[0].outcomes = TextNode({CAROL: {PROFILE_KEY: profile_uri(user_keys("eve.eth"))}}).outcomes
     assert newcomers.submit(CAROL) == newcomers.submit("eve.eth", as_sender=CAROL) == "ProfileLookupFailed"
+
+
+def test_a_name_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomers: Newcomers) -> None:
+    running, slow = newcomers.running, Event()
+
+    def answer_slowly(node: TextNode) -> Callable[[bytes], bytes]:
+        def answer(body: bytes) -> bytes:
+            assert slow.wait(PATIENCE_SECONDS)
+            return node(body)
+
+        return answer
+
+    for server, node in zip(newcomers.servers, newcomers.nodes, strict=True):
+        server.answer = answer_slowly(node)
+    running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
+    assert newcomers.submit(CAROL) == "ProfileLookupFailed"
+    [body] = running.deployed.bodies("NamesQueue")
+    slow.set()
+    assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
+    for server in newcomers.servers:
+        server.answer = lambda _: (500, {}, b"")
+    running.end()
+    assert newcomers.submit(CAROL) == "accepted"
 
 
 def test_no_key_of_a_provider_is_shown(newcomers: Newcomers, capsys: pytest.CaptureFixture[str]) -> None:

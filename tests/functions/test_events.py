@@ -33,6 +33,7 @@ from tests.functions.stack import FunctionsStack, Json
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.names.registry import PROFILE_KEY
 from postroom.pipeline.claims import read_claim
 from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.dm3.envelope import open_message
@@ -237,6 +238,13 @@ def test_a_claim_waits_until_its_senders_zone_answers(running: FunctionsStack) -
     assert running.invoke("WaitingFunction", sample("waiting-claims.json")) == {"batchItemFailures": []}
     [waited] = running.deployed.bodies("RetryQueue")
     assert json.loads(waited)["claim"] == json.loads(sample("waiting-claims.json")["Records"][0]["body"])["claim"]
+
+
+@covers("waiting-names.json")
+def test_a_slow_name_is_looked_up_and_kept_for_all_instances(running: FunctionsStack) -> None:
+    assert running.invoke("WaitingFunction", sample("waiting-names.json")) == {"batchItemFailures": []}
+    kept = running.deployed.storage.name_texts.find("alice.eth", PROFILE_KEY, time.time())
+    assert kept is not None
 
 
 @covers("dead-letters-round.json")

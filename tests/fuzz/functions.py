@@ -16,7 +16,8 @@ ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "eu-west-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL",
     "POWERTOOLS_METRICS_NAMESPACE": "fuzz", "POWERTOOLS_SERVICE_NAME": "fuzz",
     **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "LIMITS_TABLE", "POST_TABLE", "DCP_TABLE", "BUCKET"), "none"),
-    **dict.fromkeys(("OUTBOX_TABLE", "STORAGE_TABLE", "COURIER_QUEUE_URL", "CLAIMS_QUEUE_URL"), "none"),
+    **dict.fromkeys(("OUTBOX_TABLE", "STORAGE_TABLE"), "none"),
+    **dict.fromkeys(("COURIER_QUEUE_URL", "CLAIMS_QUEUE_URL", "NAMES_QUEUE_URL"), "none"),
     **dict.fromkeys(
         (
             "DM3_KEYS_SECRET", "TOKEN_KEYS_SECRET", "WEBHOOK_KEYS_SECRET", "DCP_IDENTITIES_SECRET",

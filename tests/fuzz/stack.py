@@ -23,6 +23,7 @@ from postroom.pipeline.quota import QuotaCheck
 from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.sender_check import SenderCheck
 from postroom.pipeline.silent_zones import SilentSenders
+from postroom.pipeline.slow_names import SlowNames
 from postroom.pipeline.synchronous import BuiltInHandlers, Sync
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, Properties
 from postroom.protocols.dm3.profile import ServiceProfile, data_uri
@@ -31,6 +32,7 @@ from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import MailboxRecord
+from postroom.storage.limits.name_texts import NameTexts
 from postroom.storage.limits.quotas import Quota, Usage, Usages
 from postroom.storage.limits.sender_zones import Backlog, SenderZones
 from postroom.storage.mail.replies import Lease, Replies
@@ -73,6 +75,14 @@ class _NoUsages(Usages):
 
     def read(self, mailbox: str) -> Usage:
         raise AssertionError(f"{mailbox} has no quota")
+
+
+class _NoNameTexts(NameTexts):
+    def __init__(self) -> None:
+        pass
+
+    def begin_look_up(self, name: str, key: str, now: float) -> bool:
+        raise AssertionError(f"{key} of {name} took no time")
 
 
 class _NoSilentZones(SenderZones):
@@ -151,6 +161,9 @@ DM3_INBOX = Dm3Inbox(
     keys=_SERVICE_KEYS,
     profiles=PROFILES,
     accounts=FakeAccounts(),
+    slow_names=SlowNames(
+        texts=_NoNameTexts(), queue=QUEUE, rate=LeakyBucket(1_000, 1_000_000, lambda: 0.0), clock=_clock
+    ),
     new_timebox=lambda: TimeBox(SerialExecutor(), 1, lambda: 0.0),
     reads=LeakyBucket(1_000, 1_000_000, lambda: 0.0),
     intake=_INTAKE,

@@ -14,7 +14,6 @@ from postroom.core.errors import NotNowError
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.names import accounts
 from postroom.names.accounts import MISSED_SECONDS, NONCE_REACHED_SECONDS, REACHED_SECONDS, SenderAccounts
-from postroom.names.ens import ens
 from postroom.names.ens.accounts import AccountDemands
 from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
 
@@ -41,8 +40,7 @@ class Setting:
 
 
 @pytest.fixture
-def setting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
-    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
+def setting() -> Iterator[Setting]:
     with ExitStack() as undo:
         yield Setting(undo)
 

@@ -10,7 +10,6 @@ from tests.names.ens.nodes import NOW, TextNode, ens_of, reverted
 
 from postroom.core.errors import NotNowError
 from postroom.core.leaky_bucket import LeakyBucket
-from postroom.names.ens import ens
 from postroom.names.ens_registry import ASK_SECONDS, FAILING_SECONDS, EnsRegistry
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, RegistryText
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
@@ -53,8 +52,7 @@ class EnsSetting:
 
 
 @pytest.fixture
-def setting(monkeypatch: pytest.MonkeyPatch) -> Iterator[EnsSetting]:
-    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
+def setting() -> Iterator[EnsSetting]:
     with ExitStack() as undo:
         yield EnsSetting(undo)
 

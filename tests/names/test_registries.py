@@ -54,19 +54,22 @@ def test_a_registry_is_made_by_the_first_look_up_that_needs_it() -> None:
     both = Registries([lambda: first, make_second])
     both.text("a.eth", PROFILE_KEY)
     assert made == []
-    both.text("b.eth", PROFILE_KEY)
+    for name in ("b.eth", "a.eth", "c.eth"):
+        both.text(name, PROFILE_KEY)
     assert made == ["second"]
 
 
 @pytest.mark.parametrize(
     ("text", "order"),
-    [("pinned,dns,ens", ("pinned", "dns", "ens")), ("ens", ("ens",)), (" dns , pinned ", ("dns", "pinned"))],
+    [("pinned,dns,ens", ("pinned", "dns", "ens")), ("ens", ("ens",)), (" dns , ens ", ("dns", "ens"))],
 )
 def test_an_order_is_read(text: str, order: tuple[str, ...]) -> None:
     assert parse_order(text) == order
 
 
-@pytest.mark.parametrize("text", ["", ",", "dns,", "DNS", "pinned,pinned", "ens;dns", "pinned dns", "none"])
+@pytest.mark.parametrize(
+    "text", ["", ",", "dns,", "DNS", "pinned,pinned", "ens;dns", "pinned dns", "none", "dns,pinned"]
+)
 def test_another_order_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="some of pinned, dns, ens, each once"):
         parse_order(text)

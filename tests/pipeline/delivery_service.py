@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.aws import Clients
+from tests.aws import Clients, new_clients
 from tests.fakes.names import FakeRegistry
+from tests.fakes.outbound import FakeQueue
 from tests.fakes.pipeline import FakeAccounts, FakeServiceKeys
 from tests.pipeline.stack import TIMES, PipelineStack
 
@@ -20,6 +21,7 @@ from postroom.net.timebox import TimeBox
 from postroom.pipeline.claims import Claim
 from postroom.pipeline.dm3_inbox import Dm3Inbox
 from postroom.pipeline.judges.dm3 import Dm3Judge
+from postroom.pipeline.slow_names import SlowNames
 from postroom.pipeline.worker import Record
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, write_envelope
 from postroom.protocols.dm3.extension import Properties
@@ -28,6 +30,7 @@ from postroom.protocols.dm3.message import Dm3Message, MessageMetadata
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.sign import sign_message
 from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.limits.name_texts import NameTexts
 
 POOL = ThreadPoolExecutor(2)
 ALICE, BOB, MALLORY, SERVICE = "alice.eth", "bob.eth", "mallory.eth", "ds.eth"
@@ -43,6 +46,7 @@ class DeliveryService:
     keys: FakeServiceKeys = field(default_factory=FakeServiceKeys)
     registry: FakeRegistry = field(default_factory=lambda: FakeRegistry(keep_seconds=30))
     accounts: FakeAccounts = field(default_factory=FakeAccounts)
+    names_queue: FakeQueue = field(default_factory=FakeQueue)
     seconds: float = 1.0
     """The time limit for the look-ups of one body."""
     monotonic: Callable[[], float] = time.monotonic
@@ -105,6 +109,12 @@ class DeliveryService:
             keys=self.keys,
             profiles=self.profiles(),
             accounts=self.accounts,
+            slow_names=SlowNames(
+                texts=NameTexts(new_clients().dynamodb, self.stack.deployed.tables["LimitsTable"]),
+                queue=self.names_queue,
+                rate=LeakyBucket(1_000, 1_000, time.monotonic),
+                clock=self.stack.clock,
+            ),
             new_timebox=lambda: TimeBox(POOL, self.seconds, self.monotonic),
             reads=self.reads,
             intake=self.stack.parts(clients).pipeline.intake,

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 from tests.local.chain.names import register_names
+from tests.names.ens.nodes import PATIENCE_SECONDS
 
 from postroom.local.authority import Authority
 from postroom.local.chain.hosts import CCIP_HOST, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.edge import Edge
-from postroom.names.ens import ens
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -39,14 +39,12 @@ class ServedChain:
             undo.callback(client.close)
         self.gateways = HttpsClient(lambda _: ["127.0.0.1"], port=self.edge.port, allow_private=True, ca_file=ca_file)
         self.endpoints = ChainEndpoints(clients, QUORUM, 1, undo.enter_context(ThreadPoolExecutor(QUORUM)))
-        self.look_up = Ens(self.endpoints, self.gateways, Contracts(), time.time)
+        self.look_up = Ens(self.endpoints, self.gateways, Contracts(), time.time, PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
 def served_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedChain]:
     with ExitStack() as undo:
-        patience = undo.enter_context(pytest.MonkeyPatch.context())
-        patience.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
         chain = ServedChain(undo, Authority(tmp_path_factory.mktemp("ca")))
         ethereum = chain.ethereum
         register_names(ethereum.ens, ethereum.ccip, ethereum.gateway_account, f"https://{CCIP_HOST}")

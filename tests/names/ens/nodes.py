@@ -20,6 +20,8 @@ from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient
 
 NOW: Final = 1_800_000_000
+PATIENCE_SECONDS: Final = 60.0
+"""For a look-up: the machine may be busy."""
 _NOT_FOUND: Final = "0x77209fe8"
 _BALANCE_OF: Final = "0x70a08231"
 
@@ -62,7 +64,7 @@ def ens_of(undo: ExitStack, servers: Sequence[FakeEndpoint]) -> Ens:
         undo.callback(client.close)
     pool = undo.enter_context(ThreadPoolExecutor(len(servers)))
     endpoints = ChainEndpoints(clients, len(servers), 1, pool)
-    return Ens(endpoints, HttpsClient(lambda _: []), Contracts(RESOLVER, REGISTRY), lambda: NOW)
+    return Ens(endpoints, HttpsClient(lambda _: []), Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE_SECONDS)
 
 
 def reverted(data: str) -> dict[str, Any]:

@@ -5,17 +5,18 @@ import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 import trustme
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
-from tests.names.ens.nodes import NOW, Node, recorded, reverted
+from tests.names.ens.nodes import NOW, PATIENCE_SECONDS, Node, recorded, reverted
 from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
 
-from postroom.core.errors import NotNowError
-from postroom.names.ens import ens
+from postroom.core.errors import NotNowError, TooSlowError
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -50,7 +51,9 @@ class Chain:
             lambda _: ["127.0.0.1"], port=self.gateway.port, allow_private=True, ca_file=str(folder / "ca.pem")
         )
         pool = undo.enter_context(ThreadPoolExecutor(2))
-        self.ens = Ens(ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW)
+        self.ens = Ens(
+            ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE_SECONDS
+        )
 
 
 @pytest.fixture(params=EXCHANGES["ccip"], ids=lambda row: row["http"]["method"])
@@ -59,8 +62,7 @@ def row(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-def chain(row: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chain]:
-    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
+def chain(row: dict[str, Any], tmp_path: Path) -> Iterator[Chain]:
     with ExitStack() as undo:
         yield Chain(undo, tmp_path, row)
 
@@ -112,8 +114,25 @@ def test_a_gateway_that_fails_is_not_known_now(chain: Chain) -> None:
     assert caught.value.reason == PROFILE_LOOKUP_FAILED
 
 
-def test_a_look_up_ends_with_its_time(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ens, "LOOK_UP_SECONDS", 0.0)
-    with pytest.raises(NotNowError, match="it took more than 0 s"):
-        chain.ens.text("alice.eth", PROFILE_KEY)
+def test_a_look_up_ends_with_its_time(chain: Chain) -> None:
+    with pytest.raises(TooSlowError, match="it took more than 0 s"):
+        replace(chain.ens, seconds=0.0).text("alice.eth", PROFILE_KEY)
     assert [len(server.bodies) for server in chain.servers] == [0, 0]
+
+
+@pytest.mark.parametrize("slow", ["endpoint", "gateway"])
+def test_what_an_endpoint_or_a_gateway_takes_too_long_for_is_told_from_what_they_fail_at(
+    chain: Chain, slow: str
+) -> None:
+    answered = Event()
+
+    def answer(_: bytes) -> bytes:
+        assert answered.wait(PATIENCE_SECONDS)
+        return b""
+
+    for server in chain.servers if slow == "endpoint" else [chain.gateway]:
+        server.answer = answer
+    with pytest.raises(TooSlowError) as caught:
+        replace(chain.ens, seconds=0.5).text(NAME, PROFILE_KEY)
+    answered.set()
+    assert caught.value.reason == PROFILE_LOOKUP_FAILED

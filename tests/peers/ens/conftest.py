@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.local.chain.names import register_names
+from tests.names.ens.nodes import PATIENCE_SECONDS
 from tests.peers.ens.anvil import AnvilChain, EnsOfOthers, anvil
 from tests.peers.ens.packages import PROGRAM, installed
 from tests.peers.node import Reference
@@ -19,7 +20,6 @@ from postroom.local.chain.hosts import chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.edge import Edge
 from postroom.local.ports import HOST
-from postroom.names.ens import ens
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -62,7 +62,7 @@ class Chains:
         endpoint = EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=self._ca_file)
         self._undo.callback(endpoint.close)
         endpoints = ChainEndpoints([endpoint], 1, 1, self._undo.enter_context(ThreadPoolExecutor(1)))
-        return ReadChain(url, names, Ens(endpoints, self._gateways, Contracts(), time.time))
+        return ReadChain(url, names, Ens(endpoints, self._gateways, Contracts(), time.time, PATIENCE_SECONDS))
 
 
 @pytest.fixture(scope="session")
@@ -73,8 +73,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest.fixture(scope="module")
 def chains(authority: Authority) -> Iterator[Chains]:
     with ExitStack() as undo:
-        patience = undo.enter_context(pytest.MonkeyPatch.context())
-        patience.setattr(ens, "LOOK_UP_SECONDS", 60.0)  # the machine may be busy
         yield Chains(undo, authority, installed())
 
 

@@ -3,6 +3,7 @@
     PostroomError                 base class; `status_hint` is the HTTP status if nothing better is known
      ├─ TheirError                the fault of the message, or of its sender's configuration: a refusal or a discard
      ├─ NotNowError               not known yet: try again later; never turned into a discard
+     │   └─ TooSlowError          it took more time than there was
      └─ OurError                  our fault
          └─ SettingsError         a setting is missing or wrong: the start is refused
 
@@ -45,6 +46,10 @@ class NotNowError(_ReasonedError):
         if reason.kind is not Kind.RETRY:
             raise ValueError(f"{reason} is final")
         super().__init__(reason, detail)
+
+
+class TooSlowError(NotNowError):
+    """It took more time than there was."""
 
 
 class OurError(PostroomError):

@@ -67,6 +67,7 @@ class DeploymentSettings:
     retry_queue_url: str = ""
     suspects_queue_url: str = ""
     waiting_queue_url: str = ""
+    names_queue_url: str = ""
     dead_letter_queue_url: str = ""
     courier_queue_url: str = ""
     feedback_queue_url: str = ""

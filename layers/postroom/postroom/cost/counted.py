@@ -158,7 +158,7 @@ ROW_BYTES: Final = 158
 ALARMS: Final = 44
 """Metrics that alarms watch: each is billed."""
 SECRETS: Final = 6
-QUEUES_POLLED: Final = 6
+QUEUES_POLLED: Final = 7
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1
 """The default of BatchingWindowSeconds, for which Lambda collects a batch for the worker."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TooSlowError
 from postroom.core.loading_cache import LoadingCache
 from postroom.names.registry import ABSENT_SECONDS, MAX_TEXT_SECONDS, MIN_TEXT_SECONDS, RegistryText
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
@@ -41,6 +41,10 @@ class _FailedError(NotNowError):
     """A look-up failed; not that it was not begun."""
 
 
+class _SlowError(_FailedError):
+    """A look-up took more time than there was."""
+
+
 class _DatedText(NamedTuple):
     """A text, and when it was found, epoch seconds."""
 
@@ -69,13 +73,14 @@ class EnsRegistry:
         )
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:  # noqa: ARG002 - ASK_SECONDS is fresh
-        """The text; an empty one on the chain is none. Raises NotNowError(PROFILE_LOOKUP_FAILED)."""
+        """The text; an empty one on the chain is none. Raises NotNowError(PROFILE_LOOKUP_FAILED), or TooSlowError."""
         if "." not in name:
             return _NOT_LOOKED_UP
         try:
             dated = self._texts.get(f"{key} {name}", lambda: self._look_up(name, key))
         except _FailedError as error:
-            raise NotNowError(error.reason, error.detail) from error
+            kind = TooSlowError if isinstance(error, _SlowError) else NotNowError
+            raise kind(error.reason, error.detail) from error
         text = dated.text
         return RegistryText(text.value, max(0.0, dated.at + text.seconds - self._clock()), text.evidence)
 
@@ -88,7 +93,8 @@ class EnsRegistry:
         try:
             return _DatedText(_read(ens.text(name, key)), at)
         except NotNowError as error:
-            raise _FailedError(error.reason, error.detail) from error
+            kind = _SlowError if isinstance(error, TooSlowError) else _FailedError
+            raise kind(error.reason, error.detail) from error
 
 
 def _read(answer: "EnsAnswer") -> RegistryText:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import TypeVar
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import TooSlowError
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 R = TypeVar("R")
@@ -23,7 +23,7 @@ class TimeBox:
         self._monotonic = monotonic
 
     def call(self, look_up: Callable[[], R]) -> R:
-        """The result of `look_up`, or its error. Raises NotNowError(PROFILE_LOOKUP_FAILED) when the time is over."""
+        """The result of `look_up`, or its error. Raises TooSlowError when the time is over."""
         begun = self._monotonic()
         return self._wait(self.begin(look_up), begun)
 
@@ -47,5 +47,5 @@ class TimeBox:
         finally:
             self._left -= self._monotonic() - begun
 
-    def _over(self) -> NotNowError:
-        return NotNowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s")
+    def _over(self) -> TooSlowError:
+        return TooSlowError(PROFILE_LOOKUP_FAILED, f"no answer within {self._seconds:g} s")

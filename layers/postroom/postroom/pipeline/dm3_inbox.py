@@ -6,12 +6,13 @@ the sender's signature, filter rules.
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
 
-from postroom.core.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError, TooSlowError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.reasons import (
@@ -32,6 +33,7 @@ from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import open_for_us
 from postroom.pipeline.ports import Accounts, Dm3Directory, ProfileSource, ServiceKeySource
+from postroom.pipeline.slow_names import SlowNames
 from postroom.protocols.dm3 import jsonrpc
 from postroom.protocols.dm3.envelope import Dm3Envelope, check_envelope, message_hash, read_submitted
 from postroom.protocols.dm3.extension import FilterRules, Properties, check_sender
@@ -39,6 +41,7 @@ from postroom.protocols.dm3.jsonrpc import RpcError, RpcRequest, RpcResult
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_certifiable
+from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import (
     ENVELOPE_INVALID,
     RECEIVER_UNKNOWN,
@@ -100,6 +103,7 @@ class Dm3Inbox:
     keys: ServiceKeySource
     profiles: ProfileSource
     accounts: Accounts
+    slow_names: SlowNames
     new_timebox: Callable[[], TimeBox]
     reads: LeakyBucket
     intake: Intake
@@ -279,13 +283,20 @@ class Dm3Inbox:
         receivers = timebox.begin(lambda: self.profiles.user(receiver))
         senders = timebox.begin(lambda: self.profiles.user(sender))
         try:
-            receiver_key = timebox.result(receivers).encryption_key
+            receiver_key = self._result(receivers, receiver, timebox).encryption_key
         except TheirError as error:
             raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
         try:
-            return receiver_key, timebox.result(senders).signing_key
+            return receiver_key, self._result(senders, sender, timebox).signing_key
         except (TheirError, NotNowError) as error:
             return receiver_key, error
+
+    def _result(self, look_up: Future[UserProfile], name: str, timebox: TimeBox) -> UserProfile:
+        try:
+            return timebox.result(look_up)
+        except TooSlowError:
+            self.slow_names.request(name)
+            raise
 
 
 def _too_late(call: RpcRequest) -> tuple[RpcError, HttpResponse]:

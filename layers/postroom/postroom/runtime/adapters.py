@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
     from postroom.names.accounts import SenderAccounts
     from postroom.names.keys import FoundKey, KeyDirectory
+    from postroom.names.registry import RegistryText
     from postroom.net.https import HttpsClient, HttpsResponse
+    from postroom.outbound.ports import Clock
     from postroom.protocols.dm3.extension import FilterRules
+    from postroom.storage.limits.name_texts import NameTexts
 
 _log: Final = logging.getLogger(__name__)
 LAMBDA: Final = "lambda:"
@@ -52,6 +55,22 @@ class DnsKeys:
 
 def _sender_key(found: "FoundKey[PublicKey]") -> SenderKey:
     return SenderKey(found.key, found.evidence.as_json(), found.cached)
+
+
+class SharedTexts:
+    """Texts of names that another instance has looked up."""
+
+    def __init__(self, texts: "NameTexts", clock: "Clock") -> None:
+        self._texts = texts
+        self._clock = clock
+
+    def find(self, name: str, key: str) -> "RegistryText | None":
+        """The text of a name; None: nobody has looked it up. Raises NotNowError(STORE_UNAVAILABLE)."""
+        from postroom.names.registry import RegistryText
+
+        now = self._clock()
+        kept = self._texts.find(name, key, now)
+        return RegistryText(kept.value, kept.until - now, json.loads(kept.evidence)) if kept else None
 
 
 class ChainAccounts:

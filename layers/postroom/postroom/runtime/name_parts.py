@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from postroom.storage.aws.object_store import ObjectStore
 
 
+PATIENT_SECONDS: Final = 10.0
+"""For a look-up in one registry while nobody waits."""
 _HTTPS_PORT: Final = 443
 _LOOK_UPS_AT_ONCE: Final = 4
 """Look-ups in ENS that do not wait for each other: each takes a thread for each endpoint that is asked at once."""
@@ -122,21 +124,50 @@ class NameParts(DeploymentParts):
     def profiles(self) -> "Profiles":
         """The dm3 profiles of names, by the registries of the setting DM3_REGISTRIES."""
         from postroom.names.profiles import Profiles
-        from postroom.names.registries import DNS, ENS, PINNED, Registries, parse_order
+        from postroom.names.registries import PINNED, Registries
+        from postroom.names.shared_registry import SharedRegistry
         from postroom.names.uris import uri_reader
+        from postroom.runtime.adapters import SharedTexts
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
+        pinned = self._pinned_registry
+        registries: list[Callable[[], Registry]] = []
+        if PINNED in self._registry_order:
+            registries.append(lambda: pinned)
+        if public := self._public_registries(self._settings.dm3_lookup_seconds):
+            texts = SharedTexts(self._storage.name_texts, self._system.clock)
+            shared = SharedRegistry(Registries(public), texts.find)
+            registries.append(lambda: shared)
+        return Profiles(Registries(registries), self._system.clock, uri_reader(lambda: self._profile_documents))
+
+    @cached_property
+    def patient_registries(self) -> "Registry":
+        """The registries beside the pinned one, with more time than a request has."""
+        from postroom.names.registries import Registries
+        from postroom.names.registry import MemoryRegistry
+
+        public = self._public_registries(PATIENT_SECONDS)
+        return Registries(public) if public else MemoryRegistry()
+
+    @cached_property
+    def _registry_order(self) -> tuple[str, ...]:
+        from postroom.names.registries import parse_order
+
         with named("DM3_REGISTRIES"):
-            order = parse_order(self._settings.dm3_registries)
-        pinned, ens = self._pinned_registry, self._ens_registry
-        registries: dict[str, Callable[[], Registry]] = {
-            PINNED: lambda: pinned,
+            return parse_order(self._settings.dm3_registries)
+
+    def _public_registries(self, seconds: float) -> "list[Callable[[], Registry]]":
+        """Those that everybody can publish in, in their order. `seconds`: for a look-up in one of them."""
+        from postroom.names.ens_registry import EnsRegistry
+        from postroom.names.registries import DNS, ENS, PINNED
+
+        ens = EnsRegistry(self._chain(seconds), self._look_up_rate, self._system.clock)
+        public: dict[str, Callable[[], Registry]] = {
             # What it imports takes long, and is needed by the first name only that is not pinned.
-            DNS: lambda: self._dns_registry,
+            DNS: lambda: self._dns_registry(seconds),
             ENS: lambda: ens,
         }
-        in_order = Registries([registries[kind] for kind in order])
-        return Profiles(in_order, self._system.clock, uri_reader(lambda: self._profile_documents))
+        return [public[kind] for kind in self._registry_order if kind != PINNED]
 
     @cached_property
     def _pinned_registry(self) -> "Registry":
@@ -170,18 +201,11 @@ class NameParts(DeploymentParts):
         of_gateways = self._https_client(seconds / 4, seconds, max_response_bytes=MAX_CAR_BYTES)
         return ProfileDocuments(hosts, IpfsGateways(urls, of_gateways) if urls else None, self._system.clock)
 
-    @cached_property
-    def _dns_registry(self) -> "Registry":
+    def _dns_registry(self, seconds: float) -> "Registry":
         from postroom.names.dns_registry import DnsRegistry
 
-        seconds, resolvers = min(self._settings.dns_budget_seconds, self._settings.dm3_lookup_seconds), self.resolvers
+        resolvers = self.resolvers
         return DnsRegistry(lambda: resolvers.asking(seconds), self.anchors, self._system.clock, self._policy)
-
-    @cached_property
-    def _ens_registry(self) -> "Registry":
-        from postroom.names.ens_registry import EnsRegistry
-
-        return EnsRegistry(self.chain, self._look_up_rate, self._system.clock)
 
     @cached_property
     def accounts(self) -> "SenderAccounts":
@@ -199,14 +223,17 @@ class NameParts(DeploymentParts):
 
     @cached_property
     def chain(self) -> "ChainInUse":
-        """What asks ENS."""
+        """What asks ENS for accounts."""
+        return self._chain(self._settings.dm3_lookup_seconds)
+
+    def _chain(self, seconds: float) -> "ChainInUse":
         from postroom.runtime.chain import ChainInUse
 
-        return ChainInUse(self._storage.chain_endpoints.get, self._ens)
+        return ChainInUse(self._storage.chain_endpoints.get, lambda urls: self._ens(urls, seconds))
 
-    def _ens(self, urls: tuple[str, ...]) -> "Ens":
+    def _ens(self, urls: tuple[str, ...], seconds: float) -> "Ens":
         from postroom.names.ens.endpoints import ChainEndpoints
-        from postroom.names.ens.ens import LOOK_UP_SECONDS, Ens
+        from postroom.names.ens.ens import Ens
         from postroom.names.ens.lookup import Contracts
         from postroom.names.ens.rpc import MAX_ANSWER_BYTES
         from postroom.net.endpoint_client import EndpointClient
@@ -217,16 +244,14 @@ class NameParts(DeploymentParts):
             for url in urls
         ]
         threads = self._system.threads(settings.ens_quorum * _LOOK_UPS_AT_ONCE)
-        gateways = self._https_client(
-            LOOK_UP_SECONDS, LOOK_UP_SECONDS, self._failing, max_response_bytes=MAX_ANSWER_BYTES
-        )
+        gateways = self._https_client(seconds, seconds, self._failing, max_response_bytes=MAX_ANSWER_BYTES)
         contracts = Contracts(
             bytes.fromhex(settings.ens_universal_resolver[2:]),
             bytes.fromhex(settings.ens_registry[2:]),
             settings.ens_chain_id,
         )
         endpoints = ChainEndpoints(clients, settings.ens_quorum, settings.ens_chain_id, threads)
-        return Ens(endpoints, gateways, contracts, self._system.clock)
+        return Ens(endpoints, gateways, contracts, self._system.clock, seconds)
 
     @cached_property
     def https(self) -> "HttpsClient":

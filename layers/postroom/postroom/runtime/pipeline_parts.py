@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from postroom.pipeline.retention_periods import RetentionPeriods
     from postroom.pipeline.sender_check import SenderCheck
     from postroom.pipeline.silent_zones import PatientKeys, SilentSenders
+    from postroom.pipeline.slow_names import NameLookUps
     from postroom.pipeline.synchronous import Sync
     from postroom.pipeline.verdicts import Judge
     from postroom.pipeline.waiting import WaitingClaims
@@ -101,6 +102,7 @@ class PipelineParts(DeploymentParts):
         from postroom.core.leaky_bucket import LeakyBucket
         from postroom.net.timebox import TimeBox
         from postroom.pipeline.dm3_inbox import READS_PER_SECOND, Dm3Inbox
+        from postroom.pipeline.slow_names import REQUESTS_AT_ONCE, REQUESTS_PER_SECOND, SlowNames
         from postroom.protocols.dm3.jsonrpc import MAX_BATCH
         from postroom.runtime.adapters import ChainAccounts
 
@@ -111,6 +113,12 @@ class PipelineParts(DeploymentParts):
             keys=self._storage.delivery_service_keys,
             profiles=self._names.profiles,
             accounts=ChainAccounts(lambda: self._names.accounts),
+            slow_names=SlowNames(
+                texts=self._storage.name_texts,
+                queue=self._storage.names_queue,
+                rate=LeakyBucket(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE, system.monotonic),
+                clock=system.clock,
+            ),
             new_timebox=lambda: TimeBox(threads, self._settings.dm3_lookup_seconds, system.monotonic),
             # After a pause, a whole batch of names that are not in the cache.
             reads=LeakyBucket(READS_PER_SECOND, MAX_BATCH, system.monotonic),
@@ -218,6 +226,17 @@ class PipelineParts(DeploymentParts):
             clock=self._system.clock,
             jitter=self._system.jitter,
             pool=self.pool,
+        )
+
+    @cached_property
+    def name_look_ups(self) -> "NameLookUps":
+        """The look-ups of slow names, for functions/waiting."""
+        from postroom.pipeline.slow_names import NameLookUps
+
+        return NameLookUps(
+            registry=self._names.patient_registries,
+            texts=self._storage.name_texts,
+            clock=self._system.clock,
         )
 
     @cached_property

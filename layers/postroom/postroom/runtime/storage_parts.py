@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postroom.storage.directory.operators import Operators
     from postroom.storage.limits.challenges import AnsweredChallenges
     from postroom.storage.limits.feedback import FeedbackLimits
+    from postroom.storage.limits.name_texts import NameTexts
     from postroom.storage.limits.quotas import Quota, Usages
     from postroom.storage.limits.sender_zones import SenderZones
     from postroom.storage.limits.verification_codes import VerificationCodeLimits
@@ -236,6 +237,13 @@ class StorageParts(DeploymentParts):
 
         return SenderZones(self.dynamodb, self._settings.given("limits_table"), self._settings.horizon_seconds)
 
+    @cached_property
+    def name_texts(self) -> "NameTexts":
+        """Texts of names that were looked up for all instances."""
+        from postroom.storage.limits.name_texts import NameTexts
+
+        return NameTexts(self.dynamodb, self._settings.given("limits_table"))
+
     # --- queues -------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -257,6 +265,11 @@ class StorageParts(DeploymentParts):
     def waiting_queue(self) -> "Queue":
         """The queue of claims whose sender's zone is silent."""
         return self._queue("waiting_queue_url")
+
+    @cached_property
+    def names_queue(self) -> "Queue":
+        """The queue of names to be looked up for all instances."""
+        return self._queue("names_queue_url")
 
     @cached_property
     def courier_queue(self) -> "Queue":

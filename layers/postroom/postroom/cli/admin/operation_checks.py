@@ -34,6 +34,7 @@ SOURCES: Final = {
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
     "WaitingQueue": "WaitingFunction",
+    "NamesQueue": "WaitingFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "FeedbackFunction",
 }

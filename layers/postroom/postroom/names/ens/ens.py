@@ -7,7 +7,7 @@ from http import HTTPStatus
 from itertools import chain, islice
 from typing import Final, Protocol
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TooSlowError
 from postroom.names.ens.accounts import AccountDemands
 from postroom.names.ens.calls import Outcomes
 from postroom.names.ens.ccip import OffchainAnswer, OffchainRequest
@@ -16,8 +16,6 @@ from postroom.names.ens.lookup import Ask, Brought, Contracts, Found, LookUp, lo
 from postroom.net.https import HttpsResponse
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
-LOOK_UP_SECONDS: Final = 4.0
-"""For all rounds of a look-up."""
 _JSON: Final = "application/json"
 
 
@@ -43,15 +41,21 @@ class EnsAnswer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ens:
-    """Looks names up. `gateways`: must refuse private networks; `clock`: seconds since the epoch."""
+    """Looks names up. `gateways`: must refuse private networks; `clock`: seconds since the epoch; `seconds`: for all
+    rounds of a look-up.
+    """
 
     endpoints: ChainEndpoints
     gateways: HttpsRequests
     contracts: Contracts
     clock: Callable[[], float]
+    seconds: float
 
     def text(self, name: str, key: str) -> EnsAnswer:
-        """A text of a normalised name. Raises NotNowError(PROFILE_LOOKUP_FAILED): it could not be found out."""
+        """A text of a normalised name.
+
+        Raises NotNowError(PROFILE_LOOKUP_FAILED): it could not be found out; TooSlowError: within the time.
+        """
         return self._run(look_up_text(name, key, self.contracts))
 
     def address(self, name: str) -> EnsAnswer:
@@ -73,17 +77,27 @@ class Ens:
             )
 
         together = tuple(chain.from_iterable(questions))
-        return self.endpoints.agree(together, judge, seconds=LOOK_UP_SECONDS, now=self.clock()).said
+        return self.endpoints.agree(together, judge, seconds=self.seconds, now=self.clock()).said
 
     def _run(self, look_up: LookUp) -> EnsAnswer:
-        deadline = time.monotonic() + LOOK_UP_SECONDS
+        deadline = time.monotonic() + self.seconds
+        try:
+            return self._run_until(deadline, look_up)
+        except NotNowError as error:
+            # Whoever did not answer in time has failed, as far as the look-up can see.
+            if time.monotonic() < deadline:
+                raise
+            detail = f"it took more than {self.seconds:g} s: {error.detail}"
+            raise TooSlowError(PROFILE_LOOKUP_FAILED, detail) from error
+
+    def _run_until(self, deadline: float, look_up: LookUp) -> EnsAnswer:
         agreed: list[Agreed[Outcomes]] = []
         try:
             step = next(look_up)
             while True:
                 seconds = deadline - time.monotonic()
                 if seconds <= 0:
-                    raise NotNowError(PROFILE_LOOKUP_FAILED, f"it took more than {LOOK_UP_SECONDS:g} s")
+                    raise TooSlowError(PROFILE_LOOKUP_FAILED, "there was no time left for the next request")
                 brought: Brought
                 if isinstance(step, Ask):
                     agreed.append(self.endpoints.agree(step.calls, _all, seconds=seconds, now=self.clock()))
