@@ -62,7 +62,7 @@ def reader(demo_stack: DemoStack) -> Iterator[Reader]:
         resolvers = undo.enter_context(Resolvers(descriptor.resolvers, try_seconds=5))
         https = HttpsClient(
             lambda host: addresses(host, resolvers.asking()),
-            port=descriptor.port, allow_private=True, ca_file=descriptor.ca_file, total_timeout=60,
+            port=descriptor.port, allow_private=True, ca_file=descriptor.ca_file, connect_timeout=60, total_timeout=60,
         )  # fmt: skip
         endpoints = ChainEndpoints(clients, len(clients), 1, undo.enter_context(ThreadPoolExecutor(len(clients))))
         documents = ProfileDocuments(https, IpfsGateways((IPFS_GATEWAY,), https), time.time)

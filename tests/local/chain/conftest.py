@@ -37,7 +37,14 @@ class ServedChain:
         ]
         for client in clients:
             undo.callback(client.close)
-        self.gateways = HttpsClient(lambda _: ["127.0.0.1"], port=self.edge.port, allow_private=True, ca_file=ca_file)
+        self.gateways = HttpsClient(
+            lambda _: ["127.0.0.1"],
+            port=self.edge.port,
+            allow_private=True,
+            ca_file=ca_file,
+            connect_timeout=60,
+            total_timeout=60,
+        )
         self.endpoints = ChainEndpoints(clients, QUORUM, 1, undo.enter_context(ThreadPoolExecutor(QUORUM)))
         self.look_up = Ens(self.endpoints, self.gateways, Contracts(), time.time, PATIENCE_SECONDS)
 

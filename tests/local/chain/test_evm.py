@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+import rlp
+from eth.vm.forks.cancun import CancunVM
+from eth_keys.datatypes import PrivateKey
+from eth_typing import Address
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.local.chain.names import KEY, NAMES, register_names
@@ -103,13 +107,40 @@ def test_a_transaction_that_cannot_be_made_is_refused_and_changes_nothing(
     chain.send(OWNER.transaction(0, OTHER.address))
 
 
-@given(st.binary(max_size=200))
+SOUND = OTHER.transaction(0, OWNER.address)
+POOR = LocalChain({}, lambda: NOW)
+"""A chain on which nobody has any ether, so that nobody can make a transaction."""
+
+
+@given(
+    st.binary(max_size=200)
+    | st.builds(
+        lambda place, byte: SOUND[:place] + byte + SOUND[place + 1 :],
+        st.integers(0, len(SOUND)),
+        st.binary(min_size=1, max_size=1),
+    )
+    | st.builds(lambda kind, fields: bytes([kind]) + rlp.encode(fields), st.integers(0, 5), st.lists(
+        st.integers(0, 200) | st.binary(max_size=33) | st.just([]), max_size=15,
+    ))
+)  # fmt: skip
 def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
     with pytest.raises(TransactionRefusedError):
-        LOST.send(raw)
+        POOR.send(raw)
 
 
-LOST = LocalChain({}, lambda: NOW)
+def test_a_transaction_for_another_chain_is_refused(chain: LocalChain) -> None:
+    key = PrivateKey(OWNER.secret)
+    unsigned = CancunVM.create_unsigned_transaction(
+        nonce=0, gas_price=10**10, gas=21_000, to=Address(OTHER.address), value=1, data=b""
+    )
+    with pytest.raises(TransactionRefusedError, match="for the chain 5"):
+        chain.send(unsigned.as_signed_transaction(key, chain_id=5).encode())
+
+
+def test_a_call_that_gives_more_ether_than_there_is_is_refused(chain: LocalChain) -> None:
+    for tried in (chain.call, chain.estimate_gas):
+        with pytest.raises(TransactionRefusedError, match="balance"):
+            tried(ChainCall(OWNER.address, b"", OTHER.address, value=5))
 
 
 def test_a_name_is_changed_by_its_owner_and_nobody_else(chain: LocalChain) -> None:

@@ -135,13 +135,18 @@ def test_the_first_block_is_named_by_a_word(chain: LocalChain) -> None:
 
 
 CHAIN = new_chain()
-PARAM = st.none() | st.booleans() | st.integers(0, 9) | st.text() | st.just(hexed(OWNER.address)) | st.dictionaries(
-    st.sampled_from(["to", "from", "data", "value"]), st.text() | st.just(hexed(OTHER.address))
-)  # fmt: skip
+NUMBER = st.integers(0, 1 << 260).map(hex)
+ACCOUNT = st.sampled_from([hexed(OWNER.address), hexed(OTHER.address), hexed(CONTRACTS.resolver)])
+CALL = st.fixed_dictionaries(
+    {}, optional={"to": ACCOUNT, "from": ACCOUNT, "value": NUMBER, "data": st.binary(max_size=70).map(hexed)}
+)
+PARAM = st.none() | st.booleans() | st.integers(0, 9) | st.text() | NUMBER | ACCOUNT | CALL
 
 
 @given(
-    method=st.sampled_from(["eth_call", "eth_getCode", "eth_getBlockByNumber", "eth_sendRawTransaction", "x"]),
+    method=st.sampled_from(
+        ["eth_call", "eth_estimateGas", "eth_getCode", "eth_getBlockByNumber", "eth_sendRawTransaction", "x"]
+    ),
     params=st.lists(PARAM, max_size=3),
 )
 def test_every_request_is_answered_with_a_result_or_an_error(method: str, params: list[Any]) -> None:

@@ -48,7 +48,14 @@ class Chains:
         edge = undo.enter_context(Edge(authority))
         ethereum.serve(edge)
         edge.serve_handler(HOST, ethereum.ccip)
-        self._gateways = HttpsClient(lambda _: [HOST], port=edge.port, allow_private=True, ca_file=str(authority.pem))
+        self._gateways = HttpsClient(
+            lambda _: [HOST],
+            port=edge.port,
+            allow_private=True,
+            ca_file=str(authority.pem),
+            connect_timeout=60,
+            total_timeout=60,
+        )
         self._ca_file = str(authority.pem)
         other: AnvilChain = undo.enter_context(anvil(packages))
         self.by_kind = {

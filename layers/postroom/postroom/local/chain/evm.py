@@ -15,10 +15,11 @@ from eth.consensus.noproof import NoProofConsensus
 from eth.constants import ZERO_ADDRESS, ZERO_HASH32
 from eth.db.atomic import AtomicDB
 from eth.estimators.gas import binary_gas_search
-from eth.exceptions import HeaderNotFound, TransactionNotFound, UnrecognizedTransactionType, VMError
+from eth.exceptions import HeaderNotFound, TransactionNotFound, UnrecognizedTransactionType
 from eth.vm.forks.byzantium.constants import EIP658_TRANSACTION_STATUS_CODE_SUCCESS
 from eth.vm.forks.cancun import CancunVM
 from eth.vm.spoof import SpoofTransaction
+from eth_keys.exceptions import BadSignature
 from eth_typing import Address, BlockNumber, Hash32
 from eth_utils.exceptions import ValidationError
 from rlp.exceptions import RLPException
@@ -35,7 +36,9 @@ _GENESIS_SECONDS: Final = 1_700_000_000
 # would be another where the chain is played again without them.
 _BASE_FEE: Final = 0
 _VM: Final = CancunVM.configure(consensus_class=NoProofConsensus)
-_UNREADABLE: Final = (RLPException, UnrecognizedTransactionType, ValidationError, ValueError, TypeError, IndexError)
+_UNREADABLE: Final = (
+    BadSignature, IndexError, RLPException, TypeError, UnrecognizedTransactionType, ValidationError, ValueError,
+)  # fmt: skip
 
 
 class TransactionRefusedError(Exception):
@@ -133,22 +136,23 @@ class LocalChain:
         return [each.hash for each in read]
 
     def call(self, call: ChainCall, block: int | None = None) -> Outcome:
-        """What a call brings in the state after a block; None: the newest."""
+        """What a call brings in the state after a block; None: the newest. Raises TransactionRefusedError."""
         with self._lock:
             state = self._state(block)
-            tried = self._tried(call, state)
-            computation = state.costless_execute_transaction(tried)
+            try:
+                computation = state.costless_execute_transaction(self._tried(call, state))
+            except ValidationError as error:
+                raise TransactionRefusedError(str(error)) from None
         return Reverted(computation.output) if computation.is_error else Returned(computation.output)
 
     def estimate_gas(self, call: ChainCall) -> int | Reverted:
-        """The gas that a call takes."""
+        """The gas that a call takes. Raises TransactionRefusedError."""
         with self._lock:
+            outcome = self.call(call)
+            if isinstance(outcome, Reverted):
+                return outcome
             state = self._state(None)
-            try:
-                gas: int = binary_gas_search(state, self._tried(call, state), tolerance=1_000)
-            except VMError:
-                outcome = self.call(call)
-                return outcome if isinstance(outcome, Reverted) else BLOCK_GAS
+            gas: int = binary_gas_search(state, self._tried(call, state), tolerance=1_000)
         return gas
 
     def nonce(self, account: bytes, block: int | None = None) -> int:
@@ -223,6 +227,10 @@ class LocalChain:
 
 def _read_transaction(raw: bytes) -> SignedTransactionAPI:
     try:
-        return _VM.get_transaction_builder().decode(raw)
+        transaction = _VM.get_transaction_builder().decode(raw)
+        _ = transaction.sender  # is found by its signature, which may be nobody's
     except _UNREADABLE as error:
         raise TransactionRefusedError(f"it is no signed transaction: {error}") from None
+    if transaction.chain_id not in (None, CHAIN_ID):
+        raise TransactionRefusedError(f"it is for the chain {transaction.chain_id}, and this one is {CHAIN_ID}")
+    return transaction

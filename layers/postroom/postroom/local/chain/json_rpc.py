@@ -1,5 +1,6 @@
 """The JSON-RPC of a local chain (ethereum.github.io/execution-apis): what look-ups, viem and ethers make use of."""
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +24,7 @@ from postroom.names.ens.calls import Reverted
 
 MAX_REQUEST_BYTES: Final = 1 << 20
 _HASH_BYTES: Final = 32
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _PRIORITY_FEE: Final = 10**9
 _NEWEST: Final = ("latest", "pending", "safe", "finalized", None)
 Json = dict[str, JsonValue]
@@ -67,6 +69,8 @@ def _result(chain: LocalChain, request: Json) -> JsonValue:
         return _METHODS[method](chain, _Params(params))
     except LookupError as error:
         raise JsonRpcError(-32001, str(error)) from None
+    except TransactionRefusedError as error:
+        raise JsonRpcError(-32000, str(error)) from None
 
 
 def _failure(name: JsonValue, error: JsonRpcError) -> Json:
@@ -122,12 +126,9 @@ def _data(value: JsonValue, length: int | None = None) -> bytes:
 
 
 def _quantity(value: JsonValue) -> int:
-    try:
-        if isinstance(value, str) and value.startswith("0x"):
-            return int(value, 16)
-    except ValueError:
-        pass
-    raise JsonRpcError(-32602, "a number is not 0x and its digits")
+    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
+        raise JsonRpcError(-32602, "a number is not 0x and at most 64 digits")
+    return int(value, 16)
 
 
 def _call(chain: LocalChain, params: _Params) -> JsonValue:
@@ -149,10 +150,7 @@ def _reverted(outcome: Reverted) -> JsonRpcError:
 
 
 def _send(chain: LocalChain, params: _Params) -> JsonValue:
-    try:
-        [digest] = chain.send(params.data(0))
-    except TransactionRefusedError as error:
-        raise JsonRpcError(-32000, str(error)) from None
+    [digest] = chain.send(params.data(0))
     return write_hex(digest)
 
 
