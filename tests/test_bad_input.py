@@ -17,7 +17,7 @@ from tests.aws import Clients, deploy
 from tests.aws import clients as clients
 from tests.contents import with_contents
 from tests.fakes.web import PATIENCE, fake_web
-from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents
+from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents, bad_names
 from tests.functions import bad_requests as bad
 from tests.functions.bad_dcp_rows import DcpRow
 from tests.functions.bad_requests import Row, Sent, Then
@@ -101,6 +101,8 @@ def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Itera
     tree.put(bad.BOGUS, bad.plain_zone(bad.BOGUS), Mode.BOGUS)
     for host in bad_documents.hosts():
         tree.put(host, bad_documents.ZONE)
+    for name, found in bad_names.names_in_dns().items():
+        tree.put(name, found.zone, found.mode)
     with (
         mock_aws(),
         DnsServer(tree) as server,

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.functions import bad_documents
+from tests.functions import bad_documents, bad_names
 from tests.functions.bad_dm3 import (
     BLOCKED,
     FULL,
@@ -100,11 +100,21 @@ def rows() -> Iterator[Row]:
     for name, each in documents.items():
         if each.reason:
             yield Row("dm3: Documents of profiles", each.what, _from(name), each.reason, Then.NOTHING, -32002)
+    yield from (row for row in _in_dns() if row.reason)
     for what, make, why, then in _accepted():
         yield Row("dm3: Accepted", what, make, why, then)
     for name, each in documents.items():
         if not each.reason:
             yield Row("dm3: Accepted", f"a profile under {each.what}", _from(name), None, Then.FILED)
+    yield from (row for row in _in_dns() if not row.reason)
+
+
+def _in_dns() -> Iterator[Row]:
+    for name, found in bad_names.names_in_dns().items():
+        if found.reason:
+            yield Row("dm3: Names in DNS", found.what, _from(name), found.reason, Then.NOTHING, -32002)
+        else:
+            yield Row("dm3: Accepted", f"a profile in DNS: {found.what}", _from(name), None, Then.FILED)
 
 
 def _from(name: str) -> Callable[[], Sent]:
