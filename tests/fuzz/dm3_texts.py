@@ -3,12 +3,14 @@
 import base64
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from ens_normalize import DisallowedSequence, ens_normalize
-from tests.fuzz.entry import LONG, Entry, bit_flipped, fuzzed, json_of, outcome_of, place_in, text_of
+from tests.fuzz.entry import LONG, Entry, bit_flipped, fields_of, fuzzed, json_of, outcome_of, place_in, text_of
 from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
 
+from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import SENDER_NOT_WANTED
@@ -38,10 +40,12 @@ from postroom.protocols.dm3.profile import (
     ServiceProfile,
     UserProfile,
     data_uri,
+    profile_of_document,
     profile_of_uri,
     read_service_profile,
     read_user_profile,
 )
+from postroom.protocols.dm3.profile_hash import check_profile_hash, read_profile_hash, url_with_hash
 from postroom.protocols.dm3.reasons import (
     ENCRYPTION_SCHEME_UNKNOWN,
     ENVELOPE_INVALID,
@@ -106,6 +110,36 @@ def profile_uris(data: bytes) -> None:
     value = outcome_of(lambda: (profile_of_uri(text),), PROFILE_INVALID, PROFILE_URI_UNSUPPORTED)
     if isinstance(value, tuple):
         check_profiles(value[0])
+
+
+SERVED = BUILD["profiles"]["alice"]["signedProfileStringified"]
+DOCUMENTS = tuple(
+    f"https://p.example/x{query}\0{document}"
+    for query, document in (
+        (f"?dm3Hash={sha256(SERVED.encode()).hexdigest()}", SERVED),
+        (f"?a=1&dm3Hash=0X{'AB' * 32}#x", '{"b": 1, "a": [1e21]}'),
+        (f"?%64m3Hash={'0' * 64}&dm3Hash", "{"),
+        ("", '{"a":1,"a":1}'),
+    )
+)
+
+
+@fuzzed("protocols.dm3.profile_hash", seeds=tuple(each.encode() for each in DOCUMENTS), max_bytes=LONG)
+def profile_documents(data: bytes) -> None:
+    """A URL has one hash, or a refusal; a document fits the hashes of its bytes and ordered JSON, and no other."""
+    url, text = fields_of(data, 2)
+    document = text.encode(errors="surrogatepass")
+    fitting = {sha256(document).digest()}
+    value = outcome_of(lambda: (profile_of_document(document),), PROFILE_INVALID)
+    if isinstance(value, tuple):
+        fitting.add(sha256(stringify(value[0])).digest())
+    named = outcome_of(lambda: read_profile_hash(url), PROFILE_INVALID)
+    for digest in (*fitting, bytes(32), *([named] if isinstance(named, bytes) else [])):
+        fits = outcome_of(lambda digest=digest: check_profile_hash(document, digest), PROFILE_INVALID)  # type: ignore[misc]
+        assert (fits is None) == (digest in fitting)
+    published = outcome_of(lambda: url_with_hash(url, document), PROFILE_INVALID)
+    if isinstance(published, str):
+        assert read_profile_hash(published) == sha256(document).digest()
 
 
 PROFILES = tuple(
@@ -307,6 +341,6 @@ def stored_keys(data: bytes) -> None:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    dm3_names, profile_uris, profiles, dm3_envelope, dm3_message, delivery_information, postmarks, profile_extensions,
-    stored_keys,
+    dm3_names, profile_uris, profile_documents, profiles, dm3_envelope, dm3_message, delivery_information, postmarks,
+    profile_extensions, stored_keys,
 )  # fmt: skip
