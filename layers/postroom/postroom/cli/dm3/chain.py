@@ -11,7 +11,6 @@ from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.ijson import parse
-from postroom.storage.secrets.secret import MAX_SECRET_BYTES
 
 app = CommandTyper(help="Manage the endpoints of the chain of ENS.", no_args_is_help=True)
 
@@ -33,6 +32,7 @@ def put(
     Their URLs may hold API keys: only their hosts are shown.
     """
     from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
+    from postroom.storage.secrets.secret import MAX_SECRET_BYTES
 
     try:
         urls = read_chain_endpoints(parse(read_input(file), max_bytes=MAX_SECRET_BYTES))
