@@ -225,6 +225,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
           for verb in ("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
         *((f"dynamodb:{verb}Item", "dynamodb table/DcpTable") for verb in ("Put", "Update", "Delete")),
+        ("execute-api:ManageConnections", "execute-api DcpSocketApi/dcp/DELETE/@connections/*"),
         *((f"s3:{verb}Object", "s3 Bucket/box/*") for verb in ("Get", "Put", "Delete")),
         ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
@@ -279,7 +280,8 @@ def test_no_action_has_a_wildcard_and_no_resource_is_everything(who: str) -> Non
     ours = r"s3 Bucket/(box|chk|claim|jobs/lib|jobs/reports|quarantine|reply|seg)/\*"
     for action, resource in granted(who, **FORWARDS):
         assert "*" not in action
-        assert re.fullmatch(rf"({ours}|logs \S+:\*|execute-api DcpSocketApi/dcp/POST/@connections/\*|[^*]+)", resource)
+        sockets = r"execute-api DcpSocketApi/dcp/(POST|DELETE)/@connections/\*"
+        assert re.fullmatch(rf"({ours}|logs \S+:\*|{sockets}|[^*]+)", resource)
 
 
 def test_operators_queues_buses_and_handlers_are_allowed_once_they_are_named() -> None:

@@ -5,15 +5,14 @@ import json
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 from itertools import cycle
 from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from postroom.api.dcp import PING, PONG
 from postroom.client.dcp import (
     AsyncConnection,
     Connection,
@@ -21,18 +20,13 @@ from postroom.client.dcp import (
     IdentityMemory,
     OutcomeUnknownError,
     RequestFailedError,
-    TextPing,
     Transport,
     WebSocketTransport,
-    websocket,
 )
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.demo.stack import RECEIVER, DemoStack
-from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
-from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.dm3.keys import PrivateSigningKey
-from postroom.storage.directory.notification_targets import MAX_SESSIONS
 
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
@@ -118,86 +112,21 @@ def test_a_message_that_is_too_large_for_a_websocket_is_not_sent_again_and_again
     assert call(over_socket, "status")["body"], "the next request opens another session"
 
 
-def test_what_is_no_message_is_refused_and_closes_nothing(demo_stack: DemoStack, socket_url: str) -> None:
-    """A signed connect is answered over the same WebSocket after that, and a ping, whatever else is in it, as such."""
+@pytest.mark.parametrize("message", ["hello", '{"hello": 1}'])
+def test_what_is_no_message_closes_its_websocket_and_no_other(
+    demo_stack: DemoStack, socket_url: str, over_socket: Connection, message: str
+) -> None:
+    assert call(over_socket, "status")["body"]
     stack = demo_stack.stack
-    payload = new_payload("connect", {"version": "4.0.0", "sid": "sample-sample-sample."})
-    body = {**request_body(NewRequest(payload), payload, "1", hex_prefix=False), "nonce": None}
     host, port = socket_url.removeprefix("wss://").split("/")[0], stack.edge.port
     with connect(
         socket_url.replace(host, f"{host}:{port}"), ssl=stack.authority.client_context(),
         sock=socket.create_connection(("127.0.0.1", port)),
     ) as websocket:  # fmt: skip
-        for message, reason in (("hello", "NotJson"), ('{"hello": 1}', "DcpMessageInvalid")):
-            websocket.send(message)
-            assert json.loads(websocket.recv())["reason"] == reason
-        websocket.send(sign_body(body, OWNER).decode())
-        answer = read_signed_message(websocket.recv(decode=False))
-        assert answer.body["payload"] == {"version": "4.0.0"}
-        for ping in (PING, json.dumps({**json.loads(sign_body(body, OWNER)), "action": "ping"})):
-            websocket.send(ping)
-            assert websocket.recv() == PONG
-
-
-class Arrivals(asyncio.Event):
-    """What arrives by a WebSocket. `times`: how often."""
-
-    times = 0
-
-    def set(self) -> None:
-        self.times += 1
-        super().set()
-
-
-def test_a_websocket_is_kept_open_by_texts_that_are_answered_without_a_message(
-    demo_stack: DemoStack, socket_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(websocket, "UNUSED_SECONDS", 0.05)
-    stack, text_ping = demo_stack.stack, TextPing(PING, PONG)
-    sent: list[bytes] = []
-
-    async def wait() -> None:
-        at: dict[str, Any] = {"ca_file": stack.authority.pem, "connect": ("127.0.0.1", stack.edge.port)}
-        transport, arrivals = WebSocketTransport(socket_url, text_ping=text_ping, **at), Arrivals()
-        transport._has_received = arrivals
-        async with AsyncConnection(socket_url, OWNER, identities=IdentityMemory(), transport=transport) as connection:
-            connection.on_send(sent.append)
-            await connection.connect()
-            with text_ping.needed():
-                while arrivals.times < 5:
-                    await asyncio.sleep(0.01)
-            assert (await connection.request("status", {"mailbox": SHOP}).send(OWNER))["body"]
-            assert len(sent) == 2, "a connect and a request"
-
-    asyncio.run(asyncio.wait_for(wait(), PATIENCE_SECONDS))
-
-
-def test_the_session_in_whose_place_a_sixth_one_waits_is_told_so(demo_stack: DemoStack, socket_url: str) -> None:
-    async def watch(connection: AsyncConnection) -> "asyncio.Future[JsonValue]":
-        watching = connection.request("watch", {"mailbox": SHOP}).send(OWNER)
-        await connection.request("status", {"mailbox": SHOP}).send(OWNER)
-        return watching
-
-    async def watch_in_turn() -> None:
-        stack = demo_stack.stack
-        at: dict[str, Any] = {"ca_file": stack.authority.pem, "connect": ("127.0.0.1", stack.edge.port)}
-        async with AsyncExitStack() as opened_ones:
-            connections = [
-                await opened_ones.enter_async_context(
-                    AsyncConnection(socket_url, OWNER, identities=IdentityMemory(), **at)
-                )
-                for _ in range(MAX_SESSIONS + 1)
-            ]
-            watching = [await watch(each) for each in connections]
-            with pytest.raises(RequestFailedError) as replaced:
-                await asyncio.wait_for(watching[0], PATIENCE_SECONDS)
-            assert replaced.value.code == "WatchReplaced"
-            assert not any(each.done() for each in watching[1:])
-            assert (await connections[0].request("status", {"mailbox": SHOP}).send(OWNER))["body"], "it goes on"
-            for each in watching[1:]:
-                each.add_done_callback(lambda done: done.exception())  # they end with their connections
-
-    asyncio.run(watch_in_turn())
+        websocket.send(message)
+        with pytest.raises(ConnectionClosed):
+            websocket.recv(60)
+    assert call(over_socket, "status")["body"]
 
 
 class ByTurns:

@@ -50,9 +50,12 @@ class Hook(HTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Hook
 
+    def do_DELETE(self) -> None:
+        self.do_POST()
+
     def do_POST(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.got.append((self.path, headers, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.server.got.append((self.path, headers, self.rfile.read(int(self.headers.get("Content-Length", 0)))))
         self.send_response(self.server.answers.pop(0) if self.server.answers else 204)
         if self.server.location:
             self.send_header("Location", self.server.location)

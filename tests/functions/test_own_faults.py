@@ -74,6 +74,7 @@ class Then(StrEnum):
     RPC = "503, and -32603 of JSON-RPC"
     RPC_LATER = "503, and -32002 of JSON-RPC"
     RPC_LOOK_UP = "200, and -32002 of JSON-RPC"
+    REFUSED = "refused as without the fault, and the WebSocket stays open"
     WAITS = "it stays queued, and is tried again"
     AGAIN = "SQS delivers it again, and in the end moves it to the dead-letter queue"
     STAYS = "the dead letter stays in its queue"
@@ -119,6 +120,11 @@ def _dcp(running: FunctionsStack, answer: Json) -> Then:
         return Then.DCP_DUPLICATE
     assert code == "StoreUnavailable"
     return Then.DCP_STORE
+
+
+def _refused(_running: FunctionsStack, answer: Json) -> Then:
+    assert json.loads(answer["body"])["reason"] == "NotJson"
+    return Then.REFUSED
 
 
 def _batch(running: FunctionsStack, answer: Json) -> Then:
@@ -269,6 +275,10 @@ TARGETS = Work(
     _problem,
 )  # fmt: skip
 TELL_SESSION = Work("CourierFunction", "a session of DCP that waits for mail", _waiting_session, _batch)
+BAD_MESSAGE = Work(
+    "MailboxFunction", "a bad message of DCP over a WebSocket",
+    lambda _: {**events()["mailbox-dcp-socket.json"], "body": "hello"}, _refused,
+)  # fmt: skip
 CONNECT = Work("MailboxFunction", "a connect of DCP", lambda _: dcp_event(dcp_connect()), _problem)
 KEEPALIVE = Work("MailboxFunction", "a request of DCP", _keepalive, _dcp)
 KEEPALIVE_AGAIN = Work("MailboxFunction", "a request of DCP whose stamp was used", _keepalive_again, _dcp)
@@ -530,6 +540,7 @@ ROWS = [
     Row(DENIED, TELL_SESSION, denied("secretsmanager"), _SECRET + "DcpIdentities", "secretsmanager:GetSecretValue",
         Then.WAITS),
     Row(DENIED, TELL_SESSION, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.WAITS, sockets=403),
+    Row(DENIED, BAD_MESSAGE, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.REFUSED, sockets=403),
     Row(FUNCTION_DENIED, SYNC, denied("lambda"), "function orders", "lambda:Invoke",
         Then.NO_HANDLER),
     Row(QUEUE_DENIED, INBOX, denied("sqs"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
@@ -563,6 +574,7 @@ ROWS = [
     Row(QUOTA, TELL, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
         "dynamodb:UpdateItem", Then.WAITS),
     Row(QUOTA, TELL_SESSION, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.WAITS, sockets=429),
+    Row(QUOTA, BAD_MESSAGE, lambda _: None, _SOCKETS, "execute-api:ManageConnections", Then.REFUSED, sockets=429),
     Row(QUOTA, FEEDBACK, throttled("dynamodb", "ThrottlingException"), "table SeenTable",
         "dynamodb:GetItem", Then.WAITS),
     Row(QUOTA, PAGE, throttled("dynamodb", "ThrottlingException"), "table DirectoryTable",
@@ -682,7 +694,7 @@ def test_own_fault(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    if row.work is TELL_SESSION:
+    if row.work in (TELL_SESSION, BAD_MESSAGE):
         request.getfixturevalue("hook").answers = [row.sockets]
     event = row.work.ready(ready)
     ready.end()

@@ -54,6 +54,8 @@ class ApiStack:
         self.users = FakeProfiles({BOB: BOB_KEY})
         self.slept: list[float] = []
         self.sleep: Callable[[float], None] = self._sleep
+        self.closed_sockets: list[str] = []
+        self.close_socket: Callable[[str], None] = self.closed_sockets.append
         self._numbers = count(1)
         self.system = System(
             clock=self.clock,
@@ -180,6 +182,7 @@ class ApiStack:
         made.storage.dcp_identities = self.dcp_identities
         made.mailbox_api.tokens = self.tokens
         made.mailbox_api.users = self.users
+        made.mailbox_api.close_socket = lambda connection: self.close_socket(connection)
         return made
 
     def usage_tracker(self) -> UsageTracker:

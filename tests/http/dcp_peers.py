@@ -46,9 +46,12 @@ class DcpApi:
 
     def over_socket(self, data: bytes, connection: str = "L0SM9cOFvHcCIhw=") -> Json:
         """The same for a message that came by a WebSocket."""
+        return self._read(self.post_over_socket(data, connection))
+
+    def post_over_socket(self, data: bytes, connection: str = "L0SM9cOFvHcCIhw=") -> HttpResponse:
         headers = {"content-type": "application/json"}
         request = HttpRequest("POST", "/dcp", HOST, {}, headers, data, connection=connection, answer_bytes=100_000)
-        return self._read(self.api.answer(request))
+        return self.api.answer(request)
 
     def _read(self, response: HttpResponse) -> Json:
         assert response.status == 200, response.body

@@ -1,15 +1,18 @@
 """The guardian of the mailboxes: the service of DCP."""
 
 import base64
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from postroom.api.dcp import PING, PONG, GuardianDescription
 from postroom.api.http import JSON
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
 from postroom.http.private_responses import refuse, respond, respond_json
+from postroom.http.request import HttpRequest
 from postroom.http.request_parts import check_media
 from postroom.http.response import HttpResponse
 from postroom.http.router import RoutedRequest
@@ -26,11 +29,13 @@ MAX_BATCH: Final = 10
 SECONDS: Final = 20.0
 """For the requests of a message, with their waits: the last one may take 5 to 10 s more, and a run ends after 29 s."""
 _NONCE_BYTES: Final = 24
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DcpService:
-    """Answers messages of DCP. `socket_url`: where they come over WebSockets; empty: nowhere.
+    """Answers messages of DCP. `socket_url`: where they come over WebSockets; empty: nowhere. `close_socket`: closes a
+    WebSocket by its id, or raises NotNowError.
 
     `clock`: seconds since the epoch; `monotonic`: seconds that are never set back; `random`: makes a number of random
     bytes.
@@ -43,6 +48,7 @@ class DcpService:
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     random: Callable[[int], bytes]
+    close_socket: Callable[[str], None]
     socket_url: str = ""
 
     def answer(self, call: RoutedRequest) -> HttpResponse:
@@ -62,9 +68,24 @@ class DcpService:
             performed.append(done)
             return done.result
 
-        answer = self._guardian().answer(call.request.body, self.clock(), perform)
+        try:
+            answer = self._guardian().answer(call.request.body, self.clock(), perform)
+        except TheirError:
+            self._end_connection(call.request)
+            raise
+        if answer.ends_connection:
+            self._end_connection(call.request)
         parts = [HttpResponse(200, JSON, about=each.about) for each in performed if each.about]
         return respond_json(answer.data, parts=(*parts, *map(refuse, answer.refusals)))
+
+    def _end_connection(self, request: HttpRequest) -> None:
+        """Close the WebSocket that a message came by, if it did. Its session belongs to no connection, and stays."""
+        if not request.connection:
+            return
+        try:
+            self.close_socket(request.connection)
+        except NotNowError as error:
+            _log.warning("a WebSocket was not closed after a bad message: %s", error)
 
     def describe(self, _call: RoutedRequest) -> HttpResponse:
         """What a peer must know before it connects. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""

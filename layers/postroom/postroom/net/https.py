@@ -120,6 +120,10 @@ class HttpsClient:
         """POST a body to an https URL within `seconds`, with further headers. Raises as `get` does."""
         return self._exchange("POST", url, [("Content-Type", content_type), *(headers or {}).items()], body, seconds)
 
+    def delete(self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float = inf) -> HttpsResponse:
+        """DELETE what an https URL names, within `seconds`, with further headers. Raises as `get` does."""
+        return self._exchange("DELETE", url, [*(headers or {}).items()], None, seconds)
+
     def _exchange(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, seconds: float
     ) -> HttpsResponse:

@@ -10,7 +10,7 @@ from postroom.core.side_by_side import THREADS
 from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from postroom.http.containers import ContainerService
@@ -196,8 +196,22 @@ class MailboxParts(DeploymentParts):
             clock=self._system.clock,
             monotonic=self._system.monotonic,
             random=self._system.random_bytes,
+            close_socket=self.close_socket,
             socket_url=self._settings.dcp_socket_url,
         )
+
+    @cached_property
+    def close_socket(self) -> "Callable[[str], None]":
+        """Closes a WebSocket by its id."""
+
+        def close(connection: str) -> None:
+            # Bad messages are rare, and it takes long to import.
+            from postroom.runtime.socket_connections import ApiGatewayConnections
+
+            url = self._settings.given("dcp_socket_url")
+            ApiGatewayConnections(self._names.aws_https, url, self._own_faults).close(connection)
+
+        return close
 
     @cached_property
     def dcp_sessions(self) -> "DcpSessions":

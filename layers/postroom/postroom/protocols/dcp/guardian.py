@@ -44,10 +44,14 @@ class AnsweredLater:
 
 @dataclass(frozen=True, slots=True)
 class GuardianAnswer:
-    """An answer. `data`: the signed message; `refusals`: what it refuses, the whole message or some of its requests."""
+    """An answer. `data`: the signed message; `refusals`: what it refuses, the whole message or some of its requests.
+
+    `ends_connection`: the connection that the message came by must be closed, if there is one.
+    """
 
     data: bytes
     refusals: tuple[TheirError | NotNowError, ...] = ()
+    ends_connection: bool = False
 
 
 Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation | AnsweredLater"]
@@ -68,8 +72,9 @@ class Guardian:
     def answer(self, data: bytes, now: float, perform: Perform) -> GuardianAnswer:
         """The signed answer to a message. `now`: seconds since the epoch.
 
-        Raises TheirError for what cannot be answered under a signature: as `Receiver.receive`, and
-        DCP_RESPONSE_UNEXPECTED. Raises NotNowError as the store does, before anything was performed.
+        Raises TheirError for what cannot be answered under a signature, and ends the connection, too: as
+        `Receiver.receive`, and DCP_RESPONSE_UNEXPECTED. Raises NotNowError as the store does, before anything was
+        performed.
         """
         match self.receiver.receive(data, now):
             case ReceivedConnect() as connect:
@@ -83,7 +88,8 @@ class Guardian:
             case Refused() as refused:
                 identity = refused.identity or self.names.identity
                 body = response_body(refused.id, error_of(refused.error, identity), now=now, dcpsid=refused.dcpsid)
-                return GuardianAnswer(self._sign([body], identity, refused.dcpsid, None, None), (refused.error,))
+                data = self._sign([body], identity, refused.dcpsid, None, None)
+                return GuardianAnswer(data, (refused.error,), ends_connection=refused.is_foreign)
 
     def _open(self, connect: ReceivedConnect, now: float) -> GuardianAnswer:
         dcpsid = self.names.new(connect.half, connect.peer, now=now, random=self.random(RANDOM_BYTES))
