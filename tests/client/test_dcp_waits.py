@@ -448,8 +448,13 @@ def said_of_pings(**said: object) -> GuardianSocket | None:
 
 
 @pytest.mark.parametrize(
-    ("session_seconds", "most_wait"), [(3600, 3000), (86_400, 3000), (1200, 1000), (600, LONG), (0, LONG), (-7, LONG)]
-)
+    ("session_seconds", "most_wait"),
+    [
+        (3600, 3000), (86_400, 3000), (1200, 1000), (600, LONG), (0, LONG), (-7, LONG),
+        (10**400, 3000), (-(10**400), LONG),
+    ],
+    ids=lambda number: str(number)[:9],
+)  # fmt: skip
 def test_a_wait_is_as_long_as_pings_and_the_session_allow(session_seconds: int, most_wait: float) -> None:
     found = said_of_pings(session_seconds=session_seconds)
     assert found is not None

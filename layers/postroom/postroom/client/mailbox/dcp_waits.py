@@ -21,8 +21,8 @@ from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, WATCH_REPLACED
 
 _LONGEST_SECONDS: Final = 3000.0
 """Of one wait, where pings keep the WebSocket open: the list behind it finds what the guardian could not tell of."""
-_SHARE_OF_SESSION: Final = 5 / 6
-"""The same, of the time for which a session goes on without a message."""
+_SHARE_OF_SESSION: Final = (5, 6)
+"""The same, of the time for which a session goes on without a message: numerator and denominator."""
 _MOST_PING_CHARACTERS: Final = 1000
 REPLACED_SECONDS: Final = 540.0
 """After another session took the place of a watch: more sessions wait than may, and take turns."""
@@ -176,7 +176,10 @@ def socket_of(answer: Answer) -> GuardianSocket | None:
     # Releases before this one tell none.
     if not (0 < len(ping) <= _MOST_PING_CHARACTERS and 0 < len(pong) <= _MOST_PING_CHARACTERS):
         return GuardianSocket(described.socket, guardian)
-    most_wait = max(UNUSED_SECONDS, min(_LONGEST_SECONDS, described.session_seconds * _SHARE_OF_SESSION))
+    numerator, denominator = _SHARE_OF_SESSION
+    # In integers, because a guardian may tell one that no float can hold.
+    share = described.session_seconds * numerator // denominator
+    most_wait = max(UNUSED_SECONDS, min(_LONGEST_SECONDS, share))
     return GuardianSocket(described.socket, guardian, TextPing(ping, pong), most_wait)
 
 
