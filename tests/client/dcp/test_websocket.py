@@ -33,6 +33,7 @@ from postroom.client.dcp import (
     websocket,
 )
 from postroom.client.dcp.unsigned_answers import check_signed
+from postroom.client.mailbox.session import Retries
 from postroom.core.errors import SettingsError
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.states import ConnectionState
@@ -572,6 +573,46 @@ def test_whatever_else_arrives_answers_a_text(authority: trustme.CA, ca_file: st
                     await pings.until(number)
                     assert await pings.targets[0].send("echo", number) == number
             assert len(pings.sockets) == 1
+
+    run(scenario())
+
+
+NO_MESSAGE = {"title": "", "status": 400, "detail": "no message of DCP", "reason": "DcpMessageInvalid"}
+
+
+@pytest.mark.usefixtures("short_silences")
+@pytest.mark.parametrize("answer", [FAILURE, NO_MESSAGE], ids=["too many messages", "a release without pings"])
+def test_a_text_that_is_refused_keeps_the_socket_open_and_ends_no_session(
+    authority: trustme.CA, ca_file: str, answer: object
+) -> None:
+    async def scenario() -> None:
+        pings = TextPings(answers=json.dumps(answer))
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        settings["retries"] = Retries(attempts=1)
+        async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
+            await connection.connect()
+            session = connection.dcpsid
+            with connection.kept_open():
+                await pings.until(4)
+            assert await pings.targets[0].send("echo", 1) == 1, "the last refusal came before that"
+            assert await connection.send("echo", 2) == 2
+            assert (connection.dcpsid, len(pings.sockets)) == (session, 1)
+
+    run(scenario())
+
+
+@pytest.mark.usefixtures("short_silences")
+def test_what_is_refused_after_a_message_was_sent_may_be_that_message(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        pings = TextPings(answers=None)
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "retries": Retries(attempts=1)}
+        async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
+            await connection.connect()
+            with connection.kept_open():
+                await pings.until(1)
+                assert await connection.send("echo", 1) == 1
+            await pings.sockets[0].send(json.dumps(FAILURE))
+            await connection_is_lost(connection)
 
     run(scenario())
 

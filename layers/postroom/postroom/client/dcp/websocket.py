@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from postroom.client.dcp.errors import TransportError
+from postroom.client.dcp.errors import MessageRefusedError, TransportError
 from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.client.mailbox.http import choose_route, choose_tls, read_address
 from postroom.core.errors import SettingsError
@@ -93,7 +93,9 @@ class WebSocketTransport:
         self._pinging: set[asyncio.Task[None]] = set()
         self._text_ping, self._has_received = text_ping, asyncio.Event()
         self._used_at = 0.0
-        """When something was sent last, by the clock of the event loop."""
+        """When a message was sent last, by the clock of the event loop."""
+        self._is_last_a_ping = False
+        """Whether no message was sent after the last text ping, which is not answered yet."""
         self._opening = asyncio.Lock()
         self._is_open = asyncio.Event()
         self._sent_by: ClientConnection | None = None
@@ -104,7 +106,7 @@ class WebSocketTransport:
         from websockets.exceptions import ConnectionClosed
 
         socket = await self._open()
-        self._used_at = asyncio.get_running_loop().time()
+        self._used_at, self._is_last_a_ping = asyncio.get_running_loop().time(), False
         try:
             await socket.send(_frames(message), text=True)
         except ConnectionClosed as error:
@@ -127,7 +129,7 @@ class WebSocketTransport:
                     raise self._lost(socket, error) from None
             else:
                 self._has_received.set()
-                if self._text_ping is None or message != self._text_ping.pong.encode():
+                if not self._answers_ping(message):
                     check_signed(message)
                     return message
 
@@ -171,9 +173,18 @@ class WebSocketTransport:
                 looked_at = clock()
                 if text_ping.users:
                     self._has_received.clear()
+                    self._is_last_a_ping = True
                     await socket.send(text_ping.ping)
                     if not await _happens(self._has_received.wait(), _TEXT_PING_SECONDS):
                         await socket.close(CloseCode.INTERNAL_ERROR, "a text ping was not answered")
+
+    def _answers_ping(self, message: bytes) -> bool:
+        """Whether a message is the answer to a text ping, or its refusal, by which no request failed."""
+        if self._text_ping is None:
+            return False
+        is_answer = message == self._text_ping.pong.encode() or (self._is_last_a_ping and _is_refusal(message))
+        self._is_last_a_ping &= not is_answer
+        return is_answer
 
     async def _connected(self) -> "ClientConnection":
         from websockets.asyncio.client import connect
@@ -235,6 +246,14 @@ async def _ping(socket: "ClientConnection") -> None:
                 does_answer = True
             elif does_answer:
                 await socket.close(CloseCode.INTERNAL_ERROR, "a ping was not answered")
+
+
+def _is_refusal(message: bytes) -> bool:
+    try:
+        check_signed(message)
+    except (TransportError, MessageRefusedError):
+        return True
+    return False
 
 
 async def _happens(what: Awaitable[object], seconds: float) -> bool:
