@@ -517,7 +517,7 @@ def test_a_ping_is_answered_by_the_websocket_api_and_starts_no_run() -> None:
     }  # fmt: skip
     [answer] = resources("AWS::ApiGatewayV2::IntegrationResponse").values()
     assert answer == {
-        "ApiId": api, "IntegrationId": {"Ref": name}, "IntegrationResponseKey": "/200/",
+        "ApiId": api, "IntegrationId": {"Ref": name}, "IntegrationResponseKey": "$default",
         "TemplateSelectionExpression": "200", "ResponseTemplates": {"200": PONG},
     }  # fmt: skip
 

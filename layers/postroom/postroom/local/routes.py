@@ -5,8 +5,7 @@ from typing import Final
 from postroom.core.errors import OurError
 from postroom.local.clients import Clients
 
-_FIXED_STATUS: Final = "200"
-_FIXED_REQUEST: Final = f'{{"statusCode": {_FIXED_STATUS}}}'
+_FIXED_REQUEST: Final = '{"statusCode": 200}'
 _PROGRAM: Final = "$#\\"
 """Characters that mean something in a mapping template (Velocity)."""
 
@@ -42,7 +41,7 @@ def find_fixed_answers(api_id: str, clients: Clients) -> dict[str, str]:
         is_fixed = (
             integration["IntegrationType"] == "MOCK"
             and list(integration.get("RequestTemplates", {}).values()) == [_FIXED_REQUEST]
-            and [each["IntegrationResponseKey"] for each in responses] == [f"/{_FIXED_STATUS}/"]
+            and [each["IntegrationResponseKey"] for each in responses] == ["$default"]
             and len(texts) == 1
             and not set(_PROGRAM) & set(texts[0])
         )
