@@ -581,7 +581,7 @@ NO_MESSAGE = {"title": "", "status": 400, "detail": "no message of DCP", "reason
 
 
 @pytest.mark.usefixtures("short_silences")
-@pytest.mark.parametrize("answer", [FAILURE, NO_MESSAGE], ids=["too many messages", "a release without pings"])
+@pytest.mark.parametrize("answer", [FAILURE, NO_MESSAGE], ids=["API Gateway", "a guardian that takes it for a message"])
 def test_a_text_that_is_refused_keeps_the_socket_open_and_ends_no_session(
     authority: trustme.CA, ca_file: str, answer: object
 ) -> None:
