@@ -8,6 +8,7 @@ from typing import Any
 from postroom.client.dcp.errors import OutcomeUnknownError, RequestFailedError
 from postroom.client.mailbox.over_dcp import OperationCall
 from postroom.core.ijson import JsonValue
+from postroom.protocols.dcp.states import ConnectionState
 
 
 class StandingLoop(asyncio.SelectorEventLoop):
@@ -31,6 +32,8 @@ class StandingLoop(asyncio.SelectorEventLoop):
 
 class Socket:
     """A connection over a WebSocket, by what was asked over it."""
+
+    state = ConnectionState.OPEN
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, asyncio.Future[JsonValue]]] = []

@@ -14,7 +14,7 @@ from tests.client.standing import Socket, StandingLoop, list_nowhere
 from tests.protocols.dcp.guarded import OWNER
 
 from postroom.api.dcp import PING, PONG
-from postroom.client.dcp import AsyncConnection, OutcomeUnknownError, RequestFailedError, TextPing
+from postroom.client.dcp import AcceptedConnection, AsyncConnection, OutcomeUnknownError, RequestFailedError, TextPing
 from postroom.client.dcp.requests import IncomingRequest
 from postroom.client.mailbox import dcp_waits
 from postroom.client.mailbox.dcp_waits import GuardianSocket, MailWaits, socket_of
@@ -59,13 +59,16 @@ def time() -> float:
 
 @dataclass
 class Guardian:
-    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation."""
+    """A guardian of a mailbox. `mail`: what it lists; `asked`: operations, in order; `refuses`: codes, by operation;
+    `closes`: what it closes instead of listing.
+    """
 
     mail: JsonValue = field(default_factory=lambda: EMPTY)
     asked: list[str] = field(default_factory=list)
     refuses: dict[str, str] = field(default_factory=dict)
     watches: list[IncomingRequest] = field(default_factory=list)
     has_watch: asyncio.Event = field(default_factory=asyncio.Event)
+    closes: AcceptedConnection | None = None
 
     def __call__(self, request: IncomingRequest) -> None:
         self.asked.append(request.operation)
@@ -75,6 +78,8 @@ class Guardian:
             assert request.data == {"mailbox": "shop.com"}
             self.watches.append(request)
             self.has_watch.set()
+        elif self.closes:
+            self.closing = asyncio.ensure_future(self.closes.close())
         else:
             assert request.data == CALL.data
             request.respond(self.mail)
@@ -229,17 +234,37 @@ def test_a_session_that_loses_its_place_again_and_again_asks_twice_in_nine_minut
 def test_after_its_session_ended_a_watch_that_was_replaced_begins_again_at_once() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with pair(target={"on_request": guardian}) as (connection, accepted):
             waiting = asyncio.create_task(page(waits, connection))
             await asyncio.sleep(10.0)
             guardian.replace()
-            guardian.refuses = {"messages": "CounterClosed"}
-            with pytest.raises(RequestFailedError):
+            guardian.closes = accepted
+            with pytest.raises(OutcomeUnknownError):
                 await waiting
-        guardian.refuses = {}
+        guardian.closes = None
         async with pair(target={"on_request": guardian}) as (connection, _):
             assert await page(waits, connection, 1.0) == EMPTY
             assert guardian.asked[-3:] == ["watch", "messages", "messages"]
+
+    run(work())
+
+
+def test_while_its_session_goes_on_a_watch_that_was_replaced_does_not_begin_again_because_a_list_was_refused() -> None:
+    """Or whoever cannot list now would take the place of another session with each retry."""
+
+    async def work() -> None:
+        guardian, waits = Guardian(), MailWaits(OWNER)
+        async with pair(target={"on_request": guardian}) as (connection, _):
+            assert await page(waits, connection, 100.0) == EMPTY
+            guardian.replace()
+            guardian.refuses = {"messages": "StoreUnavailable"}
+            for _retry in range(5):
+                with pytest.raises(RequestFailedError):
+                    await page(waits, connection)
+            assert guardian.asked.count("watch") == 1
+            guardian.refuses = {}
+            assert await page(waits, connection, dcp_waits.REPLACED_SECONDS + 1) == EMPTY
+            assert guardian.asked.count("watch") == 2
 
     run(work())
 

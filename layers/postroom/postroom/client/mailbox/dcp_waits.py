@@ -18,6 +18,7 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, WATCH_REPLACED
+from postroom.protocols.dcp.states import ConnectionState
 
 _LONGEST_SECONDS: Final = 3000.0
 """Of one wait, where pings keep the WebSocket open: the list behind it finds what the guardian could not tell of."""
@@ -90,9 +91,10 @@ class MailWaits:
                 if not woken.is_set():
                     return result
                 woken.clear()
-        except DcpError:
-            # Of a session that is over, no watch is left to go on with.
-            self._watch = None
+        except DcpError as error:
+            if not isinstance(error, RequestFailedError) or connection.state is ConnectionState.CLOSED:
+                # Of a session that is over, no watch is left to go on with.
+                self._watch = None
             raise
         finally:
             self._waiting.discard(woken)
