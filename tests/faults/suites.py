@@ -36,7 +36,7 @@ from tests.faults.messages import (
 from tests.faults.notifications import NotificationFlow
 from tests.faults.outbox import OutboxFlow
 from tests.faults.stack import ASK, AT_LENGTH, NEWS, ORDER
-from tests.faults.watches import RacedFlow, ToldFlow, WatchFlow
+from tests.faults.watches import RacedFlow, ReplacedFlow, ReplacingFlow, ToldFlow, WatchFlow
 
 from postroom.pipeline.worker import BEGIN_SECONDS
 
@@ -173,6 +173,13 @@ CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "MailboxFunction",
 READS = ReadFlow("mailbox API: a read by a cheque of DCP", "MailboxFunction", list)
 READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "MailboxFunction", list, fails=True)
 WATCH = WatchFlow("mailbox API: a watch of DCP", "MailboxFunction", list)
+REPLACING = ReplacingFlow("mailbox API: a watch of DCP in the place of another one", "MailboxFunction", list)
+REPLACED = ReplacedFlow("courier: a session that was replaced", "CourierFunction", list, queue="CourierQueue",
+                        turns=1, busy=200)  # fmt: skip
+REPLACED_BUSY = replace(REPLACED, name="courier: a session that was replaced, and cannot be told at first", busy=503)
+REPLACED_UNHEARD = replace(REPLACED, name="courier: a session that was replaced, and is gone", busy=410)
+REPLACED_AGAIN = replace(REPLACED, name="courier: a session that was replaced, and cannot be told for hours", turns=2,
+                         busy=503, too_late=True)  # fmt: skip
 WATCHED = ToldFlow("courier: a session that waits for mail", "CourierFunction", ANNOUNCED.make, queue="CourierQueue",
                    turns=1, busy=200)  # fmt: skip
 WATCHED_AGAIN = replace(WATCHED, name="courier: a session whose WebSocket API was busy", turns=2)
@@ -271,6 +278,11 @@ SUITES = {
     "watch": Suite(
         [
             EachCall(WATCH, [*ERRORS, denied], [(overtaken, MAIL)]),
+            EachCall(REPLACING, [throttled, denied], [(overtaken, MAIL)]),
+            EachCall(REPLACED, [throttled, denied]),
+            EachCall(REPLACED_BUSY, [throttled]),
+            EachCall(REPLACED_UNHEARD, [throttled]),
+            EachCall(REPLACED_AGAIN, [throttled], dies=False),
             EachCall(WATCHED, [*ERRORS, *CLOCKS, denied], [(overtaken, ANOTHER_COURIER)]),
             EachCall(WATCHED_AGAIN, ERRORS, dies=False),
             EachCall(WATCHED_MEANWHILE, [throttled]),

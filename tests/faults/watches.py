@@ -1,7 +1,7 @@
 """The flows of watch: an owner waits for mail over a WebSocket, and the courier tells them, once."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,14 +15,18 @@ from tests.faults.notifications import NotificationFlow, forget_targets
 from tests.faults.owners import Owners
 from tests.faults.queues import Queues, event_of
 from tests.faults.stack import FaultStack
-from tests.functions.samples import RECEIVER, SOCKET
+from tests.functions.samples import RECEIVER, SOCKET, SOCKET_HOST
 from tests.protocols.dcp.guarded import Peer
 
 from postroom.api.dcp import WATCH
+from postroom.core.errors import NotNowError
 from postroom.crypto.ethereum import Address
+from postroom.outbound.notification_messages import WatchReplaced
+from postroom.protocols.dcp.error_payload import error_of
+from postroom.protocols.dcp.reasons import WATCH_REPLACED
 from postroom.protocols.dcp.responses import response_body
 from postroom.protocols.dcp.signed_message import read_signed_message
-from postroom.storage.directory.notification_targets import SESSION_SECONDS
+from postroom.storage.directory.notification_targets import MAX_SESSIONS, SESSION_SECONDS
 from postroom.storage.directory.watching_sessions import WatchingSession
 
 _LIST, _DCPSID, _REQUEST = "messages", "X-Y", "a request"
@@ -94,13 +98,16 @@ class WatchFlow(DcpFlow):
         CLOCK.sleep(_UNTIL_KNOWN_SECONDS)
         _file(stack, run.messages[1])
         self._rest(stack, queues)
+        # A late copy of the message that a watch was replaced answers it again: nobody knows of it any more.
+        faults += self._faults_of_others(stack)
         queues.hand_out_copies()
         self._rest(stack, queues)
         told = [_told(stack, look.request) for look in looks]
         if not looks[-1].acknowledged or not told[-1]:
             faults.append("an owner who waits was not told of mail")
         faults += [f"a watch was answered {times} times" for times in told if times > 1]
-        faults += _faults_of_sent(stack, {look.request: look.dcpsid for look in looks}, run.wire.guardian)
+        dcpsids = {look.request: look.dcpsid for look in looks} | {request: f"{request}-Y" for request in self._others}
+        faults += _faults_of_sent(stack, dcpsids, run.wire.guardian, replaced=self._others)
         faults += [*_faults_of_rows(stack), *Judge(stack, queues).faults_of_queues()]
         self.leave(stack)
         if faults:
@@ -110,6 +117,39 @@ class WatchFlow(DcpFlow):
     def leave(self, stack: FaultStack) -> None:
         """Remove those who wait, because other flows have none."""
         forget_targets(stack)
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        """The requests of sessions that waited before, in their order."""
+        return ()
+
+    def _faults_of_others(self, stack: FaultStack) -> Iterator[str]:
+        """The problems of sessions that waited before."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class ReplacingFlow(WatchFlow):
+    """The same, while as many sessions wait as may: the first one loses its place, and is told so, if that succeeds."""
+
+    def prepare(self, stack: FaultStack) -> Run:
+        """Let the others wait."""
+        run = super().prepare(stack)
+        for number, request in enumerate(self._others):
+            session = WatchingSession(SOCKET, f"{request}-Y", request, _identity(stack))
+            at_ms = int(CLOCK() * 1000) - 1000 * (len(self._others) - number)
+            stack.deployed.storage.targets.watch(RECEIVER, session, random_id=f"{number:032x}", now_ms=at_ms)
+        return run
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        return tuple(f"{_REQUEST} {number}" for number in range(MAX_SESSIONS))
+
+    def _faults_of_others(self, stack: FaultStack) -> Iterator[str]:
+        told = [_told(stack, request) for request in self._others]
+        # A session that is looked for anew takes the place of a second one.
+        if any(times != 1 for times in told[2:]) or max(told) > 1:
+            yield f"the sessions that waited before were told {told} times"
 
 
 @dataclass(frozen=True)
@@ -129,8 +169,7 @@ class ToldFlow(NotificationFlow):
         return run
 
     def _add_targets(self, stack: FaultStack) -> None:
-        identity = stack.deployed.storage.dcp_identities.newest_first()[0].key.address
-        session = WatchingSession(SOCKET, _DCPSID, _REQUEST, identity)
+        session = WatchingSession(SOCKET, _DCPSID, _REQUEST, _identity(stack))
         stack.deployed.storage.targets.watch(RECEIVER, session, random_id=f"{0:032x}", now_ms=int(CLOCK() * 1000))
 
     def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
@@ -151,8 +190,7 @@ class ToldFlow(NotificationFlow):
         self._rest(stack, queues)
         if _told(stack, _REQUEST) != now_told:
             faults.append("a watch was answered again because of a late copy")
-        identity = stack.deployed.storage.dcp_identities.newest_first()[0].key.address
-        faults += _faults_of_sent(stack, {_REQUEST: _DCPSID}, identity)
+        faults += _faults_of_sent(stack, {_REQUEST: _DCPSID}, _identity(stack))
         if [who for _, who in Owners.watched(stack.deployed).shown()] != [each.who for each in run.messages]:
             faults.append("the messages are not listed")
         faults += [*_faults_of_rows(stack), *Judge(stack, queues).faults_of_queues()]
@@ -194,6 +232,50 @@ class RacedFlow(ToldFlow):
         return [f"two notifications made {told} responses", *faults] if told > 1 else faults
 
 
+@dataclass(frozen=True)
+class ReplacedFlow(ToldFlow):
+    """The victim is the courier, which tells a session that it was replaced."""
+
+    def prepare(self, stack: FaultStack) -> Run:
+        """Queue that."""
+        stack.wipe()
+        stack.internet.forget()
+        session = WatchingSession(SOCKET, _DCPSID, _REQUEST, _identity(stack))
+        replaced = WatchReplaced(RECEIVER, session.encode(), int(CLOCK() * 1000))
+        stack.deployed.storage.courier_queue.send(replaced.encode(), group=replaced.group)
+        stack.internet.buffers({SOCKET_HOST: 503})
+        run, queues = Run([]), Queues(stack)
+        for _ in range(self.turns - 1):
+            batch = queues.receive(self.queue)
+            queues.finish(self.queue, batch, stack.call(self.function, event_of(self.queue, batch)))
+        run.batch = queues.receive(self.queue)
+        queues.release(self.queue, run.batch)
+        run.copies, run.ahead = queues.copies, SESSION_SECONDS + 1 if self.too_late else 0
+        stack.internet.buffers({SOCKET_HOST: self.busy})
+        return run
+
+    def settle(self, stack: FaultStack, run: Run, answers: list[Json]) -> list[str]:
+        """Process everything."""
+        CLOCK.ahead = run.ahead
+        queues = Queues(stack, run.copies)
+        if answers:
+            queues.finish(self.queue, run.batch, answers[0])
+        self._rest(stack, queues)
+        faults = list(_faults_of_sent(stack, {_REQUEST: _DCPSID}, _identity(stack), replaced=(_REQUEST,)))
+        if not _told(stack, _REQUEST) and not self._ends_untold:
+            faults.append("a session was not told that it was replaced")
+        faults += Judge(stack, queues).faults_of_queues()
+        self.leave(stack)
+        if faults:
+            stack.purge()
+        return list(dict.fromkeys(faults))
+
+
+def _identity(stack: FaultStack) -> Address:
+    """The guardian's."""
+    return stack.deployed.storage.dcp_identities.newest_first()[0].key.address
+
+
 def _batch(owner: Peer) -> Json:
     """A watch, and a list of the messages behind it."""
     both = (owner.request(name, {"mailbox": RECEIVER}, keys=(OWNER,)) for name in (WATCH, _LIST))
@@ -222,13 +304,22 @@ def _faults_of_look(stack: FaultStack, look: Look) -> Iterator[str]:
         yield "mail was neither listed behind the watch, nor was its owner told"
 
 
-def _faults_of_sent(stack: FaultStack, dcpsids: Mapping[str, str], guardian: Address) -> Iterator[str]:
-    """What was sent to WebSockets that is no response of the guardian. `dcpsids`: the session of each request."""
+def _faults_of_sent(
+    stack: FaultStack, dcpsids: Mapping[str, str], guardian: Address, replaced: Sequence[str] = ()
+) -> Iterator[str]:
+    """What was sent to WebSockets that is no response of the guardian. `dcpsids`: the session of each request;
+    `replaced`: requests that may be answered so.
+    """
+    refusal = error_of(NotNowError(WATCH_REPLACED), guardian)
     for each in stack.internet.sent():
         signed = read_signed_message(each.message)
         request = str(signed.body["id"])
-        response = {**response_body(request, None, now=0, dcpsid=dcpsids.get(request)), "nonce": None}
-        if (each.connection, signed.owner, {**signed.body, "time": 0}) != (SOCKET, guardian, response):
+        results = (None, refusal) if request in replaced else (None,)
+        responses = [
+            {**response_body(request, result, now=0, dcpsid=dcpsids.get(request)), "nonce": None} for result in results
+        ]
+        is_from_us = (each.connection, signed.owner) == (SOCKET, guardian)
+        if not is_from_us or {**signed.body, "time": 0} not in responses:
             yield f"a WebSocket was sent {each}"
 
 
