@@ -100,6 +100,13 @@ class FindingByPlace(NotificationTargets):
         return notification_targets._target(row) if row else None
 
 
+class TellingNobody(NotificationTargets):
+    """Nobody is told that another session took their place."""
+
+    def watch(self, *arguments: Any, **members: Any) -> None:
+        super().watch(*arguments, **members)
+
+
 @pytest.mark.parametrize(
     ("scope", "broken", "fault"),
     [
@@ -108,6 +115,7 @@ class FindingByPlace(NotificationTargets):
         (OWNERS, {"targets": PuttingAlways}, "ROWS"),
         (TWO, {"targets": RemovingByPlace}, "ROWS"),
         (TWO, {"targets": FindingByPlace}, "DONE: Call(name='update'"),
+        (ONE_TOO_MANY, {"targets": TellingNobody}, "CALL: not queue, but Call(name='list'"),
     ],
     ids=lambda value: "-".join(each.__name__ for each in value.values()) if isinstance(value, dict) else "",
 )
