@@ -42,7 +42,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def waited(sockets: FakeSockets) -> JsonValue:
-    return watch_module._wait_for_page(sockets, KEY, "shop.com", float("inf"))
+    return watch_module._wait_for_page(sockets, 540.0, KEY, "shop.com", float("inf"))
 
 
 def test_the_wait_goes_on_over_another_websocket() -> None:
