@@ -26,7 +26,7 @@ from postroom.outbound.notification_sender import NOTIFYING_SECONDS, RETRY_LATE_
 from postroom.outbound.pausing import CODE_SECONDS
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline.outcomes import ClaimOutcome
-from postroom.storage.directory.notification_targets import SESSION_SECONDS, NotificationTarget
+from postroom.storage.directory.notification_targets import MAX_SESSIONS, SESSION_SECONDS, NotificationTarget
 from postroom.storage.directory.watching_sessions import WatchingSession
 from postroom.storage.layout import notify_group
 
@@ -760,3 +760,34 @@ def test_a_courier_that_died_while_it_told_a_session_is_followed_by_another(stac
     stack.clock.now += NOTIFYING_SECONDS + 1
     assert stack.notification_sender().notify(other) is NotificationOutcome.DELIVERED
     assert len(told(stack, to)) == 1
+
+
+def test_a_session_whose_notification_failed_is_told_that_its_place_was_taken(stack: PipelineStack) -> None:
+    def watch_by(number: int) -> tuple[str, NotificationTarget | None]:
+        session = WatchingSession(f"{number}=", f"X{number}-Y", "request", Address("0" * 40))
+        now_ms = int(stack.clock.now * 1000) + number
+        return session.encode(), stack.targets.watch(SHOP, session, random_id=f"{number}", now_ms=now_ms)
+
+    first, _ = watch_by(0)
+    stack.carrier.failures[first] = "throttled"
+    assert stack.notification_sender().notify(one_notification(stack)) is NotificationOutcome.WAITING
+    for number in range(1, MAX_SESSIONS):
+        watch_by(number)
+    _, replaced = watch_by(MAX_SESSIONS)
+    assert replaced is not None
+    assert replaced.to == first
+
+
+def test_a_session_that_is_being_told_of_mail_is_told_nothing_else(stack: PipelineStack) -> None:
+    watch(stack)
+    [target] = stack.targets.of(SHOP)
+    now = int(stack.clock.now)
+    assert stack.targets.begin_notifying(target, "first", now=now, until=now + NOTIFYING_SECONDS)
+    replaced = [
+        stack.targets.watch(
+            SHOP, WatchingSession(f"{number}=", f"X{number}-Y", "request", Address("0" * 40)),
+            random_id=f"{number}", now_ms=now * 1000 + number,
+        )
+        for number in range(1, MAX_SESSIONS + 1)
+    ]  # fmt: skip
+    assert replaced == [None] * MAX_SESSIONS

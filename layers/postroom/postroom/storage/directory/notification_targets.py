@@ -111,8 +111,8 @@ class NotificationTargets:
         """Make a session a target, without a code: in place of itself, in a free slot, or in place of the session that
         began to wait first.
 
-        Returns that other session, which is to be told, unless a notification is under way to it: a second response
-        would end it.
+        Returns that other session, which is to be told, unless it is being told of mail: a second response would end
+        it. A notification that failed is not sent again, because its target is gone.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -122,9 +122,8 @@ class NotificationTargets:
             )  # fmt: skip
             try:
                 if self._put(target, instead_of=old):
-                    if old is None or old.retry or _is_of(old, session):
-                        return None
-                    return old
+                    is_told_of_mail = old is not None and old.retry and not old.failing_since_ms
+                    return None if old is None or is_told_of_mail or _is_of(old, session) else old
             except NotNowError:
                 # It may have been put, and the owner is told that it was not.
                 with suppress(NotNowError):
