@@ -54,6 +54,11 @@ SPARED = {
     "outbound/notification_sender.py NotificationSender._end: self.targets.failed": "the same",
     "pipeline/nlweb_inbox.py NlwebInbox.manifest: self.directory.domain": "it keeps nothing, and promises nothing",
     "pipeline/nlweb_inbox.py NlwebInbox._take_in: self.directory.domain": "from memory: it was asked for just before",
+    "pipeline/slow_names.py": "of senders who are told to try again, whatever becomes of it",
+    "storage/limits/name_texts.py": "the same",
+    "runtime/adapters.py SharedTexts.find: self._texts.find": "a read; if it fails, the registries themselves are used",
+    "storage/secrets/chain_endpoints.py": "a read before a message is accepted; and operators' commands",
+    "pipeline/dm3_inbox.py Dm3Inbox._check_sender: self.accounts.reach": "a read before a message is accepted",
 }
 NO_AWS = {"HttpsOutbound.post"}
 """Crash points outside AWS: buffers that refuse or are busy are among the troubles of FakeInternet."""
