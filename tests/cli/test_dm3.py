@@ -14,7 +14,7 @@ from typer.testing import Result
 
 from postroom.core.settings import DeploymentSettings
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry
-from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
 from postroom.protocols.dm3.keys import UserKeys, read_user_keys
 from postroom.protocols.dm3.profile import (
     ServiceProfile,
@@ -290,6 +290,18 @@ def test_message_types_and_senders_of_a_mailbox_can_be_set(operate: Operate, dir
     assert directory.dm3_mailbox("two.eth") == Dm3Mailbox("two.eth"), "adding anew replaces all of it"
 
 
+def test_what_the_accounts_of_senders_must_have_can_be_set(operate: Operate, directory: Directory) -> None:
+    token = f"0x{7:040x}"
+    result = operate(
+        "mailbox", "add", "eight.eth", "--min-nonce", "1", "--min-balance", "10", "--min-token", token, "5"
+    )
+    assert result.stdout == (
+        f"eight.eth: takes NEW from anybody with at least a nonce of 1, 10 wei, 5 of {token}, verified\n"
+    )
+    rules = FilterRules(min_nonce=1, min_balance=10, min_token_balance=TokenBalance(token, 5))
+    assert directory.dm3_mailbox("eight.eth") == Dm3Mailbox("eight.eth", ProfileExtension(rules=rules))
+
+
 def test_a_type_that_is_not_interpreted_here_can_be_offered(operate: Operate, directory: Directory) -> None:
     result = operate("mailbox", "add", "seven.eth", "--type", "Greeting", "--type", "edit")
     assert result.stdout == "seven.eth: takes NEW, Greeting, EDIT from anybody, verified\n"
@@ -334,6 +346,9 @@ def test_a_mailbox_is_removed(operate: Operate, directory: Directory) -> None:
     [
         (("five..eth",), "is not a valid name"),
         (("five.eth", "--allow", "a b"), "is not a valid name"),
+        (("five.eth", "--min-token", "0x12", "1"), "minTokenBalance.address is not 0x and 40 hex digits"),
+        (("five.eth", "--min-balance", str(1 << 256)), "minBalance is not from 0 to 2^256-1"),
+        (("five.eth", "--min-nonce", "-1"), "--min-nonce"),
     ],
 )
 def test_settings_that_cannot_be_published_are_one_sentence(

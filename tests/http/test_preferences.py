@@ -8,6 +8,7 @@ from tests.http.api_stack import BOB, BOB_KEY, ApiStack, Owner, reason, said
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.sealing import SCHEME
 from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 
 PATCH = {"content-type": "application/merge-patch+json"}
 
@@ -101,6 +102,20 @@ def test_settings_without_an_effect_are_refused_with_their_name(
     assert reason(reply) == "SettingInvalid"  # type: ignore[arg-type]
     assert member in json.loads(reply.body)["detail"]  # type: ignore[attr-defined]
     assert said(bob.ask("GET", "/settings")) == before
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"minNonce": 1}, {"minBalance": "1"}, {"minTokenBalance": {"address": "0x" + "0" * 40, "amount": "1"}}],
+    ids=str,
+)
+def test_rules_about_accounts_are_set_where_a_chain_can_be_asked(
+    api: ApiStack, bob: Owner, rule: dict[str, object]
+) -> None:
+    secret = api.deployed.secrets["ChainEndpoints"]
+    ChainEndpointUrls(api.deployed.clients.secrets, secret, api.clock).put(["https://eth.first.example/v1"])
+    changed = said(change(bob, {"extension": {"spamFilterRules": rule}}))  # type: ignore[arg-type]
+    assert changed["extension"]["spamFilterRules"] == rule
 
 
 def test_rules_about_a_chain_that_were_set_before_are_read_and_stay(api: ApiStack, bob: Owner) -> None:

@@ -1,7 +1,7 @@
 """Settings of mailboxes by their owners, NLWeb and dm3; the inbox applies a change within a minute."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -27,11 +27,15 @@ MAX_EXTENSION_BYTES: Final = 32_768
 
 
 class Preferences:
-    """Reads and changes settings: those of dm3 mailboxes here, those of NLWeb mailboxes by `messages`."""
+    """Reads and changes settings: those of dm3 mailboxes here, those of NLWeb mailboxes by `messages`.
 
-    def __init__(self, mailboxes: Mailboxes, messages: NlwebSettings) -> None:
+    `has_chain`: whether a chain can be asked for senders' accounts; it may raise NotNowError.
+    """
+
+    def __init__(self, mailboxes: Mailboxes, messages: NlwebSettings, has_chain: Callable[[], bool]) -> None:
         self._mailboxes = mailboxes
         self._messages = messages
+        self._has_chain = has_chain
 
     def get(self, mailbox: str) -> tuple[Settings, str]:
         """The settings and their ETag. Raises NotNowError(STORE_UNAVAILABLE)."""
@@ -42,7 +46,7 @@ class Preferences:
         """Apply `change` if `if_match` is the ETag of the current settings. Returns the new settings and their ETag.
 
         Raises TheirError: MATCH_NEEDED, CHANGED_MEANWHILE, NOT_A_REQUEST, SETTING_INVALID, SUBJECT_OF_OPERATOR;
-        NotNowError(STORE_UNAVAILABLE).
+        NotNowError(STORE_UNAVAILABLE), and as `has_chain` does.
         """
         if not if_match:
             raise TheirError(MATCH_NEEDED)
@@ -61,7 +65,8 @@ class Preferences:
         if change.extension is not UNSET:
             before = json.loads(extension)
             merged = _read(_merged(before, change.extension))
-            _check_change(change.extension, read_extension(before), merged)
+            _check_change(change.extension)
+            self._check_rules(read_extension(before), merged)
             extension = json.dumps(merged.as_json())
         if len(extension) > MAX_EXTENSION_BYTES:
             raise TheirError(
@@ -72,6 +77,18 @@ class Preferences:
         if not self._mailboxes.change_settings(mailbox, stored, changed):
             raise TheirError(CHANGED_MEANWHILE)
         return _with_etag(changed)
+
+    def _check_rules(self, before: ProfileExtension, after: ProfileExtension) -> None:
+        """Raises TheirError(SETTING_INVALID) if a change sets a rule about accounts, and no chain can be asked."""
+        old, new = before.rules.as_json(), after.rules.as_json()
+        for name in CHAIN_RULES:
+            rule = {name: new.get(name)}
+            asks = new.get(name) != old.get(name) and read_extension({"spamFilterRules": rule}).rules.asks_a_chain
+            if asks and not self._has_chain():
+                raise TheirError(
+                    SETTING_INVALID,
+                    f"extension.spamFilterRules.{name} cannot be checked: this post office has no endpoints of a chain",
+                )
 
 
 def _read(value: JsonValue) -> ProfileExtension:
@@ -85,21 +102,14 @@ def _read(value: JsonValue) -> ProfileExtension:
     return extension
 
 
-def _check_change(change: JsonValue, before: ProfileExtension, after: ProfileExtension) -> None:
-    """Raises TheirError(SETTING_INVALID) if a change sets what has no effect, or a rule for which a chain is asked."""
+def _check_change(change: JsonValue) -> None:
+    """Raises TheirError(SETTING_INVALID) if a change sets what has no effect."""
     members = change if isinstance(change, dict) else {}
     rules = members.get("spamFilterRules")
     _check_names(members, MEMBERS, "extension")
     _check_names(rules, RULES, "extension.spamFilterRules")
     if isinstance(rules, dict):
         _check_names(rules.get("minTokenBalance"), TOKEN_MEMBERS, "extension.spamFilterRules.minTokenBalance")
-    old, new = before.rules.as_json(), after.rules.as_json()
-    for name in CHAIN_RULES:
-        rule = {name: new.get(name)}
-        if new.get(name) != old.get(name) and read_extension({"spamFilterRules": rule}).rules.asks_a_chain:
-            raise TheirError(
-                SETTING_INVALID, f"extension.spamFilterRules.{name} cannot be checked: no chain is configured here"
-            )
 
 
 def _check_names(members: JsonValue, known: Sequence[str], where: str) -> None:

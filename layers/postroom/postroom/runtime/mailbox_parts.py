@@ -347,4 +347,8 @@ class MailboxParts(DeploymentParts):
         from postroom.http.preferences import Preferences
 
         mailboxes = self._storage.mailboxes
-        return Preferences(mailboxes, NlwebSettings(mailboxes, self._storage.directory))
+        return Preferences(
+            mailboxes,
+            NlwebSettings(mailboxes, self._storage.directory),
+            lambda: bool(self._storage.chain_endpoints.get()),
+        )

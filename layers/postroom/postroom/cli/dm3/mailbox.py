@@ -36,18 +36,34 @@ class Dm3MailboxOptions(OptionGroup):
     block: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Accept no messages from this sender.", parser=dm3_name)
     ] = None
+    min_nonce: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Accept accounts that made so many transactions.", min=0)
+    ] = None
+    min_balance: Annotated[
+        int | None, typer.Option(metavar="WEI", help="Accept accounts that have so much.", min=0)
+    ] = None
+    min_token: Annotated[
+        tuple[str, int] | None,
+        typer.Option(metavar="ADDRESS AMOUNT", help="Accept accounts that have so much of an ERC-20 token."),
+    ] = None
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
     ] = False
 
     def mailbox(self, name: str) -> "Dm3Mailbox":
         """The mailbox of this name with these settings. Raises UsageFault."""
-        from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+        from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
         from postroom.storage.directory.domains import Dm3Mailbox
 
         types = offered_types(self.type_ or ())
         try:
-            rules = FilterRules(allow=tuple(self.allow or ()), block=tuple(self.block or ()))
+            rules = FilterRules(
+                self.min_nonce,
+                self.min_balance,
+                TokenBalance(*self.min_token) if self.min_token else None,
+                tuple(self.allow or ()),
+                tuple(self.block or ()),
+            )
         except TheirError as error:
             raise UsageFault(f"these rules are invalid: {error.detail}") from None
         return Dm3Mailbox(name, ProfileExtension(message_types=types, rules=rules), self.unverified)
@@ -93,10 +109,15 @@ def _cells(mailbox: "Dm3Mailbox") -> tuple[str, str, str]:
 
 def _senders(rules: "FilterRules") -> str:
     """The senders that the rules accept, in words."""
+    token = rules.min_token_balance
+    least = [
+        f"a nonce of {rules.min_nonce}" if rules.min_nonce else "",
+        f"{rules.min_balance} wei" if rules.min_balance else "",
+        f"{token.amount} of {token.address}" if token and token.amount else "",
+    ]
     parts = [
         ", ".join(rules.allow) or "anybody",
         f"but {', '.join(rules.block)}" if rules.block else "",
-        f"of nonce {rules.min_nonce} or more" if rules.min_nonce is not None and not rules.allow else "",
-        f"of {rules.min_balance} wei or more" if rules.min_balance is not None and not rules.allow else "",
+        f"with at least {', '.join(filter(None, least))}" if rules.asks_a_chain else "",
     ]
     return " ".join(part for part in parts if part)
