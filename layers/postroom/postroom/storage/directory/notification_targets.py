@@ -122,8 +122,8 @@ class NotificationTargets:
             )  # fmt: skip
             try:
                 if self._put(target, instead_of=old):
-                    is_told_of_mail = old is not None and old.retry and not old.failing_since_ms
-                    return None if old is None or is_told_of_mail or _is_of(old, session) else old
+                    is_notified_now = old is not None and old.retry and not old.failing_since_ms
+                    return None if old is None or is_notified_now or _is_of(old, session) else old
             except NotNowError:
                 # It may have been put, and the owner is told that it was not.
                 with suppress(NotNowError):
