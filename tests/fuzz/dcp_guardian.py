@@ -166,7 +166,9 @@ def _function() -> Any:
     given = parts.dcp.operations
     watches = _Watches(_Targets(), _Nowhere(), lambda: NOW, lambda: "random")  # type: ignore[arg-type]  # other targets
     members = {field.name: getattr(given, field.name) for field in fields(given)}
-    parts.dcp = replace(parts.dcp, operations=_Operations(**{**members, "watches": watches}))
+    parts.dcp = replace(
+        parts.dcp, operations=_Operations(**{**members, "watches": watches}), close_socket=lambda _connection: None
+    )
     return started("mailbox", parts.router)
 
 

@@ -15,7 +15,10 @@ KNOWN = {
         "MessageTypeUnsupported",
     },
     -32001: {"ReceiverUnknown"},
-    -32002: {"ProfileUnknown", "ProfileInvalid", "ProfileUriUnsupported", "ProfileLookupFailed", "FilterRuleUnchecked"},
+    -32002: {
+        "ProfileUnknown", "ProfileInvalid", "ProfileNotProven", "ProfileUriUnsupported", "ProfileLookupFailed",
+        "FilterRuleUnchecked",
+    },
     -32003: {"SenderSignatureInvalid"},
     -32004: {"RpcMethodNotOffered"},
     -32005: {"RpcBatchTooLong", "MailboxFull", "RpcTooManyUnknownReceivers"},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LOOK_UP_AGAIN_SECONDS: Final = 60
 """A name is looked up for all instances once in this time."""
-_VALUE, _EVIDENCE = Text("value"), Text("evidence")
+_VALUE, _EVIDENCE = Text("uri"), Text("evidence")
 
 
 @dataclass(frozen=True, slots=True)
