@@ -23,6 +23,7 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
+from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.sign import sign_message
 from postroom.storage.directory.domains import Dm3Mailbox
@@ -95,6 +96,13 @@ def test_a_sender_in_ens_is_verified_by_endpoints_that_agree(newcomers: Newcomer
     assert newcomers.submit(CAROL) == "accepted"
     assert [len(server.bodies) for server in newcomers.servers] == [1, 1]
     assert newcomers.servers[0].paths == [f"/{API_KEY}"]
+
+
+def test_the_account_of_a_sender_is_looked_up_over_the_connections_of_their_text(newcomers: Newcomers) -> None:
+    rules = ProfileExtension(rules=FilterRules(min_nonce=1))
+    newcomers.running.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox(BOB, rules))
+    assert newcomers.submit(CAROL) == "SenderNotWanted", "the name has no address"
+    assert [(len(server.bodies), server.connections) for server in newcomers.servers] == [(2, 1)] * 2
 
 
 def test_nobody_else_is_verified_by_their_names(newcomers: Newcomers) -> None:

@@ -134,7 +134,7 @@ class NameParts(DeploymentParts):
         registries: list[Callable[[], Registry]] = []
         if PINNED in self._registry_order:
             registries.append(lambda: pinned)
-        if public := self._public_registries(self._settings.dm3_lookup_seconds):
+        if public := self._public_registries(self.chain, self._settings.dm3_lookup_seconds):
             texts = SharedTexts(self._storage.name_texts, self._system.clock)
             shared = SharedRegistry(Registries(public), texts.find)
             registries.append(lambda: shared)
@@ -146,7 +146,7 @@ class NameParts(DeploymentParts):
         from postroom.names.registries import Registries
         from postroom.names.registry import MemoryRegistry
 
-        public = self._public_registries(PATIENT_SECONDS)
+        public = self._public_registries(self._chain(PATIENT_SECONDS), PATIENT_SECONDS)
         return Registries(public) if public else MemoryRegistry()
 
     @cached_property
@@ -156,12 +156,12 @@ class NameParts(DeploymentParts):
         with named("DM3_REGISTRIES"):
             return parse_order(self._settings.dm3_registries)
 
-    def _public_registries(self, seconds: float) -> "list[Callable[[], Registry]]":
+    def _public_registries(self, chain: "ChainInUse", seconds: float) -> "list[Callable[[], Registry]]":
         """Those that everybody can publish in, in their order. `seconds`: for a look-up in one of them."""
         from postroom.names.ens_registry import EnsRegistry
         from postroom.names.registries import DNS, ENS, PINNED
 
-        ens = EnsRegistry(self._chain(seconds), self._look_up_rate, self._system.clock)
+        ens = EnsRegistry(chain, self._look_up_rate, self._system.clock)
         public: dict[str, Callable[[], Registry]] = {
             # What it imports takes long, and is needed by the first name only that is not pinned.
             DNS: lambda: self._dns_registry(seconds),
@@ -223,7 +223,7 @@ class NameParts(DeploymentParts):
 
     @cached_property
     def chain(self) -> "ChainInUse":
-        """What asks ENS for accounts."""
+        """What asks ENS while somebody waits: for texts and for accounts, over the same connections."""
         return self._chain(self._settings.dm3_lookup_seconds)
 
     def _chain(self, seconds: float) -> "ChainInUse":
