@@ -203,15 +203,8 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def close_socket(self) -> "Callable[[str], None]":
         """Closes a WebSocket by its id."""
-
-        def close(connection: str) -> None:
-            # Bad messages are rare, and it takes long to import.
-            from postroom.runtime.socket_connections import ApiGatewayConnections
-
-            url = self._settings.given("dcp_socket_url")
-            ApiGatewayConnections(self._names.aws_https, url, self._own_faults).close(connection)
-
-        return close
+        # Made for the first bad message: these are rare, and what closes WebSockets takes long to import.
+        return lambda connection: self._deployment.outbound.socket_connections.close(connection)
 
     @cached_property
     def dcp_sessions(self) -> "DcpSessions":

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from postroom.outbound.outbox_sender import OutboxSender
     from postroom.outbound.ports import Manifests
     from postroom.outbound.replaced_watches import ReplacedWatches
-    from postroom.outbound.session_responses import SessionResponses, SocketConnections
+    from postroom.outbound.session_responses import SessionResponses
+    from postroom.runtime.socket_connections import ApiGatewayConnections
     from postroom.storage.directory.notification_targets import TargetKind
 
 
@@ -137,7 +138,7 @@ class OutboundParts(DeploymentParts):
         )
 
     @cached_property
-    def socket_connections(self) -> "SocketConnections":
+    def socket_connections(self) -> "ApiGatewayConnections":
         """The WebSockets of the mailbox API."""
         from postroom.runtime.socket_connections import ApiGatewayConnections
 
