@@ -7,6 +7,7 @@ answered that. A notification never says from whom the mail is, what it is, or h
 """
 
 import json
+from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,13 +19,24 @@ from postroom.storage.layout import notify_group
 
 
 @dataclass(frozen=True, slots=True)
-class MailWaiting(CourierMessage):
+class NotifyTask(CourierMessage, ABC):
+    """A message about the notifications of a mailbox."""
+
+    mailbox: str
+
+    @property
+    def group(self) -> str:
+        """Its message group in the courier's queue."""
+        return notify_group(self.mailbox)
+
+
+@dataclass(frozen=True, slots=True)
+class MailWaiting(NotifyTask):
     """A mailbox has mail. `after_ms`: for a message for the end of an interval, when the interval began.
 
     `mark`: of this message alone, the same at every attempt: by it, the message recognises the interval that it began.
     """
 
-    mailbox: str
     after_ms: int = 0
     mark: str = ""
 
@@ -36,24 +48,18 @@ class MailWaiting(CourierMessage):
         return cls(members.text("waiting"), members.whole("after"), members.text("mark"), tries=members.whole("tries"))
 
     @property
-    def group(self) -> str:
-        """Its message group in the courier's queue."""
-        return notify_group(self.mailbox)
-
-    @property
     def members(self) -> dict[str, JsonValue]:
         """The members of this kind."""
         return {"waiting": self.mailbox, "after": self.after_ms, "mark": self.mark}
 
 
 @dataclass(frozen=True, slots=True)
-class Notification(CourierMessage):
+class Notification(NotifyTask):
     """A notification to one target, with one `id` at every attempt. `at_ms`: when the first reason for it arose.
 
     `challenge`: it has the code of this number; 0: it says that there is mail.
     """
 
-    mailbox: str
     target: str
     id: str
     at_ms: int
@@ -69,11 +75,6 @@ class Notification(CourierMessage):
             about.text("mailbox"), about.text("target"), about.text("id"), about.whole("at"), about.whole("challenge"),
             tries=members.whole("tries"),
         )  # fmt: skip
-
-    @property
-    def group(self) -> str:
-        """Its message group in the courier's queue."""
-        return notify_group(self.mailbox)
 
     @property
     def members(self) -> dict[str, JsonValue]:
@@ -92,12 +93,11 @@ class Notification(CourierMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class WatchReplaced(CourierMessage):
+class WatchReplaced(NotifyTask):
     """Another session took the place of one that waited for mail of a mailbox. `session`: that one, encoded; `at_ms`:
     when.
     """
 
-    mailbox: str
     session: str
     at_ms: int
 
@@ -108,11 +108,6 @@ class WatchReplaced(CourierMessage):
         """Read it from the members of a queue message. Raises ValueError."""
         about = members.inner("replaced")
         return cls(about.text("mailbox"), about.text("session"), about.whole("at"), tries=members.whole("tries"))
-
-    @property
-    def group(self) -> str:
-        """Its message group in the courier's queue."""
-        return notify_group(self.mailbox)
 
     @property
     def members(self) -> dict[str, JsonValue]:
