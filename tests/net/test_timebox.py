@@ -152,6 +152,17 @@ def test_a_late_result_is_available_to_the_next_request(pool: ThreadPoolExecutor
     assert slow.looked_up == [ALICE]
 
 
+def test_the_inbox_begins_no_look_up_of_a_sender_after_its_answer(
+    stack: PipelineStack, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = DeliveryService(stack, registry=slow, seconds=SHORT)  # type: ignore[arg-type]
+    monkeypatch.setattr(delivery_service, "POOL", pool)
+    assert service.submit(service.envelope())["error"]["data"]["reason"] == "ProfileLookupFailed"
+    slow.let_go.set()
+    pool.submit(lambda: None).result(LONG)
+    assert slow.looked_up == [BOB]
+
+
 def test_the_inbox_answers_unavailable_and_accepts_the_envelope_later(
     stack: PipelineStack, pool: ThreadPoolExecutor, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

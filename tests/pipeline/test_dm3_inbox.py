@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import orjson
@@ -209,6 +210,19 @@ def test_nobody_asks_for_the_account_of_a_name_that_is_not_proven(service: Deliv
     service.registry.down = True
     assert refusal(service.submit(service.envelope())) == (-32002, "ProfileLookupFailed")
     assert service.accounts.looked_up == []
+
+
+def test_an_account_that_is_not_looked_up_in_time_is_a_rule_that_is_not_checked(service: DeliveryService) -> None:
+    service.open(BOB, extension=ProfileExtension(rules=FilterRules(min_nonce=1)))
+    answered = Event()
+
+    def reach(name: str, rules: FilterRules) -> bool:
+        assert answered.wait(30), f"{name} {rules}"
+        return True
+
+    service.accounts.reach = reach  # type: ignore[method-assign]
+    assert refusal(service.submit(service.envelope())) == (-32002, "FilterRuleUnchecked")
+    answered.set()
 
 
 def test_no_account_is_looked_up_where_names_decide(service: DeliveryService) -> None:

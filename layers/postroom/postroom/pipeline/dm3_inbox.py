@@ -44,6 +44,7 @@ from postroom.protocols.dm3.postmark import check_certifiable
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import (
     ENVELOPE_INVALID,
+    FILTER_RULE_UNCHECKED,
     RECEIVER_UNKNOWN,
     RPC_BATCH_TOO_LONG,
     RPC_METHOD_NOT_OFFERED,
@@ -270,7 +271,13 @@ class Dm3Inbox:
 
     def _check_sender(self, rules: FilterRules, sender: str, timebox: TimeBox, *, verified: bool) -> None:
         check_sender(rules, sender, verified=verified)
-        if rules.asks_a_chain and not timebox.call(lambda: self.accounts.reach(sender, rules)):
+        if not rules.asks_a_chain:
+            return
+        try:
+            reaches = timebox.call(lambda: self.accounts.reach(sender, rules))
+        except TooSlowError as error:
+            raise NotNowError(FILTER_RULE_UNCHECKED, error.detail) from error
+        if not reaches:
             raise TheirError(SENDER_NOT_WANTED, "the sender's account does not have what the receiver's rules demand")
 
     def _look_up(
@@ -283,13 +290,20 @@ class Dm3Inbox:
         receivers = timebox.begin(lambda: self.profiles.user(receiver))
         senders = timebox.begin(lambda: self.profiles.user(sender))
         try:
-            receiver_key = self._result(receivers, receiver, timebox).encryption_key
-        except TheirError as error:
-            raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
+            receiver_key = self._receiver_key(receivers, receiver, timebox)
+        except (TheirError, NotNowError):
+            senders.cancel()  # nobody waits for it any more
+            raise
         try:
             return receiver_key, self._result(senders, sender, timebox).signing_key
         except (TheirError, NotNowError) as error:
             return receiver_key, error
+
+    def _receiver_key(self, look_up: Future[UserProfile], receiver: str, timebox: TimeBox) -> bytes:
+        try:
+            return self._result(look_up, receiver, timebox).encryption_key
+        except TheirError as error:
+            raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
 
     def _result(self, look_up: Future[UserProfile], name: str, timebox: TimeBox) -> UserProfile:
         try:
