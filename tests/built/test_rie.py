@@ -41,6 +41,7 @@ from tests.functions.samples import (
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
 from postroom.local.stack import LocalDeployment, LocalStack
+from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dcp.signed_message import read_signed_message
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
@@ -85,7 +86,12 @@ class BuiltStack:
     def invoke(self, name: str) -> Any:
         """The answer to a file of events/."""
         [function] = [function for prefix, function in FUNCTIONS.items() if name.startswith(f"{prefix}-")]
-        return self._of(function).invoke(events(self.at)[name])
+        event = events(self.at)[name]
+        for record in event.get("Records", ()):
+            # A function of two queues tells them apart by their names, which the deployment made.
+            place, _, queue = record["eventSourceARN"].rpartition(":")
+            record["eventSourceARN"] = f"{place}:{self.deployed.queues[queue].rpartition('/')[2]}"
+        return self._of(function).invoke(event)
 
     def _of(self, function: str) -> Runtime:
         if function not in self.running:
@@ -241,6 +247,11 @@ def test_claims_retries_and_suspects_are_filed_and_the_forged_is_discarded(stack
     assert stack.invoke("waiting-claims.json") == WORKED_OFF
     [notice] = received(stack, "FeedbackQueue")
     assert json.loads(notice)["reason"] == "SignatureInvalid"
+
+
+def test_a_slow_name_is_looked_up_and_kept_for_all_instances(stack: BuiltStack) -> None:
+    assert stack.invoke("waiting-names.json") == WORKED_OFF
+    assert stack.deployed.storage.name_texts.find("alice.eth", PROFILE_KEY, time.time()) is not None
 
 
 def test_a_round_decides_what_is_near_the_horizon_and_leaves_the_rest(stack: BuiltStack) -> None:
