@@ -29,8 +29,13 @@ def _unit(item: pytest.Item) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep our order: xdist would begin with the units that have the most tests."""
+    """Keep our order: xdist would begin with the units that have the most tests.
+
+    A process that crashes ends the run: xdist 3.8 would wait forever for the units that it had completed
+    (pytest-xdist issue 1378).
+    """
     config.option.loadscopereorder = False
+    config.option.maxworkerrestart = "0"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

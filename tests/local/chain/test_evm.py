@@ -1,5 +1,7 @@
 """A local chain: blocks, transactions, what reverts, and the file from which it is played again."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,13 @@ from postroom.core.errors import SettingsError
 from postroom.local.chain.accounts import ChainAccount, contract_address
 from postroom.local.chain.ccip_gateway import CcipGateway
 from postroom.local.chain.ens_names import CONTRACTS, PUBLIC_RESOLVER, LocalEns, ens_accounts
-from postroom.local.chain.evm import BLOCK_SECONDS, ChainCall, LocalChain, TransactionRefusedError
+from postroom.local.chain.evm import (
+    BLOCK_SECONDS,
+    ChainCall,
+    GenesisAccount,
+    LocalChain,
+    TransactionRefusedError,
+)
 from postroom.local.chain.transaction_file import TransactionFile
 from postroom.names.ens.calls import Returned, Reverted, balance_call, read_text, text_call
 
@@ -55,6 +63,35 @@ def register_alice(chain: LocalChain) -> LocalEns:
     ens.set_text("alice.eth", KEY, "first")
     ens.commit()
     return ens
+
+
+def test_deep_json_is_an_error_and_no_crash_beside_a_chain() -> None:
+    """py-evm and what it imports raise the recursion limit of the process to 100,000."""
+    code = """
+import json
+import postroom.local.chain.local_ethereum
+try:
+    json.loads("[" * 1_000_000)
+except RecursionError:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "refused\n", done.stderr
+
+
+def test_contracts_that_call_each_other_too_deeply_are_refused_and_the_chain_goes_on(clock: Clock) -> None:
+    calls_itself = b"\x11" * 20
+    code = bytes.fromhex("6000" * 5 + "305af1")  # CALL(gas, address(this), 0, 0, 0, 0, 0)
+    chain = LocalChain({**ens_accounts(OWNER), calls_itself: GenesisAccount(code=code)}, clock)
+    for run in (
+        lambda: chain.call(ChainCall(calls_itself, b"")),
+        lambda: chain.estimate_gas(ChainCall(calls_itself, b"")),
+        lambda: chain.send(OWNER.transaction(0, calls_itself)),
+    ):
+        with pytest.raises(TransactionRefusedError, match="too deeply"):
+            run()
+    register_alice(chain)
+    assert called(chain) == "first"
 
 
 def test_what_is_sent_is_in_a_block_at_once(chain: LocalChain) -> None:

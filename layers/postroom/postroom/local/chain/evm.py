@@ -3,8 +3,8 @@
 To import py-evm takes 0.6 s: nothing may import this module but what starts a chain.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Final, NamedTuple, cast
@@ -127,10 +127,8 @@ class LocalChain:
         read = [_read_transaction(each) for each in transactions]
         with self._lock:
             seconds = max(int(self._clock()), self._head().timestamp + 1)
-            try:
+            with _refusing():
                 self._mine(read, seconds)
-            except ValidationError as error:
-                raise TransactionRefusedError(str(error)) from None
             if self._kept:
                 self._kept.add(seconds, transactions)
         return [each.hash for each in read]
@@ -139,10 +137,8 @@ class LocalChain:
         """What a call brings in the state after a block; None: the newest. Raises TransactionRefusedError."""
         with self._lock:
             state = self._state(block)
-            try:
+            with _refusing():
                 computation = state.costless_execute_transaction(self._tried(call, state))
-            except ValidationError as error:
-                raise TransactionRefusedError(str(error)) from None
         return Reverted(computation.output) if computation.is_error else Returned(computation.output)
 
     def estimate_gas(self, call: ChainCall) -> int | Reverted:
@@ -223,6 +219,16 @@ class LocalChain:
         )  # fmt: skip
         tried: SignedTransactionAPI = SpoofTransaction(unsigned, from_=Address(call.sender))  # type: ignore[assignment]
         return tried
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise TransactionRefusedError(str(error)) from None
+    except RecursionError:
+        raise TransactionRefusedError("its contracts call each other too deeply for this chain") from None
 
 
 def _read_transaction(raw: bytes) -> SignedTransactionAPI:
