@@ -52,7 +52,7 @@ class ArchiveCommands:
         return self.postroom("archive", *arguments, "--key", key, "--home", home)
 
     def pull(self, *more: str, name: str = BOB, **given: str) -> Result:
-        local = ("--registry", "names.json", "--ca-file", str(self.served.ca_file), "--local", str(self.served.local))
+        local = ("--pinned", "names.json", "--ca-file", str(self.served.ca_file), "--local", str(self.served.local))
         return self("pull", name, "--at", URL, *local, *more, **given)
 
     def said(self, *arguments: str, **given: str) -> Any:
@@ -203,13 +203,23 @@ def test_an_impossible_pull_is_refused_and_changes_nothing(bob: ArchiveCommands,
     assert bob.waiting() == 1
 
 
-def test_dm3_messages_are_not_pulled_without_a_registry(bob: ArchiveCommands) -> None:
+@pytest.mark.parametrize(
+    ("pinned", "code", "why"),
+    [
+        ({BOB: {SERVICE_KEY: "data:,{}"}}, 2, "has no profile"),
+        ({}, 3, "1 stay in the mailbox until their sender can be verified: ProfileLookupFailed"),
+    ],
+    ids=["none", "unknown"],
+)
+def test_dm3_messages_are_not_pulled_without_the_owners_profile(
+    bob: ArchiveCommands, pinned: dict[str, dict[str, str]], code: int, why: str
+) -> None:
     bob.file("hello")
     ca = ("--ca-file", str(bob.served.ca_file), "--local", str(bob.served.local))
-    (bob.folder / "names.json").write_text("{}")
-    result = bob("pull", BOB, "--at", URL, "--registry", "names.json", *ca)
-    assert result.exit_code == 2
-    assert "has no profile" in result.output
+    (bob.folder / "names.json").write_text(json.dumps(pinned))
+    result = bob("pull", BOB, "--at", URL, "--pinned", "names.json", *ca)
+    assert result.exit_code == code
+    assert why in result.output
     assert bob.waiting() == 1
 
 
@@ -504,7 +514,7 @@ def test_an_archive_in_service_storage_is_verified_like_a_local_one(
     served, look_up = at_service.commands.served, socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda _host, *more, **given: look_up("127.0.0.1", *more, **given))
     printed = at_service.commands.said(
-        "verify", "--registry", "names.json", "--ca-file", str(served.ca_file), home=f"{URL}:{served.port}/{BOB}"
+        "verify", "--pinned", "names.json", "--ca-file", str(served.ca_file), home=f"{URL}:{served.port}/{BOB}"
     )
     assert printed == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
 
@@ -586,7 +596,7 @@ def test_an_unavailable_post_office_is_exit_code_3_and_nothing_is_acknowledged(a
 
 # ---- verifying -------------------------------------------------------------------------------------------------------
 def test_a_whole_archive_is_verified(filled: ArchiveCommands) -> None:
-    printed = filled.said("verify", "--registry", "names.json")
+    printed = filled.said("verify", "--pinned", "names.json")
     assert printed == {"messages": 3, "tombstones": 1, "unproven": 0, "set_aside": 1, "flaws": []}
     assert filled.said("verify")["unproven"] == 3
 
@@ -596,7 +606,7 @@ def test_verify_reports_each_flaw_with_exit_code_4(filled: ArchiveCommands) -> N
         if path.stat().st_size > 1000:
             path.write_bytes(path.read_bytes()[:-1])
             cut = path.name
-    result = filled("verify", "--registry", "names.json")
+    result = filled("verify", "--pinned", "names.json")
     assert result.exit_code == 4
     assert f"the container {cut} is sealed with another storage key, was changed" in result.stdout
     assert json.loads(filled("verify", "--json").stdout)["flaws"]
@@ -607,8 +617,8 @@ def test_old_registries_prove_messages_of_senders_who_changed_keys(
 ) -> None:
     monkeypatch.setitem(USERS, "alice.eth", STRANGER)
     (filled.folder / "newer.json").write_text(json.dumps(names()))
-    assert filled("verify", "--registry", "newer.json").exit_code == 4
-    assert filled("verify", "--registry", "newer.json", "--registry", "names.json").exit_code == 0
+    assert filled("verify", "--pinned", "newer.json").exit_code == 4
+    assert filled("verify", "--pinned", "newer.json", "--pinned", "names.json").exit_code == 0
 
 
 # ---- keys, and who looks ---------------------------------------------------------------------------------------------

@@ -63,17 +63,17 @@ class Dm3Commands:
     def send(self, *arguments: str, stdin: str | bytes | None = None) -> Result:
         self.write()
         return self.postroom(
-            "dm3", "send", ALICE, BOB, *arguments, "--key", ALICE, "--registry", "names.yaml", *self.options,
+            "dm3", "send", ALICE, BOB, *arguments, "--key", ALICE, "--pinned", "names.yaml", *self.options,
             input=stdin,
         )  # fmt: skip
 
     def resend(self, reference: str, home: str = "mail") -> Result:
         return self.postroom(
-            "dm3", "resend", reference, "--key", ALICE, "--home", home, "--registry", "names.yaml", *self.options
+            "dm3", "resend", reference, "--key", ALICE, "--home", home, "--pinned", "names.yaml", *self.options
         )
 
     def open(self, envelope: str, *arguments: str, key: str = BOB) -> Result:
-        return self.postroom("dm3", "open", "-", "--key", key, "--registry", "names.yaml", *arguments, input=envelope)
+        return self.postroom("dm3", "open", "-", "--key", key, "--pinned", "names.yaml", *arguments, input=envelope)
 
     def arrived(self) -> Dm3Message:
         message = self.net.opened().message
@@ -146,7 +146,7 @@ def test_a_refused_message_is_not_kept(shell: Dm3Commands) -> None:
 
 def test_nothing_is_sent_if_the_home_is_not_the_senders(shell: Dm3Commands) -> None:
     shell.write()
-    to_self = ("--registry", "names.yaml", "--home", "mail", *shell.options)
+    to_self = ("--pinned", "names.yaml", "--home", "mail", *shell.options)
     shell.postroom("dm3", "send", "other.eth", BOB, "hello", "--key", ALICE, *to_self)
     came = len(shell.net.came)
     result = shell.send("hello", "--home", "mail")
@@ -283,13 +283,22 @@ def test_a_services_text_cannot_control_the_terminal(shell: Dm3Commands) -> None
     assert shell.send("hello").stdout.endswith(": -32010: no\\x9b2J\n")
 
 
-def test_an_unknown_receiver_is_one_sentence(shell: Dm3Commands) -> None:
+def test_a_receiver_without_a_profile_is_one_sentence(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom(
-        "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--registry", "names.yaml", *shell.options
+        "dm3", "send", ALICE, SERVICE, "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options
     )
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("postroom: ProfileUnknown: there is no text network.dm3.profile at the name")
+
+
+def test_a_receiver_who_may_be_in_ens_is_not_called_unknown_without_endpoints(shell: Dm3Commands) -> None:
+    shell.write()
+    result = shell.postroom(
+        "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options
+    )
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "ProfileLookupFailed: no endpoint of the chain of ENS is named: use --endpoint URL" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -303,7 +312,7 @@ def test_an_unknown_receiver_is_one_sentence(shell: Dm3Commands) -> None:
         (("hello", "--ref", "ab"), None, "64 hex digits"),
         (("hello", "--key", "names.yaml"), None, "names.yaml has no keys: a user's keys are an object"),
         (("hello", "--key", "broken"), None, "broken has no keys: it is not JSON"),
-        (("hello", "--registry", "broken"), None, "broken: the registry document"),
+        (("hello", "--pinned", "broken"), None, "broken: the registry document"),
     ],
 )
 def test_invalid_arguments_are_one_sentence(
@@ -312,7 +321,7 @@ def test_invalid_arguments_are_one_sentence(
     (shell.folder / "broken").write_text("[")
     shell.write()
     options: list[str] = []
-    for name, value in (("--key", ALICE), ("--registry", "names.yaml")):
+    for name, value in (("--key", ALICE), ("--pinned", "names.yaml")):
         options += [] if name in arguments else [name, value]
     result = shell.postroom("dm3", "send", ALICE, BOB, *arguments, *options, *shell.options, input=stdin)
     assert (result.exit_code, result.stdout) == (code_of(sentence), "")
@@ -325,7 +334,7 @@ def test_a_reply_goes_to_the_sender_of_the_original(shell: Dm3Commands) -> None:
     shell.write()
     result = shell.postroom(
         "dm3", "send", ALICE, "carol.eth", "this", "--reply-to", "from-bob.json", "--key", ALICE,
-        "--registry", "names.yaml", *shell.options,
+        "--pinned", "names.yaml", *shell.options,
     )  # fmt: skip
     assert result.exit_code == 2
     assert "from-bob.json is from bob.eth, not from carol.eth" in result.stderr
@@ -336,13 +345,6 @@ def test_a_message_without_the_members_of_its_type_is_invalid(shell: Dm3Commands
         result = shell.send(*arguments)
         assert result.exit_code == 1
         assert result.stderr.startswith("postroom: MessageInvalid: ")
-
-
-def test_a_registry_is_required(shell: Dm3Commands) -> None:
-    shell.write()
-    result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
-    assert result.exit_code == 2
-    assert "there is no registry: use --registry FILE" in result.stderr
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------
@@ -392,11 +394,11 @@ def test_another_key_does_not_open_a_message(shell: Dm3Commands, filed: str) -> 
     assert (result.exit_code, printed["reason"], printed["message"]) == (1, "SealedValueInvalid", None)
 
 
-def test_without_a_registry_a_message_is_opened_and_not_verified(shell: Dm3Commands, filed: str) -> None:
+def test_a_message_whose_sender_cannot_be_looked_up_is_opened_and_not_verified(shell: Dm3Commands, filed: str) -> None:
     result = shell.postroom("dm3", "open", "-", "--key", BOB, input=filed)
     assert result.exit_code == 3
     assert "  hello\n  🤝" in result.stdout
-    assert "no registry was given to look up network.dm3.profile of alice.eth: use --registry" in result.stdout
+    assert "no endpoint of the chain of ENS is named: use --endpoint URL" in result.stdout
 
 
 @pytest.fixture
@@ -424,7 +426,7 @@ def test_profiles_that_are_published_elsewhere_are_fetched_and_proven(
 ) -> None:
     def opened(*options: str) -> Result:
         return shell.postroom(
-            "dm3", "open", "-", "--key", BOB, "--registry", "elsewhere.yaml", "--resolver", fake_dns.resolver,
+            "dm3", "open", "-", "--key", BOB, "--pinned", "elsewhere.yaml", "--resolver", fake_dns.resolver,
             "--ca-file", web.settings["OUTBOUND_CA_FILE"], "--port", web.settings["OUTBOUND_PORT"], "--allow-private",
             *options, input=filed,
         )  # fmt: skip
@@ -451,7 +453,7 @@ def test_profiles_in_ipfs_are_fetched_from_the_local_stacks_gateway(
     gateways = ("https://gateway.example",)
     stack = Descriptor(fake_dns.resolver, "", ca_file, port, "http://127.0.0.1:9", {}, ipfs_gateways=gateways)
     stack.write(tmp_path / "local.json")
-    with_stack = ("--registry", "elsewhere.yaml", "--local", "local.json")
+    with_stack = ("--pinned", "elsewhere.yaml", "--local", "local.json")
     assert shell.postroom("dm3", "open", "-", "--key", BOB, *with_stack, input=filed).exit_code == 0
     assert web.hosts == ["p.example", "gateway.example"]
 
@@ -459,7 +461,7 @@ def test_profiles_in_ipfs_are_fetched_from_the_local_stacks_gateway(
 def test_an_invalid_envelope_is_a_bad_message(shell: Dm3Commands) -> None:
     shell.write()
     for junk, reason in ((b"", "NotJson"), (b"{}", "EnvelopeInvalid"), (b"\xff", "NotJson")):
-        result = shell.postroom("dm3", "open", "-", "--key", BOB, "--registry", "names.yaml", "--json", input=junk)
+        result = shell.postroom("dm3", "open", "-", "--key", BOB, "--pinned", "names.yaml", "--json", input=junk)
         assert (result.exit_code, json.loads(result.stdout)["reason"]) == (1, reason)
 
 
@@ -532,6 +534,6 @@ def test_the_local_stack_of_the_folder_is_used_and_named(
 ) -> None:
     (stack.path).rename(tmp_path / DEFAULT_PATH.parent)
     (tmp_path / "names.json").write_text(json.dumps(stack.names))
-    result = postroom("dm3", "send", ALICE, ALICE, "hi", "--key", "key", "--registry", "names.json")
+    result = postroom("dm3", "send", ALICE, ALICE, "hi", "--key", "key", "--pinned", "names.json")
     assert (result.exit_code, stack.service.came[-1]["method"]) == (0, "dm3_submitMessage")
     assert result.stderr == "postroom: using the local stack of .postroom/local.json\n"

@@ -35,8 +35,8 @@ A command that works with a deployment, or looks a name up, finds out where in t
    setting of a local stack that is named.
 2. **An environment variable**: one of the table below. Two variables that name two deployments are an error.
 3. **`.postroom` in the current folder**, if `postroom up` runs there. Commands that look names up or connect say so on
-   standard error: `postroom: using the local stack of .postroom/local.json`. `--resolver`, `--ca-file` (of an owner)
-   and `--to-url` lead elsewhere, and so does `POSTROOM_STACK`.
+   standard error: `postroom: using the local stack of .postroom/local.json`. `--resolver`, `--endpoint`, `--ca-file`
+   (of an owner) and `--to-url` lead elsewhere, and so does `POSTROOM_STACK`.
 
 Without any of these, look-ups and connections use the Internet, and a command that needs a deployment asks for one.
 `--deployment NAME` picks a deployment of a local stack; the default is the first.

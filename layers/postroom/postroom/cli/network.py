@@ -32,13 +32,17 @@ CaFile = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The settings of a command's look-ups and connections. `ipfs_gateways`: of the local stack."""
+    """The settings of a command's look-ups and connections.
+
+    `chain_endpoints`, `ipfs_gateways`: of the local stack.
+    """
 
     resolvers: str
     trust_anchors: str
     ca_file: str | None
     port: int
     allow_private: bool
+    chain_endpoints: tuple[str, ...] = ()
     ipfs_gateways: tuple[str, ...] = ()
 
 
@@ -60,6 +64,7 @@ def choose_network(
         ca_file=str(ca_file) if ca_file else there.ca_file if there else None,
         port=port or (there.port if there else defaults.outbound_port),
         allow_private=allow_private or there is not None,
+        chain_endpoints=there.chain_endpoints if there else (),
         ipfs_gateways=there.ipfs_gateways if there else (),
     )
 

@@ -1,17 +1,16 @@
 """`postroom archive pull`: fetch waiting mail, store it, and acknowledge it."""
 
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.archive.inputs import ArchiveOptions, archive_errors, open_archive
-from postroom.cli.dm3.inputs import RegistryOptions, load_user_keys
+from postroom.cli.dm3.inputs import load_user_keys
+from postroom.cli.dm3.names import NameOptions
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson, MailboxName
-from postroom.cli.network import choose_network
 from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
 from postroom.cli.owner import At, load_owners_key
@@ -31,7 +30,7 @@ def pull(
         repeatable("Former dm3 keys of the profile, for older messages", metavar="FILE"),
     ] = None,
     *,
-    registry: RegistryOptions,
+    names: NameOptions,
     as_json: AsJson = False,
 ) -> None:
     """Fetch mail, store it, and then acknowledge it.
@@ -46,10 +45,9 @@ def pull(
     with archive_errors(), options.place(service=(at, name)) as place:
         archive = open_archive(place.home, options.key, name)
         users = keys if isinstance(keys, UserKeys) else None
-        network = partial(choose_network, registry.local.stack(), ca_file=options.ca_file)
         older = [load_user_keys(file).encryption for file in old_key or ()]
         with (
-            registry.profiles(network) if users else nullcontext() as profiles,
+            names.profiles(names.network(options.ca_file)) if users else nullcontext() as profiles,
             options.open_at(at, name) as mailbox,
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):

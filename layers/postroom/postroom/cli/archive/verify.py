@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from postroom.names.keys import KeyDirectory
     from postroom.protocols.dm3.keys import PublicSigningKey
 
-Registries = Annotated[
+PinnedDocuments = Annotated[
     list[Path] | None,
     typer.Option(
-        "--registry",
+        "--pinned",
         metavar="FILE",
-        help="Registry of names; repeat it for older ones, which have the former keys of senders.",
+        help="Document of names; repeat it for older ones, which have the former keys of senders.",
     ),
 ]
 
 
 def verify(
     options: ArchiveOptions,
-    registry: Registries = None,
+    pinned: PinnedDocuments = None,
     *,
     lookups: LookupOptions,
     deployment: DeploymentName = None,
@@ -51,7 +51,7 @@ def verify(
     from postroom.client.archive import verify as look
 
     with options.open() as archive:
-        documents = [read_registry(file.read_bytes(), str(file)) for file in registry or ()]
+        documents = [read_registry(file.read_bytes(), str(file)) for file in pinned or ()]
         stack = lookups.stack
         if stack is not None and (stored := find_registry(open_deployment(None, stack, deployment))):
             documents.append(read_registry(stored, REGISTRY_OBJECT))

@@ -1,27 +1,20 @@
-"""The options of dm3's commands: names, key files, registries."""
+"""The inputs of dm3's commands: names, key files, pinned documents."""
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.deployment import DeploymentName
 from postroom.cli.exits import NotFoundFault, UsageFault
-from postroom.cli.local_stack import LocalOptions
-from postroom.cli.network import ConnectionOptions, Network, build_https, open_resolvers
-from postroom.cli.open_deployment import OpenDeployment, open_deployment
-from postroom.cli.options import OptionGroup, repeatable
+from postroom.cli.open_deployment import OpenDeployment
 from postroom.cli.output import note
 from postroom.core.errors import SettingsError, TheirError
 from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
-    from postroom.names.profile_documents import ProfileDocuments
     from postroom.names.profiles import Profiles
     from postroom.names.registry import Registry
     from postroom.names.uris import ReadUri
@@ -128,82 +121,3 @@ def profiles_of(registry: "Registry", read_uri: "ReadUri | None" = None) -> "Pro
     from postroom.names.uris import read_data_uri
 
     return Profiles(registry, time.time, read_uri or read_data_uri)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegistryOptions(OptionGroup):
-    """The registry in which names are looked up."""
-
-    registry: Annotated[
-        Path | None,
-        typer.Option(
-            "--registry",
-            metavar="FILE",
-            help="Registry of names: YAML or JSON, {name: {network.dm3.profile: URI}}.",
-            show_default="the local stack's",
-        ),
-    ] = None
-    ipfs_gateway: Annotated[
-        list[str] | None,
-        repeatable(
-            "Gateway of IPFS, for profiles under ipfs: https://HOST",
-            "--ipfs-gateway",
-            metavar="URL",
-            show_default="the local stack's",
-        ),
-    ] = None
-    local: LocalOptions
-    deployment: DeploymentName = None
-
-    @contextmanager
-    def profiles_to_send_with(self, connections: ConnectionOptions) -> "Iterator[Profiles]":
-        """The same, for a command that needs them. Raises UsageFault if there is no registry."""
-        with self.profiles(connections.network, elsewhere=bool(connections.resolver)) as profiles:
-            if profiles is None:
-                raise UsageFault("there is no registry: use --registry FILE, or --local PATH for that of a local stack")
-            yield profiles
-
-    @contextmanager
-    def profiles(self, network: Callable[[], Network], *, elsewhere: bool = False) -> "Iterator[Profiles | None]":
-        """The profiles of a file, or of a local stack's registry; None: there is neither. Raises UsageFault.
-
-        `network`: over which those are read that are published elsewhere than in the registry.
-        """
-        from postroom.names.registry import MemoryRegistry
-
-        texts = self._texts(elsewhere=elsewhere)
-        if texts is None:
-            yield None
-            return
-        with ExitStack() as undo:
-            yield profiles_of(MemoryRegistry(texts), self._uri_reader(network, undo))
-
-    def _texts(self, *, elsewhere: bool) -> "dict[str, dict[str, str]] | None":
-        if self.registry is not None:
-            return read_registry(self.registry.read_bytes(), str(self.registry))
-        stack = self.local.stack(elsewhere=elsewhere)
-        if stack is None:
-            return None
-        return read_registry(stored_registry(open_deployment(None, stack, self.deployment)), REGISTRY_OBJECT)
-
-    def _uri_reader(self, network: Callable[[], Network], undo: ExitStack) -> "ReadUri":
-        from postroom.names.uris import read_gateways, uri_reader
-
-        try:
-            given = read_gateways(",".join(self.ipfs_gateway or ()))
-        except SettingsError as error:
-            raise UsageFault(f"--ipfs-gateway: {error}") from None
-        made: list[ProfileDocuments] = []
-
-        def documents() -> "ProfileDocuments":
-            from postroom.names.ipfs.gateways import IpfsGateways
-            from postroom.names.profile_documents import ProfileDocuments
-
-            if not made:
-                chosen = network()
-                https = build_https(chosen, undo.enter_context(open_resolvers(chosen)))
-                urls = given or chosen.ipfs_gateways
-                made.append(ProfileDocuments(https, IpfsGateways(urls, https) if urls else None, time.time))
-            return made[0]
-
-        return uri_reader(documents)

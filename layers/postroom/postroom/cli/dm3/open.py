@@ -1,11 +1,12 @@
 """`postroom dm3 open`: open a message, and show it with every check."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, profiles_of
+from postroom.cli.dm3.inputs import KeyFile, load_user_keys
+from postroom.cli.dm3.names import NameOptions
 from postroom.cli.explanation import exit_of, print_explanation
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import ConnectionOptions
@@ -25,7 +26,7 @@ def open_envelope(
         typer.Argument(help="The envelope, as `postroom read --raw` writes it; - is standard input.", metavar="FILE|-"),
     ],
     key: KeyFile,
-    registry: RegistryOptions,
+    names: NameOptions,
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -35,8 +36,8 @@ def open_envelope(
     """
     from postroom.protocols.dm3.explain import explain
 
-    with registry.profiles(connections.network, elsewhere=bool(connections.resolver)) as profiles:
-        opened = explain(read_input(file), load_user_keys(key), profiles or profiles_of(_NoRegistry()))
+    with names.profiles(names.network_with(connections)) as profiles:
+        opened = explain(read_input(file), load_user_keys(key), profiles)
     if as_json:
         print_json({
             **opened.as_json(),
@@ -47,17 +48,6 @@ def open_envelope(
     else:
         _print(opened)
     raise typer.Exit(exit_of(opened))
-
-
-class _NoRegistry:
-    """The registry if none is named."""
-
-    def text(self, name: str, key: str, *, fresh: bool = False) -> NoReturn:  # noqa: ARG002 - nothing is kept
-        """Raises NotNowError."""
-        from postroom.core.errors import NotNowError
-        from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
-
-        raise NotNowError(PROFILE_LOOKUP_FAILED, f"no registry was given to look up {key} of {name}: use --registry")
 
 
 def _print(opened: "Opened") -> None:

@@ -6,7 +6,8 @@ import typer
 
 from postroom.cli.archive.homes import FORMS
 from postroom.cli.dm3.archive import open_own_archive
-from postroom.cli.dm3.inputs import KeyFile, RegistryOptions, load_user_keys, message_hash
+from postroom.cli.dm3.inputs import KeyFile, load_user_keys, message_hash
+from postroom.cli.dm3.names import NameOptions
 from postroom.cli.dm3.sent import exit_of, print_sent
 from postroom.cli.exits import NotFoundFault, RefusalFault
 from postroom.cli.inputs import AsJson
@@ -26,7 +27,7 @@ def resend(
         typer.Option(envvar="POSTROOM_HOME", metavar="HOME", help=f"The home of your archive: {FORMS}."),
     ],
     *,
-    registry: RegistryOptions,
+    names: NameOptions,
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -38,8 +39,8 @@ def resend(
     from postroom.client.archive.sent_messages import NotKeptError, NotToBeResentError, find_requested
     from postroom.client.dm3 import Dm3Sender
 
-    keys, network = load_user_keys(key), connections.network()
-    with registry.profiles_to_send_with(connections) as profiles:
+    keys, network = load_user_keys(key), names.network_with(connections)
+    with names.profiles(network) as profiles:
         with open_own_archive(home, key, connections) as archive:
             try:
                 requested = find_requested(archive, reference)

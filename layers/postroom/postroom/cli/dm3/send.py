@@ -11,12 +11,12 @@ from postroom.cli.archive.homes import FORMS
 from postroom.cli.dm3.archive import open_own_archive
 from postroom.cli.dm3.inputs import (
     KeyFile,
-    RegistryOptions,
     dm3_name,
     load_user_keys,
     message_hash,
     message_type,
 )
+from postroom.cli.dm3.names import NameOptions
 from postroom.cli.dm3.sent import exit_of, print_sent
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
@@ -60,7 +60,7 @@ def send(
         ),
     ] = None,
     *,
-    registry: RegistryOptions,
+    names: NameOptions,
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -74,9 +74,9 @@ def send(
 
     keys = load_user_keys(key)
     message = _message(to, text, attach or [], type_, ref, reply_to, keys)
-    network = connections.network()
+    network = names.network_with(connections)
     with (
-        registry.profiles_to_send_with(connections) as profiles,
+        names.profiles(network) as profiles,
         # Opened first: nothing is sent if the home is not the sender's.
         open_own_archive(home, key, connections, sender) if home else nullcontext() as archive,
     ):

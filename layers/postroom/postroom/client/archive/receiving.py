@@ -106,7 +106,7 @@ class MailReceiver:
                 "dm3 messages are opened with the keys of the profile: use the file of `postroom dm3 keygen`"
             )
         if self.profiles is None:
-            raise SettingsError("dm3 messages are verified by profiles: use --registry or --local")
+            raise SettingsError("dm3 messages are verified by profiles: use --pinned, --endpoint or --local")
         if not self._fits:
             self._check_owner(self.keys, self.profiles)
             self._fits = True

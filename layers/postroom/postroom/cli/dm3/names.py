@@ -1,0 +1,245 @@
+"""The options for look-ups of dm3 names, and what looks names up as they say: the pinned document, DNS and ENS."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+
+import typer
+
+from postroom.cli.deployment import DeploymentName
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT, find_registry, profiles_of, read_registry
+from postroom.cli.exits import UsageFault
+from postroom.cli.network import (
+    ConnectionOptions,
+    LookupOptions,
+    Network,
+    anchors_of,
+    build_https,
+    choose_network,
+    open_resolvers,
+)
+from postroom.cli.open_deployment import open_deployment
+from postroom.cli.options import OptionGroup, repeatable
+from postroom.core.errors import NotNowError, SettingsError
+from postroom.core.settings import MAX_ENS_QUORUM, DeploymentSettings
+
+if TYPE_CHECKING:
+    from postroom.names.dns import Resolvers
+    from postroom.names.dns_registry import DnsRegistry
+    from postroom.names.ens.endpoints import ChainEndpoints
+    from postroom.names.ens.ens import Ens
+    from postroom.names.ipfs.gateways import IpfsGateways
+    from postroom.names.profile_documents import ProfileDocuments
+    from postroom.names.profiles import Profiles
+    from postroom.names.registry import Registry
+    from postroom.net.https import HttpsClient
+
+LOOK_UP_SECONDS: Final = 20.0
+"""For a name in ENS: at a terminal, a late answer is better than none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameOptions(OptionGroup):
+    """How names are looked up, and where their profiles are fetched from."""
+
+    pinned: Annotated[
+        Path | None,
+        typer.Option(
+            "--pinned",
+            metavar="FILE",
+            help="Document of names, which are looked up nowhere else: YAML or JSON, {name: {network.dm3.profile: "
+            "URI}}.",
+            show_default="the local stack's",
+        ),
+    ] = None
+    endpoint: Annotated[
+        list[str] | None,
+        repeatable(
+            "Endpoint of the chain of ENS (JSON-RPC): https://HOST/PATH",
+            "--endpoint",
+            metavar="URL",
+            show_default="the local stack's",
+        ),
+    ] = None
+    quorum: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How many endpoints must say the same.",
+            min=1,
+            max=MAX_ENS_QUORUM,
+            show_default=str(DeploymentSettings().ens_quorum),
+        ),
+    ] = None
+    ipfs_gateway: Annotated[
+        list[str] | None,
+        repeatable(
+            "Gateway of IPFS, for profiles under ipfs: https://HOST",
+            "--ipfs-gateway",
+            metavar="URL",
+            show_default="the local stack's",
+        ),
+    ] = None
+    lookups: LookupOptions
+    deployment: DeploymentName = None
+
+    @property
+    def stack(self) -> Path | None:
+        """The local stack, if names are looked up there. Raises UsageFault."""
+        return self.lookups.local.stack(elsewhere=bool(self.lookups.resolver or self.endpoint))
+
+    def network(self, ca_file: Path | None = None) -> Network:
+        """The settings of look-ups and of connections for them. Raises UsageFault."""
+        return choose_network(
+            self.stack, resolvers=self.lookups.resolver, trust_anchor=self.lookups.trust_anchor, ca_file=ca_file
+        )
+
+    def network_with(self, connections: ConnectionOptions) -> Network:
+        """The settings of a command that also connects elsewhere. Raises UsageFault."""
+        return connections.network(elsewhere=bool(self.endpoint), trust_anchor=self.lookups.trust_anchor)
+
+    @contextmanager
+    def profiles(self, network: Network) -> "Iterator[Profiles]":
+        """The profiles of names, found over this network. Raises UsageFault."""
+        with ExitStack() as undo:
+            yield NameSources(self, network, undo).profiles()
+
+    def endpoint_urls(self, network: Network) -> tuple[str, ...]:
+        """The endpoints of the chain. Raises UsageFault, which quotes none: their URLs may hold keys."""
+        from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
+
+        try:
+            return read_chain_endpoints({"endpoints": self.endpoint}) if self.endpoint else network.chain_endpoints
+        except SettingsError as error:
+            raise UsageFault(f"--endpoint: {error}") from None
+
+    def gateway_urls(self, network: Network) -> tuple[str, ...]:
+        """The gateways of IPFS. Raises UsageFault."""
+        from postroom.names.uris import read_gateways
+
+        try:
+            return read_gateways(",".join(self.ipfs_gateway or ())) or network.ipfs_gateways
+        except SettingsError as error:
+            raise UsageFault(f"--ipfs-gateway: {error}") from None
+
+    def pinned_texts(self) -> "Mapping[str, Mapping[str, str]]":
+        """The texts of the pinned document: of a file, or of a local stack. Raises UsageFault."""
+        if self.pinned is not None:
+            return read_registry(self.pinned.read_bytes(), str(self.pinned))
+        if self.stack is None:
+            return {}
+        stored = find_registry(open_deployment(None, self.stack, self.deployment))
+        return read_registry(stored, REGISTRY_OBJECT) if stored is not None else {}
+
+
+class NameSources:
+    """What looks names up. Each part is made when it is first needed: most names need few of them.
+
+    `undo`: closes the parts. Raises UsageFault.
+    """
+
+    def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
+        self._network = network
+        self._undo = undo
+        self._quorum = options.quorum or DeploymentSettings().ens_quorum
+        self._endpoint_urls = options.endpoint_urls(network)
+        self._gateway_urls = options.gateway_urls(network)
+        self._texts = options.pinned_texts()
+
+    def profiles(self) -> "Profiles":
+        """The profiles of names, by the registries in a deployment's order."""
+        from postroom.names.registries import Registries, parse_order
+        from postroom.names.uris import uri_reader
+
+        order = parse_order(DeploymentSettings().dm3_registries)
+        registries = Registries([partial(self.registry, kind) for kind in order])
+        return profiles_of(registries, uri_reader(lambda: self._documents))
+
+    def registry(self, kind: str) -> "Registry":
+        """The registry of a kind."""
+        from postroom.names.registries import DNS, ENS, PINNED
+        from postroom.names.registry import MemoryRegistry
+
+        makers: dict[str, Callable[[], Registry]] = {
+            PINNED: lambda: MemoryRegistry(self._texts),
+            DNS: lambda: self.dns,
+            ENS: self._ens_registry,
+        }
+        return makers[kind]()
+
+    @cached_property
+    def dns(self) -> "DnsRegistry":
+        """The registry in DNS."""
+        from postroom.names.dns_registry import DnsRegistry
+
+        return DnsRegistry(self._resolvers.asking, anchors_of(self._network), time.time)
+
+    @cached_property
+    def ens(self) -> "Ens":
+        """What asks ENS. Raises NotNowError(PROFILE_LOOKUP_FAILED): there are no endpoints."""
+        from postroom.names.ens.ens import Ens
+        from postroom.names.ens.lookup import Contracts
+
+        if not self._endpoint_urls:
+            _without_endpoints()
+        return Ens(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
+
+    def _ens_registry(self) -> "Registry":
+        from postroom.names.ens_registry import EnsRegistry
+
+        return EnsRegistry(lambda: self.ens, _Unlimited(), time.time)
+
+    def _endpoints(self) -> "ChainEndpoints":
+        from postroom.names.ens.endpoints import ChainEndpoints
+        from postroom.names.ens.lookup import Contracts
+        from postroom.names.ens.rpc import MAX_ANSWER_BYTES
+        from postroom.net.endpoint_client import EndpointClient
+
+        clients = [
+            EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=self._network.ca_file)
+            for url in self._endpoint_urls
+        ]
+        for client in clients:
+            self._undo.callback(client.close)
+        threads = self._undo.enter_context(ThreadPoolExecutor(len(clients)))
+        return ChainEndpoints(clients, self._quorum, Contracts().chain, threads)
+
+    @cached_property
+    def _resolvers(self) -> "Resolvers":
+        return self._undo.enter_context(open_resolvers(self._network))
+
+    @cached_property
+    def _https(self) -> "HttpsClient":
+        return build_https(self._network, self._resolvers)
+
+    @cached_property
+    def _documents(self) -> "ProfileDocuments":
+        from postroom.names.profile_documents import ProfileDocuments
+
+        return ProfileDocuments(self._https, self._gateways() if self._gateway_urls else None, time.time)
+
+    def _gateways(self) -> "IpfsGateways":
+        from postroom.names.ipfs.gateways import IpfsGateways
+
+        return IpfsGateways(self._gateway_urls, self._https)
+
+
+class _Unlimited:
+    """No limit of look-ups: whoever runs the command causes them."""
+
+    def take(self) -> bool:
+        return True
+
+
+def _without_endpoints() -> NoReturn:
+    from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
+
+    raise NotNowError(
+        PROFILE_LOOKUP_FAILED,
+        "no endpoint of the chain of ENS is named: use --endpoint URL, or --local PATH for those of a local stack",
+    )
