@@ -126,6 +126,21 @@ def test_a_message_without_proof_says_so(read: Read, file: File) -> None:
     assert read("--explain").stdout.splitlines()[-1] == "    DNS was not used"
 
 
+@pytest.mark.parametrize(
+    ("evidence", "origin"),
+    [
+        ({"registry": "dns", "dnssec": "secure", "uri": "data"}, "registry dns, DNSSEC secure, published under data:"),
+        (None, "the receipt does not say how it was found"),
+    ],
+)
+def test_of_a_dm3_message_it_is_shown_how_the_senders_profile_was_found(
+    read: Read, file: File, evidence: object, origin: str
+) -> None:
+    receipt: dict[str, object] = {"protocol": "dm3", "message_hash": "ab12", "evidence": evidence}
+    file('{"sealed": true}', conversation="alice.eth", receipt=receipt)
+    assert read("--explain").stdout.splitlines()[-1] == f"    the sender's profile: {origin}"
+
+
 def test_a_proof_of_an_unknown_form_is_reported(read: Read, file: File) -> None:
     file()
     last = read("--explain").stdout.splitlines()[-1]
@@ -239,6 +254,15 @@ def test_an_invalid_id_is_one_sentence(read: Read, option: str, text: str) -> No
     [
         ({"key_fingerprint": "SHA256:abc", "unverified": None}, "by SHA256:abc of the sender's profile"),
         ({"key_fingerprint": None, "unverified": "ProfileUnknown"}, "NOT: ProfileUnknown"),
+        (
+            {
+                "key_fingerprint": "SHA256:abc",
+                "unverified": None,
+                "evidence": {"registry": "ens", "block": 16, "agreed": 2, "uri": "ipfs"},
+            },
+            "by SHA256:abc of the sender's profile: registry ens, block 16, endpoints that agreed: 2, "
+            "published under ipfs:",
+        ),
     ],
 )
 def test_only_the_public_part_of_a_sealed_message_is_shown(

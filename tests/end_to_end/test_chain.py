@@ -82,13 +82,15 @@ def test_a_name_in_ens_leads_to_its_profile(
     assert {agreed.alike for agreed in answer.agreed} == {2}
 
 
-@pytest.mark.parametrize("name", [CAROL, ERIN])
+@pytest.mark.parametrize(("name", "scheme"), [(CAROL, "data"), (ERIN, "ipfs")])
 def test_somebody_whom_no_operator_has_written_down_is_verified_by_ens(
-    demo_stack: DemoStack, https: HttpsClient, name: str
+    demo_stack: DemoStack, https: HttpsClient, name: str, scheme: str
 ) -> None:
     keys = demo_stack.names.keys_of(name)
     receipt = find(demo_stack, write(demo_stack, https, f"Good morning from {name}", name, keys)).line.receipt
     assert (receipt["key_fingerprint"], receipt["unverified"]) == (keys.signing.public.fingerprint, None)
+    evidence = receipt["evidence"]
+    assert (evidence["registry"], evidence["agreed"], evidence["uri"]) == ("ens", 2, scheme)
 
 
 def test_a_name_in_ens_does_not_help_who_has_not_its_key(demo_stack: DemoStack, https: HttpsClient) -> None:

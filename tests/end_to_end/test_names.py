@@ -16,6 +16,7 @@ def test_a_sender_in_the_signed_zone_of_a_domain_is_verified(demo_stack: DemoSta
     keys = demo_stack.names.keys_of(DAN)
     receipt = find(demo_stack, write(demo_stack, https, "You do not know me yet", DAN, keys)).line.receipt
     assert (receipt["key_fingerprint"], receipt["unverified"]) == (keys.signing.public.fingerprint, None)
+    assert receipt["evidence"] == {"registry": "dns", "dnssec": "secure", "uri": "data"}
 
 
 def test_nobody_else_is_verified_by_that_name(demo_stack: DemoStack, https: HttpsClient) -> None:

@@ -7,6 +7,7 @@ from postroom.core.errors import NotNowError, PostroomError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.crypto.x25519 import EncryptionKey
+from postroom.names.profiles import FoundProfile, FoundUser
 from postroom.pipeline.ports import SenderKey
 from postroom.protocols.dm3.extension import FilterRules
 from postroom.protocols.dm3.keys import PrivateSigningKey
@@ -132,6 +133,10 @@ class FakeProfiles:
         if name not in self.keys:
             raise TheirError(PROFILE_UNKNOWN)
         return UserProfile(self.encryption_key, self.keys[name].public, self.services)
+
+    def find_user(self, name: str, *, fresh: bool = False) -> FoundUser:
+        """The same, with evidence. Raises as `user` does."""
+        return FoundProfile(self.user(name, fresh=fresh), {"registry": "fake", "uri": "data"})
 
 
 @dataclass

@@ -139,3 +139,26 @@ def test_a_claim_of_the_release_before_is_read(body: bytes) -> None:
 @pytest.mark.parametrize("body", RELEASE_BEFORE, ids=["dm3", "nlweb"])
 def test_a_claim_is_written_as_the_release_before_reads_it(body: bytes) -> None:
     assert RELEASE_BEFORE[body].body().encode() == body
+
+
+EVIDENCE = {"registry": "ens", "block": 16, "agreed": 2, "uri": "ipfs"}
+
+
+def test_how_the_senders_profile_was_found_travels_in_the_claim() -> None:
+    details = Dm3Details(b"\1" * 32, "SHA256:x", EVIDENCE)
+    body = QueuedClaim(replace(claim("text"), details=details)).body()
+    assert unpack(body, FakeObjects()).claim.details == details
+
+
+def test_after_a_roll_back_the_release_before_reads_the_same_claim_without_that() -> None:
+    """It ignores members that it does not know, as this release does."""
+    without = replace(claim("text"), details=Dm3Details(b"\1" * 32, "SHA256:x"))
+    written = replace(without, details=Dm3Details(b"\1" * 32, "SHA256:x", EVIDENCE)).as_json()
+    assert {name: value for name, value in written.items() if name != "evidence"} == without.as_json()
+    assert read_claim({**without.as_json(), "of a later release": EVIDENCE}) == without
+
+
+@pytest.mark.parametrize("value", [None, "text", ["list"], True, 1], ids=str)
+def test_evidence_of_another_type_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError):
+        read_claim({**replace(claim(""), details=Dm3Details(b"\1" * 32)).as_json(), "evidence": value})

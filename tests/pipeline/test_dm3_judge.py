@@ -62,7 +62,20 @@ def test_the_receipt_says_how_it_was_verified_and_not_who_wrote(service: Deliver
     assert receipt["protocol"] == "dm3"
     assert receipt["key_fingerprint"] == service.users[ALICE].signing.public.fingerprint
     assert receipt["unverified"] is None
+    assert receipt["evidence"] == {"registry": "pinned", "uri": "data"}
     assert ALICE not in json.dumps(receipt)
+
+
+def test_of_a_claim_of_the_release_before_the_receipt_does_not_say_how_the_profile_was_found(
+    service: DeliveryService,
+) -> None:
+    record = service.queued(service.envelope())
+    body = json.loads(record.body)
+    del body["claim"]["evidence"]
+    service.stack.settle(replace(record, body=json.dumps(body)))
+    receipt = filed(service).line.receipt
+    assert receipt["key_fingerprint"] == service.users[ALICE].signing.public.fingerprint
+    assert receipt["evidence"] is None
 
 
 def test_the_partners_name_is_in_the_index_and_in_no_object(service: DeliveryService) -> None:
@@ -129,6 +142,7 @@ def test_a_sender_without_a_profile_is_filed_and_marked(service: DeliveryService
     service.stack.settle(service.queued(service.envelope(sender=MALLORY)))
     receipt = filed(service).line.receipt
     assert (receipt["key_fingerprint"], receipt["unverified"]) == (None, "ProfileUnknown")
+    assert receipt["evidence"] is None
 
 
 def test_the_judge_waits_for_a_profile_and_then_files_without_it(service: DeliveryService) -> None:
@@ -148,7 +162,9 @@ def test_a_profile_that_comes_late_still_verifies(service: DeliveryService) -> N
     record = service.queued(service.envelope(sender=MALLORY))
     service.publish(MALLORY)
     assert service.stack.settle(record).fate is ClaimOutcome.ACCEPTED
-    assert filed(service).line.receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
+    receipt = filed(service).line.receipt
+    assert receipt["key_fingerprint"] == service.users[MALLORY].signing.public.fingerprint
+    assert receipt["evidence"] == {"registry": "pinned", "uri": "data"}
 
 
 def test_a_signature_that_fails_late_is_marked_and_the_message_filed(service: DeliveryService) -> None:

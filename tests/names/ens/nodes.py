@@ -72,8 +72,9 @@ def reverted(data: str) -> dict[str, Any]:
 
 
 class Node:
-    """A node of the chain. `calls`: what was called; `clock`: the time of its newest block."""
+    """A node of the chain. `calls`: what was called; `block`, `clock`: the number and the time of its newest block."""
 
+    block: int = 16
     clock: Callable[[], float] = staticmethod(lambda: NOW)
 
     def __init__(self, outcomes: dict[str, dict[str, Any]]) -> None:
@@ -88,7 +89,7 @@ class Node:
         if request["method"] == "eth_chainId":
             return {"result": "0x1"}
         if request["method"] == "eth_getBlockByNumber":
-            return {"result": {"number": "0x10", "timestamp": hex(int(self.clock()))}}
+            return {"result": {"number": hex(self.block), "timestamp": hex(int(self.clock()))}}
         return self.answer(request["method"], request["params"][0])
 
     def answer(self, method: str, param: Any) -> dict[str, Any]:

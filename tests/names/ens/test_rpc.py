@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.names.ens.vectors import NAMES, raw
 
+from postroom.core.ijson import MAX_EXACT_INTEGER
 from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Question, Returned, Reverted
 from postroom.names.ens.rpc import (
     BLOCK_AHEAD_SECONDS,
@@ -112,7 +113,18 @@ def test_the_newest_block_may_be_minutes_old_or_a_minute_ahead(of: int, ok: bool
         read(answers("0x", "0x", time=NOW + of + (1 if of > 0 else -1)))
 
 
-@pytest.mark.parametrize("block", [None, {}, {"number": "0x1"}, {"number": 1, "timestamp": hex(NOW)}, []], ids=str)
+@pytest.mark.parametrize(
+    "block",
+    [
+        None,
+        {},
+        {"number": "0x1"},
+        {"number": 1, "timestamp": hex(NOW)},
+        [],
+        {"number": hex(MAX_EXACT_INTEGER + 1), "timestamp": hex(NOW)},
+    ],
+    ids=str,
+)
 def test_without_a_newest_block_it_is_a_failure(block: Any) -> None:
     batch = answers("0x", "0x")
     batch[1]["result"] = block

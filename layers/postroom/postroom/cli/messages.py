@@ -159,7 +159,23 @@ def _verified_sender(receipt: Mapping[str, JsonValue]) -> str:
     """How the sender of a dm3 message was verified."""
     if receipt.get("unverified"):
         return f"NOT: {receipt['unverified']}"
-    return f"by {receipt.get('key_fingerprint')} of the sender's profile"
+    origin = _profile_origin(receipt)
+    return f"by {receipt.get('key_fingerprint')} of the sender's profile{f': {origin}' if origin else ''}"
+
+
+def _profile_origin(receipt: Mapping[str, object]) -> str:
+    """How the profile of a dm3 sender was found, in one line; empty: the receipt does not say."""
+    evidence = receipt.get("evidence")
+    if not isinstance(evidence, Mapping):
+        return ""
+    forms = {
+        "registry": "registry {}",
+        "dnssec": "DNSSEC {}",
+        "block": "block {}",
+        "agreed": "endpoints that agreed: {}",
+        "uri": "published under {}:",
+    }
+    return ", ".join(form.format(evidence[name]) for name, form in forms.items() if name in evidence)
 
 
 def _verified(receipt: Mapping[str, JsonValue]) -> str:
@@ -178,9 +194,13 @@ def _verified(receipt: Mapping[str, JsonValue]) -> str:
 
 
 def print_proof(receipt: Mapping[str, object]) -> None:
-    """The evidence that was filed with a message; there is none if DNS was not used."""
+    """The evidence that was filed with a message; there is none of NLWeb if DNS was not used."""
     from postroom.names.dnssec import Evidence
 
+    if receipt.get("protocol") == "dm3":
+        origin = _profile_origin(receipt) or "the receipt does not say how it was found"
+        print_line(f"    the sender's profile: {origin}")
+        return
     evidence = receipt.get("evidence")
     if not isinstance(evidence, Mapping):
         print_line("    DNS was not used")

@@ -53,6 +53,13 @@ class Members:
             return value
         raise self._wrong(name, f"a list of {count} strings")
 
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An object, as it is."""
+        value = self._members.get(name)
+        if isinstance(value, dict):
+            return value
+        raise self._wrong(name, "an object")
+
     def inner(self, name: str) -> "Members":
         """An object."""
         return Members(self.any(name), f"{name} of {self._what}")

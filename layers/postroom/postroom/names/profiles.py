@@ -1,14 +1,14 @@
 """Profiles of users and delivery services by name: looked up, read, cached (dm3 §2.1; decision "Profiles")."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.loading_cache import LoadingCache
 from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
-from postroom.names.uris import ReadUri, read_data_uri
+from postroom.names.uris import ReadUri, read_data_uri, scheme_of
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import (
     ServiceProfile,
@@ -29,6 +29,18 @@ MAX_CACHED_BYTES: Final = 4 << 20
 
 Parsed, they take up to 30 times as much memory.
 """
+
+
+class FoundProfile(NamedTuple, Generic[P]):
+    """A profile, and how it was found: the evidence of its registry, and as `uri` the scheme that it was published
+    under. As JSON, at most 500 bytes, without any name.
+    """
+
+    profile: P
+    evidence: "Mapping[str, JsonValue]"
+
+
+FoundUser: TypeAlias = FoundProfile[UserProfile]
 
 
 class Profiles:
@@ -60,11 +72,15 @@ class Profiles:
         Raises TheirError (NAME_INVALID, PROFILE_UNKNOWN, PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or
         NotNowError(PROFILE_LOOKUP_FAILED).
         """
+        return self.find_user(name, fresh=fresh).profile
+
+    def find_user(self, name: str, *, fresh: bool = False) -> FoundUser:
+        """The same, with how it was found. Raises as `user` does."""
         return self._users.find(name, fresh=fresh)
 
     def service(self, name: str) -> ServiceProfile:
         """The profile of a delivery service. Raises as `user` does."""
-        return self._services.find(name)
+        return self._services.find(name).profile
 
 
 class _ProfilesOfKind(Generic[P]):
@@ -92,22 +108,23 @@ class _ProfilesOfKind(Generic[P]):
             errors={TheirError: NONE_SECONDS},
         )
 
-    def find(self, written: str, *, fresh: bool = False) -> P:
+    def find(self, written: str, *, fresh: bool = False) -> FoundProfile[P]:
         name = normalize(written)
         max_age = FRESH_SECONDS if fresh else inf
-        return self._cache.get(name, lambda: self._look_up(name, fresh=fresh), max_age=max_age).profile
+        return self._cache.get(name, lambda: self._look_up(name, fresh=fresh), max_age=max_age).found
 
     def _look_up(self, name: str, *, fresh: bool) -> "_Published[P]":
         text = self._registry.text(name, self._key, fresh=fresh)
         if not text.value:
             raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
         published = self._read_uri(text.value)
-        return _Published(self._read(published.value), text.seconds, published.size)
+        evidence = {**text.evidence, "uri": scheme_of(text.value)}
+        return _Published(FoundProfile(self._read(published.value), evidence), text.seconds, published.size)
 
 
 class _Published(NamedTuple, Generic[P]):
     """A profile, for how many seconds it may be cached, and the size of what it was read from."""
 
-    profile: P
+    found: FoundProfile[P]
     seconds: float
     size: int

@@ -37,7 +37,7 @@ class RegistryText:
     """What a registry says of a name and a key.
 
     `value`: the text; "": the name is in this registry, and has no such text; None: the name is not in it. `seconds`:
-    for which it may be kept. `evidence`: how it was found, some 200 bytes at most as JSON, without any name.
+    for which it may be kept. `evidence`: how it was found: at most 400 bytes as JSON, without any name.
     """
 
     value: str | None

@@ -30,6 +30,11 @@ ReadUri: TypeAlias = Callable[[str], PublishedJson]
 """Raises TheirError (PROFILE_INVALID, PROFILE_URI_UNSUPPORTED), or NotNowError(PROFILE_LOOKUP_FAILED)."""
 
 
+def scheme_of(uri: str) -> str:
+    """The scheme of a URI that was read, or is to be: `data`, `https` or `ipfs`."""
+    return uri.partition(":")[0].lower()
+
+
 def read_data_uri(uri: str) -> PublishedJson:
     """The JSON in a `data:` URI. Raises TheirError(PROFILE_INVALID); PROFILE_URI_UNSUPPORTED for https: and ipfs:."""
     return PublishedJson(profile_of_uri(uri), len(uri))
@@ -39,7 +44,7 @@ def uri_reader(documents: "Callable[[], ProfileDocuments]") -> ReadUri:
     """Reads every kind of URI. `documents`: made where a URI leads to one: most do not, and HTTPS is slow to import."""
 
     def read(uri: str) -> PublishedJson:
-        scheme = uri.partition(":")[0].lower()
+        scheme = scheme_of(uri)
         if scheme not in ("https", "ipfs"):
             return read_data_uri(uri)
         document = documents().at_url(uri) if scheme == "https" else documents().in_ipfs(uri)

@@ -63,10 +63,12 @@ class Dm3Details:
     """The details of a dm3 claim. `receiver_key`: the key that the postmark is encrypted to (X25519, 32 bytes).
 
     `sender_key`: the fingerprint of the key that verified the sender's signature; empty: it was not verified.
+    `evidence`: how the profile with that key was found; None: it was not verified, or by the release before.
     """
 
     receiver_key: bytes
     sender_key: str = ""
+    evidence: "Mapping[str, JsonValue] | None" = None
 
     protocol: ClassVar[Protocol] = "dm3"
     is_filed: ClassVar[bool] = True
@@ -75,12 +77,14 @@ class Dm3Details:
     def read(cls, members: Members) -> "Dm3Details":
         """Read the details from the members of a claim. Raises ValueError."""
         receiver_key, sender_key = members.texts("dm3", 2)
-        return cls(decode_base64(receiver_key), sender_key)
+        evidence = members.mapping("evidence") if "evidence" in members else None
+        return cls(decode_base64(receiver_key), sender_key, evidence)
 
     def as_json(self) -> Mapping[str, JsonValue]:
         """The details as members of a claim."""
         # Workers of the previous release expect a rule in every claim.
-        return {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
+        written: dict[str, JsonValue] = {"rule": None, "dm3": [b64encode(self.receiver_key).decode(), self.sender_key]}
+        return written if self.evidence is None else {**written, "evidence": dict(self.evidence)}
 
     def correlation_and_feedback(self, envelope: str) -> tuple[str, FeedbackRequest | None]:  # noqa: ARG002 - its senders are sealed
         """Nobody: dm3 has no message for Feedback."""

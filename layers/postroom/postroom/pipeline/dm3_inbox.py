@@ -26,6 +26,7 @@ from postroom.core.reasons import (
 )
 from postroom.http.media_type import check_coding
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
+from postroom.names.profiles import FoundUser
 from postroom.net.aws_errors import our_own_fault
 from postroom.net.timebox import TimeBox
 from postroom.outbound.ports import Clock
@@ -38,10 +39,8 @@ from postroom.protocols.dm3 import jsonrpc
 from postroom.protocols.dm3.envelope import Dm3Envelope, check_envelope, message_hash, read_submitted
 from postroom.protocols.dm3.extension import FilterRules, Properties, check_sender
 from postroom.protocols.dm3.jsonrpc import RpcError, RpcRequest, RpcResult
-from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_certifiable
-from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import (
     ENVELOPE_INVALID,
     FILTER_RULE_UNCHECKED,
@@ -193,18 +192,22 @@ class Dm3Inbox:
         check_certifiable(delivery)
         receiver, sender = normalize(delivery.to), normalize(delivery.sender)
         mailbox = self._mailbox(receiver, body)
-        receiver_key, vouched = self._look_up(receiver, sender, body.timebox)
-        sender_key = self._verify(envelope, vouched, mailbox, sender, body.timebox)
-        self._check_sender(mailbox.extension.rules, sender, body.timebox, verified=bool(sender_key))
+        receiver_key, found = self._look_up(receiver, sender, body.timebox)
+        proven = self._verify(envelope, found, mailbox, sender, body.timebox)
+        is_verified = proven is not None
+        self._check_sender(mailbox.extension.rules, sender, body.timebox, verified=is_verified)
+        details = Dm3Details(receiver_key)
+        if proven:
+            details = Dm3Details(receiver_key, proven.profile.signing_key.fingerprint, proven.evidence)
         claim = self.intake.take(
             receiver,
             submitted.text,
             received_at_ms=received_at_ms,
             sender=sender,
             source=body.source,
-            details=Dm3Details(receiver_key, sender_key),
+            details=details,
         )
-        return claim.accepted(seen_key_dm3(receiver, sender, submitted.digest, verified=bool(sender_key)))
+        return claim.accepted(seen_key_dm3(receiver, sender, submitted.digest, verified=is_verified))
 
     def _read(self, param: JsonValue) -> _Submitted:
         """The envelope, given as an object or as JSON text."""
@@ -244,30 +247,30 @@ class Dm3Inbox:
     def _verify(
         self,
         envelope: Dm3Envelope,
-        vouched: PublicSigningKey | TheirError | NotNowError,
+        found: FoundUser | TheirError | NotNowError,
         mailbox: Dm3Mailbox,
         sender: str,
         timebox: TimeBox,
-    ) -> str:
-        """The fingerprint of the key that verifies the sender's signature; empty: unverified, but admitted.
+    ) -> FoundUser | None:
+        """The profile whose key verifies the sender's signature; None: unverified, but admitted.
 
         If a key fails, it is looked up once more: it may have been changed a moment ago.
         """
-        if isinstance(vouched, PublicSigningKey):
+        if not isinstance(found, TheirError | NotNowError):
             try:
-                check_envelope(envelope, vouched)
+                check_envelope(envelope, found.profile.signing_key)
             except TheirError:
-                now = timebox.call(lambda: self.profiles.user(sender, fresh=True)).signing_key
-                if now == vouched:
+                now = timebox.call(lambda: self.profiles.find_user(sender, fresh=True))
+                if now.profile.signing_key == found.profile.signing_key:
                     raise
-                check_envelope(envelope, now)
-                return now.fingerprint
-            return vouched.fingerprint
+                check_envelope(envelope, now.profile.signing_key)
+                return now
+            return found
         # If only certain senders are admitted, the sender must be known: it is asked to try again later.
-        waits = isinstance(vouched, NotNowError) and mailbox.extension.rules.want_verified
+        waits = isinstance(found, NotNowError) and mailbox.extension.rules.want_verified
         if mailbox.takes_unverified and not waits:
-            return ""
-        raise vouched
+            return None
+        raise found
 
     def _check_sender(self, rules: FilterRules, sender: str, timebox: TimeBox, *, verified: bool) -> None:
         check_sender(rules, sender, verified=verified)
@@ -282,30 +285,30 @@ class Dm3Inbox:
 
     def _look_up(
         self, receiver: str, sender: str, timebox: TimeBox
-    ) -> tuple[bytes, PublicSigningKey | TheirError | NotNowError]:
-        """The key that the postmark is encrypted to, and the sender's signing key, or why that is unavailable.
+    ) -> tuple[bytes, FoundUser | TheirError | NotNowError]:
+        """The key that the postmark is encrypted to, and the sender's profile, or why that is unavailable.
 
         Both are looked up at the same time.
         """
-        receivers = timebox.begin(lambda: self.profiles.user(receiver))
-        senders = timebox.begin(lambda: self.profiles.user(sender))
+        receivers = timebox.begin(lambda: self.profiles.find_user(receiver))
+        senders = timebox.begin(lambda: self.profiles.find_user(sender))
         try:
             receiver_key = self._receiver_key(receivers, receiver, timebox)
         except (TheirError, NotNowError):
             senders.cancel()  # nobody waits for it any more
             raise
         try:
-            return receiver_key, self._result(senders, sender, timebox).signing_key
+            return receiver_key, self._result(senders, sender, timebox)
         except (TheirError, NotNowError) as error:
             return receiver_key, error
 
-    def _receiver_key(self, look_up: Future[UserProfile], receiver: str, timebox: TimeBox) -> bytes:
+    def _receiver_key(self, look_up: Future[FoundUser], receiver: str, timebox: TimeBox) -> bytes:
         try:
-            return self._result(look_up, receiver, timebox).encryption_key
+            return self._result(look_up, receiver, timebox).profile.encryption_key
         except TheirError as error:
             raise TheirError(error.reason, f"the receiver's profile: {error.detail}") from error
 
-    def _result(self, look_up: Future[UserProfile], name: str, timebox: TimeBox) -> UserProfile:
+    def _result(self, look_up: Future[FoundUser], name: str, timebox: TimeBox) -> FoundUser:
         try:
             return timebox.result(look_up)
         except TooSlowError:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.protocols.dm3.extension import FilterRules
-from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import MailboxRecord
+
+if TYPE_CHECKING:
+    from postroom.names.profiles import FoundUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class ServiceKeySource(Protocol):
 class ProfileSource(Protocol):
     """The source of dm3 profiles."""
 
-    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """The profile of a user. `fresh`: not from the cache.
+    def find_user(self, name: str, *, fresh: bool = False) -> "FoundUser":
+        """The profile of a user, and how it was found. `fresh`: not from the cache.
 
         Raises TheirError (PROFILE_UNKNOWN, …) or NotNowError(PROFILE_LOOKUP_FAILED).
         """

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from postroom.core.errors import TheirError
-from postroom.core.ijson import JsonValue, parse
+from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, parse
 from postroom.crypto.encodings import read_hex, write_hex
 from postroom.names.ens.abi import WORD
 from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Outcome, Outcomes, Question, Returned, Reverted
@@ -128,7 +128,8 @@ def _revert_data(error: JsonValue) -> bytes | None:
 
 def _block(value: JsonValue) -> Block:
     number, time = (_number(value.get(name)) if isinstance(value, dict) else None for name in ("number", "timestamp"))
-    if number is None or time is None:
+    # It is filed with messages, and larger integers are not written as JSON.
+    if number is None or time is None or number > MAX_EXACT_INTEGER:
         raise ChainAnswerError("it tells no newest block")
     return Block(number, time)
 

@@ -50,9 +50,13 @@ def open_for_us(envelope: Dm3Envelope, keys: ServiceKeySource) -> DeliveryInform
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """The key that verified the sender's signature, or the reason why none did."""
+    """The key that verified the sender's signature, and how its profile was found; or the reason why none did.
+
+    `evidence` None: the inbox of the release before verified it.
+    """
 
     fingerprint: str = ""
+    evidence: "Mapping[str, JsonValue] | None" = None
     reason: Reason | None = None
 
 
@@ -83,7 +87,9 @@ class Dm3Judge:
             envelope = read_submitted(value)
             delivery = open_for_us(envelope, self.keys)
             sender = normalize(delivery.sender)
-            proof = _Proof(details.sender_key) if details.sender_key else self._prove(claim, envelope, sender)
+            proof = _Proof(details.sender_key, details.evidence)
+            if not proof.fingerprint:
+                proof = self._prove(claim, envelope, sender)
         except TheirError as error:
             if error.reason == SEALED_VALUE_INVALID:
                 # The inbox opened it, so its key is newer than those we know, or was removed too early.
@@ -96,7 +102,8 @@ class Dm3Judge:
 
     def _prove(self, claim: Claim, envelope: Dm3Envelope, sender: str) -> _Proof:
         try:
-            key = self.profiles.user(sender).signing_key
+            found = self.profiles.find_user(sender)
+            key = found.profile.signing_key
             check_envelope(envelope, key)
         except TheirError as error:
             return _Proof(reason=error.reason)
@@ -104,7 +111,7 @@ class Dm3Judge:
             if self.clock() * 1000 - claim.received_at_ms < self.unverified_seconds * 1000:
                 raise
             return _Proof(reason=error.reason)
-        return _Proof(key.fingerprint)
+        return _Proof(key.fingerprint, found.evidence)
 
     def _accept(
         self,
@@ -136,6 +143,7 @@ class Dm3Judge:
             "source": claim.source,
             "message_hash": digest,
             "key_fingerprint": proof.fingerprint or None,
+            "evidence": proof.evidence,
             "unverified": str(proof.reason) if proof.reason else None,
         }
 
