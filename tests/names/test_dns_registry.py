@@ -45,6 +45,16 @@ def test_a_proven_text_is_found_with_its_verdict(registry: DnsRegistry, tree: Zo
     text = registry.text(NAME, PROFILE_KEY)
     assert text.value == DAN["texts"][PROFILE_KEY]
     assert text.evidence == {"registry": "dns", "dnssec": "secure"}
+    proof = registry.evidence(NAME)
+    assert proof is not None
+    assert (proof.owner, next(link.zone for link in proof.chain)) == (f"_dm3.{NAME}.", ".")
+
+
+def test_there_is_no_proof_of_what_was_not_found(registry: DnsRegistry, tree: ZoneTree) -> None:
+    publish(tree, "other TXT x")
+    assert registry.evidence(NAME) is None
+    assert registry.text(NAME, PROFILE_KEY).value is None
+    assert (registry.evidence(NAME), registry.evidence("alice.eth")) == (None, None)
 
 
 @pytest.mark.parametrize(("ttl", "seconds"), [(5, 60), (120, 120)])

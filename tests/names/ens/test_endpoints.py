@@ -93,15 +93,17 @@ def test_the_next_one_is_asked_for_one_that_fails(town: Town, broken: Any) -> No
     assert [verdict.block is None for verdict in agreed.verdicts].count(True) == 1
 
 
-def test_one_that_lies_is_outvoted(town: Town) -> None:
+def test_one_that_lies_is_outvoted_and_named(town: Town) -> None:
     agreed = town.agree(lies, honest, honest)
     assert (agreed.said, agreed.alike) == (HONEST, 2)
+    assert sorted(verdict.why for verdict in agreed.verdicts) == ["", "", "too few others said the same"]
 
 
 def test_two_that_differ_are_not_believed(town: Town) -> None:
     with pytest.raises(DisagreementError, match="1 of 2 endpoints of the chain said the same; 2 are needed") as caught:
         town.agree(lies, honest)
-    assert (caught.value.reason, len(caught.value.verdicts)) == (PROFILE_LOOKUP_FAILED, 2)
+    assert caught.value.reason == PROFILE_LOOKUP_FAILED
+    assert [verdict.why for verdict in caught.value.verdicts] == ["too few others said the same"] * 2
 
 
 def test_what_endpoints_say_alike_at_different_blocks_counts_and_the_newest_block_is_told(town: Town) -> None:

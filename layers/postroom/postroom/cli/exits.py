@@ -41,7 +41,8 @@ class Exit(IntEnum):
     PROBLEMS = 4, "`audit` or `archive verify` found problems. Of a look-up: proven to be insecure."
     NOT_FOUND = (
         5,
-        "Something named on the command line does not exist: a file, stack, domain, mailbox, message, conversation.",
+        "Something named on the command line does not exist: a file, stack, domain, mailbox, message, conversation; "
+        "or a name has no profile.",
     )
     INTERRUPTED = 130, "Interrupted by Ctrl-C. What was started is stopped."
     NOBODY_READS = 141, "The reader of the output has closed it (SIGPIPE)."

@@ -8,7 +8,7 @@ from postroom.core.reason import Reason
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.names.dm3_records import owner_name, read_texts
 from postroom.names.dns import Ask
-from postroom.names.dnssec import Policy, TrustAnchors
+from postroom.names.dnssec import Evidence, Policy, TrustAnchors
 from postroom.names.keys import KeepTimes, KeyDirectory
 from postroom.names.registry import ABSENT_SECONDS, MAX_TEXT_SECONDS, MIN_TEXT_SECONDS, RegistryText
 from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_LOOKUP_FAILED, PROFILE_NOT_PROVEN
@@ -68,6 +68,15 @@ class DnsRegistry:
             raise NotNowError(PROFILE_LOOKUP_FAILED, "what DNS says of a name could not be found out") from error
         seconds = max(0.0, found.expires_at - self._clock())
         return _text(found.key.get(key, "") if found.key else None, seconds, "secure")
+
+    def evidence(self, name: str) -> Evidence | None:
+        """The proof of the records that were found at a normalised name; None: none were, or it is not kept."""
+        owner = owner_name(name)
+        try:
+            found = self._records.remembered(owner.removesuffix(".")) if owner else None
+        except TheirError:
+            return None
+        return found.evidence if found else None
 
 
 def _text(value: str | None, seconds: float, verdict: str) -> RegistryText:

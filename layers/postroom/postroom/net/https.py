@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from math import inf
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpcore
@@ -61,6 +62,18 @@ class HttpsResponse:
     def may_change_soon(self) -> bool:
         """Whether there may be another answer soon: a fault of the server, or a request that came too early."""
         return self.status >= 500 or self.status in (408, 425, 429)
+
+
+class HttpsRequests(Protocol):
+    """Requests over HTTPS to hosts that strangers name; see HttpsClient."""
+
+    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
+        """GET a URL. Raises NotNowError."""
+        ...
+
+    def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
+        """POST a body to a URL. Raises NotNowError."""
+        ...
 
 
 class HttpsClient:

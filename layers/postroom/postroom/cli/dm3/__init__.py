@@ -2,6 +2,7 @@
 
 from postroom.cli.dm3 import chain, mailbox, registry
 from postroom.cli.dm3.keygen import keygen
+from postroom.cli.dm3.lookup import lookup
 from postroom.cli.dm3.open import open_envelope
 from postroom.cli.dm3.publish import publish
 from postroom.cli.dm3.resend import resend
@@ -12,6 +13,7 @@ from postroom.cli.options import CommandTyper
 app = CommandTyper(help="Make dm3 keys, send messages, manage mailboxes and names.", no_args_is_help=True)
 app.command()(keygen)
 app.command()(wallet_message)
+app.command()(lookup)
 app.command()(publish)
 app.command()(send)
 app.command()(resend)

@@ -140,7 +140,7 @@ class NameOptions(OptionGroup):
 class NameSources:
     """What looks names up. Each part is made when it is first needed: most names need few of them.
 
-    `undo`: closes the parts. Raises UsageFault.
+    `gateway_urls`: of IPFS. `undo`: closes the parts. Raises UsageFault.
     """
 
     def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
@@ -148,7 +148,7 @@ class NameSources:
         self._undo = undo
         self._quorum = options.quorum or DeploymentSettings().ens_quorum
         self._endpoint_urls = options.endpoint_urls(network)
-        self._gateway_urls = options.gateway_urls(network)
+        self.gateway_urls = options.gateway_urls(network)
         self._texts = options.pinned_texts()
 
     def profiles(self) -> "Profiles":
@@ -221,12 +221,12 @@ class NameSources:
     def _documents(self) -> "ProfileDocuments":
         from postroom.names.profile_documents import ProfileDocuments
 
-        return ProfileDocuments(self._https, self._gateways() if self._gateway_urls else None, time.time)
+        return ProfileDocuments(self._https, self._gateways() if self.gateway_urls else None, time.time)
 
     def _gateways(self) -> "IpfsGateways":
         from postroom.names.ipfs.gateways import IpfsGateways
 
-        return IpfsGateways(self._gateway_urls, self._https)
+        return IpfsGateways(self.gateway_urls, self._https)
 
 
 class _Unlimited:

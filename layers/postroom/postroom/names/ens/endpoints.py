@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from postroom.core.errors import NotNowError
 from postroom.names.ens.agreement import Agreement
@@ -14,6 +14,8 @@ from postroom.net.endpoint_client import EndpointError
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 A = TypeVar("A", bound=Hashable)
+
+_DIFFERS: Final = "too few others said the same"
 
 
 class ChainEndpoint(Protocol):
@@ -31,7 +33,10 @@ class ChainEndpoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EndpointVerdict:
-    """What became of a request to one endpoint. `block` None: it failed, or had not answered; `why`: a sentence."""
+    """What became of a request to one endpoint. `block` None: it failed, or had not answered.
+
+    `why`: a sentence, if it is not one of those that agreed.
+    """
 
     host: str
     block: Block | None
@@ -76,8 +81,8 @@ class ChainEndpoints:
         body = write_batch(questions)
         agreement: Agreement[A] = Agreement(len(self.endpoints), self.quorum)
         waiting: dict[Future[bytes], ChainEndpoint] = {}
-        verdicts: list[EndpointVerdict] = []
-        blocks: dict[A, list[Block]] = {}
+        failed: list[EndpointVerdict] = []
+        answered: list[tuple[str, Block, A]] = []
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
                 endpoint = self.endpoints[place]
@@ -91,18 +96,21 @@ class ChainEndpoints:
                     block, outcomes = read_batch(future.result(), questions, chain=self.chain, now=now)
                 except (EndpointError, ChainAnswerError) as error:
                     agreement.fail()
-                    verdicts.append(EndpointVerdict(host, None, str(error)))
+                    failed.append(EndpointVerdict(host, None, str(error)))
                 else:
                     said = judge(outcomes)
                     agreement.add(said)
-                    blocks.setdefault(said, []).append(block)
-                    verdicts.append(EndpointVerdict(host, block))
-        verdicts += (EndpointVerdict(endpoint.host, None, "it did not answer in time") for endpoint in waiting.values())
+                    answered.append((host, block, said))
+        failed += (EndpointVerdict(endpoint.host, None, "it did not answer in time") for endpoint in waiting.values())
         agreed = agreement.agreed
+        verdicts = (
+            *(EndpointVerdict(host, block, "" if said == agreed else _DIFFERS) for host, block, said in answered),
+            *failed,
+        )
         if agreed is None:
-            raise DisagreementError(self._why(agreement.number_alike, len(verdicts)), tuple(verdicts))
-        newest = max(blocks[agreed], key=lambda block: block.number)
-        return Agreed(agreed, agreement.number_alike, newest, tuple(verdicts))
+            raise DisagreementError(self._why(agreement.number_alike, len(verdicts)), verdicts)
+        newest = max((block for _, block, said in answered if said == agreed), key=lambda block: block.number)
+        return Agreed(agreed, agreement.number_alike, newest, verdicts)
 
     def _why(self, alike: int, tried: int) -> str:
         if not self.endpoints:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import chain, islice
-from typing import Final, Protocol
+from typing import Final
 
 from postroom.core.errors import NotNowError, TooSlowError
 from postroom.names.ens.accounts import AccountDemands
@@ -13,22 +13,10 @@ from postroom.names.ens.calls import Outcomes
 from postroom.names.ens.ccip import OffchainAnswer, OffchainRequest
 from postroom.names.ens.endpoints import Agreed, ChainEndpoints
 from postroom.names.ens.lookup import Ask, Brought, Contracts, Found, LookUp, look_up_address, look_up_text
-from postroom.net.https import HttpsResponse
+from postroom.net.https import HttpsRequests
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 _JSON: Final = "application/json"
-
-
-class HttpsRequests(Protocol):
-    """Requests over HTTPS to hosts that strangers name; see HttpsClient."""
-
-    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
-        """GET a URL. Raises NotNowError."""
-        ...
-
-    def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
-        """POST a body to a URL. Raises NotNowError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from postroom.names.ipfs.car import read_blocks
 from postroom.names.ipfs.errors import IpfsError, UnreadableFileError
 from postroom.names.ipfs.unixfs import read_file
 from postroom.names.ipfs.uri import IpfsUri
-from postroom.net.https import HttpsClient
+from postroom.net.https import HttpsRequests
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 _ACCEPT: Final = "application/vnd.ipld.car; version=1; dups=n"
@@ -27,7 +27,7 @@ class IpfsGateways:
     `urls`: to which `/ipfs/<CID>` is added. `https`: refuses private networks, and reads no more than a CAR may have.
     """
 
-    def __init__(self, urls: Sequence[str], https: HttpsClient) -> None:
+    def __init__(self, urls: Sequence[str], https: HttpsRequests) -> None:
         self._urls = urls
         self._https = https
 

@@ -1,0 +1,144 @@
+"""The explanation of a look-up of a name, as lines and as JSON: what each registry said, and where the text leads."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from postroom.cli.dm3.noted_look_ups import EnsStep, GatewayAnswer, RegistryAnswer
+from postroom.cli.proof import proof_lines
+from postroom.core.errors import NotNowError, TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.encodings import write_hex
+from postroom.names.ens.lookup import Found
+from postroom.names.ens.rpc import Block
+from postroom.names.ipfs.errors import UnreadableFileError
+from postroom.names.ipfs.uri import IpfsUri
+from postroom.protocols.dm3.profile_hash import read_profile_hash
+
+_LONGEST_SHOWN: Final = 100
+_DNSSEC: Final = {
+    "not asked": "it is not looked up there",
+    "absent": "it is proven not to be there",
+    "insecure": "its zone is proven not to be signed",
+}
+
+
+def why(error: TheirError | NotNowError) -> str:
+    """The reason of an error, and what is known of its causes."""
+    details: dict[str, None] = {}
+    cause: BaseException | None = error
+    while isinstance(cause, TheirError | NotNowError):
+        details[cause.detail] = None
+        cause = cause.__cause__
+    return ": ".join((str(error.reason), *filter(None, details)))
+
+
+def registry_lines(answer: RegistryAnswer, now: float) -> Iterator[str]:
+    """What a registry said. `now`: seconds since the epoch."""
+    yield f"{answer.kind}: {_said(answer)}"
+    if answer.proof:
+        for line in proof_lines(answer.proof):
+            yield f"  {line}"
+    for step in answer.steps:
+        yield from _step_lines(step, now)
+    if answer.found:
+        yield from _found_lines(answer.found)
+
+
+def text_lines(text: str, files: Sequence[GatewayAnswer]) -> Iterator[str]:
+    """The text, and where it leads. `files`: the answers of gateways of IPFS."""
+    yield f"text: {text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}… ({len(text)} characters)'}"
+    leads = leads_to(text, files)
+    if "dm3_hash" in leads:
+        yield f"  at {leads['host']}, proven by dm3Hash {leads['dm3_hash']}"
+    if "cid" in leads:
+        yield f"  proven by CID {leads['cid']}; {leads['blocks']} blocks"
+        for file in files:
+            yield f"    {_marked(file.host, file.fault)}"
+
+
+def registry_json(answer: RegistryAnswer, now: float) -> dict[str, JsonValue]:
+    """What a registry said, for programs."""
+    shown: dict[str, JsonValue] = {"registry": answer.kind, "error": why(answer.error) if answer.error else None}
+    if answer.text:
+        shown |= answer.text.evidence
+    if answer.proof:
+        shown["proof"] = dict(answer.proof.as_json())
+    if answer.steps:
+        shown["steps"] = [_step_json(step, now) for step in answer.steps]
+    if answer.found:
+        found = answer.found
+        shown |= {
+            "resolver": write_hex(found.resolver) if found.resolver else None,
+            "ttl": found.ttl,
+            "rounds": found.rounds,
+            "absent": found.absent or None,
+        }
+    return shown
+
+
+def leads_to(text: str, files: Sequence[GatewayAnswer]) -> dict[str, JsonValue]:
+    """Where a text leads, for programs: the kind of its URI, and what proves the document."""
+    kind = text.partition(":")[0].lower()
+    try:
+        if kind == "https":
+            return {"kind": kind, "host": urlsplit(text).hostname, "dm3_hash": read_profile_hash(text).hex()}
+        if kind == "ipfs":
+            gateways: list[JsonValue] = [{"host": file.host, "fault": file.fault or None} for file in files]
+            blocks = files[-1].blocks if files else 0
+            return {"kind": kind, "cid": str(IpfsUri.parse(text).cid), "blocks": blocks, "gateways": gateways}
+    except (TheirError, UnreadableFileError, ValueError):
+        pass  # the profile's own error says what is wrong with it
+    return {"kind": kind}
+
+
+def _said(answer: RegistryAnswer) -> str:
+    if answer.text is None:
+        return why(answer.error) if answer.error else ""
+    if answer.text.value:
+        return f"found, for {answer.text.seconds:.0f} s"
+    if answer.text.value is not None:
+        return "it is there, without this text"
+    return _DNSSEC.get(str(answer.text.evidence.get("dnssec")), "it is not there")
+
+
+def _step_lines(step: EnsStep, now: float) -> Iterator[str]:
+    if isinstance(step, GatewayAnswer):
+        yield f"  gateway {_marked(step.host, step.fault)}"
+        return
+    yield f"  endpoints agreed, {_age(step.block, now)}" if step.block else "  endpoints did not agree"
+    for verdict in step.verdicts:
+        at = f", {_age(verdict.block, now)}" if verdict.block else ""
+        yield f"    {_marked(verdict.host + at, verdict.why)}"
+
+
+def _found_lines(found: Found) -> Iterator[str]:
+    if found.absent:
+        yield f"  no text: {found.absent}"
+    if found.resolver:
+        yield f"  resolver {write_hex(found.resolver)}"
+    if found.rounds:
+        yield f"  off chain, in {found.rounds} {'round' if found.rounds == 1 else 'rounds'}"
+    yield f"  TTL {found.ttl} s" if found.ttl else "  no TTL is set"
+
+
+def _step_json(step: EnsStep, now: float) -> dict[str, JsonValue]:
+    if isinstance(step, GatewayAnswer):
+        return {"gateway": step.host, "fault": step.fault or None}
+    verdicts: list[JsonValue] = [
+        {"host": verdict.host, **_block_json(verdict.block, now), "fault": verdict.why or None}
+        for verdict in step.verdicts
+    ]
+    return {**_block_json(step.block, now), "endpoints": verdicts}
+
+
+def _block_json(block: Block | None, now: float) -> dict[str, JsonValue]:
+    return {"block": block.number if block else None, "age": round(now - block.time) if block else None}
+
+
+def _age(block: Block, now: float) -> str:
+    return f"block {block.number}, {now - block.time:.0f} s old"
+
+
+def _marked(who: str, fault: str) -> str:
+    return f"✗ {who}: {fault}" if fault else f"✓ {who}"

@@ -1,0 +1,302 @@
+"""`postroom dm3 lookup`: where a name is found, what is believed, what is shown of it, and the exit codes."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.cli.conftest import FakeDns, Postroom
+from tests.fakes.endpoints import fake_endpoint
+from tests.names.ens.nodes import TextNode
+from typer.testing import Result
+
+from postroom.cli.descriptor import Descriptor
+from postroom.local.authority import Authority
+from postroom.local.chain.ens_names import PUBLIC_RESOLVER
+from postroom.local.chain.hosts import CCIP_HOST, CCIP_URL, IPFS_GATEWAY, IPFS_HOST, ZONE, ZONE_TEXT, chain_endpoints
+from postroom.local.chain.local_ethereum import LocalEthereum
+from postroom.local.edge import Edge
+from postroom.local.gateway import failure
+from postroom.local.zones import Mode
+from postroom.names.publishing import text_record
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
+
+KEYS = UserKeys.random()
+PROFILE = UserProfile(KEYS.encryption.public, KEYS.signing.public, ("ds.eth",)).as_json()
+SERVICE = ServiceProfile(KEYS.encryption.public, KEYS.signing.public, "https://ds.example").as_json()
+TEXT = data_uri(PROFILE)
+API_KEY = "3c6e0b8a9c15224a"
+
+
+class ChainStack(NamedTuple):
+    """A chain and gateways that a local.json leads to. `look_up`: the command, with this stack."""
+
+    edge: Edge
+    ethereum: LocalEthereum
+    file: Path
+
+
+@pytest.fixture(scope="module")
+def chain_stack(fake_dns: FakeDns, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChainStack]:
+    folder = tmp_path_factory.mktemp("chain")
+    authority = Authority(folder / "ca")
+    with Edge(authority) as edge:
+        ethereum = LocalEthereum(time.time)
+        ethereum.serve(edge)
+        register(ethereum)
+        fake_dns.tree.put(ZONE, ZONE_TEXT)
+        fake_dns.tree.put("dan.example", text_record("dan.example", PROFILE_KEY, TEXT))
+        fake_dns.tree.put("forged.example", text_record("forged.example", PROFILE_KEY, TEXT), Mode.BOGUS)
+        fake_dns.tree.put("open.example", text_record("open.example", PROFILE_KEY, TEXT), Mode.UNSIGNED)
+        file = folder / "local.json"
+        Descriptor(
+            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), edge.port, "http://127.0.0.1:9", {},
+            chain_endpoints(edge.port), (IPFS_GATEWAY,),
+        ).write(file)  # fmt: skip
+        yield ChainStack(edge, ethereum, file)
+
+
+def register(ethereum: LocalEthereum) -> None:
+    ens = ethereum.ens
+    cid = ethereum.ipfs.add(json.dumps(PROFILE).encode(), chunk_bytes=100)
+    never_added = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+    ens.register("eth")
+    for name, text in {
+        "alice.eth": TEXT, "erin.eth": f"ipfs://{cid}", "wrong.eth": "data:,x", "lost.eth": f"ipfs://{never_added}",
+    }.items():  # fmt: skip
+        ens.register(name, PUBLIC_RESOLVER, 600 if name == "alice.eth" else 0)
+        ens.set_text(name, PROFILE_KEY, text)
+    ens.set_text("alice.eth", SERVICE_KEY, data_uri(SERVICE))
+    ens.register("team.eth", ens.deploy_offchain_resolver([CCIP_URL], ethereum.gateway_account.address))
+    ens.commit()
+    ethereum.ccip.set_text("carol.team.eth", PROFILE_KEY, TEXT)
+
+
+LookUp = Callable[..., Result]
+
+
+@pytest.fixture
+def look_up(postroom: Postroom, chain_stack: ChainStack, tmp_path: Path) -> LookUp:
+    (tmp_path / "names.json").write_text(json.dumps({"bob.eth": {PROFILE_KEY: TEXT}}))
+
+    def run(name: str, *options: str) -> Result:
+        return postroom("dm3", "lookup", name, "--pinned", "names.json", "--local", str(chain_stack.file), *options)
+
+    return run
+
+
+def printed(result: Result) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(result.stdout)
+    assert set(value) == {"name", "status", "registry", "text", "profile", "ttl", "evidence", "reason"}
+    return value
+
+
+def last_registry(said: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = said["evidence"]["registries"][-1]
+    return found
+
+
+# ---- found -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "registry", "text", "kind"),
+    [
+        ("Bob.eth", "pinned", TEXT, "data"),
+        ("dan.example", "dns", TEXT, "data"),
+        ("alice.eth", "ens", TEXT, "data"),
+        ("carol.team.eth", "ens", TEXT, "data"),
+        ("erin.eth", "ens", "ipfs://bafy", "ipfs"),
+    ],
+)
+def test_a_profile_is_found_wherever_it_is_published(
+    look_up: LookUp, name: str, registry: str, text: str, kind: str
+) -> None:
+    result = look_up(name, "--json")
+    said = printed(result)
+    assert (result.exit_code, said["status"], said["registry"], said["reason"]) == (0, "found", registry, None)
+    assert (said["name"], said["profile"]) == (name.lower(), PROFILE)
+    assert said["text"].startswith(text)
+    assert said["evidence"]["uri"]["kind"] == kind
+    shown = look_up(name)
+    assert (shown.exit_code, shown.stdout.partition("\n")[0].startswith(f"found in {registry}, for ")) == (0, True)
+    assert json.loads(shown.stdout.partition("\n")[2]) == PROFILE
+
+
+def test_the_profile_of_a_delivery_service_is_another_text(look_up: LookUp) -> None:
+    assert printed(look_up("alice.eth", "--service", "--json"))["profile"] == SERVICE
+    assert look_up("erin.eth", "--service").exit_code == 5
+
+
+def test_a_name_on_chain_is_shown_with_endpoints_block_resolver_and_ttl(look_up: LookUp) -> None:
+    said = printed(look_up("alice.eth", "--json"))
+    found = last_registry(said)
+    assert (found["ttl"], found["agreed"], found["rounds"]) == (600, 2, 0)
+    assert said["ttl"] == pytest.approx(600, abs=60)
+    assert found["resolver"] == f"0x{PUBLIC_RESOLVER.hex()}"
+    [step] = found["steps"]
+    assert {each["host"] for each in step["endpoints"]} == {"localhost", "127.0.0.1"}
+    lines = look_up("alice.eth", "--explain").stdout.splitlines()
+    assert [line for line in lines if line.startswith(("pinned", "dns"))] == [
+        "pinned: it is not there", "dns: it is not looked up there",
+    ]  # fmt: skip
+    assert f"  resolver 0x{PUBLIC_RESOLVER.hex()}" in lines
+    assert "  TTL 600 s" in lines
+    assert len([line for line in lines if line.startswith("    ✓ ")]) == 2
+
+
+def test_a_name_behind_a_gateway_is_shown_with_its_rounds(look_up: LookUp) -> None:
+    lines = look_up("carol.team.eth", "--explain").stdout.splitlines()
+    steps = [line.partition(", block")[0] for line in lines if line.startswith(("  endpoints", "  gateway", "  off"))]
+    assert steps == ["  endpoints agreed", f"  gateway ✓ {CCIP_HOST}", "  endpoints agreed", "  off chain, in 1 round"]
+    assert "  no TTL is set" in lines
+
+
+def test_a_document_in_ipfs_is_shown_with_its_cid_and_blocks(look_up: LookUp) -> None:
+    said = printed(look_up("erin.eth", "--json"))
+    uri = said["evidence"]["uri"]
+    assert (f"ipfs://{uri['cid']}", uri["blocks"]) == (said["text"], 3)
+    assert uri["gateways"] == [{"host": IPFS_HOST, "fault": None}]
+    assert look_up("erin.eth", "--explain").stdout.splitlines()[-2:] == [
+        f"  proven by CID {uri['cid']}; 3 blocks", f"    ✓ {IPFS_HOST}",
+    ]  # fmt: skip
+
+
+def test_a_name_in_dns_is_shown_with_the_chain_of_trust(look_up: LookUp) -> None:
+    proof = last_registry(printed(look_up("dan.example", "--json")))["proof"]
+    assert [link["zone"] for link in proof["chain"]] == [".", "example.", "dan.example."]
+    lines = look_up("dan.example", "--explain").stdout.splitlines()
+    assert [line.strip() for line in lines if line.strip() in (".", "example.", "dan.example.")] == [
+        ".", "example.", "dan.example.",
+    ]  # fmt: skip
+    assert any(line.strip() == "_dm3.dan.example. TXT" for line in lines)
+
+
+# ---- not found -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("nobody.eth", "  no text: ResolverNotFound"),
+        ("nobody", "ens: it is not there"),
+        ("open.example", "dns: its zone is proven not to be signed"),
+        ("nobody.example", "dns: it is proven not to be there"),
+    ],
+)
+def test_a_name_that_is_in_no_registry_is_absent(look_up: LookUp, name: str, sentence: str) -> None:
+    result = look_up(name, "--explain")
+    assert result.exit_code == 5
+    assert result.stdout.startswith("absent: ProfileUnknown: ")
+    assert sentence in result.stdout.splitlines()
+    said = printed(look_up(name, "--json"))
+    assert (said["status"], said["registry"], said["text"], said["profile"]) == ("absent", None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "text"),
+    [("wrong.eth", "ProfileInvalid", "data:,x"), ("forged.example", "ProfileNotProven", None)],
+)
+def test_what_is_published_and_wrong_is_refused(look_up: LookUp, name: str, reason: str, text: str | None) -> None:
+    result = look_up(name, "--json")
+    said = printed(result)
+    assert (result.exit_code, said["status"], said["text"], said["profile"]) == (1, "wrong", text, None)
+    assert said["reason"].startswith(f"{reason}: ")
+
+
+def test_a_forged_record_is_shown_with_what_does_not_hold(look_up: LookUp) -> None:
+    lines = look_up("forged.example", "--explain").stdout.splitlines()
+    assert lines[-1].startswith("dns: ProfileNotProven: what DNS says of the name is not signed as it must be: ")
+    assert "does not hold" in lines[-1]
+
+
+def test_a_document_that_no_gateway_has_could_not_be_found_out(look_up: LookUp) -> None:
+    result = look_up("lost.eth", "--explain")
+    assert result.exit_code == 3
+    assert result.stdout.startswith("unknown: ProfileLookupFailed: no IPFS gateway gave the file")
+    assert result.stdout.splitlines()[-1] == f"    ✗ {IPFS_HOST}: it answered with status 404"
+
+
+def test_a_gateway_that_fails_is_named(look_up: LookUp, chain_stack: ChainStack) -> None:
+    chain_stack.edge.serve_handler(CCIP_HOST, lambda _: failure(500))
+    try:
+        result = look_up("carol.team.eth", "--explain")
+    finally:
+        chain_stack.edge.serve_handler(CCIP_HOST, chain_stack.ethereum.ccip)
+    assert (result.exit_code, result.stdout.startswith("unknown: ProfileLookupFailed: ")) == (3, True)
+    assert f"  gateway ✗ {CCIP_HOST}: it answered with status 500" in result.stdout.splitlines()
+
+
+# ---- without a local stack -------------------------------------------------------------------------------------------
+@pytest.fixture
+def endpoints() -> Iterator[Callable[..., list[str]]]:
+    """Options that name endpoints with an API key in their URLs, for what each says of alice.eth."""
+    with ExitStack() as undo:
+
+        def make(*texts: str) -> list[str]:
+            options = []
+            for text in texts:
+                node = TextNode({"alice.eth": {PROFILE_KEY: text}})
+                node.clock = time.time
+                server = undo.enter_context(fake_endpoint(node))
+                options += ["--endpoint", f"http://127.0.0.1:{server.port}/v1/{API_KEY}?key={API_KEY}"]
+            return options
+
+        yield make
+
+
+def test_endpoints_that_agree_are_believed_and_one_that_lies_is_named(
+    postroom: Postroom, endpoints: Callable[..., list[str]]
+) -> None:
+    three = endpoints("data:,lie", TEXT, TEXT)
+    said = printed(postroom("dm3", "lookup", "alice.eth", "--json", *three))
+    assert (said["status"], said["profile"]) == ("found", PROFILE)
+    [step] = last_registry(said)["steps"]
+    assert [each["fault"] for each in step["endpoints"]].count("too few others said the same") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--explain",)])
+def test_endpoints_that_do_not_agree_prove_nothing_and_their_keys_are_not_shown(
+    postroom: Postroom, endpoints: Callable[..., list[str]], options: tuple[str, ...]
+) -> None:
+    result = postroom("dm3", "lookup", "alice.eth", *endpoints("data:,lie", TEXT), *options)
+    assert result.exit_code == 3
+    assert "ProfileLookupFailed: 1 of 2 endpoints of the chain said the same; 2 are needed" in result.stdout
+    assert API_KEY not in result.output
+
+
+def test_a_quorum_of_one_believes_one(postroom: Postroom, endpoints: Callable[..., list[str]]) -> None:
+    assert postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT), "--quorum", "1").exit_code == 0
+    assert postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT)).exit_code == 3
+
+
+def test_without_endpoints_a_name_may_be_in_ens(postroom: Postroom) -> None:
+    result = postroom("dm3", "lookup", "alice.eth")
+    assert result.exit_code == 3
+    assert "no endpoint of the chain of ENS is named: use --endpoint URL" in result.stdout
+
+
+def test_without_a_gateway_a_document_in_ipfs_is_not_called_wrong(
+    postroom: Postroom, endpoints: Callable[..., list[str]]
+) -> None:
+    text = "ipfs://bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+    result = postroom("dm3", "lookup", "alice.eth", *endpoints(text, text))
+    assert (result.exit_code, result.stdout.startswith("unknown: ProfileUriUnsupported: ")) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--endpoint", f"ftp://x.example/{API_KEY}"), "--endpoint: the URL of an endpoint is not of the form"),
+        (("--endpoint", "https://x.example/") * 2, "--endpoint: an endpoint is given twice"),
+        (("--quorum", "0"), "--quorum"),
+        (("--ipfs-gateway", "ftp://x"), "--ipfs-gateway: 'ftp://x' is not of the form https://host"),
+        (("--pinned", "missing.json"), "missing.json: No such file"),
+    ],
+)
+def test_invalid_options_are_one_sentence(postroom: Postroom, options: tuple[str, ...], sentence: str) -> None:
+    result = postroom("dm3", "lookup", "alice.eth", *options)
+    assert (result.exit_code, result.stdout) == (5 if "No such file" in sentence else 2, "")
+    assert sentence in " ".join(result.stderr.split())
+    assert API_KEY not in result.output
