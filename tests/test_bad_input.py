@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from tests.aws import Clients, deploy
 from tests.aws import clients as clients
 from tests.contents import with_contents
 from tests.fakes.web import PATIENCE, fake_web
-from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents, bad_names
+from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents, bad_ens, bad_ens_rows, bad_names
 from tests.functions import bad_requests as bad
 from tests.functions.bad_dcp_rows import DcpRow
 from tests.functions.bad_requests import Row, Sent, Then
@@ -34,7 +35,7 @@ from postroom.crypto.ethereum import read_address
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
-from postroom.names import profile_documents
+from postroom.names import ens_registry, profile_documents
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED, DCP_VERSION_UNSUPPORTED
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -42,14 +43,17 @@ from postroom.protocols.dm3.codes import TEXTS
 from postroom.protocols.dm3.envelope import open_delivery, read_envelope
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import check_postmark, read_postmark
+from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.reasons import REASONS, reason_of
 from postroom.storage.directory.domains import Domain
+from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
 DCP_ROWS = list(bad_dcp_rows.rows())
+LOOK_UP_FAILED = -32002
 HOST = f"nlweb.{bad.RECEIVER}"
 READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "secretsmanager:GetSecretValue"}
 LOOKED_UP = re.compile(rf"[a-z0-9._-]*{bad.MARK}[a-z-]*\.example\.")
@@ -70,7 +74,8 @@ def document() -> str:
         "",
         "At /dm3 and /rpc, and at / if there is a call in the body, a JSON-RPC refusal is answered 200 with an error",
         "object: its `code` as below, the reason in `data.reason`; nothing that the sender wrote is repeated but the",
-        "`id`. An accepted message is always filed.",
+        "`id`. An accepted message is always filed. After each look-up of a name that finds no profile, one of",
+        "another name succeeds.",
         "",
         "At /dcp, what is signed by its owner is answered 200 under our signature, with an error of DCP: its `code`",
         "as below, and a message that begins with the reason's sentence. The code is the reason itself if the text of",
@@ -94,7 +99,7 @@ def document() -> str:
 
 
 @pytest.fixture(scope="module")
-def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FunctionsStack]:
+def tree() -> ZoneTree:
     tree = ZoneTree()
     tree.put(bad.SENDER, bad.zone())
     tree.put(bad.UNSIGNED, bad.plain_zone(bad.UNSIGNED), Mode.UNSIGNED)
@@ -103,13 +108,25 @@ def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Itera
         tree.put(host, bad_documents.ZONE)
     for name, found in bad_names.names_in_dns().items():
         tree.put(name, found.zone, found.mode)
+    for host, zone in bad_ens_rows.zones().items():
+        tree.put(host, zone)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def running(clients: Clients, tree: ZoneTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FunctionsStack]:
+    names = [*bad_ens_rows.names_in_ens(), *bad_ens.next_names(len(ROWS))]
+    pages = bad_documents.hosts() | bad_ens.gateways(names)
     with (
         mock_aws(),
         DnsServer(tree) as server,
-        fake_web(tmp_path_factory.mktemp("ca"), bad_documents.hosts()) as web,
+        fake_web(tmp_path_factory.mktemp("ca"), pages, bad_ens.CERTIFICATES) as web,
+        bad_ens.Chain(names).served() as endpoints,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(profile_documents, "FETCH_SECONDS", PATIENCE)
+        # Each row is a look-up, and an instance may begin only so many in a row.
+        patch.setattr(ens_registry, "BURST_SECONDS", len(ROWS))
         deployed = deploy(clients)
         operators = deployed.storage.operators
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
@@ -122,6 +139,7 @@ def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Itera
             deployed.storage.usages.add(full, 1, 1000)
         texts = {name: each.text for name, each in bad_documents.published().items()}
         open_service(deployed, bad_dm3.service(), bad_dm3.profiles() | texts, bad_dm3.mailboxes())
+        ChainEndpointUrls(clients.secrets, deployed.secrets["ChainEndpoints"], time.time).put(endpoints)
         with functions_stack(
             deployed,
             Resolvers=f"udp://{server.address}",
@@ -130,6 +148,35 @@ def running(clients: Clients, tmp_path_factory: pytest.TempPathFactory) -> Itera
         ) as office_running:
             office_running.settings |= web.settings | {"DM3_LOOKUP_SECONDS": str(PATIENCE)}
             yield office_running
+
+
+@pytest.fixture(scope="module")
+def usual_settings(running: FunctionsStack) -> dict[str, str]:
+    return dict(running.settings)
+
+
+class Connections(httpcore.SyncBackend):
+    """Connects to this machine only. `reached`: the addresses that were to be connected to at the port of `web`."""
+
+    def __init__(self, port: int, tree: ZoneTree) -> None:
+        self._port, self._tree, self._connect = port, tree, httpcore.SyncBackend.connect_tcp
+        self.reached: list[str] = []
+
+    def connect_tcp(self, host: str, port: int, *more: Any) -> httpcore.NetworkStream:
+        if port == self._port:
+            self.reached.append(host)
+        if host == bad_ens.PUBLIC_ADDRESS:
+            self._tree.put(bad_ens_rows.REBOUND, bad_ens_rows.rebound_zone(bad_ens.LOOPBACK))
+        if host != bad_ens.LOOPBACK:
+            raise httpcore.ConnectError
+        return self._connect(self, host, port, *more)
+
+
+@pytest.fixture
+def connections(running: FunctionsStack, tree: ZoneTree, monkeypatch: pytest.MonkeyPatch) -> Connections:
+    connections = Connections(int(running.settings["OUTBOUND_PORT"]), tree)
+    monkeypatch.setattr(httpcore, "SyncBackend", lambda: connections)
+    return connections
 
 
 def send(office: FunctionsStack, sent: Sent) -> Json:
@@ -255,15 +302,39 @@ def check_filed(segment: bytes, sent: Sent, row: Row) -> None:
     assert line["receipt"]["unverified"] == (str(row.reason) if row.then is Then.MARKED else None)
 
 
+def use(running: FunctionsStack, settings: dict[str, str]) -> None:
+    """Run the functions with these settings."""
+    if running.settings != settings:
+        running.end()
+        running.settings = settings
+
+
+def check_next_look_up(running: FunctionsStack, row: Row) -> None:
+    """The next name is found, whatever became of this one: its sender is known not to have signed."""
+    answer = send(running, bad_ens.from_next_name(off_chain=not row.settings))
+    assert check_error(answer)["data"]["reason"] == str(SENDER_SIGNATURE_INVALID)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section}: {row.what}")
-def test_bad_input(running: FunctionsStack, added: Callable[[], Json], row: Row) -> None:
+def test_bad_input(
+    running: FunctionsStack,
+    usual_settings: dict[str, str],
+    connections: Connections,
+    added: Callable[[], Json],
+    row: Row,
+) -> None:
+    use(running, {**usual_settings, **row.settings})
     sent = row.make()
     answer = send(running, sent)
     taken_in = added()
     assert answer["statusCode"] == row.status
-    if row.then is Then.NOTHING:
+    if row.reached is not None:
+        assert tuple(connections.reached) == row.reached
+    if row.then in (Then.NOTHING, Then.LATER):
         check_refusal(answer, row)
-        assert taken_in == {}
+        assert set(taken_in) == ({"NamesQueue", "LimitsTable"} if row.then is Then.LATER else set())
+        if row.code == LOOK_UP_FAILED:
+            check_next_look_up(running, row)
         return
     if row.is_dm3:
         assert json.loads(answer["body"]) == {"jsonrpc": "2.0", "result": "accepted", "id": bad_dm3.ID}

@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-Answer = Callable[[bytes], bytes | tuple[int, dict[str, str], bytes]]
-"""The body of the answer to a body, with status 200; or its status, headers and body."""
+from tests.fakes.dripping import parts_of
+
+Answered = bytes | tuple[int, dict[str, str], bytes]
+"""The body of an answer with status 200; or its status, headers and body."""
+Answer = Callable[[bytes], Answered]
+"""The answer to a body."""
 
 
 class FakeEndpoint(ThreadingHTTPServer):
@@ -48,7 +52,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(sent)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(sent)
+        for part in parts_of(sent):
+            self.wfile.write(part)
         self.close_connection = headers.get("Connection") == "close"
 
     def do_GET(self) -> None:

@@ -1,7 +1,7 @@
 """Hosts of the Web: an HTTPS server on this machine that answers for each of them as a test says."""
 
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -9,6 +9,7 @@ from threading import Thread
 from typing import NamedTuple
 
 import trustme
+from tests.fakes.dripping import parts_of
 
 from postroom.names.ipfs.car import MAX_CAR_BYTES
 from postroom.net.https import HttpsClient
@@ -94,7 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in page.headers:
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(page.body)
+        for part in parts_of(page.body):
+            self.wfile.write(part)
         if page.length is not None:
             # The connection is left open until the client has had enough.
             self.rfile.read(1)
@@ -104,8 +106,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def fake_web(folder: Path, pages: dict[str, Answers]) -> Iterator[FakeWeb]:
-    """These hosts, running. `folder`: for the certificate of their authority."""
+def fake_web(
+    folder: Path, pages: dict[str, Answers], certificates: Mapping[str, str] | None = None
+) -> Iterator[FakeWeb]:
+    """These hosts, running. `folder`: for the certificate of their authority; `certificates`: the name in that of a
+    host, if it is another one.
+    """
+    names = certificates or {}
     authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     contexts: dict[str, ssl.SSLContext] = {}
 
@@ -113,7 +120,7 @@ def fake_web(folder: Path, pages: dict[str, Answers]) -> Iterator[FakeWeb]:
         """The certificate of the host that is connected to."""
         if host and host not in contexts:
             contexts[host] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            authority.issue_cert(host).configure_cert(contexts[host])
+            authority.issue_cert(names.get(host, host)).configure_cert(contexts[host])
         connection.context = contexts[host or ""]
 
     tls.sni_callback = certify

@@ -3,9 +3,10 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
-from tests.functions import bad_documents, bad_names
+from tests.functions import bad_documents, bad_ens_rows, bad_names
 from tests.functions.bad_dm3 import (
     BLOCKED,
     FULL,
@@ -101,12 +102,14 @@ def rows() -> Iterator[Row]:
         if each.reason:
             yield Row("dm3: Documents of profiles", each.what, _from(name), each.reason, Then.NOTHING, -32002)
     yield from (row for row in _in_dns() if row.reason)
+    yield from (row for row in _in_ens() if row.reason)
     for what, make, why, then in _accepted():
         yield Row("dm3: Accepted", what, make, why, then)
     for name, each in documents.items():
         if not each.reason:
             yield Row("dm3: Accepted", f"a profile under {each.what}", _from(name), None, Then.FILED)
     yield from (row for row in _in_dns() if not row.reason)
+    yield from (row for row in _in_ens() if not row.reason)
 
 
 def _in_dns() -> Iterator[Row]:
@@ -115,6 +118,15 @@ def _in_dns() -> Iterator[Row]:
             yield Row("dm3: Names in DNS", found.what, _from(name), found.reason, Then.NOTHING, -32002)
         else:
             yield Row("dm3: Accepted", f"a profile in DNS: {found.what}", _from(name), None, Then.FILED)
+
+
+def _in_ens() -> Iterator[Row]:
+    for each in bad_ens_rows.names_in_ens():
+        if each.reason:
+            row = Row(each.section, each.what, each.submitted, each.reason, each.then, -32002)
+        else:
+            row = Row("dm3: Accepted", f"a profile in ENS: {each.what}", each.submitted, None, Then.FILED)
+        yield replace(row, settings=each.settings, reached=each.reached)
 
 
 def _from(name: str) -> Callable[[], Sent]:

@@ -73,6 +73,7 @@ class Then(StrEnum):
     SILENT = "discarded without Feedback"
     FILED = "filed"
     MARKED = "filed, and marked with the reason"
+    LATER = "the name is looked up again; nothing of the message is stored"
     NONCE = "the nonce is used"
     USED = "the nonce is used, and an id and a stamp"
 
@@ -89,7 +90,11 @@ class Sent:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. `reason`: None if the request is valid, although it looks invalid. `code`: of JSON-RPC."""
+    """A row of the table. `reason`: None if the request is valid, although it looks invalid. `code`: of JSON-RPC.
+
+    `settings`: that the function needs for it; `reached`: the addresses that are connected to for it beside those of
+    endpoints, where that matters.
+    """
 
     section: str
     what: str
@@ -97,6 +102,8 @@ class Row:
     reason: Reason | None
     then: Then
     code: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    reached: tuple[str, ...] | None = None
 
     @property
     def status(self) -> int:

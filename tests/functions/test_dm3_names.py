@@ -115,6 +115,14 @@ def test_a_name_that_is_in_no_registry_has_no_profile(newcomers: Newcomers) -> N
     assert [newcomers.submit(name) for name in ("nobody.eth", "nobody.example", "nobody")] == ["ProfileUnknown"] * 3
 
 
+def test_without_endpoints_no_name_is_in_ens_and_those_in_dns_are_found(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    deployed = newcomers.running.deployed
+    ChainEndpointUrls(deployed.clients.secrets, deployed.secrets["ChainEndpoints"], time.time).put([])
+    assert [newcomers.submit(name) for name in (CAROL, DAN)] == ["ProfileUnknown", "accepted"]
+    assert [server.bodies for server in newcomers.servers] == [[], []]
+
+
 def test_a_record_without_dnssec_is_not_believed(newcomers: Newcomers) -> None:
     newcomers.publish(profile_uri(user_keys(DAN)), Mode.UNSIGNED)
     assert newcomers.submit(DAN) == "ProfileUnknown"
