@@ -222,6 +222,16 @@ def test_a_client_that_sends_less_than_its_content_length_is_disconnected(raw, s
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")
 
 
+def test_a_client_that_sends_after_its_connection_was_closed_is_no_error(raw, stack, caplog) -> None:
+    with Edge(stack.authority, idle_seconds=0.2) as edge:
+        connection = raw(edge)
+        request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        connection.sendall(request)
+        assert read_all(connection).startswith(b"HTTP/1.1 404 ")
+        connection.sendall(request)
+    assert caplog.records == []
+
+
 def test_a_client_that_sends_more_than_its_content_length_gets_two_responses(raw, edge) -> None:
     """What follows the promised length is the next request, and is none."""
     connection = raw(edge)

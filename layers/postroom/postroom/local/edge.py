@@ -37,6 +37,8 @@ IDLE_SECONDS = 30.0
 STOP_SECONDS = 1.0
 """How long running requests may take when the edge closes."""
 
+_BADLY_CLOSED = (ssl.SSLError, TimeoutError)
+"""A client was still sending when its connection was closed, or did not confirm that."""
 _Receive = Callable[[], Awaitable[dict[str, Any]]]
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -62,7 +64,8 @@ def find_target(api_id: str, clients: Clients) -> EdgeTarget:
 class Edge:
     """An HTTPS server on a loopback port, in a thread of its own; a context manager.
 
-    `idle_seconds`: how long a client may be silent within a request; `socket_limits`: of WebSockets.
+    `idle_seconds`: how long a client may be silent within a request, or before its next one; `socket_limits`: of
+    WebSockets.
     """
 
     def __init__(
@@ -127,8 +130,9 @@ class Edge:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(_log_own_errors)
         self._started.set()
-        config = _HypercornConfig(self._tls_context(), self._listener)
+        config = _HypercornConfig(self._tls_context(), self._listener, self._idle_seconds)
         server = asyncio.create_task(serve(self._app, config, shutdown_trigger=self._stop.wait))  # type: ignore[arg-type]
         await self._stop.wait()
         await asyncio.wait({server}, timeout=STOP_SECONDS)
@@ -136,8 +140,8 @@ class Edge:
         self._listener.hang_up()
         try:
             await server
-        except* (ssl.SSLError, TimeoutError):
-            pass  # a client was still sending when its connection was closed, or did not confirm that
+        except* _BADLY_CLOSED:
+            pass
 
     def _tls_context(self) -> ssl.SSLContext:
         context = self._authority.server_context("localhost", HOST)
@@ -221,6 +225,11 @@ class Edge:
             return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
+def _log_own_errors(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), _BADLY_CLOSED):
+        loop.default_exception_handler(context)
+
+
 def _invoke(clients: Clients, function: str, payload: bytes) -> GatewayResponse:
     try:
         return gateway.read_result(invoke(clients, function, payload))
@@ -275,8 +284,9 @@ class _HypercornConfig(Config):
 
     errorlog = None
 
-    def __init__(self, context: ssl.SSLContext, listener: socket.socket) -> None:
+    def __init__(self, context: ssl.SSLContext, listener: socket.socket, idle_seconds: float) -> None:
         super().__init__()
+        self.keep_alive_timeout = idle_seconds
         self._context = context
         self._listener = listener
 
