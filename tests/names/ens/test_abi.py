@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import eth_abi
+import eth_abi.exceptions
+import eth_abi.grammar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,9 +94,29 @@ def typed(draw: st.DrawFn, depth: int = 2) -> tuple[str, Any]:
 
 
 @given(st.lists(typed(), min_size=1, max_size=4))
-def test_what_was_encoded_is_decoded_again(members: list[tuple[str, Any]]) -> None:
+def test_any_values_are_encoded_as_by_eth_abi_and_decoded_again(members: list[tuple[str, Any]]) -> None:
     types, values = ",".join(types for types, _ in members), tuple(value for _, value in members)
-    assert decode(types, encode(types, values)) == values
+    encoded = encode(types, values)
+    assert encoded == eth_abi.encode([each for each, _ in members], values)
+    assert decode(types, encoded) == values
+
+
+@given(st.sampled_from(ENCODED), st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=4))
+def test_a_changed_encoding_is_refused_or_decoded_as_by_eth_abi(
+    row: dict[str, Any], changes: list[tuple[int, int]]
+) -> None:
+    """eth_abi, too, refuses some that Solidity takes: one side may refuse what the other takes."""
+    encoded = bytearray(raw(row["encoded"]))
+    for place, byte in changes:
+        encoded[place % len(encoded)] = byte
+    types = [each.to_type_str() for each in eth_abi.grammar.parse(f"({row['types']})").components]
+    try:
+        ours = decode(row["types"], bytes(encoded))
+        theirs = eth_abi.decode(types, encoded)
+    except (AbiError, eth_abi.exceptions.DecodingError, UnicodeDecodeError):
+        return
+    # It decodes an address as a text.
+    assert eth_abi.encode(types, ours) == eth_abi.encode(types, theirs)
 
 
 @given(st.sampled_from(TYPES), st.binary(max_size=400))
